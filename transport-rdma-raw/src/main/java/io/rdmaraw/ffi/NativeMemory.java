@@ -1,0 +1,79 @@
+package io.rdmaraw.ffi;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+
+/**
+ * Reads and writes native memory by absolute address, in the machine's byte order.
+ *
+ * <p>This is the one way in which the hot path touches native structures. The handles are static and final so that the
+ * compiler folds them; the layouts are unaligned because an aligned layout over the whole address space costs a check
+ * of the address for every access. Nothing here checks that an address is mapped: a wrong address ends the process.
+ */
+public final class NativeMemory {
+    @SuppressWarnings("restricted")
+    private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+    private static final VarHandle INT = ValueLayout.JAVA_INT_UNALIGNED.varHandle();
+    private static final VarHandle LONG = ValueLayout.JAVA_LONG_UNALIGNED.varHandle();
+    private static final VarHandle SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.varHandle();
+    private static final VarHandle BYTE = ValueLayout.JAVA_BYTE.varHandle();
+
+    private NativeMemory() {
+    }
+
+    /** Returns the byte at {@code address}. */
+    public static byte getByte(long address) {
+        return (byte) BYTE.get(ALL, address);
+    }
+
+    /** Writes the byte at {@code address}. */
+    public static void putByte(long address, byte value) {
+        BYTE.set(ALL, address, value);
+    }
+
+    /** Returns the 16-bit value at {@code address}. */
+    public static short getShort(long address) {
+        return (short) SHORT.get(ALL, address);
+    }
+
+    /** Writes the 16-bit value at {@code address}. */
+    public static void putShort(long address, short value) {
+        SHORT.set(ALL, address, value);
+    }
+
+    /** Returns the 32-bit value at {@code address}. */
+    public static int getInt(long address) {
+        return (int) INT.get(ALL, address);
+    }
+
+    /** Writes the 32-bit value at {@code address}. */
+    public static void putInt(long address, int value) {
+        INT.set(ALL, address, value);
+    }
+
+    /** Returns the 64-bit value at {@code address}. */
+    public static long getLong(long address) {
+        return (long) LONG.get(ALL, address);
+    }
+
+    /** Writes the 64-bit value at {@code address}. */
+    public static void putLong(long address, long value) {
+        LONG.set(ALL, address, value);
+    }
+
+    /** Copies {@code lengthBytes} bytes from one native address to another; the ranges may overlap. */
+    public static void copy(long sourceAddress, long targetAddress, long lengthBytes) {
+        MemorySegment.copy(ALL, sourceAddress, ALL, targetAddress, lengthBytes);
+    }
+
+    /** Sets {@code lengthBytes} bytes from {@code address} on to {@code value}. */
+    public static void fill(long address, long lengthBytes, byte value) {
+        ALL.asSlice(address, lengthBytes).fill(value);
+    }
+
+    /** Returns a segment over the given range that never expires; the owner of the memory answers for its life time. */
+    public static MemorySegment segment(long address, long lengthBytes) {
+        return ALL.asSlice(address, lengthBytes);
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * A Netty transport on RDMA verbs raw-packet queue pairs.
+ */
+module io.rdmaraw {
+    requires transitive io.netty.common;
+    requires transitive io.netty.buffer;
+    requires transitive io.netty.transport;
+}
