@@ -106,6 +106,9 @@ public final class IcmpHeader {
         int oldWord = NetworkOrder.getU16(address);
         int newWord = replyType << 8 | (oldWord & 0xff);
         NetworkOrder.putU16(address, newWord);
-        NetworkOrder.putU16(address + 2, InternetChecksum.update(checksum(address), oldWord, newWord));
+        int updated = InternetChecksum.update(checksum(address), oldWord, newWord);
+        // An echo reply of nothing but zeros: the update ends in the other zero of one's complement (RFC 1624 section
+        // 3), which a receiver refuses. Ones are right for either.
+        NetworkOrder.putU16(address + 2, updated == 0 ? 0xffff : updated);
     }
 }
