@@ -58,9 +58,34 @@ class FrameParserPropertyTest {
         }
     }
 
+    /** Every seed cut at every length, with the length fields of IP saying the same, so that the next layer is cut. */
+    @Test
+    void consistentlyShortenedFrames() {
+        for (byte[] seed : SEEDS) {
+            for (int length = 0; length <= seed.length; length++) {
+                check(shortened(seed, length));
+            }
+        }
+    }
+
+    private static byte[] shortened(byte[] seed, int lengthBytes) {
+        byte[] bytes = Arrays.copyOf(seed, lengthBytes);
+        boolean version6 = seed.length > 14 && seed[14] >>> 4 == 6;
+        if (version6 && lengthBytes >= 54 && lengthBytes < seed.length) {
+            Frames.put16(bytes, 18, lengthBytes - 54);
+        } else if (!version6 && lengthBytes >= 34 && lengthBytes < seed.length) {
+            Frames.put16(bytes, 16, lengthBytes - 14);
+        }
+        return bytes;
+    }
+
     private static byte[] damage(Random random) {
         byte[] seed = SEEDS.get(random.nextInt(SEEDS.size()));
-        byte[] bytes = random.nextInt(4) == 0 ? Arrays.copyOf(seed, random.nextInt(seed.length + 8)) : seed.clone();
+        byte[] bytes = switch (random.nextInt(6)) {
+            case 0 -> Arrays.copyOf(seed, random.nextInt(seed.length + 8));
+            case 1 -> shortened(seed, random.nextInt(seed.length));
+            default -> seed.clone();
+        };
         int changes = random.nextInt(4);
         for (int i = 0; i < changes && bytes.length > 0; i++) {
             int index = random.nextBoolean() ? random.nextInt(Math.min(bytes.length, 60)) : random.nextInt(bytes.length);

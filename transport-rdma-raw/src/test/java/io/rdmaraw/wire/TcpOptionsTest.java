@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.HexFormat;
+import java.util.Random;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
@@ -105,6 +106,21 @@ class TcpOptionsTest {
         assertTrue(options.sackBlockCount() <= TcpOptions.MAXIMUM_SACK_BLOCKS);
         assertTrue(options.windowScale() <= 14);
         assertTrue(options.fastOpenCookieOffset() + options.fastOpenCookieLengthBytes() <= bytes.length);
+    }
+
+    /** Bytes that look like options, so that every kind comes to lie against the end with every length. */
+    @Test
+    void likelyBytesAreReadWithinTheirBounds() {
+        int[] likely = {0, 1, 2, 3, 4, 5, 6, 8, 10, 18, 34, 40};
+        Random random = new Random(1);
+        for (int i = 0; i < 500_000; i++) {
+            byte[] bytes = new byte[random.nextInt(41)];
+            for (int k = 0; k < bytes.length; k++) {
+                bytes[k] = (byte) likely[random.nextInt(likely.length)];
+            }
+            options.parse(MEMORY.putAtEnd(bytes), bytes.length);
+            assertTrue(options.fastOpenCookieOffset() + options.fastOpenCookieLengthBytes() <= bytes.length);
+        }
     }
 
     @Property(tries = 500)
