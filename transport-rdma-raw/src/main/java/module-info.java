@@ -5,4 +5,6 @@ module io.rdmaraw {
     requires transitive io.netty.common;
     requires transitive io.netty.buffer;
     requires transitive io.netty.transport;
+
+    exports io.rdmaraw.verbs;
 }
