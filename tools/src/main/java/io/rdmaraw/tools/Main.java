@@ -1,5 +1,9 @@
 package io.rdmaraw.tools;
 
+import io.rdmaraw.tools.devinfo.DevinfoCommand;
+import io.rdmaraw.tools.doctor.DoctorCommand;
+import io.rdmaraw.tools.pcap.PcapException;
+import io.rdmaraw.verbs.VerbsException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -8,6 +12,7 @@ import picocli.CommandLine.Spec;
 
 /** The command line of the project. The launcher {@code rdma-raw} starts it. */
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND",
+        subcommands = {DevinfoCommand.class, DoctorCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
     /** As BSD's sysexits and picocli have it: the arguments are wrong, nothing was tried. */
@@ -34,7 +39,8 @@ public final class Main implements Runnable {
 
     /** What the user can put right is one sentence; anything else is our fault and shows where it happened. */
     private static int report(Exception e, CommandLine command) {
-        if (e instanceof ToolException) {
+        if (e instanceof ToolException || e instanceof VerbsException || e instanceof PcapException
+                || e instanceof IllegalArgumentException) {
             command.getErr().println("rdma-raw: " + e.getMessage());
         } else {
             e.printStackTrace(command.getErr());
