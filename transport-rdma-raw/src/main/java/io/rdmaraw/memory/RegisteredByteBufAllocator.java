@@ -3,6 +3,7 @@ package io.rdmaraw.memory;
 import io.netty.buffer.AbstractByteBufAllocator;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.util.ResourceLeakDetector;
 
 import java.util.concurrent.atomic.LongAdder;
 
@@ -34,6 +35,19 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
     /** Returns how many direct buffers had to be taken from outside the registered memory. */
     public long unregisteredCount() {
         return unregistered.sum();
+    }
+
+    /**
+     * Tells whether received frames are to be shown to Netty's leak detector: at its levels {@code advanced} and
+     * {@code paranoid}. The sampling of the default level would allocate on a path that otherwise allocates nothing.
+     */
+    public static boolean isReceivedTracked() {
+        return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.ADVANCED) >= 0;
+    }
+
+    /** Returns the buffer or a wrapper of it through which the leak detector watches it. */
+    public static ByteBuf track(ByteBuf buf) {
+        return toLeakAwareBuffer(buf);
     }
 
     @Override

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.memory.RegisteredByteBufAllocator;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.QueuePair;
@@ -86,8 +87,9 @@ final class ReceiveRing {
             counters.emptyReceivePolls++;
         } else {
             boolean copyOut = slots.available() < copyOutBelow;
+            boolean tracked = RegisteredByteBufAllocator.isReceivedTracked();
             for (int i = 0; i < polled; i++) {
-                complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut);
+                complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut, tracked);
             }
         }
         if (depth - posted >= REFILL_BATCH) {
@@ -96,7 +98,7 @@ final class ReceiveRing {
         return burst.size();
     }
 
-    private void complete(long wc, ReceiveBurst burst, boolean copyOut) {
+    private void complete(long wc, ReceiveBurst burst, boolean copyOut, boolean tracked) {
         long wrId = Wc.wrId(wc);
         if (wrId >>> EPOCH_SHIFT != epoch) {
             return;
@@ -111,6 +113,9 @@ final class ReceiveRing {
         }
         int lengthBytes = Wc.byteLen(wc);
         ByteBuf frame = copyOut ? copyOut(slotIndex, lengthBytes) : slots.openReceived(slotIndex, lengthBytes);
+        if (tracked) {
+            frame = RegisteredByteBufAllocator.track(frame);
+        }
         counters.receivedFrames++;
         counters.receivedBytes += lengthBytes;
         burst.add(frame, Wc.qpNum(wc), (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0);
