@@ -6,5 +6,6 @@ module io.rdmaraw {
     requires transitive io.netty.buffer;
     requires transitive io.netty.transport;
 
+    exports io.rdmaraw.channel;
     exports io.rdmaraw.verbs;
 }
