@@ -1,8 +1,10 @@
 package io.rdmaraw.tools;
 
+import io.rdmaraw.tools.demo.DemoCommand;
 import io.rdmaraw.tools.devinfo.DevinfoCommand;
 import io.rdmaraw.tools.doctor.DoctorCommand;
 import io.rdmaraw.tools.pcap.PcapException;
+import io.rdmaraw.tools.pktgen.PktgenCommand;
 import io.rdmaraw.verbs.VerbsException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -12,7 +14,7 @@ import picocli.CommandLine.Spec;
 
 /** The command line of the project. The launcher {@code rdma-raw} starts it. */
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND",
-        subcommands = {DevinfoCommand.class, DoctorCommand.class},
+        subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, DoctorCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
     /** As BSD's sysexits and picocli have it: the arguments are wrong, nothing was tried. */

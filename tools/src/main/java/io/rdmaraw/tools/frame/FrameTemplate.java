@@ -1,6 +1,7 @@
 package io.rdmaraw.tools.frame;
 
-import java.nio.ByteBuffer;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -116,13 +117,13 @@ public final class FrameTemplate {
             throw new IllegalArgumentException("a frame of " + frameBytes + " bytes is not possible: the headers of the"
                     + " template take " + headerBytes() + " bytes, and no frame is longer than " + MAX_FRAME_BYTES);
         }
-        ByteBuffer frame = ByteBuffer.allocate(frameBytes);
+        ByteBuf frame = Unpooled.buffer(frameBytes, frameBytes);
         for (int i = 0; i < headers.size(); i++) {
             Layer layer = headers.get(i);
             Layer next = i + 1 < headers.size() ? headers.get(i + 1) : null;
-            layer.writeHeader(frame, next, frame.remaining() - layer.headerBytes());
+            layer.writeHeader(frame, next, frame.writableBytes() - layer.headerBytes());
         }
-        frame.put(Layer.Payload.counting(payload, frame.remaining()));
+        frame.writeBytes(Layer.Payload.counting(payload, frame.writableBytes()));
         if (headers.getLast() instanceof Layer.Udp udp) {
             Layer.Udp.writeChecksum(frame, headerBytes() - udp.headerBytes(),
                     (Layer.Ip) headers.get(headers.size() - 2));

@@ -1,41 +1,42 @@
 package io.rdmaraw.tools.frame;
 
-import java.nio.ByteBuffer;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.Ipv4Header;
 import java.util.Arrays;
 
 /** One layer of a frame. A layer writes its own header; what depends on its neighbours is handed to it. */
 sealed interface Layer {
-    int ETHERTYPE_IPV4 = 0x0800;
-    int ETHERTYPE_VLAN = 0x8100;
-    int ETHERTYPE_IPV6 = 0x86dd;
     /** IEEE Std 802 local experimental ethertype 1: nobody's protocol, so no kernel acts on it. */
     int ETHERTYPE_EXPERIMENTAL = 0x88b5;
-    int PROTOCOL_UDP = 17;
     /** RFC 3692: for experiments. */
     int PROTOCOL_EXPERIMENTAL = 253;
 
     int headerBytes();
 
     /**
-     * Writes the header at the buffer's position.
+     * Appends the header to the frame.
      *
      * @param next         the layer inside this one, or null
      * @param payloadBytes bytes of the frame after this header
      */
-    void writeHeader(ByteBuffer frame, Layer next, int payloadBytes);
+    void writeHeader(ByteBuf frame, Layer next, int payloadBytes);
 
     /** The ethertype that announces a layer. */
     static int etherTypeOf(Layer layer, int otherwise) {
         return switch (layer) {
-            case Vlan vlan -> ETHERTYPE_VLAN;
-            case Ipv4 ipv4 -> ETHERTYPE_IPV4;
-            case Ipv6 ipv6 -> ETHERTYPE_IPV6;
+            case Vlan vlan -> EtherType.VLAN;
+            case Ipv4 ipv4 -> EtherType.IPV4;
+            case Ipv6 ipv6 -> EtherType.IPV6;
             case null, default -> otherwise;
         };
     }
 
     private static int protocolOf(Layer layer) {
-        return layer instanceof Udp ? PROTOCOL_UDP : PROTOCOL_EXPERIMENTAL;
+        return layer instanceof Udp ? IpProtocol.UDP : PROTOCOL_EXPERIMENTAL;
     }
 
     record Ethernet(byte[] destination, byte[] source, int etherType) implements Layer {
@@ -51,8 +52,8 @@ sealed interface Layer {
         }
 
         @Override
-        public void writeHeader(ByteBuffer frame, Layer next, int payloadBytes) {
-            frame.put(destination).put(source).putShort((short) etherTypeOf(next, etherType));
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            frame.writeBytes(destination).writeBytes(source).writeShort(etherTypeOf(next, etherType));
         }
     }
 
@@ -69,8 +70,8 @@ sealed interface Layer {
         }
 
         @Override
-        public void writeHeader(ByteBuffer frame, Layer next, int payloadBytes) {
-            frame.putShort((short) (priority << 13 | id)).putShort((short) etherTypeOf(next, etherType));
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            frame.writeShort(priority << 13 | id).writeShort(etherTypeOf(next, etherType));
         }
     }
 
@@ -95,12 +96,12 @@ sealed interface Layer {
         }
 
         @Override
-        public void writeHeader(ByteBuffer frame, Layer next, int payloadBytes) {
-            int start = frame.position();
-            frame.put((byte) 0x45).put((byte) tos).putShort((short) (headerBytes() + payloadBytes));
-            frame.putShort((short) id).putShort((short) 0x4000);
-            frame.put((byte) ttl).put((byte) protocolOf(next)).putShort((short) 0).put(source).put(destination);
-            frame.putShort(start + 10, (short) Checksum.of(frame, start, headerBytes(), 0));
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            int start = frame.writerIndex();
+            frame.writeByte(0x45).writeByte(tos).writeShort(headerBytes() + payloadBytes);
+            frame.writeShort(id).writeShort(Ipv4Header.DONT_FRAGMENT);
+            frame.writeByte(ttl).writeByte(protocolOf(next)).writeShort(0).writeBytes(source).writeBytes(destination);
+            frame.setShort(start + 10, InternetChecksum.finish(InternetChecksum.sum(frame, start, headerBytes())));
         }
     }
 
@@ -118,9 +119,9 @@ sealed interface Layer {
         }
 
         @Override
-        public void writeHeader(ByteBuffer frame, Layer next, int payloadBytes) {
-            frame.putInt(6 << 28 | trafficClass << 20 | flowLabel).putShort((short) payloadBytes);
-            frame.put((byte) protocolOf(next)).put((byte) hopLimit).put(source).put(destination);
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            frame.writeInt(6 << 28 | trafficClass << 20 | flowLabel).writeShort(payloadBytes);
+            frame.writeByte(protocolOf(next)).writeByte(hopLimit).writeBytes(source).writeBytes(destination);
         }
     }
 
@@ -137,18 +138,21 @@ sealed interface Layer {
         }
 
         @Override
-        public void writeHeader(ByteBuffer frame, Layer next, int payloadBytes) {
-            frame.putShort((short) sourcePort).putShort((short) destinationPort);
-            frame.putShort((short) (headerBytes() + payloadBytes)).putShort((short) 0);
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            frame.writeShort(sourcePort).writeShort(destinationPort);
+            frame.writeShort(headerBytes() + payloadBytes).writeShort(0);
         }
 
         /** Fills the checksum in, once the payload is written. The header begins at {@code offset}. */
-        static void writeChecksum(ByteBuffer frame, int offset, Ip ip) {
-            int lengthBytes = frame.limit() - offset;
-            long pseudoHeader = Checksum.sum(ip.source()) + Checksum.sum(ip.destination()) + PROTOCOL_UDP + lengthBytes;
-            int checksum = Checksum.of(frame, offset, lengthBytes, pseudoHeader);
+        static void writeChecksum(ByteBuf frame, int offset, Ip ip) {
+            int lengthBytes = frame.writerIndex() - offset;
+            ByteBuf pseudoHeader = Unpooled.buffer(40).writeBytes(ip.source()).writeBytes(ip.destination())
+                    .writeInt(lengthBytes).writeInt(IpProtocol.UDP);
+            int checksum = InternetChecksum.finish(
+                    InternetChecksum.sum(pseudoHeader, 0, pseudoHeader.readableBytes())
+                    + InternetChecksum.sum(frame, offset, lengthBytes));
             // RFC 768: a computed zero is sent as all ones, as zero says "no checksum".
-            frame.putShort(offset + 6, (short) (checksum == 0 ? 0xffff : checksum));
+            frame.setShort(offset + 6, checksum == 0 ? 0xffff : checksum);
         }
     }
 
@@ -180,7 +184,7 @@ sealed interface Layer {
         }
 
         @Override
-        public void writeHeader(ByteBuffer frame, Layer next, int payloadBytes) {
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
             // Has none.
         }
     }
