@@ -25,7 +25,7 @@ import picocli.CommandLine.Spec;
         description = "Receives the frames that a flow rule matches, counts them, and writes them to a file if asked to.")
 final class ReceiveCommand implements Callable<Integer> {
     @Option(names = {"-m", "--match"}, paramLabel = "RULE", required = true,
-            description = "which frames, such as \"dst 198.18.0.2 udp dst-port 9\" or \"dst-mac 02:00:00:00:00:02\"")
+            description = "which frames, such as \"dst 198.18.0.2 udp dst-port 9\" or \"ether-type 0x88b5\"")
     private String match;
 
     @Option(names = {"-o", "--write"}, paramLabel = "FILE", description = "write the frames to this pcap file")
