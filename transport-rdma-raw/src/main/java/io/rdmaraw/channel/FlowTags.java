@@ -25,7 +25,7 @@ final class FlowTags {
         private final int tag;
         private Flow flow;
         /** Replaced, never changed: a handler may detach a channel while a burst is being handed out. */
-        RdmaRawChannel[] channels = {};
+        QueueChannel[] channels = {};
 
         Entry(FlowSpec spec, int tag) {
             this.spec = spec;
@@ -41,7 +41,7 @@ final class FlowTags {
         return tag > 0 && tag < byTag.length ? byTag[tag] : null;
     }
 
-    void attach(RdmaRawChannel channel, FlowSpec spec, Steering steering) {
+    void attach(QueueChannel channel, FlowSpec spec, Steering steering) {
         Entry entry = bySpec.get(spec);
         if (entry == null) {
             spec.checkHostTraffic();
@@ -53,7 +53,7 @@ final class FlowTags {
         } else if (Arrays.asList(entry.channels).contains(channel)) {
             return;
         }
-        RdmaRawChannel[] grown = Arrays.copyOf(entry.channels, entry.channels.length + 1);
+        QueueChannel[] grown = Arrays.copyOf(entry.channels, entry.channels.length + 1);
         grown[grown.length - 1] = channel;
         entry.channels = grown;
     }
@@ -69,14 +69,14 @@ final class FlowTags {
         return tag;
     }
 
-    void detach(RdmaRawChannel channel) {
+    void detach(QueueChannel channel) {
         for (Entry entry : List.copyOf(bySpec.values())) {
-            List<RdmaRawChannel> rest = new ArrayList<>(Arrays.asList(entry.channels));
+            List<QueueChannel> rest = new ArrayList<>(Arrays.asList(entry.channels));
             if (rest.remove(channel)) {
                 if (rest.isEmpty()) {
                     remove(entry);
                 } else {
-                    entry.channels = rest.toArray(RdmaRawChannel[]::new);
+                    entry.channels = rest.toArray(QueueChannel[]::new);
                 }
             }
         }

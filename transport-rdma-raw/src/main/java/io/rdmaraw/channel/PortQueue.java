@@ -33,10 +33,10 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final FrameBurstPool burstPool;
     private final PortLimits limits;
     private final ReceiveBurst burst = new ReceiveBurst();
-    private final RdmaRawChannel[] touched = new RdmaRawChannel[FrameQueue.BURST_FRAMES];
-    private final ArrayDeque<RdmaRawChannel> waitingForRoom = new ArrayDeque<>();
+    private final QueueChannel[] touched = new QueueChannel[FrameQueue.BURST_FRAMES];
+    private final ArrayDeque<QueueChannel> waitingForRoom = new ArrayDeque<>();
     private final FlowTags tags = new FlowTags();
-    private final Set<RdmaRawChannel> channels = new LinkedHashSet<>();
+    private final Set<QueueChannel> channels = new LinkedHashSet<>();
     private int touchedCount;
     private long unmatchedFrames;
 
@@ -85,7 +85,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
      * Steers flows to a channel. A rule that another channel of this loop has is shared: both get every frame. Either
      * all of the flows are steered or none.
      */
-    void attach(RdmaRawChannel channel, List<FlowSpec> specs) {
+    void attach(QueueChannel channel, List<FlowSpec> specs) {
         channels.add(channel);
         try {
             for (FlowSpec spec : specs) {
@@ -97,14 +97,14 @@ final class PortQueue implements SharedDevice.AsyncListener {
         }
     }
 
-    void detach(RdmaRawChannel channel) {
+    void detach(QueueChannel channel) {
         channels.remove(channel);
         tags.detach(channel);
         waitingForRoom.remove(channel);
     }
 
-    /** Asks for a call of {@link RdmaRawChannel#sendQueueHasRoom()} when the device has taken frames. */
-    void awaitRoom(RdmaRawChannel channel) {
+    /** Asks for a call of {@link QueueChannel#sendQueueHasRoom()} when the device has taken frames. */
+    void awaitRoom(QueueChannel channel) {
         waitingForRoom.add(channel);
     }
 
@@ -135,11 +135,11 @@ final class PortQueue implements SharedDevice.AsyncListener {
                 frame.release();
                 continue;
             }
-            RdmaRawChannel[] channels = entry.channels;
+            QueueChannel[] channels = entry.channels;
             for (int c = 1; c < channels.length; c++) {
-                deliver(channels[c], frame.retainedDuplicate());
+                deliver(channels[c], frame.retainedDuplicate(), burst.checksumVerified(i));
             }
-            deliver(channels[0], frame);
+            deliver(channels[0], frame, burst.checksumVerified(i));
         }
         for (int i = 0; i < touchedCount; i++) {
             touched[i].endBurst();
@@ -148,8 +148,8 @@ final class PortQueue implements SharedDevice.AsyncListener {
         touchedCount = 0;
     }
 
-    private void deliver(RdmaRawChannel channel, ByteBuf frame) {
-        if (channel.receive(frame)) {
+    private void deliver(QueueChannel channel, ByteBuf frame, boolean checksumVerified) {
+        if (channel.receive(frame, checksumVerified)) {
             if (touchedCount == touched.length) {
                 channel.endBurst();
                 return;
@@ -175,8 +175,8 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private void fireEvent(RdmaRawQueueEvent event) {
-        for (RdmaRawChannel channel : List.copyOf(channels)) {
-            channel.pipeline().fireUserEventTriggered(event);
+        for (QueueChannel channel : List.copyOf(channels)) {
+            channel.channel().pipeline().fireUserEventTriggered(event);
         }
     }
 
@@ -193,8 +193,8 @@ final class PortQueue implements SharedDevice.AsyncListener {
         switch (kind) {
             case DEVICE_REMOVED -> {
                 fireEvent(new RdmaRawQueueEvent(kind, device.name(), portNumber, queue.inFlight()));
-                for (RdmaRawChannel channel : List.copyOf(channels)) {
-                    channel.unsafe().close(channel.unsafe().voidPromise());
+                for (QueueChannel channel : List.copyOf(channels)) {
+                    channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
                 }
             }
             case QUEUE_FAILED -> {

@@ -34,6 +34,7 @@ public final class RdmaRawChannel extends AbstractChannel {
     private final RdmaRawChannelConfig config = new RdmaRawChannelConfig(this);
     private final ArrayDeque<ByteBuf> backlog = new ArrayDeque<>();
     private final Handle handle = new Handle();
+    private final QueueSide queueSide = new QueueSide();
     private final ChannelOutboundBuffer.MessageProcessor offerBuffered = this::offerBuffered;
     private final RdmaRawChannelStatistics statistics = new RdmaRawChannelStatistics();
     /** Made while the super constructor runs, which is why it has no initialiser: that would set it to null again. */
@@ -164,7 +165,7 @@ public final class RdmaRawChannel extends AbstractChannel {
 
     private void joinQueue(RdmaRawAddress address) {
         PortQueue joined = ioHandler.port(address.deviceName(), address.portNumber());
-        joined.attach(this, address.flows());
+        joined.attach(queueSide, address.flows());
         port = joined;
     }
 
@@ -174,7 +175,7 @@ public final class RdmaRawChannel extends AbstractChannel {
             directUnsafe.leaveQueue();
             waitingForRoom = false;
             port = null;
-            left.detach(this);
+            left.detach(queueSide);
         }
     }
 
@@ -190,7 +191,7 @@ public final class RdmaRawChannel extends AbstractChannel {
         PortQueue left = port;
         port = null;
         if (left != null) {
-            left.detach(this);
+            left.detach(queueSide);
         }
         directUnsafe.failPending();
         if (currentBurst != null) {
@@ -238,12 +239,7 @@ public final class RdmaRawChannel extends AbstractChannel {
         }
     }
 
-    /**
-     * Takes a received frame and its reference.
-     *
-     * @return true for the first frame of a burst: the caller then calls {@link #endBurst()} once
-     */
-    boolean receive(ByteBuf frame) {
+    private boolean receive(ByteBuf frame) {
         if (!readPending || backlogScheduled && !inBurst) {
             keep(frame);
             return false;
@@ -275,8 +271,7 @@ public final class RdmaRawChannel extends AbstractChannel {
         }
     }
 
-    /** Ends the frames of one poll. */
-    void endBurst() {
+    private void endBurst() {
         inBurst = false;
         FrameBurst burst = currentBurst;
         if (burst != null) {
@@ -325,7 +320,7 @@ public final class RdmaRawChannel extends AbstractChannel {
         }
         if (!in.isEmpty() && current != null && !waitingForRoom) {
             waitingForRoom = true;
-            current.awaitRoom(this);
+            current.awaitRoom(queueSide);
         }
         directUnsafe.buffered(in);
     }
@@ -373,10 +368,28 @@ public final class RdmaRawChannel extends AbstractChannel {
         return true;
     }
 
-    /** The device has taken frames; called by the queue after {@link PortQueue#awaitRoom}. */
-    void sendQueueHasRoom() {
-        waitingForRoom = false;
-        directUnsafe.resume();
+    /** What the channel's queue knows of it. */
+    private final class QueueSide implements QueueChannel {
+        @Override
+        public RdmaRawChannel channel() {
+            return RdmaRawChannel.this;
+        }
+
+        @Override
+        public boolean receive(ByteBuf frame, boolean checksumVerified) {
+            return RdmaRawChannel.this.receive(frame);
+        }
+
+        @Override
+        public void endBurst() {
+            RdmaRawChannel.this.endBurst();
+        }
+
+        @Override
+        public void sendQueueHasRoom() {
+            waitingForRoom = false;
+            directUnsafe.resume();
+        }
     }
 
     /** What stands for the channel at its loop. */
