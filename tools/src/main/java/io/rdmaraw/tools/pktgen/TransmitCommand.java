@@ -4,10 +4,10 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
-import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.tools.frame.FrameTemplate;
 import io.rdmaraw.tools.report.EndOnSignal;
 import io.rdmaraw.tools.report.LiveLine;
+import io.rdmaraw.tools.report.Loops;
 import io.rdmaraw.tools.report.RunFailure;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
@@ -70,9 +70,9 @@ final class TransmitCommand implements Callable<Integer> {
 
     private TrafficResult transmit(Transmitter transmitter, CountDownLatch done, EndOnSignal goOn)
             throws InterruptedException {
-        try (RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1)) {
+        try (Loops loops = new Loops(1)) {
             long start = System.nanoTime();
-            Channel channel = new Bootstrap().group(group).channel(RdmaRawChannel.class).handler(transmitter)
+            Channel channel = new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class).handler(transmitter)
                     .bind(RdmaRawAddress.of(options.device(), options.port())).sync().channel();
             new LiveLine(spec.commandLine().getErr(), "tx", transmitter::sentFrames, transmitter::sentBytes, () -> 0)
                     .watch(options.durationNanos(), done, goOn);
