@@ -5,8 +5,8 @@ import java.net.Inet6Address;
 import java.util.Objects;
 
 /**
- * Builds a {@link FlowSpec}. Every condition narrows the rule: a frame must meet all. A value may not have bits outside its
- * mask. After {@link #inner} the conditions are about the headers inside the VXLAN tunnel.
+ * Builds a {@link FlowSpec}. Every condition narrows the rule: a frame must meet all. A value may not have bits outside
+ * its mask. After {@link #inner} the conditions are about the headers inside the VXLAN tunnel.
  */
 public final class FlowSpecBuilder {
     static final int MAX_VNI = 0xffffff;
@@ -209,7 +209,10 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches the IPv6 source: {@code 2001:db8::1}, {@code 2001:db8::/32} or an address and a mask written as an address. */
+    /**
+     * Matches the IPv6 source: {@code 2001:db8::1}, {@code 2001:db8::/32} or an address and a mask written as an
+     * address.
+     */
     public FlowSpecBuilder ipv6Source(String addressAndMask) {
         String[] parts = addressAndMask.split("/", 2);
         return ipv6Source(FlowAddresses.ipv6(parts[0]), ipv6Mask(parts));

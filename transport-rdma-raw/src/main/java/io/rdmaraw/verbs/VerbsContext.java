@@ -57,7 +57,8 @@ public final class VerbsContext extends VerbsObject {
     public DeviceAttributes queryDevice() {
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(DeviceAttrLayout.SIZE_BYTES, Long.BYTES).address();
-            VerbsException.check("ibv_query_device", NativeCall.status(library.queryDevice, openAddress(), attr), deviceName);
+            VerbsException.check("ibv_query_device", NativeCall.status(library.queryDevice, openAddress(), attr),
+                    deviceName);
             return DeviceAttributes.read(attr);
         }
     }
@@ -108,7 +109,8 @@ public final class VerbsContext extends VerbsObject {
     public ProtectionDomain allocateProtectionDomain() {
         lifecycle.lock();
         try {
-            return new ProtectionDomain(this, made("ibv_alloc_pd", NativeCall.pointer(library.allocPd, openAddress()), ""));
+            return new ProtectionDomain(this, made("ibv_alloc_pd", NativeCall.pointer(library.allocPd, openAddress()),
+                    ""));
         } finally {
             lifecycle.unlock();
         }
@@ -132,7 +134,8 @@ public final class VerbsContext extends VerbsObject {
      * @param channelOrNull    where to send notifications, or null to poll only
      * @param completionVector 0 to {@link #completionVectors()} - 1
      */
-    public CompletionQueue createCompletionQueue(int minEntries, CompletionChannel channelOrNull, int completionVector) {
+    public CompletionQueue createCompletionQueue(int minEntries, CompletionChannel channelOrNull,
+            int completionVector) {
         lifecycle.lock();
         try {
             long channel = channelOrNull == null ? 0 : channelOrNull.openAddress();
@@ -204,7 +207,8 @@ public final class VerbsContext extends VerbsObject {
                 return null;
             }
             VerbsException.check("ibv_get_async_event", errno, deviceName);
-            // The source is looked up before the acknowledgement: after it, the C object may be gone and its address reused.
+            // The source is looked up before the acknowledgement: after it, the C object may be gone and its address
+            // reused.
             AsyncEvent result = AsyncEvent.read(event, eventSources);
             NativeCall.status(library.ackAsyncEvent, event);
             return result;

@@ -7,8 +7,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
 
 /**
- * One loaded provider of the libibverbs ABI, with the addresses of the functions that it exports. What the header has as
- * inline functions is reached through the context of an open device instead; see {@link VerbsContext}.
+ * One loaded provider of the libibverbs ABI, with the addresses of the functions that it exports. What the header has
+ * as inline functions is reached through the context of an open device instead; see {@link VerbsContext}.
  */
 final class VerbsLibrary {
     private static final String RDMA_CORE_SONAME = "libibverbs.so.1";
