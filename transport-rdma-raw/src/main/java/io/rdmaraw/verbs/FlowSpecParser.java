@@ -15,7 +15,8 @@ final class FlowSpecParser {
     private static final int EXACT_BYTE = 0xff;
     private static final int EXACT_SHORT = 0xffff;
     private static final List<String> HEADER_WORDS = List.of("dst-mac", "src-mac", "ether-type", "vlan", "vlan-tag",
-            "ip4", "ip6", "src", "dst", "proto", "tos", "ttl", "ip-flags", "flow-label", "udp", "tcp", "src-port", "dst-port");
+            "ip4", "ip6", "src", "dst", "proto", "tos", "ttl", "ip-flags", "flow-label", "udp", "tcp",
+            "src-port", "dst-port");
     private static final String WORDS = "all, all-default, mc-default, sniffer, port, priority, dont-trap,"
             + " allow-host-traffic, " + String.join(", ", HEADER_WORDS) + ", vxlan, inner, tag, drop";
 

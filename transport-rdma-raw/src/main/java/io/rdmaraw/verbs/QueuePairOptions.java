@@ -18,8 +18,8 @@ import java.util.Objects;
  * @param rssOrNull              makes an RSS queue pair, which receives through work queues
  */
 public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQueue receiveCompletionQueue,
-        int maxSendWr, int maxReceiveWr, int maxSendSge, int maxReceiveSge, int maxInlineDataBytes, int maxTsoHeaderBytes,
-        boolean signalAll, int createFlags, RssOptions rssOrNull) {
+        int maxSendWr, int maxReceiveWr, int maxSendSge, int maxReceiveSge, int maxInlineDataBytes,
+        int maxTsoHeaderBytes, boolean signalAll, int createFlags, RssOptions rssOrNull) {
     /** {@code IBV_QP_CREATE_BLOCK_SELF_MCAST_LB}: do not receive our own multicast and broadcast. */
     public static final int BLOCK_SELF_MULTICAST_LOOPBACK = 1 << 1;
     /** {@code IBV_QP_CREATE_SCATTER_FCS}: received frames end with their checksum. */

@@ -30,8 +30,8 @@ final class VerbsErrors {
             case "ibv_poll_cq" -> "the completion queue has overrun or the device is gone: create it with more"
                     + " entries than the queue pairs can have completions outstanding";
             case "ibv_dealloc_pd", "ibv_destroy_cq", "ibv_destroy_comp_channel", "ibv_destroy_wq",
-                    "ibv_destroy_rwq_ind_table", "ibv_dereg_mr", "ibv_destroy_qp" -> errno == Errno.EBUSY ? "something that uses it is still open"
-                    : "";
+                    "ibv_destroy_rwq_ind_table", "ibv_dereg_mr", "ibv_destroy_qp" ->
+                    errno == Errno.EBUSY ? "something that uses it is still open" : "";
             default -> "";
         };
         return specific.isEmpty() ? general(errno) : specific;
@@ -63,8 +63,8 @@ final class VerbsErrors {
     private static String registerMemory(int errno) {
         return switch (errno) {
             case Errno.ENOMEM, Errno.EPERM, Errno.EAGAIN -> "registered memory counts against the memlock limit, now "
-                    + memlockLimit() + ": raise it (ulimit -l unlimited, LimitMEMLOCK=infinity, docker --ulimit memlock=-1) or"
-                    + " register less";
+                    + memlockLimit() + ": raise it (ulimit -l unlimited, LimitMEMLOCK=infinity, docker --ulimit"
+                    + " memlock=-1) or register less";
             case Errno.EFAULT -> "the range is not mapped, or not writable";
             case Errno.EINVAL -> "the range is empty, or the access flags contradict each other";
             default -> "";
