@@ -13,7 +13,7 @@ public final class FlowSpecBuilder {
     private static final int MAX_TAG = 0xffffff;
     private static final int MAX_BYTE = 0xff;
     private static final int MAX_SHORT = 0xffff;
-    private static final int MAX_IPV4_FLAGS = 0x7;
+    static final int MAX_IPV4_FLAGS = 0x6;
 
     FlowType type = FlowType.NORMAL;
     int priority;
@@ -115,7 +115,7 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches the EtherType, 0 to 0xffff; of a VLAN-tagged frame, the one after the tag. */
+    /** Matches the EtherType, 0 to 0xffff; in a rule that also matches the VLAN tag, the one after the tag. */
     public FlowSpecBuilder etherType(int value) {
         return etherType(value, MAX_SHORT);
     }
@@ -195,7 +195,10 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches bits of the three flags before the IPv4 fragment offset (reserved 4, don't fragment 2, more 1). */
+    /**
+     * Matches the flags before the IPv4 fragment offset, as {@code enum ib_ipv4_flags} of the kernel numbers them:
+     * don't fragment 2, more fragments 4.
+     */
     public FlowSpecBuilder ipv4Flags(int value, int mask) {
         current.ipv4 = true;
         current.ipv4Flags = masked(value, mask, MAX_IPV4_FLAGS, "the IPv4 flags");

@@ -89,7 +89,7 @@ final class FlowSpecFormatter {
         number("proto", match.protocol(), match.protocolMask(), EXACT_BYTE);
         number("tos", match.tos(), match.tosMask(), EXACT_BYTE);
         number("ttl", match.ttl(), match.ttlMask(), EXACT_BYTE);
-        number("ip-flags", match.flags(), match.flagsMask(), 0x7);
+        number("ip-flags", match.flags(), match.flagsMask(), FlowSpecBuilder.MAX_IPV4_FLAGS);
     }
 
     private void ipv6(Ipv6Match match) {

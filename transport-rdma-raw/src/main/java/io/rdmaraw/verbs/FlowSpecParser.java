@@ -132,7 +132,7 @@ final class FlowSpecParser {
                 builder.hopLimit(pair[0], pair[1]);
             }
             case "ip-flags" -> {
-                int[] pair = pair(word, 0x7);
+                int[] pair = pair(word, FlowSpecBuilder.MAX_IPV4_FLAGS);
                 builder.ipv4Flags(pair[0], pair[1]);
             }
             case "flow-label" -> {

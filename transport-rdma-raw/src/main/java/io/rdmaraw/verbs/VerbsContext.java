@@ -105,6 +105,31 @@ public final class VerbsContext extends VerbsObject {
         }
     }
 
+    /**
+     * Returns the MAC address of a port's network interface: 6 bytes.
+     *
+     * @throws VerbsException when the port has no network interface
+     */
+    public byte[] macAddress(int port) {
+        return PortInterface.macAddress(this, port);
+    }
+
+    /**
+     * Returns the MTU of a port's network interface: the longest payload of a frame in bytes, without Ethernet header
+     * and VLAN tag. It can change at any time.
+     *
+     * @throws VerbsException when the port has no network interface
+     */
+    public int mtuBytes(int port) {
+        return PortInterface.mtuBytes(this, port);
+    }
+
+    /** Returns the device's name in the provider, without prefix, for example {@code mlx5_0} or {@code loop}. */
+    public String providerDeviceName() {
+        long device = NativeMemory.getLong(openAddress() + ContextLayout.DEVICE_OFFSET);
+        return NativeMemory.segment(device + DeviceLayout.NAME_OFFSET, VerbsDevices.MAX_NAME_BYTES).getString(0);
+    }
+
     /** Allocates a protection domain: memory regions and queue pairs work together only within one. */
     public ProtectionDomain allocateProtectionDomain() {
         lifecycle.lock();

@@ -22,7 +22,7 @@ public final class VerbsDevices {
     public static final String SOFT_PREFIX = "soft:";
 
     private static final Path NETWORK_DEVICES = Path.of("/sys/class/net");
-    private static final int MAX_NAME_BYTES = 64;
+    static final int MAX_NAME_BYTES = 64;
 
     private VerbsDevices() {
     }
@@ -59,8 +59,7 @@ public final class VerbsDevices {
         VerbsLibrary library = VerbsLibrary.softverbs();
         String name = deviceName.substring(SOFT_PREFIX.length());
         VerbsContext context = openListed(library, name, deviceName);
-        if (context == null && library.addDevice != 0 && !name.isEmpty()) {
-            library.addDevice(name);
+        if (context == null && !name.isEmpty() && library.addDevice(name)) {
             context = openListed(library, name, deviceName);
         }
         if (context == null) {

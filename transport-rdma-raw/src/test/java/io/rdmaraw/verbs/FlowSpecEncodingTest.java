@@ -108,7 +108,7 @@ class FlowSpecEncodingTest {
     @Test
     void ipv4Extended() throws Exception {
         check(FlowSpec.builder().ipv4Destination("10.0.0.1").protocol(89).trafficClass(0x10, 0xfc).hopLimit(1, 0xff)
-                .ipv4Flags(2, 3).build(), """
+                .ipv4Flags(2, 6).build(), """
                 struct ibv_flow_spec_ipv4_ext ip;
                 memset(&ip, 0, sizeof ip);
                 ip.val.dst_ip = inet_addr("10.0.0.1");
@@ -120,7 +120,7 @@ class FlowSpecEncodingTest {
                 ip.val.ttl = 1;
                 ip.mask.ttl = 0xff;
                 ip.val.flags = 2;
-                ip.mask.flags = 3;
+                ip.mask.flags = 6;
                 append(&ip, IBV_FLOW_SPEC_IPV4_EXT, sizeof ip);
                 """);
     }
