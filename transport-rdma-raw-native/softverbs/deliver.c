@@ -81,6 +81,22 @@ static inline unsigned receives_for(struct sv_rq *rq, unsigned count)
     return available < count ? available : count;
 }
 
+/*
+ * Work requests were written by another core, completions and buffers were read by it: each line comes over at a cost of
+ * about 100 ns, so they are asked for well ahead, the buffers half as far as the work requests that name them.
+ */
+enum { PREFETCH_BUFFERS = 12, PREFETCH_REQUESTS = 24 };
+
+static inline void prefetch_ahead(const struct sv_rq *rq, uint32_t delivered, const struct sv_cq *cq, uint32_t produced)
+{
+    uint32_t posted = rq->posted_seen;
+    if (posted - delivered > PREFETCH_REQUESTS)
+        __builtin_prefetch(wqe_at(rq, delivered + PREFETCH_REQUESTS));
+    if (posted - delivered > PREFETCH_BUFFERS)
+        sv_prefetch_write((const void *)(uintptr_t)wqe_at(rq, delivered + PREFETCH_BUFFERS)->sge[0].addr);
+    sv_prefetch_write(&cq->ring[(produced + PREFETCH_BUFFERS) & cq->mask]);
+}
+
 /* Delivers up to `count` frames; returns how many work requests were used. Sets *error when the last one failed. */
 static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
                                     const uint32_t *tags, unsigned count, bool *error, bool *overrun)
@@ -101,6 +117,7 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
             *overrun = true;
             break;
         }
+        prefetch_ahead(rq, delivered, cq, produced);
         enum ibv_wc_status status = fill(rq, wqe, frame);
         cqe->wr_id = wqe->wr_id;
         cqe->retired = &rq->retired;
