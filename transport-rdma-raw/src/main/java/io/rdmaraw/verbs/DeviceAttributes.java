@@ -25,8 +25,8 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param ports               number of physical ports
  */
 public record DeviceAttributes(String firmwareVersion, long nodeGuid, long systemImageGuid, long maxMrSizeBytes,
-        long pageSizes, int vendorId, int vendorPartId, int hardwareVersion, int maxQp, int maxQpWr, int capabilityFlags,
-        int maxSge, int maxCq, int maxCqe, int maxMr, int maxPd, int maxRawEthernetQp, int ports) {
+        long pageSizes, int vendorId, int vendorPartId, int hardwareVersion, int maxQp, int maxQpWr,
+        int capabilityFlags, int maxSge, int maxCq, int maxCqe, int maxMr, int maxPd, int maxRawEthernetQp, int ports) {
     /** {@code IBV_DEVICE_RAW_IP_CSUM}: checksums can be left to the device on raw-packet queue pairs. */
     public static final int RAW_IP_CSUM = 1 << 26;
     /** {@code IBV_DEVICE_MANAGED_FLOW_STEERING}. */

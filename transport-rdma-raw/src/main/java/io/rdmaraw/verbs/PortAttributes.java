@@ -22,8 +22,8 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param flags             the flags
  */
 public record PortAttributes(int state, int maxMtu, int activeMtu, int gidTableEntries, int capabilityFlags,
-        int capabilityFlags2, int maxMessageBytes, int pkeyTableEntries, int lid, int smLid, int activeWidth, int activeSpeed,
-        int physicalState, int linkLayer, int flags) {
+        int capabilityFlags2, int maxMessageBytes, int pkeyTableEntries, int lid, int smLid, int activeWidth,
+        int activeSpeed, int physicalState, int linkLayer, int flags) {
     public static final int STATE_DOWN = 1;
     public static final int STATE_INIT = 2;
     public static final int STATE_ARMED = 3;

@@ -17,9 +17,9 @@ import java.util.Objects;
  * @param createFlags            {@link #BLOCK_SELF_MULTICAST_LOOPBACK} and so on, or 0
  * @param rssOrNull              makes an RSS queue pair, which receives through work queues
  */
-public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQueue receiveCompletionQueue, int maxSendWr,
-        int maxReceiveWr, int maxSendSge, int maxReceiveSge, int maxInlineDataBytes, int maxTsoHeaderBytes,
-        boolean signalAll, int createFlags, RssOptions rssOrNull) {
+public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQueue receiveCompletionQueue,
+        int maxSendWr, int maxReceiveWr, int maxSendSge, int maxReceiveSge, int maxInlineDataBytes,
+        int maxTsoHeaderBytes, boolean signalAll, int createFlags, RssOptions rssOrNull) {
     /** {@code IBV_QP_CREATE_BLOCK_SELF_MCAST_LB}: do not receive our own multicast and broadcast. */
     public static final int BLOCK_SELF_MULTICAST_LOOPBACK = 1 << 1;
     /** {@code IBV_QP_CREATE_SCATTER_FCS}: received frames end with their checksum. */
@@ -42,7 +42,8 @@ public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQu
             Objects.requireNonNull(sendCompletionQueue, "a queue pair needs a send completion queue");
             Objects.requireNonNull(receiveCompletionQueue, "a queue pair needs a receive completion queue");
         } else if (maxReceiveWr != 0) {
-            throw new IllegalArgumentException("an RSS queue pair has no receive queue of its own: maxReceiveWr must be 0");
+            throw new IllegalArgumentException("an RSS queue pair has no receive queue of its own: maxReceiveWr must"
+                    + " be 0");
         }
     }
 
@@ -149,8 +150,8 @@ public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQu
 
         /** Makes the options, after checking them. */
         public QueuePairOptions build() {
-            return new QueuePairOptions(sendCompletionQueue, receiveCompletionQueue, maxSendWr, maxReceiveWr, maxSendSge,
-                    maxReceiveSge, maxInlineDataBytes, maxTsoHeaderBytes, signalAll, createFlags, rss);
+            return new QueuePairOptions(sendCompletionQueue, receiveCompletionQueue, maxSendWr, maxReceiveWr,
+                    maxSendSge, maxReceiveSge, maxInlineDataBytes, maxTsoHeaderBytes, signalAll, createFlags, rss);
         }
     }
 }
