@@ -126,7 +126,7 @@ final class VerbsErrors {
 
     private static String post(int errno) {
         return switch (errno) {
-            case Errno.ENOMEM -> "the queue is full: take completions first";
+            case Errno.ENOMEM -> "the queue is full: take completions first; or the request has too many SGEs";
             case Errno.EINVAL -> "the queue pair is not in a state that accepts it, or the request has too many SGEs,"
                     + " too much inline data, an unknown opcode, or a frame shorter than the device's inline header"
                     + " (18 bytes on mlx5)";

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.rdmaraw.channel.FrameBurst;
+import io.rdmaraw.tools.frame.EthernetAddresses;
 import io.rdmaraw.tools.report.Counter;
 import io.rdmaraw.tools.report.RunFailure;
 
@@ -52,19 +53,11 @@ final class FrameSink extends ChannelInboundHandlerAdapter {
 
     private void handle(ByteBuf frame) {
         if (echoes) {
-            swapAddresses(frame);
+            EthernetAddresses.swap(frame);
         } else {
             // The C program reads a byte of each frame too: a frame that is never looked at costs no cache miss.
             etherTypes += frame.getByte(12);
         }
-    }
-
-    private static void swapAddresses(ByteBuf frame) {
-        long destinationAndSource = frame.getLong(0);
-        long source = (destinationAndSource & 0xffff) << 32 | frame.getUnsignedInt(8);
-        long destination = destinationAndSource >>> 16;
-        frame.setLong(0, source << 16 | destination >>> 32);
-        frame.setInt(8, (int) destination);
     }
 
     @Override

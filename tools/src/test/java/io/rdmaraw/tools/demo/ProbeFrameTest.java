@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.tools.frame.EthernetAddresses;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.junit.jupiter.api.Test;
@@ -44,7 +45,7 @@ class ProbeFrameTest {
         ByteBuf frame = frame(1, 64);
         ProbeFrame.writeHeader(frame, 0x0a0b0c0d0e0fL, 0xf10203040506L);
         assertEquals("0a0b0c0d0e0ff1020304050688b5", ByteBufUtil.hexDump(frame, 0, 14));
-        ProbeFrame.swapAddresses(frame);
+        EthernetAddresses.swap(frame);
         assertEquals("f102030405060a0b0c0d0e0f88b5", ByteBufUtil.hexDump(frame, 0, 14));
     }
 

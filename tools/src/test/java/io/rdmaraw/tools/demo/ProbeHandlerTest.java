@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.rdmaraw.tools.frame.EthernetAddresses;
 import io.rdmaraw.tools.report.RunFailure;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -39,7 +40,7 @@ class ProbeHandlerTest {
     }
 
     private void echo(ByteBuf frame) {
-        ProbeFrame.swapAddresses(frame);
+        EthernetAddresses.swap(frame);
         channel.writeInbound(frame);
     }
 
