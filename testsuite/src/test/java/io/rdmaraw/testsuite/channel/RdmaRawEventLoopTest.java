@@ -15,6 +15,11 @@ import io.rdmaraw.channel.RdmaRawIoHandler;
 /** Netty's own tests of an event loop; the server channel is an NIO guest of the raw loop. */
 class RdmaRawEventLoopTest extends AbstractSingleThreadEventLoopTest {
     @Override
+    protected boolean supportsChannelIteration() {
+        return true;
+    }
+
+    @Override
     protected EventLoopGroup newEventLoopGroup() {
         return new RdmaRawEventLoopGroup(1);
     }
