@@ -9,7 +9,7 @@ remove_old_test_reports() {
 # tests of nested classes. The indentation keeps a test's own output, which a report quotes, from being counted.
 sum_test_reports() {
   awk '
-    /^  <testcase / { tests++; counted = 0 }
+    /^  <testcase name="/ { tests++; counted = 0 }
     /^    <(failure|error)[ >\/]/ && !counted { failed++; counted = 1 }
     /^    <skipped[ >\/]/ && !counted { skipped++; counted = 1 }
     END { print tests + 0, failed + 0, skipped + 0 }' "$@" /dev/null

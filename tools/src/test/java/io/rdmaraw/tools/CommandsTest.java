@@ -131,6 +131,13 @@ class CommandsTest {
         assertEquals(frames * 128, run.json().get("bytes").asLong());
     }
 
+    @Test
+    void pktgenStopsInTimeHoweverSlowItsRate() throws Exception {
+        ToolRun run = ToolRun.of("pktgen", "tx", "-d", "soft:loop:slow", "-s", "0.2", "-r", "0.001", "--json");
+        assertEquals(0, run.exitCode(), run.err());
+        assertTrue(run.json().get("seconds").asDouble() < 900, "it waited for its rate: " + run.out());
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
         "                                       | a command is missing",

@@ -127,12 +127,21 @@ final class VerbsLibrary {
             }
         }
 
+        /**
+         * The dynamic linker takes any library of the process that has the soname it looks for. softverbs has that of
+         * rdma-core, so that C programs can run on it: rdma-core is looked for first, or it would never be found.
+         */
         static Loaded softverbs() {
+            RdmaCore.LOADED.isUsable();
             try {
                 return new Loaded(new VerbsLibrary(NativeLibrary.loadBundled("softverbs")), null);
             } catch (LinkageError e) {
                 return new Loaded(null, "softverbs is not usable: " + e.getMessage());
             }
+        }
+
+        boolean isUsable() {
+            return library != null;
         }
 
         VerbsLibrary get() {

@@ -251,6 +251,15 @@ class LoopConformanceTest {
             }
         }
 
+        /** The library has the soname of libibverbs; loaded first, it must not be mistaken for rdma-core. */
+        @Test
+        void softverbsIsNotTakenForRdmaCore() {
+            List<String> names = VerbsDevices.names();
+            assertTrue(names.contains("soft:loop"), names.toString());
+            assertFalse(names.contains("loop"), names.toString());
+            assertThrows(VerbsException.class, () -> VerbsDevices.open("loop"));
+        }
+
         @Test
         void anUnknownSoftDeviceListsThoseThatExist() {
             VerbsException e = assertThrows(VerbsException.class, () -> VerbsDevices.open("soft:nosuch"));
