@@ -2,7 +2,6 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.queue.LinkMtu;
 import io.rdmaraw.queue.SharedDevice;
 
 /** The frame lengths that a port carries. */
@@ -21,8 +20,8 @@ final class PortLimits {
         this.mtuBytes = mtuBytes;
     }
 
-    static PortLimits of(SharedDevice device, RdmaRawIoHandlerConfig config) {
-        int mtuBytes = LinkMtu.ofDevice(device.name());
+    static PortLimits of(SharedDevice device, int portNumber, RdmaRawIoHandlerConfig config) {
+        int mtuBytes = device.context().mtuBytes(portNumber);
         int largestFrame = mtuBytes + ETHERNET_HEADER_BYTES + VLAN_TAG_BYTES;
         int slotBytes = SlotPool.capacityBytes(config.slotBytes());
         if (largestFrame > slotBytes) {

@@ -53,7 +53,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
         this.completionChannel = completionChannel;
         this.loop = loop;
         this.burstPool = burstPool;
-        limits = PortLimits.of(device, config);
+        limits = PortLimits.of(device, portNumber, config);
         queue = VerbsFrameQueue.open(device, portNumber, completionChannel, config.queueOptions());
         device.addListener(this);
     }
