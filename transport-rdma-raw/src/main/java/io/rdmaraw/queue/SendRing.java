@@ -118,7 +118,7 @@ final class SendRing {
         long sge = scatterList + (long) index * scatterStride;
         int sgeCount;
         ByteBuf held = frame;
-        if (frame instanceof FrameBuf slot && slot.isRegistered()) {
+        if (frame instanceof FrameBuf slot && slot.isRegistered() && slots.owns(slot)) {
             writeSge(sge, slot.memoryAddress() + slot.readerIndex(), lengthBytes, slot.lkey());
             sgeCount = 1;
         } else {
