@@ -12,6 +12,8 @@ static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *
         uint32_t part = frame->length - done;
         if (part > wqe[i].length)
             part = wqe[i].length;
+        if (part == 0)
+            continue;
         uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[i].lkey, wqe[i].addr, part,
                                       IBV_ACCESS_LOCAL_WRITE);
         if (to == NULL)

@@ -171,7 +171,7 @@ static void counters_are_attached_before_use(void)
     CHECK_EQ(0, ibv_attach_counters_point_flow(counters, &attach, NULL));
     rule_init(&rule, 0);
     rule_eth(&rule, mac_b, NULL, 0, -1);
-    struct ibv_flow_spec_counter_action *action = rule_add(&rule, IBV_FLOW_SPEC_ACTION_COUNT, sizeof *action);
+    void *action = rule_add(&rule, IBV_FLOW_SPEC_ACTION_COUNT, sizeof(struct ibv_flow_spec_counter_action));
     memcpy((uint8_t *)action + offsetof(struct ibv_flow_spec_counter_action, counters), &counters, sizeof counters);
     struct ibv_flow *flow = must_create(&b, &rule);
     CHECK_EQ(EBUSY, ibv_destroy_counters(counters));

@@ -108,7 +108,7 @@ static void *disturb(void *argument)
     return NULL;
 }
 
-static void nothing_is_lost_between_threads(void)
+static void nothing_is_lost(void)
 {
     static struct stress s;
     struct sender_argument arguments[SENDERS];
@@ -210,7 +210,7 @@ static void resets_race_with_frames(void)
 }
 
 const struct test thread_tests[] = {
-    {"nothing is lost between threads", nothing_is_lost_between_threads},
-    {"resets race with frames", resets_race_with_frames},
+    {"threads: nothing is lost", nothing_is_lost},
+    {"threads: resets race with frames", resets_race_with_frames},
     {NULL, NULL},
 };
