@@ -146,7 +146,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     private void dispatch(int received) {
         for (int i = 0; i < received; i++) {
-            ByteBuf frame = burst.frame(i);
+            ByteBuf frame = burst.takeFrame(i);
             FlowTags.Entry entry = tags.entry(burst.flowTag(i));
             if (entry == null) {
                 unmatchedFrames++;

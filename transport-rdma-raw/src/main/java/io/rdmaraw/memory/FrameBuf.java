@@ -48,6 +48,10 @@ public final class FrameBuf extends NativeByteBuf {
         return this;
     }
 
+    boolean isOf(SlotPool other) {
+        return pool == other;
+    }
+
     /** Returns the slot's number in its slab. */
     public int slotIndex() {
         return slotIndex;

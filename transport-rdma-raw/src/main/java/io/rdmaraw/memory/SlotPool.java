@@ -28,7 +28,8 @@ public final class SlotPool {
     }
 
     private final FrameBuf[] slots;
-    private final FrameBuf[] free;
+    /** The free slots' numbers. Numbers, because storing a reference into an old array costs G1 a fence. */
+    private final int[] free;
     private final SlotPoison poison;
     private final RegisteredByteBufAllocator allocator;
     private final LongAdder movedOut = new LongAdder();
@@ -44,12 +45,12 @@ public final class SlotPool {
         int slotBytes = capacityBytes(strideBytes);
         allocator = new RegisteredByteBufAllocator(this, slotBytes);
         slots = new FrameBuf[slotCount];
-        free = new FrameBuf[slotCount];
+        free = new int[slotCount];
         // Filled from the end so that the first slots taken are the first in memory.
         for (int i = 0; i < slotCount; i++) {
             long address = firstSlotAddress + (long) i * strideBytes + colourOffsetBytes(i, strideBytes);
             slots[i] = new FrameBuf(this, address, slotBytes, i, lkey);
-            free[slotCount - 1 - i] = slots[i];
+            free[slotCount - 1 - i] = i;
             poison.onFree(slots[i]);
         }
         freeCount = slotCount;
@@ -73,6 +74,11 @@ public final class SlotPool {
     /** Says which thread takes slots from now on. Called by the loop whenever it (re)starts on a thread. */
     public void ownedBy(Thread thread) {
         owner = thread;
+    }
+
+    /** Tells whether a buffer is one of this pool's slots. */
+    public boolean owns(FrameBuf buf) {
+        return buf.isOf(this);
     }
 
     /** Returns the buffer of a slot, free or not. */
@@ -111,7 +117,7 @@ public final class SlotPool {
         if (freeCount == 0 && (returned == null || takeOverReturned() == 0)) {
             return null;
         }
-        FrameBuf buf = free[--freeCount];
+        FrameBuf buf = slots[free[--freeCount]];
         poison.onTake(buf);
         return buf;
     }
@@ -126,9 +132,8 @@ public final class SlotPool {
 
     /** Returns a slot that was taken closed and never opened. Owner's thread only. */
     public void returnClosed(int slotIndex) {
-        FrameBuf buf = slots[slotIndex];
-        poison.onFree(buf);
-        free[freeCount++] = buf;
+        poison.onFree(slots[slotIndex]);
+        free[freeCount++] = slotIndex;
     }
 
     /** Returns the allocator that hands out these slots. */
@@ -152,7 +157,7 @@ public final class SlotPool {
     void giveBack(FrameBuf buf) {
         poison.onFree(buf);
         if (Thread.currentThread() == owner) {
-            free[freeCount++] = buf;
+            free[freeCount++] = buf.slotIndex();
             return;
         }
         FrameBuf head;
@@ -171,7 +176,7 @@ public final class SlotPool {
         while (buf != null) {
             FrameBuf next = buf.nextReturned;
             buf.nextReturned = null;
-            free[freeCount++] = buf;
+            free[freeCount++] = buf.slotIndex();
             buf = next;
             taken++;
         }
