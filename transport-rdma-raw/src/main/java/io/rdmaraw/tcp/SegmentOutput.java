@@ -95,7 +95,9 @@ final class SegmentOutput {
                 fin = false;
             }
             c.engine.counters.payloadBytesOut += sent;
-            out.flags |= TcpFlags.PSH;
+            if (start + sent == f.queue.endSeq()) {
+                out.flags |= TcpFlags.PSH;
+            }
         }
         if (fin) {
             out.flags |= TcpFlags.FIN;
