@@ -35,7 +35,7 @@ final class Prr {
         }
         // The retransmission that begins recovery is never held back.
         allowance = Math.max(allowance, r.prrOut == 0 ? mss : 0);
-        return (int) Math.min(Integer.MAX_VALUE / 2, pipe + allowance);
+        return (int) Math.min(Integer.MAX_VALUE / 2, Math.max(mss, pipe + allowance));
     }
 
     private static long ceilDiv(long x, long y) {

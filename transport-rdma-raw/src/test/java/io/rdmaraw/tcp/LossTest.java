@@ -172,8 +172,14 @@ class LossTest {
         Dialogue d = established(plain().noDelay(false));
         d.send(1000).says("PA 1 len 1000 ack 1").send(1000).says("PA 1001 len 1000 ack 1");
         d.send(10).saysNothing();
+        // Not what Nagle holds back
         d.waits(1000);
-        d.says("PA 2001 len 10 ack 1");
+        d.says("A 1001 len 1000 ack 1").hears("A 1 ack 2001 sack 1001-2001").says("PA 2001 len 10 ack 1");
+        d.c.noDelay(true);
+        d.hears("A 1 ack 2011").c.cwnd = 2000;
+        d.send(3000).says("A 2011 len 1000 ack 1", "A 3011 len 1000 ack 1");
+        d.waits(1000);
+        d.says("PA 4011 len 1000 ack 1");
     }
 
     @Test
