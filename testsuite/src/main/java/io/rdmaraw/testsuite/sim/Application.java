@@ -151,7 +151,7 @@ final class Application implements SimSocket.Events {
 
     /** Checks what must hold once the run is over. */
     void checkEnd() {
-        check(closed || socket == null, "liveness", name + " is still open: " + this);
+        check(isOver(), "liveness", name + " is still open: " + this);
         if (aborted || peer.aborted || socket == null) {
             return;
         }
@@ -161,13 +161,21 @@ final class Application implements SimSocket.Events {
         check(receivedBytes == peer.plan.totalBytes, "everything arrives", this.toString());
     }
 
+    /**
+     * Returns whether nothing more can be expected. When the peer's reset was lost, an end that has nothing to send can
+     * wait for ever, in any TCP; and the peer of one that gave up at once never learns of the connection.
+     */
     boolean isOver() {
-        return closed;
+        boolean unaware = peer.aborted && (socket == null || shutDown && socket.queuedBytes() == 0);
+        return closed || unaware;
     }
 
-    /** Whether the connection never came to be known here: its opener gave it up at once. */
-    boolean neverOpened() {
-        return socket == null;
+    /** Ends what {@link #isOver} left open. */
+    void giveUp() {
+        if (!closed && socket != null) {
+            aborted = true;
+            socket.abort();
+        }
     }
 
     /** Returns whether the connection has been told to end by reset, so that resets are in order. */

@@ -11,7 +11,8 @@ final class EcnChecks {
     private boolean agreed;
     private boolean echoOwed;
 
-    void received(Packet p) {
+    /** {@code fresh}: brings data that was not there before. */
+    void received(Packet p, boolean fresh) {
         if (p.has(Packet.SYN)) {
             int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
             receivedSetup = (p.flags & SETUP) == wanted;
@@ -21,7 +22,7 @@ final class EcnChecks {
         if (agreed && p.has(Packet.CWR)) {
             echoOwed = false;
         }
-        if (agreed && p.ecn == 3 && p.payload.length > 0) {
+        if (agreed && p.ecn == 3 && p.payload.length > 0 && fresh) {
             echoOwed = true;
         }
     }

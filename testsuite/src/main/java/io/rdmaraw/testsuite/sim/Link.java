@@ -1,7 +1,9 @@
 package io.rdmaraw.testsuite.sim;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /** One direction of the path: takes packets, and puts them (late, damaged, twice or never) into the event queue. */
 final class Link {
@@ -27,6 +29,7 @@ final class Link {
     private final SplitMix thinningRandom;
     private final SplitMix staleRandom;
     private final List<byte[]> remembered = new ArrayList<>();
+    private final Set<Integer> acknowledgingFlows = new HashSet<>();
     private boolean bad;
     private long lineFreeNanos;
     private long lastArrivalNanos;
@@ -80,8 +83,15 @@ final class Link {
         }
         bad = bad ? !burstRandom.chance(plan.turnGood) : burstRandom.chance(plan.turnBad);
         boolean lost = lossRandom.chance(plan.lossProbability);
-        boolean thinned = plan.ackThinning > 0 && Middlebox.isPureAck(packet) && thinningRandom.chance(plan.ackThinning);
+        boolean thinned = plan.ackThinning > 0 && isRedundantAck(packet) && thinningRandom.chance(plan.ackThinning);
         return lost || bad && plan.turnBad > 0 || thinned;
+    }
+
+    /** The first acknowledgment of a flow ends its handshake; those that come later make up for one another. */
+    private boolean isRedundantAck(byte[] packet) {
+        Packet decoded = Packet.decode(packet);
+        boolean pureAck = decoded != null && decoded.flags == Packet.ACK && decoded.payload.length == 0;
+        return pureAck && !acknowledgingFlows.add(decoded.sourcePort << 16 | decoded.destinationPort);
     }
 
     /** Puts the packet on the line behind those before it; returns it, marked if the queue is long, or null if full. */

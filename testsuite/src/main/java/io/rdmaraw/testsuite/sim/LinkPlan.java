@@ -145,6 +145,13 @@ final class LinkPlan {
         return nowNanos >= mtuShrinkNanos ? laterMtuBytes : mtuBytes;
     }
 
+    /** Returns whether packets arrive in order, whole and all of them. */
+    boolean keepsEverything() {
+        return lossProbability == 0 && turnBad == 0 && reorderProbability == 0 && rateBitsPerSecond == 0
+                && corruptProbability == 0 && blackoutToNanos == 0 && ackThinning == 0 && mtuBytes == 65535
+                && laterMtuBytes == 0;
+    }
+
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder("delay " + delayNanos / 1000 + " us");

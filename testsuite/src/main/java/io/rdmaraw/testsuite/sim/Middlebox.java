@@ -22,11 +22,6 @@ final class Middlebox {
         return packet.encode();
     }
 
-    static boolean isPureAck(byte[] bytes) {
-        Packet packet = Packet.decode(bytes);
-        return packet != null && packet.flags == Packet.ACK && packet.payload.length == 0;
-    }
-
     /** Returns the packet with "congestion experienced", if its sender takes marks (RFC 3168). */
     static byte[] mark(byte[] bytes) {
         Packet packet = Packet.decode(bytes);

@@ -43,6 +43,9 @@ final class Scenario {
         peer = new PeerPlan(random.split(4), on(Fault.PEER_QUIRKS));
         client = new CorePlan(random.split(5), on(Fault.UNUSUAL_CONFIG));
         server = new CorePlan(random.split(6), on(Fault.UNUSUAL_CONFIG));
+        // A cookie's connection is made from the first packet behind the SYN: if that is lost or late, the next one gets a
+        // reset, from any stack.
+        server.cookies &= forward.keepsEverything();
         drawConversations(random.split(7));
     }
 

@@ -17,7 +17,7 @@ final class Simulation {
     private static final int ADVANCES_AT_ONE_TIME_LIMIT = 1_000;
     private static final int PACKETS_AT_ONE_TIME_LIMIT = 20_000;
     /** How long a run goes on when all applications are done: TIME-WAIT ends, stale packets arrive. */
-    private static final long DRAIN_NANOS = 300_000 * LinkPlan.MILLI;
+    private static final long DRAIN_NANOS = 900_000 * LinkPlan.MILLI;
     private static final long CLIENT_IPV4 = 0xffff_0a00_0001L;
     private static final long SERVER_IPV4 = 0xffff_0a00_0002L;
     private static final long IPV6_PREFIX = 0x2001_0db8_0000_0000L;
@@ -152,7 +152,9 @@ final class Simulation {
         }
         for (Application application : applications) {
             application.checkEnd();
+            application.giveUp();
         }
+        settle();
         client.checkEmpty();
         server.checkEmpty();
     }
@@ -213,7 +215,7 @@ final class Simulation {
 
     private boolean isOver() {
         for (Application application : applications) {
-            if (!application.isOver() && !(application.mayBeReset() && application.neverOpened())) {
+            if (!application.isOver()) {
                 return false;
             }
         }

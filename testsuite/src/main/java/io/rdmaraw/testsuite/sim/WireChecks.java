@@ -15,7 +15,7 @@ final class WireChecks {
 
     private final String name;
     private final CorePlan config;
-    private final int stream;
+    private int stream;
     private final AckChecks acks;
     private final RetransmitChecks retransmits = new RetransmitChecks();
     private final EcnChecks ecn = new EcnChecks();
@@ -34,7 +34,9 @@ final class WireChecks {
     private Packet peerSyn;
     private Packet mySyn;
     private long maxAck;
+    private long takenAck;
     private long maxSack;
+    private long duplicateBytes;
     private long peerEdge;
     private final java.util.Set<Integer> tsValues = new java.util.HashSet<>();
 
@@ -43,6 +45,11 @@ final class WireChecks {
         this.config = config;
         this.stream = stream;
         acks = new AckChecks(config);
+    }
+
+    /** Tells whose bytes this end sends; -1 while nobody has accepted the connection. */
+    void stream(int of) {
+        stream = of;
     }
 
     private void demand(boolean holds, String rule, Packet packet) {
@@ -98,11 +105,14 @@ final class WireChecks {
         if (seq + p.sequenceLength() < irs || p.has(Packet.SYN) && seq != irs) {
             return;
         }
+        boolean fresh = seq + p.sequenceLength() > acks.contiguous() && seq + p.sequenceLength() <= myEdge;
+        // RFC 9293 section 3.10.7.4: what an unacceptable segment acknowledges does not count.
+        boolean acceptable = p.sequenceLength() == 0 ? seq >= acks.contiguous() && seq <= myEdge : fresh;
         acks.received(p, seq, myEdge, nowNanos);
         if (p.has(Packet.ACK) && iss != UNKNOWN) {
-            takeAck(p);
+            takeAck(p, acceptable);
         }
-        ecn.received(p);
+        ecn.received(p, fresh);
     }
 
     /** Whether a SYN can be the peer's: without ACK, or with the ACK of ours. */
@@ -110,14 +120,19 @@ final class WireChecks {
         return !p.has(Packet.ACK) || iss != UNKNOWN && p.ack == (int) (iss + 1);
     }
 
-    private void takeAck(Packet p) {
+    private void takeAck(Packet p, boolean acceptable) {
         long ack = unwrapSent(p.ack);
         if (ack > maxSentEnd || ack < iss) {
             return;
         }
         int shift = scalingOn() && !p.has(Packet.SYN) ? Math.min(peerSyn.windowScale, 14) : 0;
         peerEdge = Math.max(peerEdge, ack + ((long) p.window << shift));
+        if (ack == maxAck && p.payload.length == 0 && ack < maxSentEnd && !sackOn()) {
+            // RFC 5681 section 3.2 and RFC 6937: without SACK a duplicate stands for a segment that has left.
+            duplicateBytes += Math.min(peerMss(), config.mtuBytes);
+        }
         maxAck = Math.max(maxAck, ack);
+        takenAck = acceptable ? Math.max(takenAck, ack) : takenAck;
         for (int i = 1; i < p.sack.length; i += 2) {
             long right = unwrapSent(p.sack[i]);
             maxSack = right <= maxSentEnd ? Math.max(maxSack, right) : maxSack;
@@ -144,6 +159,7 @@ final class WireChecks {
             maxSentEnd = iss;
             maxAck = iss;
             maxSack = iss;
+            takenAck = iss;
         }
         long seq = unwrapSent(p.seq);
         checkOptions(p);
@@ -164,7 +180,8 @@ final class WireChecks {
         boolean syn = p.has(Packet.SYN);
         demand(syn || p.mss == 0 && p.windowScale < 0 && !p.sackPermitted, "options of a SYN only in a SYN", p);
         if (!syn && mySyn != null) {
-            demand(p.timestamps == timestampsOn(), "timestamps as agreed", p);
+            // Who answered with a cookie learns from the third packet what was agreed.
+            demand(timestampsOn() ? p.timestamps || config.cookies : !p.timestamps, "timestamps as agreed", p);
             demand(p.sack.length == 0 || sackOn(), "SACK as agreed", p);
         }
         if (p.timestamps && mySyn != null && !config.cookies) {
@@ -190,17 +207,17 @@ final class WireChecks {
 
     private void checkSequence(Packet p, long seq) {
         demand(seq <= maxSentEnd, "leaves no hole in what it sends", p);
-        demand(seq >= maxAck - 1, "sends nothing that was acknowledged", p);
+        demand(seq >= takenAck - 1, "sends nothing that was acknowledged", p);
         if (p.payload.length > 0 && stream >= 0 && seq > iss) {
             int wrong = Pattern.mismatch(stream, seq - iss - 1, p.payload);
-            demand(wrong < 0 || seq < maxAck, "sends the bytes of the application", p);
+            demand(wrong < 0, "sends the bytes of the application", p);
         }
         if (p.has(Packet.FIN)) {
             long at = seq + p.payload.length;
             demand(finSeq == UNKNOWN || finSeq == at, "FIN has one place", p);
             finSeq = at;
         }
-        demand(finSeq == UNKNOWN || seq + p.payload.length <= finSeq, "nothing behind FIN", p);
+        demand(finSeq == UNKNOWN || p.payload.length == 0 || seq + p.payload.length <= finSeq, "nothing behind FIN", p);
     }
 
     private void checkWindow(Packet p, long seq) {
@@ -211,9 +228,9 @@ final class WireChecks {
         long end = seq + length;
         boolean probe = length == 1;
         demand(probe || end <= peerEdge, "stays in the peer's window", p);
-        long delivered = Math.max(maxAck, maxSack) - iss;
+        long delivered = Math.max(maxAck, maxSack) - iss + duplicateBytes;
         long initial = (long) INITIAL_WINDOW_SEGMENTS * Math.max(Math.min(peerMss(), config.mtuBytes), largestPayload);
-        long slack = (long) LIMITED_TRANSMIT_SEGMENTS * Math.max(largestPayload, length);
+        long slack = LIMITED_TRANSMIT_SEGMENTS * initial / INITIAL_WINDOW_SEGMENTS;
         demand(end - iss <= initial + 2 * delivered + slack, "slow start", p);
     }
 
@@ -230,7 +247,8 @@ final class WireChecks {
     /** This end has nothing to send at this time. */
     void settled(long nowNanos, boolean established) {
         String broken = acks.settled(nowNanos, established);
-        check(broken == null, broken, name + " received " + (acks.contiguous() - irs) + " at " + nowNanos);
+        check(broken == null, broken, name + " received " + (acks.contiguous() - irs) + ", acknowledged "
+                + (acks.lastAck() - irs) + ", at " + nowNanos);
     }
 
     /** An ICMP message came: a retransmission at once is no breach of backoff. */
