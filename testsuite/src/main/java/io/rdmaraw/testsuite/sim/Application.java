@@ -166,7 +166,8 @@ final class Application implements SimSocket.Events {
      * wait for ever, in any TCP; and the peer of one that gave up at once never learns of the connection.
      */
     boolean isOver() {
-        boolean unaware = peer.aborted && (socket == null || shutDown && socket.queuedBytes() == 0);
+        boolean idle = socket == null || sentBytes == plan.totalBytes && socket.queuedBytes() == 0;
+        boolean unaware = peer.aborted && idle;
         return closed || unaware;
     }
 

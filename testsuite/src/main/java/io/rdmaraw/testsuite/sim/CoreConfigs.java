@@ -8,9 +8,6 @@ import io.rdmaraw.tcp.TcpConfig;
 final class CoreConfigs {
     private static final int PATIENT_RETRIES = 30;
 
-    /** Half-open connections that old SYNs have made are to end within the drain of a run. */
-    private static final int SYN_ACK_RETRIES = 8;
-
     private CoreConfigs() {
     }
 
@@ -21,7 +18,7 @@ final class CoreConfigs {
                 .congestionControl(plan.newReno ? NewReno::new : Cubic::new)
                 .synCookies(plan.cookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)
                 // Giving up is right in the field and an excuse here: whatever the faults, the run must come to its end.
-                .synRetries(PATIENT_RETRIES).synAckRetries(SYN_ACK_RETRIES).retries(PATIENT_RETRIES)
+                .synRetries(PATIENT_RETRIES).synAckRetries(PATIENT_RETRIES).retries(PATIENT_RETRIES)
                 .orphanRetries(PATIENT_RETRIES).finWait2Nanos(7_200_000 * LinkPlan.MILLI).build();
     }
 }

@@ -9,11 +9,16 @@ final class EngineSocket implements SimSocket {
     SimSocket.Events events;
     Application application;
     WireChecks checks;
+    /** The last SYN that came, and the sequence number of the last one sent while nobody had accepted yet. */
+    Packet received;
+    int synSeq;
     boolean closed;
     boolean outputShut;
     /** Nagle's algorithm: whether a small segment has been sent, and where it ends. */
     boolean smallOutstanding;
     int smallEnd;
+    boolean smallTwice;
+    int smallTwiceAtUna;
     boolean sentBeyondWindow;
     int beyondAtUna;
     long sentBytes;

@@ -14,6 +14,7 @@ final class Link {
         void tooBig(byte[] packet, int mtuBytes);
     }
 
+    private static final int MOST_ACKS_THINNED_IN_A_ROW = 4;
     private static final int REMEMBERED_PACKETS = 64;
 
     private final LinkPlan plan;
@@ -30,6 +31,7 @@ final class Link {
     private final SplitMix staleRandom;
     private final List<byte[]> remembered = new ArrayList<>();
     private final Set<Integer> acknowledgingFlows = new HashSet<>();
+    private int thinnedInARow;
     private boolean bad;
     private long lineFreeNanos;
     private long lastArrivalNanos;
@@ -83,7 +85,9 @@ final class Link {
         }
         bad = bad ? !burstRandom.chance(plan.turnGood) : burstRandom.chance(plan.turnBad);
         boolean lost = lossRandom.chance(plan.lossProbability);
-        boolean thinned = plan.ackThinning > 0 && isRedundantAck(packet) && thinningRandom.chance(plan.ackThinning);
+        boolean thinned = plan.ackThinning > 0 && isRedundantAck(packet) && thinningRandom.chance(plan.ackThinning)
+                && thinnedInARow < MOST_ACKS_THINNED_IN_A_ROW;
+        thinnedInARow = thinned ? thinnedInARow + 1 : 0;
         return lost || bad && plan.turnBad > 0 || thinned;
     }
 

@@ -160,7 +160,10 @@ final class ReferenceConnection implements SimSocket {
             return;
         }
         if (packet.has(Packet.RST)) {
-            // RFC 5961 section 3.2
+            // RFC 5961 section 3.2; RFC 1337 in TIME-WAIT
+            if (state == State.TIME_WAIT) {
+                return;
+            }
             if (packet.seq == receiver.ackNumber()) {
                 finish(false, "reset by peer");
             } else {

@@ -3,7 +3,9 @@ package io.rdmaraw.testsuite.sim;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -16,14 +18,14 @@ import java.util.concurrent.atomic.AtomicLong;
  * --off MASK    faults to switch off, as a failure report names them
  * --threads T   runs at a time (default: one per processor); the outcome of a seed does not depend on it
  * --pcap DIR    where captures of failures go (default target/sim)
- * --rule NAME   report only failures of this rule in full
+ * --rule NAME   shrink and report only the first failure of this rule, instead of the first of each
  * --json        print one JSON object as the last line
  * </pre>
  *
  * Exits with 0 when no invariant was broken, 1 when one was, 2 when the arguments make no sense.
  */
 public final class SimMain {
-    private static final int REPORTED_FAILURES = 5;
+    private static final int REPORTED_FAILURES = 8;
 
     private long seeds = 1000;
     private long from = 1;
@@ -123,12 +125,12 @@ public final class SimMain {
 
     private void report(PrintStream out, long millis) throws IOException {
         Simulator simulator = new Simulator(EngineHost::new, null);
-        int reported = 0;
+        Set<String> told = new HashSet<>();
         for (Simulator.Failure failure : failures.values()) {
-            if (onlyRule != null && !failure.rule().equals(onlyRule)) {
+            if (onlyRule != null && !failure.rule().equals(onlyRule) || !told.add(failure.rule())) {
                 continue;
             }
-            if (reported++ == REPORTED_FAILURES) {
+            if (told.size() > REPORTED_FAILURES) {
                 break;
             }
             Simulator.Failure smallest = simulator.shrink(failure);
