@@ -4,6 +4,9 @@ import io.rdmaraw.tcp.Tcb.RetransmitTimer;
 
 /** The ACK field, the window and the SACK option of an arriving segment (RFC 9293 section 3.10.7.4, fifth check). */
 final class AckInput {
+    /** 16 times the timeout: room for an RTT that has grown by as much since it was last measured. */
+    private static final int MAX_BACKOFF_AFTER_PROGRESS = 4;
+
     private AckInput() {
     }
 
@@ -18,7 +21,7 @@ final class AckInput {
         }
         boolean old = Sequence.before(ack, c.sndUna);
         boolean windowChanged = !old && updateWindow(c, s);
-        if (c.retransmitTimer == RetransmitTimer.PERSIST) {
+        if (c.retransmitTimer == RetransmitTimer.PERSIST || c.sndWnd == 0) {
             onAnswerToProbe(c);
         }
         Flight f = c.flight;
@@ -90,7 +93,7 @@ final class AckInput {
     /** RFC 9293 section 3.8.6.1: while the peer answers, a closed window is no reason to give up. */
     private static void onAnswerToProbe(TcpConnection c) {
         c.unansweredTimeouts = 0;
-        if (c.sndWnd > 0) {
+        if (c.sndWnd > 0 && c.retransmitTimer == RetransmitTimer.PERSIST) {
             c.backoff = 0;
             c.stopRetransmitTimer();
         }
@@ -124,6 +127,7 @@ final class AckInput {
             long now) {
         if (sb.isRetransmitted(entry)) {
             sample.retransmissionDelivered = true;
+            sample.retransmittedNanos = Math.max(sample.retransmittedNanos, sb.sentNanos(entry));
         } else {
             long rtt = now - sb.sentNanos(entry);
             sample.rttNanos = sample.rttNanos == AckSample.NO_RTT ? rtt : sample.rttNanos;
@@ -143,12 +147,24 @@ final class AckInput {
             RttEstimator.sample(c, sample.rttNanos);
             RttEstimator.sampleMinimum(c, sample.shortRttNanos, now);
             c.congestion.onRttSample(c, sample.shortRttNanos, s.ack, c.sndNxt);
-        } else if (sample.ackedBytes > 0 && c.is(Tcb.TIMESTAMPS) && s.timestamps && s.tsEcho != 0) {
-            // RFC 7323 section 4.1: only an acknowledgement that advances SND.UNA
-            int ticks = c.timestamp(now) - s.tsEcho;
-            if (ticks >= 0 && ticks < 1 << 22) {
-                RttEstimator.sample(c, Math.max(1, ticks) * 1_000_000L);
-            }
+        } else if (sample.ackedBytes > 0) {
+            measureByTimestamp(c, s, sample, now);
+        }
+    }
+
+    /**
+     * RFC 7323 section 4.1, for what was sent more than once. Only an echo of the latest transmission is a round trip: an
+     * earlier time is echoed when the first copy arrived late, but also when it arrived in time and its acknowledgement
+     * was lost, and a sample of all the timeouts since then would carry the RTO away.
+     */
+    private static void measureByTimestamp(TcpConnection c, Segment s, AckSample sample, long now) {
+        if (c.is(Tcb.TIMESTAMPS) && s.timestamps && sample.retransmissionDelivered
+                && Sequence.afterOrAt(s.tsEcho, c.timestamp(sample.retransmittedNanos))) {
+            RttEstimator.sample(c, now - sample.retransmittedNanos);
+        } else {
+            // RFC 6298 section 5 keeps the backoff until there is a sample. When all that is in flight was sent twice
+            // there may be none for long; so progress caps it.
+            c.backoff = (byte) Math.min(c.backoff, MAX_BACKOFF_AFTER_PROGRESS);
         }
     }
 }

@@ -19,6 +19,8 @@ final class AckSample {
     /** A segment that was sent once, before the current phase of recovery, has arrived. */
     boolean originalDelivered;
     boolean retransmissionDelivered;
+    /** When the latest of them was last sent. */
+    long retransmittedNanos;
     /** Bytes in flight before. */
     int priorPipeBytes;
 
@@ -32,6 +34,7 @@ final class AckSample {
         duplicate = false;
         originalDelivered = false;
         retransmissionDelivered = false;
+        retransmittedNanos = Long.MIN_VALUE;
         priorPipeBytes = pipeBytes;
     }
 }

@@ -37,8 +37,9 @@ final class ConnectionTimers {
         }
         long rtoAt = now + RttEstimator.backedOff(c);
         long probeAt = TailLossProbe.deadline(c, f, now);
-        if (probeAt < rtoAt) {
-            c.setRetransmitTimer(RetransmitTimer.TAIL_LOSS_PROBE, probeAt);
+        if (probeAt != Tcb.NEVER) {
+            // RFC 8985 section 7.2: the probe goes first even where the RTO would be as early.
+            c.setRetransmitTimer(RetransmitTimer.TAIL_LOSS_PROBE, Math.min(probeAt, rtoAt));
         } else {
             c.setRetransmitTimer(RetransmitTimer.RTO, rtoAt);
         }

@@ -115,10 +115,10 @@ final class DataInput {
 
     private static void outOfOrder(TcpConnection c, Segment s, int end, boolean fin) {
         c.engine.counters.outOfOrderSegments++;
-        AckPolicy.onDisorder(c);
         if (!c.is(Tcb.SACK)) {
             oweDuplicateAck(c);
         }
+        AckPolicy.onDisorder(c);
         if (c.reassembly == null) {
             c.reassembly = c.engine.takeReassembly();
         }
@@ -153,7 +153,8 @@ final class DataInput {
         }
     }
 
-    /** RFC 5681 section 4.2: each segment out of order earns a duplicate ACK; with SACK one may speak for several. */
+    /** RFC 5681 section 4.2: each segment out of order earns a duplicate ACK; with SACK one may speak for several.
+     * The first is sent anyway; this counts those beyond it. */
     private static void oweDuplicateAck(TcpConnection c) {
         if (c.is(Tcb.ACK_NOW) && c.duplicateAcksOwed < Byte.MAX_VALUE) {
             c.duplicateAcksOwed++;

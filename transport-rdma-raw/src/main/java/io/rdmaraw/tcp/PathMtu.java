@@ -6,8 +6,9 @@ final class PathMtu {
     /** The smallest plateau of RFC 1191 section 7.1 above the floor of 68, which would carry headers only. */
     private static final int MIN_IPV4 = 296;
     private static final int SAFE_IPV4 = 576;
-    /** Timeouts of one segment before its size is suspected. */
+    /** Timeouts of one segment before its size is suspected, and before even the safe size for most paths is. */
     private static final int BLACK_HOLE_TIMEOUTS = 2;
+    private static final int DEEP_BLACK_HOLE_TIMEOUTS = 4;
 
     private PathMtu() {
     }
@@ -57,12 +58,10 @@ final class PathMtu {
 
     /** The same segment timed out again: perhaps it is too big and ICMP is filtered. */
     static void onTimeout(TcpConnection c, Flight f, long now) {
-        if (c.unansweredTimeouts < BLACK_HOLE_TIMEOUTS || c.unansweredTimeouts % BLACK_HOLE_TIMEOUTS != 0) {
-            return;
-        }
-        int next = c.mtu > MIN_IPV6 ? MIN_IPV6 : c.isIpv4() && c.mtu > SAFE_IPV4 ? SAFE_IPV4 : c.mtu;
-        int longest = f.scoreboard.lengthOf(f.scoreboard.head()) + (c.mtu - c.sndMss);
-        if (next < c.mtu && longest > next) {
+        int next = c.unansweredTimeouts == BLACK_HOLE_TIMEOUTS ? MIN_IPV6
+                : c.unansweredTimeouts == DEEP_BLACK_HOLE_TIMEOUTS && c.isIpv4() ? SAFE_IPV4 : c.mtu;
+        int packet = f.scoreboard.lengthOf(f.scoreboard.head()) + c.headerBytes() + (c.is(Tcb.TIMESTAMPS) ? 12 : 0);
+        if (next < c.mtu && packet > next) {
             c.engine.counters.pathMtuBlackHoles++;
             reduce(c, next, now);
         }

@@ -11,8 +11,12 @@ final class Prr {
         r.recoverFlightBytes = Math.max(1, flightBytes);
     }
 
-    /** Returns the congestion window: what is in flight plus what this acknowledgement allows. */
-    static int onAck(TcpConnection c, Flight f, AckSample sample, boolean advanced) {
+    /**
+     * Returns the congestion window: what is in flight plus what this acknowledgement allows.
+     *
+     * @param safe SND.UNA has advanced and no further loss was found: recovery goes well
+     */
+    static int onAck(TcpConnection c, Flight f, AckSample sample, boolean safe) {
         RecoveryState r = f.recovery;
         int pipe = f.pipeBytes();
         int mss = c.sndMss;
@@ -22,16 +26,16 @@ final class Prr {
             // Section 3.1, the proportional part: pipe shrinks to ssthresh over one round trip.
             allowance = ceilDiv(r.prrDelivered * c.ssthresh, r.recoverFlightBytes) - r.prrOut;
         } else {
-            // The reduction bound: conservative (CRB), or as in slow start (SSRB) while holes are being filled.
+            // The reduction bound: conservative (CRB), or as in slow start (SSRB) while recovery goes well.
             long limit = Math.max(r.prrDelivered - r.prrOut, sample.deliveredBytes);
-            if (advanced && f.scoreboard.lostBytes() == 0) {
+            if (safe) {
                 limit += mss;
             }
             allowance = Math.min(c.ssthresh - pipe, limit);
         }
         // The retransmission that begins recovery is never held back.
         allowance = Math.max(allowance, r.prrOut == 0 ? mss : 0);
-        return (int) Math.min(Integer.MAX_VALUE / 2, pipe + allowance);
+        return (int) Math.min(Integer.MAX_VALUE / 2, Math.max(mss, pipe + allowance));
     }
 
     private static long ceilDiv(long x, long y) {

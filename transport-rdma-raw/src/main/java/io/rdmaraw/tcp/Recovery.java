@@ -33,14 +33,15 @@ final class Recovery {
         // Segments that only became too big for the path are lost as well, but no sign of congestion.
         int lostBefore = f.scoreboard.lostBytes();
         detectLoss(c, f, now);
-        if (r.phase == Phase.OPEN && f.scoreboard.lostBytes() > lostBefore) {
+        boolean newlyLost = f.scoreboard.lostBytes() > lostBefore;
+        if (r.phase == Phase.OPEN && newlyLost) {
             enterFast(c, f, now);
-            c.cwnd = Prr.onAck(c, f, sample, sample.ackedBytes > 0);
+            c.cwnd = Prr.onAck(c, f, sample, false);
         } else if (r.phase == Phase.FAST) {
-            c.cwnd = Prr.onAck(c, f, sample, sample.ackedBytes > 0);
+            c.cwnd = Prr.onAck(c, f, sample, sample.ackedBytes > 0 && !newlyLost);
         } else if (r.phase == Phase.OPEN && Ecn.echoed(c, s)) {
             Ecn.reduce(c, f, now);
-        } else if (sample.ackedBytes > 0) {
+        } else if (sample.ackedBytes > 0 && r.frto == Frto.OFF) {
             grow(c, sample, now);
         }
     }
@@ -218,10 +219,10 @@ final class Recovery {
         r.endSeq = c.sndNxt;
         // RFC 5682 section 3.1: only the first timeout of a segment can be told to be spurious.
         r.frto = first ? Frto.FIRST_ACK : Frto.OFF;
+        PathMtu.onTimeout(c, f, now);
         // RFC 5681 section 3.1: the loss window is one segment, on top of what is not taken for lost.
         c.cwnd = f.pipeBytes() + c.sndMss;
         Ecn.onReduction(c);
-        PathMtu.onTimeout(c, f, now);
         c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
     }
 

@@ -95,7 +95,9 @@ final class SegmentOutput {
                 fin = false;
             }
             c.engine.counters.payloadBytesOut += sent;
-            out.flags |= TcpFlags.PSH;
+            if (start + sent == f.queue.endSeq()) {
+                out.flags |= TcpFlags.PSH;
+            }
         }
         if (fin) {
             out.flags |= TcpFlags.FIN;
@@ -121,9 +123,11 @@ final class SegmentOutput {
         if (sb.isEmpty() || f.recovery.phase != Phase.OPEN) {
             return false;
         }
-        if (hasSendableData(c, f)) {
-            int room = c.sndUna + c.sndWnd - c.sndNxt;
-            int length = Math.min(Math.min(f.queue.endSeq() - c.sndNxt, payloadLimit(c)), room);
+        int room = c.sndUna + c.sndWnd - c.sndNxt;
+        int limit = payloadLimit(c);
+        int length = Math.min(Math.min(f.queue.endSeq() - c.sndNxt, limit), room);
+        // A probe is no reason to send what Nagle or the avoidance of silly windows holds back.
+        if (length > 0 && (length == limit || c.is(Tcb.NO_DELAY) && length < room)) {
             emitNew(c, f, length, length < room, now, out);
             TailLossProbe.onProbeSent(c, f, false);
             return true;

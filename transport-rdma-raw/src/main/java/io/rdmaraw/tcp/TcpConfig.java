@@ -1,6 +1,7 @@
 package io.rdmaraw.tcp;
 
 import java.util.Objects;
+import java.util.function.IntSupplier;
 
 /**
  * The settings of an engine; immutable, made by {@link #builder()}. Times are nanoseconds, sizes bytes. Most apply when
@@ -60,6 +61,7 @@ public final class TcpConfig {
     final int lastEphemeralPort;
     final long pathMtuAgeNanos;
     final int maxSlices;
+    final IntSupplier initialSequence;
 
     private TcpConfig(Builder builder) {
         mtuBytes = builder.mtuBytes;
@@ -92,6 +94,7 @@ public final class TcpConfig {
         lastEphemeralPort = builder.lastEphemeralPort;
         pathMtuAgeNanos = builder.pathMtuAgeNanos;
         maxSlices = builder.maxSlices;
+        initialSequence = builder.initialSequence;
     }
 
     public static Builder builder() {
@@ -130,6 +133,7 @@ public final class TcpConfig {
         private int lastEphemeralPort = 60999;
         private long pathMtuAgeNanos = 600_000_000_000L;
         private int maxSlices = Segment.MAX_SLICES;
+        private IntSupplier initialSequence;
 
         private Builder() {
         }
@@ -372,6 +376,15 @@ public final class TcpConfig {
          */
         public Builder maxSlices(int value) {
             maxSlices = intInRange("maxSlices", value, 1, Segment.MAX_SLICES);
+            return this;
+        }
+
+        /**
+         * For tests and simulations: initial sequence numbers from here rather than by RFC 6528. Default null. Whoever
+         * sets it in earnest opens his connections to blind attacks.
+         */
+        public Builder initialSequence(IntSupplier source) {
+            initialSequence = source;
             return this;
         }
 

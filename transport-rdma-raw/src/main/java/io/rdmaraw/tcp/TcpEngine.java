@@ -53,7 +53,7 @@ public final class TcpEngine {
         this.nowNanos = nowNanos;
         SipHash hash = new SipHash(random.nextLong(), random.nextLong());
         connections = new ConnectionTable(random.nextLong(), random.nextLong());
-        initialSequence = new InitialSequence(hash);
+        initialSequence = new InitialSequence(hash, config.initialSequence);
         synCookies = new SynCookies(hash);
         ports = new PortSelector(hash, config, random);
         wheel = new TimerWheel(nowNanos);

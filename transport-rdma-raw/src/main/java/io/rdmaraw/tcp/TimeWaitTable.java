@@ -4,8 +4,8 @@ import java.util.Arrays;
 
 /**
  * Connections in TIME-WAIT, 64 bytes each and no object. Records lie in a slab; a hash table (linear probing, keyed by
- * the engine's connection hash) finds them, and a queue in order of entry expires them. A record whose time was extended
- * goes back to the end of the queue when its turn comes.
+ * the engine's connection hash) finds them, and a queue in order of expiry forgets them: all stay equally long, so a
+ * record that starts anew goes to its end.
  */
 final class TimeWaitTable {
     static final int NONE = -1;
@@ -30,7 +30,7 @@ final class TimeWaitTable {
     private int[] hashes = new int[INITIAL_CAPACITY];
     /** Towards the end of the queue; for free records, the next free one. */
     private int[] following = new int[INITIAL_CAPACITY];
-    private boolean[] live = new boolean[INITIAL_CAPACITY];
+    private int[] preceding = new int[INITIAL_CAPACITY];
     private int[] index = new int[2 * INITIAL_CAPACITY];
     private int used;
     private int free = NONE;
@@ -55,7 +55,7 @@ final class TimeWaitTable {
         }
         if (size == maxSize) {
             counters.timeWaitOverflows++;
-            removeOldest();
+            remove(first);
         }
         int record = allocate();
         int at = record * WORDS;
@@ -70,7 +70,6 @@ final class TimeWaitTable {
         slab[at + TIMES] = (long) c.tsRecent << 32 | c.timestampOffset & 0xFFFF_FFFFL;
         slab[at + EXPIRY] = now + durationNanos;
         hashes[record] = c.hash;
-        live[record] = true;
         size++;
         append(record);
         link(record);
@@ -87,13 +86,12 @@ final class TimeWaitTable {
             slab = Arrays.copyOf(slab, capacity * WORDS);
             hashes = Arrays.copyOf(hashes, capacity);
             following = Arrays.copyOf(following, capacity);
-            live = Arrays.copyOf(live, capacity);
+            preceding = Arrays.copyOf(preceding, capacity);
             index = new int[2 * capacity];
             Arrays.fill(index, NONE);
+            // No record is free here: each is linked again.
             for (int record = 0; record < used; record++) {
-                if (live[record]) {
-                    link(record);
-                }
+                link(record);
             }
         }
         return used++;
@@ -101,6 +99,7 @@ final class TimeWaitTable {
 
     private void append(int record) {
         following[record] = NONE;
+        preceding[record] = last;
         if (last == NONE) {
             first = record;
         } else {
@@ -163,13 +162,31 @@ final class TimeWaitTable {
     /** Starts the 2 MSL anew. */
     void restart(int record, long now) {
         slab[record * WORDS + EXPIRY] = now + durationNanos;
+        dequeue(record);
+        append(record);
     }
 
-    /** Takes a record out of the table; its place in the queue is cleaned up when its turn comes. */
     void remove(int record) {
         unlink(record);
-        live[record] = false;
+        dequeue(record);
+        following[record] = free;
+        free = record;
         size--;
+    }
+
+    private void dequeue(int record) {
+        int before = preceding[record];
+        int after = following[record];
+        if (before == NONE) {
+            first = after;
+        } else {
+            following[before] = after;
+        }
+        if (after == NONE) {
+            last = before;
+        } else {
+            preceding[after] = before;
+        }
     }
 
     private void unlink(int record) {
@@ -187,55 +204,11 @@ final class TimeWaitTable {
         index[gap] = NONE;
     }
 
-    private void removeOldest() {
-        while (size > 0) {
-            int record = popFirst();
-            if (live[record]) {
-                remove(record);
-                recycle(record);
-                return;
-            }
-            recycle(record);
-        }
-    }
-
-    private int popFirst() {
-        int record = first;
-        first = following[record];
-        if (first == NONE) {
-            last = NONE;
-        }
-        return record;
-    }
-
-    private void recycle(int record) {
-        following[record] = free;
-        free = record;
-    }
-
     /** Forgets those whose time has come. */
     void expire(long now) {
-        while (first != NONE) {
-            int record = first;
-            if (live[record] && slab[record * WORDS + EXPIRY] > now && !wasRestarted(record, now)) {
-                return;
-            }
-            popFirst();
-            if (live[record] && slab[record * WORDS + EXPIRY] > now) {
-                append(record);
-                continue;
-            }
-            if (live[record]) {
-                remove(record);
-            }
-            recycle(record);
+        while (first != NONE && slab[first * WORDS + EXPIRY] <= now) {
+            remove(first);
         }
-    }
-
-    /** Whether the first of the queue expires later than the second: then it has been restarted and moves back. */
-    private boolean wasRestarted(int record, long now) {
-        int next = following[record];
-        return next != NONE && live[next] && slab[next * WORDS + EXPIRY] < slab[record * WORDS + EXPIRY];
     }
 
     /** When {@link #expire} has work next; NEVER if the table is empty. */
