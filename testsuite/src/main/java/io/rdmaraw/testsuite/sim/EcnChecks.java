@@ -8,6 +8,8 @@ final class EcnChecks {
 
     private boolean sentSetup;
     private boolean receivedSetup;
+    /** RFC 3168 section 6.1.1: one plain SYN, sent or received, and this end does without ECN. */
+    private boolean plainSyn;
     private boolean agreed;
     private boolean echoOwed;
 
@@ -16,6 +18,7 @@ final class EcnChecks {
         if (p.has(Packet.SYN)) {
             int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
             receivedSetup = (p.flags & SETUP) == wanted;
+            plainSyn |= !receivedSetup;
             agreed |= receivedSetup && sentSetup;
             return;
         }
@@ -31,14 +34,15 @@ final class EcnChecks {
         if (p.has(Packet.SYN)) {
             int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
             sentSetup = (p.flags & SETUP) == wanted;
+            plainSyn |= !sentSetup;
             agreed |= sentSetup && receivedSetup;
             check(p.ecn == 0, "a SYN is not ECN-capable", p.toString());
             return;
         }
-        check(p.ecn == 0 || agreed, "ECN only as agreed", p.toString());
+        check(p.ecn == 0 || agreed && !plainSyn, "ECN only as agreed", p.toString());
         check(p.ecn == 0 || payloadLength > 0 && !again, "only new data is ECN-capable", p.toString());
         check(!p.has(Packet.ECE) || agreed, "ECN-Echo only as agreed", p.toString());
-        if (agreed && echoOwed && p.has(Packet.ACK)) {
+        if (agreed && !plainSyn && echoOwed && p.has(Packet.ACK)) {
             check(p.has(Packet.ECE), "a mark is echoed until CWR", p.toString());
         }
     }

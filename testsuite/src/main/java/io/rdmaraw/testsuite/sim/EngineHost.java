@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The core under test as one end of the path, watched by {@link WireChecks} and by questions to its connections. */
-final class EngineHost implements SimHost, TcpEvents {
+class EngineHost implements SimHost, TcpEvents {
     private static final int BACKLOG = 64;
 
     private final String name;
