@@ -33,7 +33,7 @@ final class Ecn {
 
     /** Section 6.1.2: whether the peer reports a mark that no reduction has answered yet. */
     static boolean echoed(TcpConnection c, Segment s) {
-        return c.is(Tcb.ECN) && s.has(TcpFlags.ECE) && Sequence.afterOrAt(c.sndUna, c.ecnEndSeq);
+        return c.is(Tcb.ECN_SENDER) && s.has(TcpFlags.ECE) && Sequence.afterOrAt(c.sndUna, c.ecnEndSeq);
     }
 
     /** Section 6.1.2: as for one loss, at most once per window of data. */
@@ -46,7 +46,7 @@ final class Ecn {
 
     /** The window was reduced, for whatever reason: the next new data says so. */
     static void onReduction(TcpConnection c) {
-        if (c.is(Tcb.ECN)) {
+        if (c.is(Tcb.ECN_SENDER)) {
             c.set(Tcb.CWR_OWED);
             c.ecnEndSeq = c.sndNxt;
         }

@@ -75,7 +75,7 @@ final class Handshake {
             out.timestamps(c.timestamp(now), c.tsRecent);
         }
         if (answer ? c.is(Tcb.ECN) : config.ecn == TcpConfig.EcnMode.ACTIVE && !c.is(Tcb.SYN_RETRANSMITTED)) {
-            // RFC 3168 section 6.1.1: whoever has sent or received a SYN without it does without; not again after a timeout (6.1.1.1), a middlebox may be in the way
+            // RFC 3168 section 6.1.1; not again after a timeout (6.1.1.1), a middlebox may be in the way
             out.flags |= answer ? TcpFlags.ECE : TcpFlags.ECE | TcpFlags.CWR;
         }
         if (c.sndNxt == c.iss) {
@@ -136,11 +136,11 @@ final class Handshake {
             return;
         }
         negotiate(c, s, now, c.engine.config.ecn == TcpConfig.EcnMode.ACTIVE && ack
-                && !c.is(Tcb.SYN_RETRANSMITTED) && Ecn.accepted(s));
+                && Ecn.accepted(s));
         if (!ack) {
             // Simultaneous open (RFC 9293 figure 8): answer with SYN-ACK, same number.
             c.state = SYN_RECEIVED;
-            c.clear(Tcb.ECN);
+            c.clear(Tcb.ECN | Tcb.ECN_SENDER);
             c.set(Tcb.SYN_DUE);
             c.engine.ready(c);
             return;
@@ -207,6 +207,8 @@ final class Handshake {
             c.rcvWndShift = 0;
         }
         c.assign(Tcb.ECN, ecn);
+        // RFC 3168 section 6.1.1: whoever has sent a SYN without it sets no ECT.
+        c.assign(Tcb.ECN_SENDER, ecn && (c.is(Tcb.PASSIVE_OPEN) || !c.is(Tcb.SYN_RETRANSMITTED)));
         c.sndWnd = s.window;
         c.maxSndWnd = s.window;
         c.sndWl1 = s.seq;

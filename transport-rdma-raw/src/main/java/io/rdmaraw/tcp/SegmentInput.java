@@ -97,7 +97,7 @@ final class SegmentInput {
     private static void onUnacceptable(TcpConnection c, Segment s, int end, long now) {
         if (s.has(TcpFlags.SYN) && c.state == SYN_RECEIVED && s.seq == c.irs && !s.has(TcpFlags.ACK)) {
             // The peer's SYN again: our SYN-ACK was lost.
-            c.assign(Tcb.ECN, c.is(Tcb.ECN) && Ecn.offered(s));
+            c.assign(Tcb.ECN_SENDER, c.is(Tcb.ECN_SENDER) && Ecn.offered(s));
             c.set(Tcb.SYN_DUE);
             return;
         }

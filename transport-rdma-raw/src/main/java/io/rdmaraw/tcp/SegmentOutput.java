@@ -188,7 +188,7 @@ final class SegmentOutput {
         if (length > 0) {
             sent = f.queue.slice(c.sndNxt, length, c.engine.config.maxSlices, out);
             c.engine.counters.payloadBytesOut += sent;
-            if (c.is(Tcb.ECN)) {
+            if (c.is(Tcb.ECN_SENDER)) {
                 // RFC 3168 section 6.1.5: not on retransmissions, probes and acknowledgements
                 out.ecn = Segment.ECN_ECT0;
                 if (c.is(Tcb.CWR_OWED)) {

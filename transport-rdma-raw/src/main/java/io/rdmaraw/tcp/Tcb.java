@@ -22,6 +22,7 @@ abstract sealed class Tcb permits TcpConnection {
     static final int TIMESTAMPS = 1 << 4;
     static final int SACK = 1 << 5;
     static final int WINDOW_SCALING = 1 << 6;
+    /** Marks are echoed. */
     static final int ECN = 1 << 7;
     // due for output
     static final int ACK_NOW = 1 << 8;
@@ -50,6 +51,8 @@ abstract sealed class Tcb permits TcpConnection {
     static final int KEEP_ALIVE_PROBING = 1 << 27;
     /** A D-SACK has widened the reordering window in this round (RFC 8985 section 6.2 step 4). */
     static final int DSACK_ROUND = 1 << 28;
+    /** Our data is sent as ECN-capable. */
+    static final int ECN_SENDER = 1 << 29;
 
     final TcpEngine engine;
     final long localHigh;
