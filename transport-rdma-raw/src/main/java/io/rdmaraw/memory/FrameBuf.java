@@ -139,7 +139,7 @@ public final class FrameBuf extends NativeByteBuf {
     ByteBuffer nioView() {
         ensureAccessible();
         if (overflow != null) {
-            return overflow;
+            return overflow.clear();
         }
         ByteBuffer view = slotView;
         if (view == null) {
@@ -147,7 +147,8 @@ public final class FrameBuf extends NativeByteBuf {
             slotView = view;
         }
         int offset = (int) (address - slotAddress);
-        return offset == 0 ? view : windowView(view, offset);
+        // Whoever had the view before may have set limits (internalNioBuffer does).
+        return (offset == 0 ? view : windowView(view, offset)).clear();
     }
 
     private ByteBuffer windowView(ByteBuffer view, int offset) {
