@@ -9,14 +9,16 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.socket.DatagramPacket;
-import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.channel.socket.nio.NioChannelOption;
 import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.rdmaraw.route.PortSharing;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
 
 /**
  * The kernel's side of a channel's port: an ordinary socket on the same loop. It keeps the port from other programs,
@@ -41,6 +43,7 @@ final class KernelSocket {
     private final boolean ipv4Only;
     private EventLoop loop;
     private volatile NioDatagramChannel socket;
+    private DatagramChannel jdkSocket;
 
     KernelSocket(Receiver receiver, boolean ipv4Only) {
         this.receiver = receiver;
@@ -63,8 +66,9 @@ final class KernelSocket {
 
     /** Opens the socket; returns the port. */
     int bind(InetSocketAddress local, PortSharing sharing) throws IOException {
-        NioDatagramChannel opened = ipv4Only ? new NioDatagramChannel(SocketProtocolFamily.INET)
-                : new NioDatagramChannel();
+        DatagramChannel jdkOpened = ipv4Only ? DatagramChannel.open(StandardProtocolFamily.INET)
+                : DatagramChannel.open();
+        NioDatagramChannel opened = new NioDatagramChannel(jdkOpened);
         opened.pipeline().addLast(new Inbound());
         opened.config().setOption(ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(MAX_DATAGRAM_BYTES));
         opened.config().setOption(ChannelOption.SO_REUSEADDR, sharing.reuseAddress());
@@ -79,6 +83,7 @@ final class KernelSocket {
             throw e;
         }
         socket = opened;
+        jdkSocket = jdkOpened;
         return opened.localAddress().getPort();
     }
 
@@ -110,9 +115,23 @@ final class KernelSocket {
 
     /** Sends a datagram; returns why it could not, or null. The content's reference passes to the socket. */
     Throwable send(ByteBuf content, InetSocketAddress destination) {
+        if (!content.isReadable()) {
+            content.release();
+            return sendEmpty(destination);
+        }
         ChannelFuture sent = socket.writeAndFlush(
                 socket.isConnected() ? content : new DatagramPacket(content, destination));
         return sent.cause();
+    }
+
+    /** Netty's NIO channel takes an empty datagram and does not send it. */
+    private Throwable sendEmpty(InetSocketAddress destination) {
+        try {
+            jdkSocket.send(ByteBuffer.allocate(0), destination);
+            return null;
+        } catch (IOException e) {
+            return e;
+        }
     }
 
     void close() {

@@ -120,6 +120,10 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         return statistics;
     }
 
+    PortQueue port() {
+        return port;
+    }
+
     @Override
     protected SocketAddress localAddress0() {
         return localAddress;
