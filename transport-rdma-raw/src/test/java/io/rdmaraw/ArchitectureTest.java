@@ -16,6 +16,7 @@ class ArchitectureTest {
             .withOptionalLayers(true)
             .layer("channel").definedBy("io.rdmaraw.channel")
             .layer("tcp").definedBy("io.rdmaraw.tcp..")
+            .layer("route").definedBy("io.rdmaraw.route..")
             .layer("wire").definedBy("io.rdmaraw.wire..")
             .layer("queue").definedBy("io.rdmaraw.queue")
             .layer("memory").definedBy("io.rdmaraw.memory")
@@ -23,7 +24,8 @@ class ArchitectureTest {
             .layer("ffi").definedBy("io.rdmaraw.ffi")
             .whereLayer("channel").mayNotBeAccessedByAnyLayer()
             .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel")
-            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "tcp")
+            .whereLayer("route").mayOnlyBeAccessedByLayers("channel", "tcp")
+            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "tcp", "route")
             .whereLayer("queue").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "queue")
             .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "queue", "memory");

@@ -18,6 +18,8 @@ final class NioLoop {
     private final NonBlockingContext nonBlocking = new NonBlockingContext();
     private volatile IoHandler handler;
     private int handles;
+    /** A cancelled channel's descriptor is closed by the next look at the selector, so one more look is due. */
+    private boolean cancelled;
 
     NioLoop(ThreadAwareExecutor executor) {
         this.executor = executor;
@@ -30,7 +32,7 @@ final class NioLoop {
     }
 
     boolean hasHandles() {
-        return handles > 0;
+        return handles > 0 || cancelled;
     }
 
     boolean isCompatible(Class<? extends IoHandle> handleType) {
@@ -50,11 +52,13 @@ final class NioLoop {
 
     /** Serves what is ready without blocking. */
     int runNow(IoHandlerContext context) {
+        cancelled = false;
         return handler.run(nonBlocking.around(context));
     }
 
     /** Blocks in the selector until a channel is ready, a timer is due, or {@link #wakeup()} is called. */
     int run(IoHandlerContext context) {
+        cancelled = false;
         return handler.run(context);
     }
 
@@ -102,11 +106,16 @@ final class NioLoop {
                 return false;
             }
             if (executor.isExecutorThread(Thread.currentThread())) {
-                handles--;
+                removed();
             } else {
-                executor.execute(() -> handles--);
+                executor.execute(this::removed);
             }
             return true;
+        }
+
+        private void removed() {
+            handles--;
+            cancelled = true;
         }
     }
 

@@ -35,6 +35,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final NioLoop nio;
     private final LoopSleeper sleeper;
     private final FrameBurstPool burstPool = new FrameBurstPool();
+    private DatagramLoop datagrams;
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<PortQueue> ports = new ArrayList<>();
     /** The same as {@link #ports}; an array is iterated without an iterator. */
@@ -194,6 +195,17 @@ public final class RdmaRawIoHandler implements IoHandler {
         registrations.add(registration);
         handle.registered();
         return registration;
+    }
+
+    DatagramLoop datagrams() {
+        if (datagrams == null) {
+            datagrams = new DatagramLoop();
+        }
+        return datagrams;
+    }
+
+    RdmaRawIoHandlerConfig config() {
+        return config;
     }
 
     /**

@@ -11,11 +11,13 @@ public final class RdmaRawIoHandlerConfig {
 
     private final FrameQueueOptions queueOptions;
     private final long spinNanos;
+    private final String ipDevice;
 
     private RdmaRawIoHandlerConfig(Builder builder) {
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.maxSendSge,
                 builder.slotCount, builder.slotBytes);
         spinNanos = builder.spinNanos;
+        ipDevice = builder.ipDevice;
     }
 
     /** Returns the default settings. */
@@ -30,6 +32,11 @@ public final class RdmaRawIoHandlerConfig {
 
     FrameQueueOptions queueOptions() {
         return queueOptions;
+    }
+
+    /** Returns the device of the channels that are bound to IP addresses. */
+    public String ipDevice() {
+        return ipDevice;
     }
 
     /** Returns for how long a loop without work polls before it sleeps, in nanoseconds. */
@@ -70,6 +77,7 @@ public final class RdmaRawIoHandlerConfig {
         private int slotCount = 4096;
         private int slotBytes = 2048;
         private long spinNanos = TimeUnit.MICROSECONDS.toNanos(20);
+        private String ipDevice = "soft:loop";
 
         private Builder() {
         }
@@ -116,6 +124,15 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder spin(long duration, TimeUnit unit) {
             spinNanos = unit.toNanos(ObjectUtil.checkPositiveOrZero(duration, "duration"));
+            return this;
+        }
+
+        /**
+         * Sets the device of the channels that are bound to IP addresses, named as {@link RdmaRawAddress} names
+         * devices. Default {@code soft:loop}.
+         */
+        public Builder ipDevice(String deviceName) {
+            ipDevice = ObjectUtil.checkNonEmpty(deviceName, "deviceName");
             return this;
         }
 

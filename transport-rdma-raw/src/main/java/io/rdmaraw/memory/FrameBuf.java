@@ -21,6 +21,11 @@ public final class FrameBuf extends NativeByteBuf {
     private final int slotIndex;
     private final int lkey;
     private ByteBuffer slotView;
+    /** The view of the part that {@link #window} last showed; headers have few different lengths. */
+    private ByteBuffer windowView;
+    private int windowOffset;
+    /** What goes out behind this buffer's content, released with it; or null. */
+    private ByteBuf attached;
     /** The memory in use instead of the slot, or null. */
     private ByteBuffer overflow;
     /** The next buffer in the pool's list of buffers that other threads gave back. */
@@ -50,6 +55,34 @@ public final class FrameBuf extends NativeByteBuf {
 
     boolean isOf(SlotPool other) {
         return pool == other;
+    }
+
+    /**
+     * Makes the buffer begin at a later byte of its content and end earlier, as a slice does but without another
+     * object. Only the one holder of the buffer may do this.
+     *
+     * @param offset of the first byte that stays, counted from index 0
+     */
+    public FrameBuf window(int offset, int lengthBytes) {
+        if (offset < 0 || lengthBytes < 0 || offset > writerIndex() - lengthBytes || refCnt() != 1) {
+            throw new IndexOutOfBoundsException("window at " + offset + " of " + lengthBytes + " bytes of " + this);
+        }
+        address += offset;
+        capacityBytes = lengthBytes;
+        setIndex(0, lengthBytes);
+        markReaderIndex();
+        markWriterIndex();
+        return this;
+    }
+
+    /** Ties a buffer's reference to this one: it is released when this buffer goes back to its pool. */
+    public void attach(ByteBuf buf) {
+        attached = buf;
+    }
+
+    /** Returns the number of bytes tied to this buffer by {@link #attach}. */
+    public int attachedBytes() {
+        return attached == null ? 0 : attached.readableBytes();
     }
 
     /** Returns the slot's number in its slab. */
@@ -94,7 +127,7 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     private int capacityLimit() {
-        return overflow == null ? slotBytes : overflow.capacity();
+        return overflow == null ? slotBytes - (int) (address - slotAddress) : overflow.capacity();
     }
 
     private void moveOut(int newCapacity) {
@@ -110,21 +143,34 @@ public final class FrameBuf extends NativeByteBuf {
     ByteBuffer nioView() {
         ensureAccessible();
         if (overflow != null) {
-            return overflow;
+            return overflow.clear();
         }
         ByteBuffer view = slotView;
         if (view == null) {
             view = NativeMemory.segment(slotAddress, slotBytes).asByteBuffer();
             slotView = view;
         }
-        return view;
+        int offset = (int) (address - slotAddress);
+        // Whoever had the view before may have set limits (internalNioBuffer does).
+        return (offset == 0 ? view : windowView(view, offset)).clear();
+    }
+
+    private ByteBuffer windowView(ByteBuffer view, int offset) {
+        if (windowView == null || windowOffset != offset) {
+            windowView = view.slice(offset, slotBytes - offset);
+            windowOffset = offset;
+        }
+        return windowView;
     }
 
     @Override
     protected void deallocate() {
-        if (overflow != null) {
-            overflow = null;
-            address = slotAddress;
+        overflow = null;
+        address = slotAddress;
+        ByteBuf payload = attached;
+        if (payload != null) {
+            attached = null;
+            payload.release();
         }
         pool.giveBack(this);
     }

@@ -1,6 +1,7 @@
 package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.FlowSpec;
@@ -39,6 +40,16 @@ public interface FrameQueue extends AutoCloseable {
      * @return {@link #ACCEPTED} or {@link #FULL}
      */
     int offer(ByteBuf frame);
+
+    /**
+     * Adds a frame that consists of headers and a payload; as {@link #offer(ByteBuf)} otherwise. The payload is sent
+     * from where it lies when that memory is registered, and copied behind the headers if not.
+     *
+     * @param headers the frame's first bytes, in a slot of {@link #slots()} that has room for the payload too
+     * @param payload what is readable follows the headers
+     * @return {@link #ACCEPTED}, both references have passed to the queue; or {@link #FULL}
+     */
+    int offer(FrameBuf headers, ByteBuf payload);
 
     /**
      * Hands the offered frames to the device with one doorbell.

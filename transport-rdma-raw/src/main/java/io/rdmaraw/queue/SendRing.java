@@ -122,7 +122,7 @@ final class SendRing {
             writeSge(sge, slot.memoryAddress() + slot.readerIndex(), lengthBytes, slot.lkey());
             sgeCount = 1;
         } else {
-            sgeCount = gather(frame, sge, lengthBytes);
+            sgeCount = gather(frame, sge, lengthBytes, partLimit(lengthBytes));
             if (sgeCount == 0) {
                 FrameBuf copy = slots.take();
                 if (copy == null) {
@@ -135,18 +135,51 @@ final class SendRing {
                 held = copy;
             }
         }
+        enqueue(held, sge, sgeCount, lengthBytes);
+        return FrameQueue.ACCEPTED;
+    }
+
+    int offer(FrameBuf headers, ByteBuf payload) {
+        if (room() == 0) {
+            return FrameQueue.FULL;
+        }
+        int headerBytes = headers.readableBytes();
+        int payloadBytes = payload.readableBytes();
+        int lengthBytes = headerBytes + payloadBytes;
+        long sge = scatterList + (long) offered * scatterStride;
+        int parts = payloadBytes == 0 ? 0
+                : gather(payload, sge + Sge.SIZE_BYTES, payloadBytes, partLimit(lengthBytes) - 1);
+        if (parts == 0) {
+            headers.writeBytes(payload, payload.readerIndex(), payloadBytes);
+            payload.release();
+            writeSge(sge, headers.memoryAddress() + headers.readerIndex(), lengthBytes, headers.lkey());
+        } else {
+            headers.attach(payload);
+            writeSge(sge, headers.memoryAddress() + headers.readerIndex(), headerBytes, headers.lkey());
+        }
+        enqueue(headers, sge, 1 + parts, lengthBytes);
+        return FrameQueue.ACCEPTED;
+    }
+
+    /** Of how many parts a frame may consist; one element is kept for the padding of a short one. */
+    private int partLimit(int lengthBytes) {
+        return lengthBytes < MIN_FRAME_BYTES ? maxSge - 1 : maxSge;
+    }
+
+    private void enqueue(ByteBuf held, long sge, int parts, int lengthBytes) {
+        int sgeCount = parts;
         if (lengthBytes < MIN_FRAME_BYTES) {
             long pad = sge + (long) sgeCount++ * Sge.SIZE_BYTES;
             writeSge(pad, padding.slotAddress(), MIN_FRAME_BYTES - lengthBytes, padding.lkey());
             counters.paddedFrames++;
         }
+        int index = offered;
         long wr = workRequest(index);
         SendWr.wrId(wr, postedSequence + index);
         SendWr.numSge(wr, sgeCount);
         hold((int) (postedSequence + index) & mask, held);
         offered = index + 1;
         offeredBytes += lengthBytes;
-        return FrameQueue.ACCEPTED;
     }
 
     private static void writeSge(long sge, long address, int lengthBytes, int lkey) {
@@ -155,7 +188,11 @@ final class SendRing {
     }
 
     /** Describes the frame where it lies; returns the number of elements, or 0 when it has to be copied. */
-    private int gather(ByteBuf frame, long sge, int lengthBytes) {
+    private int gather(ByteBuf frame, long sge, int lengthBytes, int limit) {
+        if (limit < 1) {
+            counters.coalescedFrames++;
+            return 0;
+        }
         if (frame.hasMemoryAddress()) {
             long address = frame.memoryAddress() + frame.readerIndex();
             long lkey = ranges.lkeyOf(address, lengthBytes);
@@ -164,7 +201,7 @@ final class SendRing {
                 return 1;
             }
         } else if (frame instanceof CompositeByteBuf composite) {
-            int count = gatherComponents(composite, sge, lengthBytes);
+            int count = gatherComponents(composite, sge, lengthBytes, limit);
             if (count != 0) {
                 return count;
             }
@@ -175,9 +212,7 @@ final class SendRing {
         return 0;
     }
 
-    private int gatherComponents(CompositeByteBuf frame, long sge, int lengthBytes) {
-        // One element is kept for the padding of a short frame.
-        int limit = lengthBytes < MIN_FRAME_BYTES ? maxSge - 1 : maxSge;
+    private int gatherComponents(CompositeByteBuf frame, long sge, int lengthBytes, int limit) {
         int index = frame.readerIndex();
         int end = index + lengthBytes;
         int count = 0;
@@ -248,7 +283,7 @@ final class SendRing {
         for (int i = 0; i < count; i++) {
             if ((refused >>> i & 1) != 0) {
                 int index = (int) (postedSequence + i) & mask;
-                offeredBytes -= held(index).readableBytes();
+                offeredBytes -= lengthOf(held(index));
                 releaseHeld(index);
             }
         }
@@ -280,6 +315,10 @@ final class SendRing {
         }
         frame.release();
         return true;
+    }
+
+    private static int lengthOf(ByteBuf frame) {
+        return frame.readableBytes() + (frame instanceof FrameBuf slot ? slot.attachedBytes() : 0);
     }
 
     int reclaim() {

@@ -1,6 +1,7 @@
 package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
@@ -145,6 +146,11 @@ public final class VerbsFrameQueue implements FrameQueue {
     @Override
     public int offer(ByteBuf frame) {
         return sendRing.offer(frame);
+    }
+
+    @Override
+    public int offer(FrameBuf headers, ByteBuf payload) {
+        return sendRing.offer(headers, payload);
     }
 
     @Override

@@ -172,4 +172,56 @@ class FrameBufTest {
         assertEquals(7, copy.readInt());
         copy.release();
     }
+
+    @Test
+    void aWindowShowsAPartAndEndsWithTheBuffer() {
+        buf.writeBytes(new byte[] {0, 1, 2, 3, 4, 5, 6, 7});
+        long slotAddress = buf.slotAddress();
+        buf.window(3, 4);
+        assertEquals(0x03040506, buf.getInt(0));
+        assertEquals(4, buf.readableBytes());
+        assertEquals(slotAddress + 3, buf.memoryAddress());
+        byte[] bytes = new byte[4];
+        buf.getBytes(0, bytes);
+        assertArrayEquals(new byte[] {3, 4, 5, 6}, bytes);
+        assertEquals(3, buf.nioBuffer().get(0));
+        assertThrows(IndexOutOfBoundsException.class, () -> buf.getByte(4));
+        buf.writeBytes(new byte[] {9, 9});
+        assertTrue(buf.isRegistered(), "the slot has room behind the window");
+        buf.writeZero(SLOT_BYTES);
+        assertFalse(buf.isRegistered());
+        assertEquals(0x0304050609090000L, buf.getLong(0));
+        buf.release();
+        buf = pool.take();
+        assertEquals(slotAddress, buf.memoryAddress());
+        assertEquals(SLOT_BYTES, buf.capacity());
+    }
+
+    @Test
+    void aWindowIsOfWhatIsThereAndForTheOnlyHolder() {
+        buf.writeZero(10);
+        assertThrows(IndexOutOfBoundsException.class, () -> buf.window(4, 7));
+        assertThrows(IndexOutOfBoundsException.class, () -> buf.window(-1, 2));
+        buf.retain();
+        assertThrows(IndexOutOfBoundsException.class, () -> buf.window(0, 2));
+        buf.release();
+    }
+
+    @Test
+    void limitsSetOnAViewDoNotStay() {
+        buf.internalNioBuffer(2, 4);
+        buf.setBytes(100, new byte[] {1, 2, 3});
+        assertEquals(0x010203, buf.getMedium(100));
+    }
+
+    @Test
+    void whatIsAttachedIsReleasedWithTheBuffer() {
+        ByteBuf payload = Unpooled.buffer(4).writeInt(1);
+        buf.attach(payload);
+        assertEquals(4, buf.attachedBytes());
+        buf.release();
+        assertEquals(0, payload.refCnt());
+        buf = pool.take();
+        assertEquals(0, buf.attachedBytes());
+    }
 }
