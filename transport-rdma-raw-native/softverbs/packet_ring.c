@@ -163,10 +163,14 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
     return total;
 }
 
-void sv_packet_ring_add_drops(struct sv_packet_ring *ring)
+/* Asking the socket for its drops sets them to 0, so they are summed up here. */
+void sv_packet_ring_add_counters(struct sv_packet_ring *ring, struct softverbs_queue_counters *sum)
 {
     struct tpacket_stats stats;
     socklen_t size = sizeof stats;
+    sv_spin_lock(&ring->receiver.lock);
     if (getsockopt(ring->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0)
         ring->receiver.counters.wire_full += stats.tp_drops;
+    sv_spin_unlock(&ring->receiver.lock);
+    sv_receiver_add_counters(&ring->receiver, sum);
 }

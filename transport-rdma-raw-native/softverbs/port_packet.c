@@ -89,6 +89,7 @@ static void close_port(struct sv_device *device)
     sv_wire_stop(&port->wire);
     if (port->ingress >= 0)
         close(port->ingress);
+    sv_wire_retire_counters(&port->wire);
     sv_packet_ring_close(&port->ring);
     if (port->send_socket >= 0)
         close(port->send_socket);
@@ -172,12 +173,8 @@ static void quiesce(struct sv_device *device)
 static void add_counters(struct sv_device *device, struct softverbs_counters *counters)
 {
     struct packet_port *port = device->port;
-    if (port == NULL)
-        return;
-    sv_spin_lock(&port->ring.receiver.lock);
-    sv_packet_ring_add_drops(&port->ring);
-    sv_spin_unlock(&port->ring.receiver.lock);
-    sv_receiver_add_counters(&port->ring.receiver, &counters->received);
+    if (port != NULL && port->ring.fd >= 0)
+        sv_packet_ring_add_counters(&port->ring, &counters->received);
 }
 
 const struct sv_port_ops sv_packet_ops = {

@@ -117,6 +117,14 @@ int sv_wire_add_socket(struct sv_wire *wire, int socket)
     return epoll_ctl(wire->ready, EPOLL_CTL_ADD, socket, &event) == 0 ? 0 : errno;
 }
 
+void sv_wire_retire_counters(struct sv_wire *wire)
+{
+    struct softverbs_counters last;
+    memset(&last, 0, sizeof last);
+    wire->device->ops->add_counters(wire->device, &last);
+    sv_counters_add(&wire->device->retired_rx, &last.received);
+}
+
 static void close_one(int fd)
 {
     if (fd >= 0)

@@ -61,6 +61,8 @@ int sv_wire_start(struct sv_wire *wire);
 int sv_wire_add_socket(struct sv_wire *wire, int socket);
 /* Stops the watcher; no drain runs for it any more. Harmless when it was never started. */
 void sv_wire_stop(struct sv_wire *wire);
+/* Keeps the port's own counters with the device's. */
+void sv_wire_retire_counters(struct sv_wire *wire);
 void sv_wire_close(struct sv_wire *wire);
 
 /* Operations for struct sv_port_ops; device->port is the struct sv_wire, or starts with it. */
@@ -104,7 +106,6 @@ struct sv_packet_ring {
 int sv_packet_ring_open(struct sv_packet_ring *ring, int ifindex, uint32_t mtu, uint32_t frames, int filter);
 void sv_packet_ring_close(struct sv_packet_ring *ring);
 unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *device);
-/* With the receiver's lock held. */
-void sv_packet_ring_add_drops(struct sv_packet_ring *ring);
+void sv_packet_ring_add_counters(struct sv_packet_ring *ring, struct softverbs_queue_counters *sum);
 
 #endif
