@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,6 +89,11 @@ static bool lock_unless_stopping(struct sv_wire *wire)
     return true;
 }
 
+static bool is_up(unsigned flags)
+{
+    return (flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+}
+
 static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
 {
     const struct ifinfomsg *info = NLMSG_DATA(message);
@@ -99,7 +105,7 @@ static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
         sv_device_set_port_up(device, false);
         sv_device_fail(device);
     } else if (message->nlmsg_type == RTM_NEWLINK) {
-        sv_device_set_port_up(device, (info->ifi_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING));
+        sv_device_set_port_up(device, is_up(info->ifi_flags));
         const struct rtattr *attribute = (const struct rtattr *)(info + 1);
         int left = (int)(message->nlmsg_len - NLMSG_LENGTH(sizeof *info));
         for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
@@ -145,12 +151,19 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* Changes are told from here on; what changed since the interface was looked at first is asked for once more. */
 static int open_link(struct sv_wire *wire)
 {
     struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    struct ifreq request;
     wire->link = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (wire->link < 0 || bind(wire->link, (struct sockaddr *)&groups, sizeof groups) != 0)
         return errno;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
+    if (ioctl(wire->filters, SIOCGIFFLAGS, &request) != 0)
+        return errno;
+    atomic_store(&wire->device->port_up, is_up((unsigned short)request.ifr_flags));
     return 0;
 }
 
