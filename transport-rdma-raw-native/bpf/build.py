@@ -68,7 +68,7 @@ def render(elf):
 def main():
     with tempfile.TemporaryDirectory() as directory:
         target = pathlib.Path(directory) / "steer.o"
-        subprocess.run(["clang", "-target", "bpf", "-mcpu=v3", "-O2", "-Wall", "-Wextra", "-Werror", "-I/usr/include/"
+        subprocess.run(["clang", "-target", "bpf", "-mcpu=v2", "-O2", "-Wall", "-Wextra", "-Werror", "-I/usr/include/"
                         "x86_64-linux-gnu", "-c", str(HERE / "steer.bpf.c"), "-o", str(target)], check=True)
         text = render(target.read_bytes())
     if "--check" in sys.argv[1:]:

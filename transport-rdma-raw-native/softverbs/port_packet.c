@@ -2,10 +2,10 @@
 /*
  * packet:<interface>, a port through AF_PACKET: one receive ring, sending by sendmmsg straight from registered memory.
  *
- * The kernel sees every frame as well. Where eBPF may be used, a program on the interface's ingress takes our frames away
- * from it after the ring has seen them, so that it answers nothing, and a filter keeps the kernel's frames out of the
- * ring. Without that permission the ring sees everything and the library's own table sorts it, but the kernel answers for
- * ports that it does not know.
+ * The kernel sees every frame as well. Where eBPF may be used, a program on the interface's ingress takes our frames
+ * away from it after the ring has seen them, so that it answers nothing, and a filter keeps the kernel's frames out of
+ * the ring. Without that permission the ring sees everything and the library's own table sorts it, but the kernel
+ * answers for ports that it does not know.
  */
 #define _GNU_SOURCE
 #include "wire.h"

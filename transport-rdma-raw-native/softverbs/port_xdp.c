@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * xdp:<interface>, a port through AF_XDP: a socket for each receive queue of the interface, and an XDP program that
- * redirects to them what the rules take. What they don't take goes on to the kernel. XDP can't copy a frame, so what both
- * the kernel and we want (DONT_TRAP, sniffer, multicast defaults) comes by an AF_PACKET ring beside.
+ * redirects to them what the rules take. What they don't take goes on to the kernel. XDP can't copy a frame, so what
+ * both the kernel and we want (DONT_TRAP, sniffer, multicast defaults) comes by an AF_PACKET ring beside.
  *
- * Generic mode unless the environment says SOFTVERBS_XDP_MODE=native: it works with every driver and leaves the kernel's
- * own traffic its offloads.
+ * Generic mode unless the environment says SOFTVERBS_XDP_MODE=native: it works with every driver and leaves the
+ * kernel's own traffic its offloads.
  */
 #include "xdp_queue.h"
 

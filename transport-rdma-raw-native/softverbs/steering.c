@@ -252,7 +252,10 @@ static struct shape *find_shape(struct sv_steering *steering, uint32_t priority,
     return NULL;
 }
 
-/* Shapes without rules are kept, since rules that come and go tend to look alike; but only a few, as each costs a probe. */
+/*
+ * Shapes without rules are kept, since rules that come and go tend to look alike; but only a few, as each costs a
+ * probe.
+ */
 static void forget_idle_shapes(struct sv_steering *steering)
 {
     uint32_t idle = 0;

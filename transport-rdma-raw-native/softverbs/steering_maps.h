@@ -3,12 +3,12 @@
 #define SV_STEERING_MAPS_H
 
 /*
- * What the library and the eBPF programs share: flow rules as tuple space, in the layout of union sv_key (flow.h). Included
- * by both, so it knows only the compiler's own types.
+ * What the library and the eBPF programs share: flow rules as tuple space, in the layout of union sv_key (flow.h).
+ * Included by both, so it knows only the compiler's own types.
  *
- * The directory is written by the library straight into the mapped array. It has two halves; the library fills the one that
- * is not in use and then publishes it by the sequence number, whose lowest bit names the half. A program that finds the
- * sequence changed after its search has perhaps read a half that was being rewritten, and searches again.
+ * The directory is written by the library straight into the mapped array. It has two halves; the library fills the one
+ * that is not in use and then publishes it by the sequence number, whose lowest bit names the half. A program that
+ * finds the sequence changed after its search has perhaps read a half that was being rewritten, and searches again.
  */
 
 enum {

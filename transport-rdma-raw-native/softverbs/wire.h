@@ -12,8 +12,8 @@
  * thread, frames that the port sends to itself, and the kernel's half of steering.
  *
  * Whoever polls a completion queue moves received frames to all queues of the device. When nobody polls, because all
- * sleep on armed completion queues, the watcher does; it also follows the interface's state. It blocks unless something is
- * armed or the interface changes.
+ * sleep on armed completion queues, the watcher does; it also follows the interface's state. It blocks unless
+ * something is armed or the interface changes.
  */
 
 /* Frames waiting in the kernel's rings: one per ring. The lock is part of a grace period. */

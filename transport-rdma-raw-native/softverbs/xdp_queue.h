@@ -4,7 +4,10 @@
 
 #include "wire.h"
 
-/* One AF_XDP socket: it serves one receive queue of the interface, and has a UMEM of its own. See af_xdp.rst of the kernel. */
+/*
+ * One AF_XDP socket: it serves one receive queue of the interface, and has a UMEM of its own. See af_xdp.rst of
+ * the kernel.
+ */
 
 /* Frames lie behind the headroom that XDP keeps in front of them. */
 enum { SV_XDP_HEADROOM = 256, SV_XDP_SMALL_CHUNK = 2048, SV_XDP_LARGE_CHUNK = 4096 };
@@ -38,8 +41,8 @@ struct sv_xdp_queue {
 };
 
 /*
- * 0 or an errno. EINVAL from a queue number above 0 means that the interface has no such queue. EBUSY: somebody else has
- * the queue, and still had it after a while.
+ * 0 or an errno. EINVAL from a queue number above 0 means that the interface has no such queue. EBUSY: somebody else
+ * has the queue, and still had it after a while.
  */
 int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, uint32_t mtu, bool native);
 void sv_xdp_queue_close(struct sv_xdp_queue *queue);

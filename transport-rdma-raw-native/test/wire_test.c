@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports on network interfaces, over veth pairs in a network namespace of this process: frames take a moment, so that tests
- * wait for conditions here. Without the permission to make a namespace the group says so and is left out.
+ * Ports on network interfaces, over veth pairs in a network namespace of this process: frames take a moment, so that
+ * tests wait for conditions here. Without the permission to make a namespace the group says so and is left out.
  */
 #define _GNU_SOURCE
 #include "harness.h"

@@ -20,9 +20,9 @@ extern "C" {
  *   loop:<name>       in memory, within the process (at most 63 characters in all)
  *   xdp:<interface>   a network interface through AF_XDP
  *   packet:<interface> a network interface through AF_PACKET
- * The device "loop" is always there, and those named in the environment variable SOFTVERBS_DEVICES (separated by commas).
- * The interface is looked for when the device is opened, in the network namespace of the thread that opens it.
- * EEXIST when there is one of that name, EINVAL when the name names nothing that this library drives.
+ * The device "loop" is always there, and those named in the environment variable SOFTVERBS_DEVICES (separated by
+ * commas). The interface is looked for when the device is opened, in the network namespace of the thread that opens
+ * it. EEXIST when there is one of that name, EINVAL when the name names nothing that this library drives.
  */
 int softverbs_add_device(const char *name);
 
@@ -75,13 +75,19 @@ int softverbs_set_port_up(struct ibv_context *context, int up);
 /* The device dies: IBV_EVENT_DEVICE_FATAL, all queues to ERR, control calls give EIO until it is repaired. */
 int softverbs_fail_device(struct ibv_context *context);
 int softverbs_repair_device(struct ibv_context *context);
-/* The next send (receive != 0: receive) of the queue pair completes with this status, and the queue pair goes to ERR. */
+/*
+ * The next send (receive != 0: receive) of the queue pair completes with this status, and the queue pair goes to
+ * ERR.
+ */
 int softverbs_fail_next_completion(struct ibv_qp *qp, int receive, enum ibv_wc_status status);
 /* ibv_reg_mr() gives ENOMEM when the registered bytes would exceed this. UINT64_MAX: no limit. */
 int softverbs_set_memlock_limit(const char *device_name, uint64_t bytes);
 /* ibv_create_flow() gives ENOMEM when there are this many rules. UINT32_MAX: no limit. */
 int softverbs_set_flow_capacity(const char *device_name, uint32_t rules);
-/* Creating a RAW_PACKET queue pair fails with this errno (EOPNOTSUPP: none such, EPERM: no CAP_NET_RAW); 0: it works. */
+/*
+ * Creating a RAW_PACKET queue pair fails with this errno (EOPNOTSUPP: none such, EPERM: no CAP_NET_RAW); 0: it
+ * works.
+ */
 int softverbs_set_raw_packet_error(const char *device_name, int error);
 
 enum softverbs_call {

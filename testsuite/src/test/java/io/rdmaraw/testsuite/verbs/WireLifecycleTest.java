@@ -164,7 +164,8 @@ class WireLifecycleTest {
         assertOpenFails(kind, end.name(), Errno.ENETDOWN, "ip link set dev " + end.name() + " up");
         end.up();
         new Port(device(kind, end)).close();
-        VerbsException e = assertThrows(VerbsException.class, () -> new Port("soft:" + kind + ":a-name-that-is-too-long"));
+        VerbsException e = assertThrows(VerbsException.class,
+                () -> new Port("soft:" + kind + ":a-name-that-is-too-long"));
         assertEquals(Errno.ENODEV, e.errno());
     }
 
