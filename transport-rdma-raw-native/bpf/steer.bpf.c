@@ -193,12 +193,12 @@ INLINE int classify(const struct frame *frame, int tag_beside, u16 tpid, u16 tci
         return KERNEL;
     __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
     u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
+    /* Parsing is done before the search, or the verifier would follow the loop once for every kind of frame. */
+    if (directory->half[directory->sequence & 1].flags & SV_STEER_WANTS_INNER)
+        parse_tunnel(frame, behind_udp, scratch);
     for (int i = 0; i < SEARCHES; i++) {
         u32 sequence = *(volatile u32 *)&directory->sequence;
-        const struct sv_steer_half *half = &directory->half[sequence & 1];
-        if (i == 0 && (half->flags & SV_STEER_WANTS_INNER))
-            parse_tunnel(frame, behind_udp, scratch);
-        int verdict = search(half, scratch);
+        int verdict = search(&directory->half[sequence & 1], scratch);
         if (*(volatile u32 *)&directory->sequence == sequence)
             return verdict;
     }

@@ -21,8 +21,11 @@
 #define SOL_XDP 283
 #endif
 
-/* The fill ring takes every chunk that receives, so giving one back never fails. */
-enum { RECEIVE_CHUNKS = 4096, SEND_CHUNKS = 2048, DRAIN_BURSTS = 4 };
+/*
+ * The fill ring takes every chunk that receives, so giving one back never fails. Under a low memlock limit there are
+ * fewer chunks.
+ */
+enum { RECEIVE_CHUNKS = 4096, MIN_RECEIVE_CHUNKS = 512, DRAIN_BURSTS = 4 };
 enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25, KICK_TRIES = 1000 };
 
 /* ---- opening ---- */
@@ -51,41 +54,57 @@ static int map_rings(struct sv_xdp_queue *queue)
     socklen_t size = sizeof offsets;
     if (getsockopt(queue->fd, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &size) != 0)
         return errno;
-    int error = map_ring(queue, &queue->rx, &offsets.rx, XDP_PGOFF_RX_RING, RECEIVE_CHUNKS, sizeof(struct xdp_desc));
+    int error = map_ring(queue, &queue->rx, &offsets.rx, XDP_PGOFF_RX_RING, queue->receive_chunks,
+                         sizeof(struct xdp_desc));
     if (error == 0)
-        error = map_ring(queue, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, SEND_CHUNKS, sizeof(struct xdp_desc));
+        error = map_ring(queue, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, queue->send_chunks,
+                         sizeof(struct xdp_desc));
     if (error == 0)
-        error = map_ring(queue, &queue->fill, &offsets.fr, XDP_UMEM_PGOFF_FILL_RING, RECEIVE_CHUNKS,
+        error = map_ring(queue, &queue->fill, &offsets.fr, XDP_UMEM_PGOFF_FILL_RING, queue->receive_chunks,
                          sizeof(uint64_t));
     if (error == 0)
-        error = map_ring(queue, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING, SEND_CHUNKS,
+        error = map_ring(queue, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING, queue->send_chunks,
                          sizeof(uint64_t));
     return error;
 }
 
-static int set_ring(int fd, int option, int entries)
+static int set_ring(int fd, int option, uint32_t entries)
 {
     return setsockopt(fd, SOL_XDP, option, &entries, sizeof entries) == 0 ? 0 : errno;
 }
 
-static int register_umem(struct sv_xdp_queue *queue)
+static int try_umem(struct sv_xdp_queue *queue)
 {
-    queue->umem_bytes = (size_t)(RECEIVE_CHUNKS + SEND_CHUNKS) * queue->chunk_bytes;
+    queue->umem_bytes = (size_t)(queue->receive_chunks + queue->send_chunks) * queue->chunk_bytes;
     void *memory = mmap(NULL, queue->umem_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return errno;
-    queue->umem = memory;
     struct xdp_umem_reg umem;
     memset(&umem, 0, sizeof umem);
     umem.addr = (uint64_t)(uintptr_t)memory;
     umem.len = queue->umem_bytes;
     umem.chunk_size = queue->chunk_bytes;
-    if (setsockopt(queue->fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof umem) == 0)
+    if (setsockopt(queue->fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof umem) == 0) {
+        queue->umem = memory;
         return 0;
-    if (errno == ENOBUFS)
+    }
+    int error = errno;
+    munmap(memory, queue->umem_bytes);
+    return error;
+}
+
+static int register_umem(struct sv_xdp_queue *queue)
+{
+    int error = ENOBUFS;
+    for (uint32_t chunks = RECEIVE_CHUNKS; error == ENOBUFS && chunks >= MIN_RECEIVE_CHUNKS; chunks /= 2) {
+        queue->receive_chunks = chunks;
+        queue->send_chunks = chunks / 2;
+        error = try_umem(queue);
+    }
+    if (error == ENOBUFS)
         return sv_explain(ENOMEM, "the memlock limit is too low for %zu bytes of AF_XDP memory per receive queue: "
                           "ulimit -l unlimited, or CAP_IPC_LOCK", queue->umem_bytes);
-    return errno;
+    return error;
 }
 
 /* A socket that was closed a moment ago, by us or by a process that has just ended, holds its queue a little longer. */
@@ -110,27 +129,31 @@ static int set_up(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool
 {
     int error = register_umem(queue);
     if (error == 0)
-        error = set_ring(queue->fd, XDP_UMEM_FILL_RING, RECEIVE_CHUNKS);
+        error = set_ring(queue->fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
     if (error == 0)
-        error = set_ring(queue->fd, XDP_UMEM_COMPLETION_RING, SEND_CHUNKS);
+        error = set_ring(queue->fd, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
     if (error == 0)
-        error = set_ring(queue->fd, XDP_RX_RING, RECEIVE_CHUNKS);
+        error = set_ring(queue->fd, XDP_RX_RING, queue->receive_chunks);
     if (error == 0)
-        error = set_ring(queue->fd, XDP_TX_RING, SEND_CHUNKS);
+        error = set_ring(queue->fd, XDP_TX_RING, queue->send_chunks);
     if (error == 0)
         error = map_rings(queue);
     return error != 0 ? error : bind_queue(queue, ifindex, number, native);
 }
 
-static void hand_out_chunks(struct sv_xdp_queue *queue)
+static int hand_out_chunks(struct sv_xdp_queue *queue)
 {
     uint64_t *fill = queue->fill.entries;
-    for (uint32_t i = 0; i < RECEIVE_CHUNKS; i++)
+    queue->free_chunks = malloc(queue->send_chunks * sizeof queue->free_chunks[0]);
+    if (queue->free_chunks == NULL)
+        return ENOMEM;
+    for (uint32_t i = 0; i < queue->receive_chunks; i++)
         fill[i] = (uint64_t)i * queue->chunk_bytes;
-    queue->fill.position = RECEIVE_CHUNKS;
+    queue->fill.position = queue->receive_chunks;
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
-    for (uint32_t i = 0; i < SEND_CHUNKS; i++)
-        queue->free_chunks[queue->free_count++] = (uint64_t)(RECEIVE_CHUNKS + i) * queue->chunk_bytes;
+    for (uint32_t i = 0; i < queue->send_chunks; i++)
+        queue->free_chunks[queue->free_count++] = (uint64_t)(queue->receive_chunks + i) * queue->chunk_bytes;
+    return 0;
 }
 
 int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, uint32_t mtu, bool native)
@@ -142,13 +165,12 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, 
         return errno == EPERM ? sv_explain(EPERM, "AF_XDP sockets are not permitted: the process needs CAP_NET_RAW")
                               : sv_explain(errno, "AF_XDP sockets can't be made: the kernel must be built with "
                                            "CONFIG_XDP_SOCKETS; soft:packet: works without");
-    queue->free_chunks = malloc(SEND_CHUNKS * sizeof queue->free_chunks[0]);
-    int error = queue->free_chunks == NULL ? ENOMEM : sv_receiver_init(&queue->receiver);
+    int error = sv_receiver_init(&queue->receiver);
     if (error == 0)
         error = set_up(queue, ifindex, number, native);
     if (error == 0)
-        hand_out_chunks(queue);
-    else
+        error = hand_out_chunks(queue);
+    if (error != 0)
         sv_xdp_queue_close(queue);
     return error;
 }

@@ -30,6 +30,8 @@ struct sv_xdp_queue {
     struct sv_xdp_ring fill;
     int fd;
     uint32_t chunk_bytes;
+    uint32_t receive_chunks;
+    uint32_t send_chunks;
     uint8_t *umem;
     size_t umem_bytes;
 

@@ -6,9 +6,12 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include <linux/capability.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -250,6 +253,53 @@ static void an_interface_can_go(const char *kind)
     wire_close(&wire);
 }
 
+/* Opens the device in a process that has only these capabilities; returns 0, or the errno after printing the reason. */
+static int open_with(const char *device_name, uint64_t capabilities)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct data[2];
+        for (int i = 0; i < 2; i++) {
+            data[i].effective = data[i].permitted = (uint32_t)(capabilities >> (32 * i));
+            data[i].inheritable = 0;
+        }
+        if (syscall(SYS_capset, &header, data) != 0)
+            _exit(255);
+        struct ibv_device *device = find_device(device_name);
+        bool opened = ibv_open_device(device) != NULL;
+        int error = errno;
+        /* Whatever is not permitted is explained. */
+        if (!opened && strstr(softverbs_open_error(device), "CAP_") == NULL)
+            _exit(254);
+        _exit(opened ? 0 : error);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_permissions(void)
+{
+    const uint64_t raw = 1ull << CAP_NET_RAW, admin = 1ull << CAP_NET_ADMIN, bpf = 1ull << 39 /* CAP_BPF */;
+    if (!have_namespace())
+        return;
+    run("ip link add %s type veth peer name %s", "svtcap0", "svtcap1");
+    run("ip link set %s up && ip link set %s up", "svtcap0", "svtcap1");
+    CHECK_EQ(0, softverbs_add_device("packet:svtcap0"));
+    CHECK_EQ(0, softverbs_add_device("xdp:svtcap0"));
+    CHECK_EQ(EPERM, open_with("packet:svtcap0", 0));
+    CHECK_EQ(0, open_with("packet:svtcap0", raw));
+    CHECK_EQ(0, open_with("packet:svtcap0", raw | admin | bpf));
+    CHECK_EQ(EPERM, open_with("xdp:svtcap0", 0));
+    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw));
+    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | bpf));
+    CHECK_EQ(0, open_with("xdp:svtcap0", raw | admin | bpf));
+    run("ip link del %s%s", "svtcap0", "");
+}
+
 static void for_each_kind(void (*test)(const char *kind))
 {
     for (size_t i = 0; have_namespace() && i < sizeof kinds / sizeof kinds[0]; i++)
@@ -281,5 +331,6 @@ const struct test wire_tests[] = {
     {"wire: what a flood loses is counted", test_floods},
     {"wire: threads share a port while rules change", test_threads},
     {"wire: an interface that is removed is a fatal event", test_removal},
+    {"wire: permissions that are missing are named", test_permissions},
     {NULL, NULL},
 };
