@@ -82,6 +82,15 @@ abstract class CompletionConformance extends ProviderConformance {
         assertTrue(sender.channel.pollEvent(), "a completion in error is always solicited");
     }
 
+    @Test
+    void aQueueThatIsNotArmedStaysSilentEvenForErrors() {
+        QueuePair queuePair = sender.readyQueuePair();
+        sender.receive(queuePair, 1);
+        queuePair.toError();
+        assertEquals(WcStatus.WR_FLUSH_ERR, sender.await().status());
+        assertFalse(sender.channel.pollEvent());
+    }
+
     /** A sleeper that arms, polls once more and then sleeps must never sleep over a completion. */
     @Test
     void noWakeupIsLost() throws Exception {
