@@ -1,0 +1,31 @@
+package io.rdmaraw.wire;
+
+/** EtherType values (IEEE 802 numbers). */
+public final class EtherType {
+    /** IPv4. */
+    public static final int IPV4 = 0x0800;
+    /** Address resolution protocol. */
+    public static final int ARP = 0x0806;
+    /** 802.1Q customer tag. */
+    public static final int VLAN = 0x8100;
+    /** 802.1ad service tag. */
+    public static final int SERVICE_VLAN = 0x88a8;
+    /** Service tag as equipment before 802.1ad sends it. */
+    public static final int LEGACY_QINQ = 0x9100;
+    /** IPv6. */
+    public static final int IPV6 = 0x86dd;
+    /** Link aggregation and other slow protocols. */
+    public static final int SLOW_PROTOCOLS = 0x8809;
+    /** Link layer discovery protocol. */
+    public static final int LLDP = 0x88cc;
+    /** Values below this are a length: an 802.3 frame with an LLC header (IEEE 802.3, 3.2.6). */
+    public static final int MINIMUM = 0x0600;
+
+    private EtherType() {
+    }
+
+    /** Returns whether a VLAN tag follows this EtherType. */
+    public static boolean isVlan(int etherType) {
+        return etherType == VLAN || etherType == SERVICE_VLAN || etherType == LEGACY_QINQ;
+    }
+}

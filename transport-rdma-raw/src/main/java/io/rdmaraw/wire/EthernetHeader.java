@@ -1,0 +1,52 @@
+package io.rdmaraw.wire;
+
+/** The Ethernet II header: destination, source, EtherType. */
+public final class EthernetHeader {
+    /** Length of the header without tags. */
+    public static final int LENGTH_BYTES = 14;
+    /** Shortest frame without its checksum; shorter ones are padded by the sender (IEEE 802.3, 4.2.3.3). */
+    public static final int MINIMUM_FRAME_BYTES = 60;
+    /** The broadcast address. */
+    public static final long BROADCAST = 0xffff_ffff_ffffL;
+    private static final long GROUP_BIT = 0x0100_0000_0000L;
+
+    private EthernetHeader() {
+    }
+
+    /** Returns the destination MAC address. */
+    public static long destination(long address) {
+        return NetworkOrder.getU48(address);
+    }
+
+    /** Returns the source MAC address. */
+    public static long source(long address) {
+        return NetworkOrder.getU48(address + 6);
+    }
+
+    /** Returns the EtherType, or the length of an 802.3 frame. */
+    public static int etherType(long address) {
+        return NetworkOrder.getU16(address + 12);
+    }
+
+    /** Writes the whole header. */
+    public static void write(long address, long destination, long source, int etherType) {
+        NetworkOrder.putLong(address, destination << 16 | (source >>> 32 & 0xffff));
+        NetworkOrder.putInt(address + 8, (int) source);
+        NetworkOrder.putU16(address + 12, etherType);
+    }
+
+    /** Returns whether the address is multicast or broadcast. */
+    public static boolean isGroup(long mac) {
+        return (mac & GROUP_BIT) != 0;
+    }
+
+    /** Returns the multicast MAC address of an IPv4 group (RFC 1112 section 6.4). */
+    public static long multicastOfIpv4(int group) {
+        return 0x0100_5e00_0000L | (group & 0x7f_ffff);
+    }
+
+    /** Returns the multicast MAC address of an IPv6 group, of which {@code low} is the lower half (RFC 2464, 7). */
+    public static long multicastOfIpv6(long low) {
+        return 0x3333_0000_0000L | (low & 0xffff_ffffL);
+    }
+}

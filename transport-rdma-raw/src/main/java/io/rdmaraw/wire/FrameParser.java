@@ -1,0 +1,122 @@
+package io.rdmaraw.wire;
+
+/**
+ * Finds the parts of a received frame and proves that they are inside it. The only reader of unchecked network data:
+ * it never throws on it, never reads outside the given range, does not loop longer than the frame is, and allocates
+ * nothing. Every frame is counted under its verdict. For one thread.
+ */
+public final class FrameParser {
+    private static final int MAXIMUM_VLAN_TAGS = 2;
+
+    private final ParseCounters counters;
+
+    /** Makes a parser that counts into {@code counters}. */
+    public FrameParser(ParseCounters counters) {
+        this.counters = counters;
+    }
+
+    /** Returns where verdicts are counted. */
+    public ParseCounters counters() {
+        return counters;
+    }
+
+    /**
+     * Parses an Ethernet frame.
+     *
+     * @param address           absolute address of the first byte
+     * @param lengthBytes       length without the frame check sequence
+     * @param checksumsVerified whether the device has verified the IP and transport checksums
+     *                          ({@code IBV_WC_IP_CSUM_OK}); else they are verified here
+     * @param out               filled with what was found
+     */
+    public ParseVerdict parse(long address, int lengthBytes, boolean checksumsVerified, ParsedFrame out) {
+        out.reset(address, lengthBytes);
+        return counted(parseEthernet(address, lengthBytes, checksumsVerified, out));
+    }
+
+    /** Parses an IP packet without link header, as a TUN device hands it over; otherwise as {@link #parse}. */
+    public ParseVerdict parseIp(long address, int lengthBytes, boolean checksumsVerified, ParsedFrame out) {
+        out.reset(address, lengthBytes);
+        if (lengthBytes < 1) {
+            return counted(ParseVerdict.IPV4_TRUNCATED);
+        }
+        boolean version6 = Ipv6Header.version(address) == 6;
+        out.etherType = version6 ? EtherType.IPV6 : EtherType.IPV4;
+        return counted(version6 ? Ipv6Parser.parse(out, checksumsVerified) : Ipv4Parser.parse(out, checksumsVerified));
+    }
+
+    /**
+     * Parses what an ICMP error quotes: the header of a packet that we sent and at least the first eight bytes behind
+     * it, mostly cut short and with checksums that can't be verified. Addresses, protocol, ports and, at
+     * {@link ParsedFrame#transportAddress()}, eight bytes of the transport header are then known. Nothing says that we
+     * did send it: compare with the connection (RFC 5927).
+     *
+     * @param error an accepted ICMP or ICMPv6 message
+     * @param out   filled with what was quoted; another object than {@code error}
+     * @return TCP, UDP, ICMP, ICMPV6, OTHER_PROTOCOL, FRAGMENT for all but the first fragment, or QUOTE_UNUSABLE
+     */
+    public ParseVerdict parseQuote(ParsedFrame error, ParsedFrame out) {
+        out.reset(error.payloadAddress(), error.payloadLengthBytes());
+        return counted(QuoteParser.parse(out, error.ipVersion()));
+    }
+
+    private ParseVerdict counted(ParseVerdict verdict) {
+        counters.count(verdict);
+        return verdict;
+    }
+
+    private static ParseVerdict parseEthernet(long address, int lengthBytes, boolean verified, ParsedFrame out) {
+        if (lengthBytes < EthernetHeader.LENGTH_BYTES) {
+            return ParseVerdict.ETHERNET_TRUNCATED;
+        }
+        if ((NetworkOrder.getU8(address + 6) & 1) != 0) {
+            return ParseVerdict.ETHERNET_GROUP_SOURCE;
+        }
+        int typeOffset = 12;
+        int etherType = EthernetHeader.etherType(address);
+        while (EtherType.isVlan(etherType)) {
+            if (out.vlanTagCount == MAXIMUM_VLAN_TAGS) {
+                return ParseVerdict.VLAN_TOO_DEEP;
+            }
+            if (typeOffset + 2 + VlanTag.LENGTH_BYTES > lengthBytes) {
+                return ParseVerdict.VLAN_TRUNCATED;
+            }
+            addTag(out, VlanTag.tci(address + typeOffset));
+            etherType = VlanTag.innerEtherType(address + typeOffset);
+            typeOffset += VlanTag.LENGTH_BYTES;
+        }
+        out.etherType = etherType;
+        out.networkOffset = typeOffset + 2;
+        return switch (etherType) {
+            case EtherType.IPV4 -> Ipv4Parser.parse(out, verified);
+            case EtherType.IPV6 -> Ipv6Parser.parse(out, verified);
+            case EtherType.ARP -> parseArp(out);
+            default -> otherEtherType(out);
+        };
+    }
+
+    private static void addTag(ParsedFrame out, int tci) {
+        if (out.vlanTagCount++ == 0) {
+            out.outerTci = tci;
+        } else {
+            out.innerTci = tci;
+        }
+    }
+
+    private static ParseVerdict parseArp(ParsedFrame out) {
+        if (out.frameLengthBytes - out.networkOffset < ArpPacket.LENGTH_BYTES) {
+            return ParseVerdict.ARP_TRUNCATED;
+        }
+        if (!ArpPacket.isEthernetIpv4(out.networkAddress())) {
+            return ParseVerdict.ARP_UNSUPPORTED;
+        }
+        out.networkLengthBytes = ArpPacket.LENGTH_BYTES;
+        return ParseVerdict.ARP;
+    }
+
+    private static ParseVerdict otherEtherType(ParsedFrame out) {
+        out.payloadOffset = out.networkOffset;
+        out.payloadLengthBytes = out.frameLengthBytes - out.networkOffset;
+        return ParseVerdict.OTHER_ETHERTYPE;
+    }
+}

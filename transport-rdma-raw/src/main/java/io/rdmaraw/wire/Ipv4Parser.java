@@ -1,0 +1,104 @@
+package io.rdmaraw.wire;
+
+/** The IPv4 step of {@link FrameParser}: begins at the network offset of the frame. */
+final class Ipv4Parser {
+    private static final int MAXIMUM_DATAGRAM_BYTES = 65535;
+
+    private Ipv4Parser() {
+    }
+
+    static ParseVerdict parse(ParsedFrame out, boolean checksumsVerified) {
+        long address = out.networkAddress();
+        int available = out.frameLengthBytes - out.networkOffset;
+        if (available < Ipv4Header.MINIMUM_LENGTH_BYTES) {
+            return ParseVerdict.IPV4_TRUNCATED;
+        }
+        if (Ipv4Header.version(address) != 4) {
+            return ParseVerdict.IPV4_BAD_VERSION;
+        }
+        int headerBytes = Ipv4Header.headerLengthBytes(address);
+        if (headerBytes < Ipv4Header.MINIMUM_LENGTH_BYTES) {
+            return ParseVerdict.IPV4_BAD_HEADER_LENGTH;
+        }
+        if (headerBytes > available) {
+            return ParseVerdict.IPV4_TRUNCATED;
+        }
+        int totalBytes = Ipv4Header.totalLengthBytes(address);
+        if (totalBytes < headerBytes || totalBytes > available) {
+            return ParseVerdict.IPV4_BAD_TOTAL_LENGTH;
+        }
+        if (!checksumsVerified && !InternetChecksum.isValid(InternetChecksum.sum(address, headerBytes))) {
+            return ParseVerdict.IPV4_BAD_CHECKSUM;
+        }
+        int source = Ipv4Header.source(address);
+        if (Ipv4Header.isMulticast(source) || source == -1) {
+            return ParseVerdict.IPV4_BAD_SOURCE;
+        }
+        fill(out, address, headerBytes, totalBytes);
+        if (headerBytes > Ipv4Header.MINIMUM_LENGTH_BYTES) {
+            ParseVerdict refusal = checkOptions(address, headerBytes);
+            if (refusal != null) {
+                return refusal;
+            }
+        }
+        int fragmentField = Ipv4Header.flagsAndOffset(address);
+        if ((fragmentField & (Ipv4Header.MORE_FRAGMENTS | Ipv4Header.FRAGMENT_OFFSET_MASK)) != 0) {
+            return fragment(out, fragmentField);
+        }
+        return TransportParser.parse(out, checksumsVerified);
+    }
+
+    static void fill(ParsedFrame out, long address, int headerBytes, int totalBytes) {
+        out.ipVersion = 4;
+        out.networkHeaderLengthBytes = headerBytes;
+        out.networkLengthBytes = totalBytes;
+        out.protocol = Ipv4Header.protocol(address);
+        out.trafficClass = Ipv4Header.typeOfService(address);
+        out.hopLimit = Ipv4Header.timeToLive(address);
+        out.dontFragment = (Ipv4Header.flagsAndOffset(address) & Ipv4Header.DONT_FRAGMENT) != 0;
+        out.payloadOffset = out.networkOffset + headerBytes;
+        out.payloadLengthBytes = totalBytes - headerBytes;
+        out.fragmentIdentification = Ipv4Header.identification(address);
+    }
+
+    /** Returns why the options make the packet unusable, or null. */
+    private static ParseVerdict checkOptions(long address, int headerBytes) {
+        int offset = Ipv4Header.MINIMUM_LENGTH_BYTES;
+        while (offset < headerBytes) {
+            int type = NetworkOrder.getU8(address + offset);
+            if (type == Ipv4Header.OPTION_END) {
+                return null;
+            }
+            if (type == Ipv4Header.OPTION_NOP) {
+                offset++;
+                continue;
+            }
+            int optionBytes = offset + 1 < headerBytes ? NetworkOrder.getU8(address + offset + 1) : 0;
+            if (optionBytes < 2 || optionBytes > headerBytes - offset) {
+                return ParseVerdict.IPV4_BAD_OPTION;
+            }
+            if (type == Ipv4Header.OPTION_LOOSE_SOURCE_ROUTE || type == Ipv4Header.OPTION_STRICT_SOURCE_ROUTE) {
+                return ParseVerdict.IPV4_SOURCE_ROUTE;
+            }
+            offset += optionBytes;
+        }
+        return null;
+    }
+
+    private static ParseVerdict fragment(ParsedFrame out, int field) {
+        int offsetBytes = (field & Ipv4Header.FRAGMENT_OFFSET_MASK) << 3;
+        boolean more = (field & Ipv4Header.MORE_FRAGMENTS) != 0;
+        int payloadBytes = out.payloadLengthBytes;
+        // RFC 791 section 3.2: all but the last fragment are multiples of eight bytes.
+        boolean badLength = more && (payloadBytes == 0 || (payloadBytes & 7) != 0);
+        boolean tooLong = offsetBytes + payloadBytes + out.networkHeaderLengthBytes > MAXIMUM_DATAGRAM_BYTES;
+        // RFC 3128: a fragment at offset 8 would overwrite the flags of a TCP header that a filter has let pass.
+        boolean overlapsTcpFlags = out.protocol == IpProtocol.TCP && offsetBytes == 8;
+        if (badLength || tooLong || overlapsTcpFlags) {
+            return ParseVerdict.IPV4_BAD_FRAGMENT;
+        }
+        out.moreFragments = more;
+        out.fragmentOffsetBytes = offsetBytes;
+        return ParseVerdict.FRAGMENT;
+    }
+}

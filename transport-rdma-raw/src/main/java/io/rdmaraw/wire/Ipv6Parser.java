@@ -1,0 +1,144 @@
+package io.rdmaraw.wire;
+
+/** The IPv6 step of {@link FrameParser}: the fixed header and the chain of extension headers (RFC 8200). */
+final class Ipv6Parser {
+    private static final int MAXIMUM_EXTENSION_HEADERS = 8;
+    private static final int MAXIMUM_PAYLOAD_BYTES = 65535;
+    private static final int OPTION_PAD1 = 0;
+    /** The two high bits of an option's type: what to do when it is unknown; 0 is "skip" (RFC 8200, 4.2). */
+    private static final int OPTION_ACTION_MASK = 0xc0;
+
+    private Ipv6Parser() {
+    }
+
+    static ParseVerdict parse(ParsedFrame out, boolean checksumsVerified) {
+        long address = out.networkAddress();
+        int available = out.frameLengthBytes - out.networkOffset;
+        if (available < Ipv6Header.LENGTH_BYTES) {
+            return ParseVerdict.IPV6_TRUNCATED;
+        }
+        if (Ipv6Header.version(address) != 6) {
+            return ParseVerdict.IPV6_BAD_VERSION;
+        }
+        int payloadBytes = Ipv6Header.payloadLengthBytes(address);
+        if (payloadBytes > available - Ipv6Header.LENGTH_BYTES) {
+            return ParseVerdict.IPV6_BAD_PAYLOAD_LENGTH;
+        }
+        boolean toNobody = (Ipv6Header.destinationHigh(address) | Ipv6Header.destinationLow(address)) == 0;
+        if (toNobody || Ipv6Header.isMulticast(Ipv6Header.sourceHigh(address))) {
+            return ParseVerdict.IPV6_BAD_ADDRESS;
+        }
+        fill(out, address, payloadBytes);
+        ParseVerdict stopped = walkExtensions(out);
+        return stopped != null ? stopped : TransportParser.parse(out, checksumsVerified);
+    }
+
+    static void fill(ParsedFrame out, long address, int payloadBytes) {
+        out.ipVersion = 6;
+        out.networkHeaderLengthBytes = Ipv6Header.LENGTH_BYTES;
+        out.networkLengthBytes = Ipv6Header.LENGTH_BYTES + payloadBytes;
+        out.protocol = Ipv6Header.nextHeader(address);
+        out.trafficClass = Ipv6Header.trafficClass(address);
+        out.hopLimit = Ipv6Header.hopLimit(address);
+        out.dontFragment = true;
+        out.payloadOffset = out.networkOffset + Ipv6Header.LENGTH_BYTES;
+        out.payloadLengthBytes = payloadBytes;
+    }
+
+    /**
+     * Moves payload offset and protocol behind the extension headers. Returns the verdict if the packet ends here, as
+     * a fragment or for a fault; null if a transport header follows.
+     */
+    static ParseVerdict walkExtensions(ParsedFrame out) {
+        for (int count = 0; isExtension(out.protocol); count++) {
+            if (count == MAXIMUM_EXTENSION_HEADERS) {
+                return ParseVerdict.IPV6_TOO_MANY_EXTENSIONS;
+            }
+            if (out.payloadLengthBytes < 8) {
+                return ParseVerdict.IPV6_BAD_EXTENSION;
+            }
+            boolean fragment = out.protocol == IpProtocol.FRAGMENT;
+            long header = out.payloadAddress();
+            int headerBytes = fragment ? Ipv6Header.FRAGMENT_LENGTH_BYTES : 8 + (NetworkOrder.getU8(header + 1) << 3);
+            if (headerBytes > out.payloadLengthBytes) {
+                return ParseVerdict.IPV6_BAD_EXTENSION;
+            }
+            ParseVerdict stopped = checkExtension(out, header, headerBytes, count);
+            if (stopped != null) {
+                return stopped;
+            }
+            skip(out, header, headerBytes);
+            if (fragment && (out.moreFragments || out.fragmentOffsetBytes != 0)) {
+                return checkFragment(out);
+            }
+        }
+        return null;
+    }
+
+    private static boolean isExtension(int protocol) {
+        return protocol == IpProtocol.HOP_BY_HOP || protocol == IpProtocol.ROUTING || protocol == IpProtocol.FRAGMENT
+                || protocol == IpProtocol.DESTINATION_OPTIONS;
+    }
+
+    private static void skip(ParsedFrame out, long header, int headerBytes) {
+        out.protocol = NetworkOrder.getU8(header);
+        out.payloadOffset += headerBytes;
+        out.payloadLengthBytes -= headerBytes;
+        out.networkHeaderLengthBytes += headerBytes;
+    }
+
+    private static ParseVerdict checkExtension(ParsedFrame out, long header, int headerBytes, int position) {
+        switch (out.protocol) {
+            case IpProtocol.HOP_BY_HOP:
+                // RFC 8200 section 4.1: only at once behind the fixed header.
+                return position != 0 ? ParseVerdict.IPV6_BAD_EXTENSION : checkOptions(header, headerBytes);
+            case IpProtocol.DESTINATION_OPTIONS:
+                return checkOptions(header, headerBytes);
+            case IpProtocol.ROUTING:
+                // RFC 5095 and RFC 8200 section 4.4: with no segments left the header is passed over.
+                return NetworkOrder.getU8(header + 3) != 0 ? ParseVerdict.IPV6_ROUTING_HEADER : null;
+            default:
+                return readFragment(out, header);
+        }
+    }
+
+    private static ParseVerdict readFragment(ParsedFrame out, long header) {
+        if (out.fragmentIdentification != 0 || out.moreFragments) {
+            return ParseVerdict.IPV6_BAD_EXTENSION;
+        }
+        int field = NetworkOrder.getU16(header + 2);
+        out.fragmentOffsetBytes = field & 0xfff8;
+        out.moreFragments = (field & 1) != 0;
+        out.fragmentIdentification = NetworkOrder.getInt(header + 4);
+        return null;
+    }
+
+    private static ParseVerdict checkFragment(ParsedFrame out) {
+        int payloadBytes = out.payloadLengthBytes;
+        // RFC 8200 section 4.5: multiples of eight but for the last, and never more than 64 KiB once put together.
+        boolean badLength = out.moreFragments && (payloadBytes == 0 || (payloadBytes & 7) != 0);
+        boolean tooLong = out.fragmentOffsetBytes + payloadBytes > MAXIMUM_PAYLOAD_BYTES;
+        return badLength || tooLong ? ParseVerdict.IPV6_BAD_FRAGMENT : ParseVerdict.FRAGMENT;
+    }
+
+    private static ParseVerdict checkOptions(long header, int headerBytes) {
+        int offset = 2;
+        while (offset < headerBytes) {
+            int type = NetworkOrder.getU8(header + offset);
+            if (type == OPTION_PAD1) {
+                offset++;
+                continue;
+            }
+            int dataBytes = offset + 1 < headerBytes ? NetworkOrder.getU8(header + offset + 1) : 256;
+            if (dataBytes > headerBytes - offset - 2) {
+                return ParseVerdict.IPV6_BAD_EXTENSION;
+            }
+            // Jumbo payloads (0xc2) fall under this: no frame of ours is that long.
+            if ((type & OPTION_ACTION_MASK) != 0) {
+                return ParseVerdict.IPV6_UNKNOWN_OPTION;
+            }
+            offset += 2 + dataBytes;
+        }
+        return null;
+    }
+}

@@ -1,0 +1,206 @@
+package io.rdmaraw.wire;
+
+/**
+ * Where the parts of a frame are, as {@link FrameParser} found them. One object is used again for frame after frame; it
+ * refers to the frame's memory and is worth as much as that memory is.
+ *
+ * <p>Offsets count from {@link #frameAddress()}. What the verdict does not cover is 0: an ARP packet has no ports, a
+ * fragment has neither ports nor transport header. After a verdict that is not accepted only the link-layer accessors
+ * may be used, and only when the verdict is not about Ethernet or VLAN.
+ */
+public final class ParsedFrame {
+    long frameAddress;
+    int frameLengthBytes;
+    int etherType;
+    int vlanTagCount;
+    int outerTci;
+    int innerTci;
+    int networkOffset;
+    int networkHeaderLengthBytes;
+    int networkLengthBytes;
+    int ipVersion;
+    int protocol;
+    int trafficClass;
+    int hopLimit;
+    boolean dontFragment;
+    boolean moreFragments;
+    int fragmentOffsetBytes;
+    int fragmentIdentification;
+    int transportOffset;
+    int transportHeaderLengthBytes;
+    int payloadOffset;
+    int payloadLengthBytes;
+    int sourcePort;
+    int destinationPort;
+
+    void reset(long address, int lengthBytes) {
+        frameAddress = address;
+        frameLengthBytes = lengthBytes;
+        etherType = 0;
+        vlanTagCount = 0;
+        outerTci = 0;
+        innerTci = 0;
+        networkOffset = 0;
+        networkHeaderLengthBytes = 0;
+        networkLengthBytes = 0;
+        ipVersion = 0;
+        protocol = 0;
+        trafficClass = 0;
+        hopLimit = 0;
+        dontFragment = false;
+        moreFragments = false;
+        fragmentOffsetBytes = 0;
+        fragmentIdentification = 0;
+        transportOffset = 0;
+        transportHeaderLengthBytes = 0;
+        payloadOffset = 0;
+        payloadLengthBytes = 0;
+        sourcePort = 0;
+        destinationPort = 0;
+    }
+
+    /** Returns the absolute address of the frame's first byte. */
+    public long frameAddress() {
+        return frameAddress;
+    }
+
+    /** Returns the length of the frame, padding included. */
+    public int frameLengthBytes() {
+        return frameLengthBytes;
+    }
+
+    /** Returns the EtherType behind the tags, or a length below {@link EtherType#MINIMUM}. */
+    public int etherType() {
+        return etherType;
+    }
+
+    /** Returns the number of VLAN tags, 0..2. */
+    public int vlanTagCount() {
+        return vlanTagCount;
+    }
+
+    /** Returns the tag control information of the first tag. */
+    public int outerTci() {
+        return outerTci;
+    }
+
+    /** Returns the tag control information of the second tag. */
+    public int innerTci() {
+        return innerTci;
+    }
+
+    /** Returns where the ARP, IPv4 or IPv6 header begins. */
+    public int networkOffset() {
+        return networkOffset;
+    }
+
+    /** Returns the absolute address of the network header. */
+    public long networkAddress() {
+        return frameAddress + networkOffset;
+    }
+
+    /** Returns the length of the IP header with options or extension headers. */
+    public int networkHeaderLengthBytes() {
+        return networkHeaderLengthBytes;
+    }
+
+    /** Returns the length of the IP packet: headers and payload without the frame's padding. */
+    public int networkLengthBytes() {
+        return networkLengthBytes;
+    }
+
+    /** Returns 4, 6 or, when the frame isn't IP, 0. */
+    public int ipVersion() {
+        return ipVersion;
+    }
+
+    /** Returns the protocol behind all IP headers. */
+    public int protocol() {
+        return protocol;
+    }
+
+    /** Returns the type of service or traffic class. */
+    public int trafficClass() {
+        return trafficClass;
+    }
+
+    /** Returns the ECN field: 0 not capable, 1 and 2 capable, 3 congestion experienced (RFC 3168). */
+    public int ecn() {
+        return trafficClass & 3;
+    }
+
+    /** Returns the time to live or hop limit. */
+    public int hopLimit() {
+        return hopLimit;
+    }
+
+    /** Returns the DF bit of IPv4. */
+    public boolean isDontFragment() {
+        return dontFragment;
+    }
+
+    /** Returns whether fragments follow this one. */
+    public boolean isMoreFragments() {
+        return moreFragments;
+    }
+
+    /** Returns the place of a fragment's payload in the datagram. */
+    public int fragmentOffsetBytes() {
+        return fragmentOffsetBytes;
+    }
+
+    /** Returns the identification that the fragments of a datagram share. */
+    public int fragmentIdentification() {
+        return fragmentIdentification;
+    }
+
+    /** Returns the IPv4 source address; only when {@link #ipVersion()} is 4. */
+    public int sourceIpv4() {
+        return Ipv4Header.source(networkAddress());
+    }
+
+    /** Returns the IPv4 destination address; only when {@link #ipVersion()} is 4. */
+    public int destinationIpv4() {
+        return Ipv4Header.destination(networkAddress());
+    }
+
+    /** Returns where the transport header begins. */
+    public int transportOffset() {
+        return transportOffset;
+    }
+
+    /** Returns the absolute address of the transport header. */
+    public long transportAddress() {
+        return frameAddress + transportOffset;
+    }
+
+    /** Returns the length of the UDP, TCP (with options) or ICMP header. */
+    public int transportHeaderLengthBytes() {
+        return transportHeaderLengthBytes;
+    }
+
+    /** Returns where the payload begins: of the transport when it was parsed, else of IP, else of the frame. */
+    public int payloadOffset() {
+        return payloadOffset;
+    }
+
+    /** Returns the absolute address of the payload. */
+    public long payloadAddress() {
+        return frameAddress + payloadOffset;
+    }
+
+    /** Returns the length of the payload without padding. */
+    public int payloadLengthBytes() {
+        return payloadLengthBytes;
+    }
+
+    /** Returns the source port. */
+    public int sourcePort() {
+        return sourcePort;
+    }
+
+    /** Returns the destination port. */
+    public int destinationPort() {
+        return destinationPort;
+    }
+}

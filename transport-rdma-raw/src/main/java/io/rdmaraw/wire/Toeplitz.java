@@ -1,0 +1,112 @@
+package io.rdmaraw.wire;
+
+/**
+ * The Toeplitz hash with which a network card spreads flows over queues, as a table lookup per input byte.
+ *
+ * <p>The result is the full 32-bit hash; the card indexes its indirection table with the low bits. Input order is the
+ * one of Microsoft's definition: source address, destination address, source port, destination port, as the arriving
+ * packet has them. Immutable and safe for use by any number of threads.
+ *
+ * <p>Some cards hash the pair of ends instead, so that both directions of a flow land on one queue. mlx5 does so for
+ * queue pairs made through verbs; Linux calls the transform "symmetric-or-xor": source OR destination, then source XOR
+ * destination, of addresses and of ports. {@link #symmetricOrXor(byte[])} gives that. Which of the two a device uses is
+ * to be verified with a frame at run time, never assumed.
+ */
+public final class Toeplitz {
+    /** Key length of mlx5 and of Microsoft's vectors: enough for two IPv6 addresses and two ports. */
+    public static final int KEY_LENGTH_BYTES = 40;
+    private static final int INPUT_BYTES = 36;
+
+    private final int[] table = new int[INPUT_BYTES << 8];
+    private final boolean symmetric;
+
+    private Toeplitz(byte[] key, boolean symmetric) {
+        if (key.length != KEY_LENGTH_BYTES) {
+            throw new IllegalArgumentException("a Toeplitz key has " + KEY_LENGTH_BYTES + " bytes, not " + key.length);
+        }
+        this.symmetric = symmetric;
+        for (int position = 0; position < INPUT_BYTES; position++) {
+            fillPosition(key, position);
+        }
+    }
+
+    /** Returns the hash of Microsoft's definition with the given key of 40 bytes. */
+    public static Toeplitz standard(byte[] key) {
+        return new Toeplitz(key, false);
+    }
+
+    /** Returns the hash over source OR destination and source XOR destination with the given key of 40 bytes. */
+    public static Toeplitz symmetricOrXor(byte[] key) {
+        return new Toeplitz(key, true);
+    }
+
+    private void fillPosition(byte[] key, int position) {
+        for (int value = 0; value < 256; value++) {
+            int hash = 0;
+            for (int bit = 0; bit < 8; bit++) {
+                if ((value & 0x80 >>> bit) != 0) {
+                    hash ^= keyWindow(key, position * 8 + bit);
+                }
+            }
+            table[position << 8 | value] = hash;
+        }
+    }
+
+    /** Returns the 32 bits of the key that begin at the given bit. */
+    private static int keyWindow(byte[] key, int firstBit) {
+        long window = 0;
+        int firstByte = firstBit >>> 3;
+        for (int i = 0; i < 5; i++) {
+            int index = firstByte + i;
+            window = window << 8 | (index < key.length ? key[index] & 0xff : 0);
+        }
+        return (int) (window >>> 8 - (firstBit & 7));
+    }
+
+    /** Returns the hash of two IPv4 addresses. */
+    public int ipv4(int source, int destination) {
+        return word(0, first(source, destination)) ^ word(4, second(source, destination));
+    }
+
+    /** Returns the hash of two IPv4 addresses and two ports. */
+    public int ipv4(int source, int destination, int sourcePort, int destinationPort) {
+        return ipv4(source, destination) ^ word(8, ports(sourcePort, destinationPort));
+    }
+
+    /** Returns the hash of two IPv6 addresses. */
+    public int ipv6(long sourceHigh, long sourceLow, long destinationHigh, long destinationLow) {
+        return longWord(0, symmetric ? sourceHigh | destinationHigh : sourceHigh)
+                ^ longWord(8, symmetric ? sourceLow | destinationLow : sourceLow)
+                ^ longWord(16, symmetric ? sourceHigh ^ destinationHigh : destinationHigh)
+                ^ longWord(24, symmetric ? sourceLow ^ destinationLow : destinationLow);
+    }
+
+    /** Returns the hash of two IPv6 addresses and two ports. */
+    public int ipv6(long sourceHigh, long sourceLow, long destinationHigh, long destinationLow, int sourcePort,
+                    int destinationPort) {
+        return ipv6(sourceHigh, sourceLow, destinationHigh, destinationLow)
+                ^ word(32, ports(sourcePort, destinationPort));
+    }
+
+    private int first(int source, int destination) {
+        return symmetric ? source | destination : source;
+    }
+
+    private int second(int source, int destination) {
+        return symmetric ? source ^ destination : destination;
+    }
+
+    private int ports(int source, int destination) {
+        return first(source, destination) << 16 | (second(source, destination) & 0xffff);
+    }
+
+    private int longWord(int position, long value) {
+        return word(position, (int) (value >>> 32)) ^ word(position + 4, (int) value);
+    }
+
+    private int word(int position, int value) {
+        int base = position << 8;
+        return table[base | value >>> 24] ^ table[base + 256 | value >>> 16 & 0xff]
+                ^ table[base + 512 | value >>> 8 & 0xff] ^ table[base + 768 | value & 0xff];
+    }
+}

@@ -1,0 +1,41 @@
+package io.rdmaraw.wire;
+
+/** The UDP header (RFC 768). */
+public final class UdpHeader {
+    /** Length of the header. */
+    public static final int LENGTH_BYTES = 8;
+
+    private UdpHeader() {
+    }
+
+    /** Returns the source port. */
+    public static int sourcePort(long address) {
+        return NetworkOrder.getU16(address);
+    }
+
+    /** Returns the destination port. */
+    public static int destinationPort(long address) {
+        return NetworkOrder.getU16(address + 2);
+    }
+
+    /** Returns the length of header and payload. */
+    public static int lengthBytes(long address) {
+        return NetworkOrder.getU16(address + 4);
+    }
+
+    /** Returns the checksum; 0 means that the sender made none, which only IPv4 allows. */
+    public static int checksum(long address) {
+        return NetworkOrder.getU16(address + 6);
+    }
+
+    /** Writes the header with a checksum of 0; {@code lengthBytes} counts header and payload. */
+    public static void write(long address, int sourcePort, int destinationPort, int lengthBytes) {
+        NetworkOrder.putInt(address, sourcePort << 16 | (destinationPort & 0xffff));
+        NetworkOrder.putInt(address + 4, lengthBytes << 16);
+    }
+
+    /** Writes the checksum; a computed 0 is sent as all ones, because 0 means "none" (RFC 768). */
+    public static void setChecksum(long address, int checksum) {
+        NetworkOrder.putU16(address + 6, checksum == 0 ? 0xffff : checksum);
+    }
+}

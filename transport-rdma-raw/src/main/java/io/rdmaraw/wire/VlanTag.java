@@ -1,0 +1,42 @@
+package io.rdmaraw.wire;
+
+/** An 802.1Q or 802.1ad tag: the four bytes from the tag's EtherType on, which sits where the EtherType would. */
+public final class VlanTag {
+    /** Length that one tag adds to a frame. */
+    public static final int LENGTH_BYTES = 4;
+
+    private VlanTag() {
+    }
+
+    /** Returns the tag control information: priority, drop eligibility, identifier. */
+    public static int tci(long address) {
+        return NetworkOrder.getU16(address + 2);
+    }
+
+    /** Returns the EtherType of what follows the tag. */
+    public static int innerEtherType(long address) {
+        return NetworkOrder.getU16(address + 4);
+    }
+
+    /** Writes the tag and the EtherType of what follows: six bytes. */
+    public static void write(long address, int tagEtherType, int tci, int innerEtherType) {
+        NetworkOrder.putU16(address, tagEtherType);
+        NetworkOrder.putU16(address + 2, tci);
+        NetworkOrder.putU16(address + 4, innerEtherType);
+    }
+
+    /** Returns the VLAN identifier, 0..4095; 0 means priority only. */
+    public static int identifier(int tci) {
+        return tci & 0xfff;
+    }
+
+    /** Returns the priority code point, 0..7. */
+    public static int priority(int tci) {
+        return tci >>> 13 & 7;
+    }
+
+    /** Returns the tag control information of an identifier and a priority. */
+    public static int tci(int identifier, int priority) {
+        return (priority & 7) << 13 | (identifier & 0xfff);
+    }
+}

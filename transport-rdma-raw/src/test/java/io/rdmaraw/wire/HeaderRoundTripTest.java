@@ -1,0 +1,159 @@
+package io.rdmaraw.wire;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.ffi.NativeMemory;
+import java.util.HexFormat;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+import org.junit.jupiter.api.Test;
+
+/** What the writers write, the parser accepts and the readers read; and it is the bytes of the standards. */
+class HeaderRoundTripTest {
+    private static final GuardedMemory MEMORY = new GuardedMemory();
+    private final FrameParser parser = new FrameParser(new ParseCounters());
+    private final ParsedFrame frame = new ParsedFrame();
+
+    @Property(tries = 1000)
+    void udpOverIpv4(@ForAll @IntRange(max = 65535) int sourcePort, @ForAll @IntRange(max = 65535) int destinationPort,
+                     @ForAll @Size(max = 300) byte[] payload, @ForAll @IntRange(max = 255) int tos) {
+        int total = 28 + payload.length;
+        long address = MEMORY.atEnd(14 + total);
+        EthernetHeader.write(address, 0x020000000002L, 0x0a1b2c3d4e5fL, EtherType.IPV4);
+        Ipv4Header.write(address + 14, tos, total, 77, Ipv4Header.DONT_FRAGMENT, 64, IpProtocol.UDP, 0x0a000001,
+                0x0a000002);
+        long udp = address + 34;
+        UdpHeader.write(udp, sourcePort, destinationPort, 8 + payload.length);
+        put(udp + 8, payload);
+        long pseudo = InternetChecksum.pseudoHeaderIpv4(address + 14, IpProtocol.UDP, 8 + payload.length);
+        UdpHeader.setChecksum(udp, InternetChecksum.finish(InternetChecksum.sum(udp, 8 + payload.length, pseudo)));
+        assertEquals(ParseVerdict.UDP, parser.parse(address, 14 + total, false, frame));
+        assertEquals(0x0a1b2c3d4e5fL, EthernetHeader.source(address));
+        assertEquals(0x020000000002L, EthernetHeader.destination(address));
+        assertEquals(tos, frame.trafficClass());
+        assertEquals(sourcePort, frame.sourcePort());
+        assertEquals(destinationPort, frame.destinationPort());
+        assertArrayEquals(payload, GuardedMemory.bytes(frame.payloadAddress(), frame.payloadLengthBytes()));
+        Ipv4Header.setEcn(address + 14, 3);
+        assertEquals(ParseVerdict.UDP, parser.parse(address, 14 + total, false, frame));
+        assertEquals(3, frame.ecn());
+        assertEquals(tos >>> 2, frame.trafficClass() >>> 2);
+    }
+
+    @Property(tries = 1000)
+    void tcpOverIpv6(@ForAll int sequence, @ForAll int acknowledgment, @ForAll @IntRange(max = 255) int flags,
+                     @ForAll @IntRange(max = 65535) int window, @ForAll @Size(max = 100) byte[] payload) {
+        int length = 32 + payload.length;
+        long address = MEMORY.atEnd(40 + length);
+        Ipv6Header.writeFixed(address, 0xa8, 0xabcde, length, IpProtocol.TCP, 61);
+        Ipv6Header.setSource(address, 0x20010db800000000L, 1);
+        Ipv6Header.setDestination(address, 0x20010db800000000L, 2);
+        long tcp = address + 40;
+        TcpHeader.write(tcp, 1, 65535, sequence, acknowledgment, 32, flags, window);
+        TcpOptionWriter.timestamps(tcp + 20, sequence, flags);
+        put(tcp + 32, payload);
+        long pseudo = InternetChecksum.pseudoHeaderIpv6(address, IpProtocol.TCP, length);
+        TcpHeader.setChecksum(tcp, InternetChecksum.finish(InternetChecksum.sum(tcp, length, pseudo)));
+        assertEquals(ParseVerdict.TCP, parser.parseIp(address, 40 + length, false, frame));
+        assertEquals(0xabcde, Ipv6Header.flowLabel(address));
+        assertEquals(0xa8, frame.trafficClass());
+        assertEquals(61, frame.hopLimit());
+        assertEquals(1, frame.sourcePort());
+        assertEquals(65535, frame.destinationPort());
+        assertEquals(sequence, TcpHeader.sequence(tcp));
+        assertEquals(acknowledgment, TcpHeader.acknowledgment(tcp));
+        assertEquals(flags, TcpHeader.flags(tcp));
+        assertEquals(window, TcpHeader.window(tcp));
+        assertEquals(0, TcpHeader.urgentPointer(tcp));
+        assertEquals(32, frame.transportHeaderLengthBytes());
+        assertArrayEquals(payload, GuardedMemory.bytes(frame.payloadAddress(), frame.payloadLengthBytes()));
+        Ipv6Header.setEcn(address, 1);
+        assertEquals(ParseVerdict.TCP, parser.parseIp(address, 40 + length, false, frame));
+        assertEquals(0xa9, frame.trafficClass());
+        assertEquals(0xabcde, Ipv6Header.flowLabel(address));
+    }
+
+    @Test
+    void arpIsTheBytesOfTheStandard() {
+        long address = MEMORY.atEnd(42);
+        EthernetHeader.write(address, EthernetHeader.BROADCAST, 0x020000000001L, EtherType.ARP);
+        ArpPacket.write(address + 14, ArpPacket.REPLY, 0x020000000001L, 0xc0a80001, 0x020000000002L, 0xc0a80002);
+        assertEquals("ffffffffffff0200000000010806" + "0001080006040002020000000001c0a80001020000000002c0a80002",
+                HexFormat.of().formatHex(GuardedMemory.bytes(address, 42)));
+        assertEquals(ParseVerdict.ARP, parser.parse(address, 42, false, frame));
+    }
+
+    @Test
+    void vlanTagIsTheBytesOfTheStandard() {
+        long address = MEMORY.atEnd(6);
+        VlanTag.write(address, EtherType.VLAN, VlanTag.tci(4094, 7), EtherType.IPV6);
+        assertEquals("8100effe86dd", HexFormat.of().formatHex(GuardedMemory.bytes(address, 6)));
+        assertEquals(7, VlanTag.priority(VlanTag.tci(address)));
+        assertEquals(EtherType.IPV6, VlanTag.innerEtherType(address));
+    }
+
+    @Test
+    void neighbourAdvertisement() {
+        long address = MEMORY.atEnd(72);
+        Ipv6Header.writeFixed(address, 0, 0, 32, IpProtocol.ICMPV6, 255);
+        Ipv6Header.setSource(address, 0xfe80000000000000L, 1);
+        Ipv6Header.setDestination(address, 0xfe80000000000000L, 2);
+        int flags = NeighborDiscovery.FLAG_SOLICITED | NeighborDiscovery.FLAG_OVERRIDE;
+        int length = NeighborDiscovery.write(address + 40, NeighborDiscovery.NEIGHBOR_ADVERTISEMENT, flags,
+                0xfe80000000000000L, 1, NeighborDiscovery.OPTION_TARGET_LINK_LAYER, 0x020000000001L);
+        assertEquals(32, length);
+        IcmpHeader.updateChecksum(address + 40, length, InternetChecksum.pseudoHeaderIpv6(address, 58, length));
+        assertEquals(ParseVerdict.ICMPV6, parser.parseIp(address, 72, false, frame));
+        assertEquals(flags, NeighborDiscovery.flags(address + 40));
+        assertEquals(0x020000000001L, NeighborDiscovery.linkLayerOption(address + 40, length, 24,
+                NeighborDiscovery.OPTION_TARGET_LINK_LAYER));
+    }
+
+    @Property(tries = 300)
+    void anEchoIsTurnedIntoItsReplyInPlace(@ForAll @Size(max = 80) byte[] payload, @ForAll int word) {
+        int total = 28 + payload.length;
+        long address = MEMORY.atEnd(total);
+        Ipv4Header.write(address, 0, total, 1, 0, 64, IpProtocol.ICMP, 0x0a000001, 0x0a000002);
+        IcmpHeader.write(address + 20, IcmpHeader.ECHO_REQUEST, 0, word);
+        put(address + 28, payload);
+        IcmpHeader.updateChecksum(address + 20, 8 + payload.length);
+        assertEquals(ParseVerdict.ICMP, parser.parseIp(address, total, false, frame));
+        IcmpHeader.turnIntoReply(address + 20, IcmpHeader.ECHO_REPLY);
+        assertEquals(ParseVerdict.ICMP, parser.parseIp(address, total, false, frame));
+        assertEquals(IcmpHeader.ECHO_REPLY, IcmpHeader.type(address + 20));
+        assertEquals(word >>> 16, IcmpHeader.echoIdentifier(address + 20));
+    }
+
+    @Test
+    void ipv6FragmentHeader() {
+        long address = MEMORY.atEnd(8);
+        Ipv6Header.writeFragment(address, IpProtocol.UDP, 1448, true, 0xdeadbeef);
+        assertEquals("110005a9deadbeef", HexFormat.of().formatHex(GuardedMemory.bytes(address, 8)));
+    }
+
+    @Test
+    void groupAddresses() {
+        assertTrue(EthernetHeader.isGroup(EthernetHeader.BROADCAST));
+        assertFalse(EthernetHeader.isGroup(0x020000000001L));
+        assertEquals(0x01005e7fffffL, EthernetHeader.multicastOfIpv4(0xefffffff));
+        assertEquals(0x3333ff000001L, EthernetHeader.multicastOfIpv6(0x1_ff000001L));
+    }
+
+    @Test
+    void aUdpChecksumOfZeroIsSentAsOnes() {
+        long address = MEMORY.atEnd(8);
+        UdpHeader.setChecksum(address, 0);
+        assertEquals(0xffff, UdpHeader.checksum(address));
+    }
+
+    private static void put(long address, byte[] bytes) {
+        for (int i = 0; i < bytes.length; i++) {
+            NativeMemory.putByte(address + i, bytes[i]);
+        }
+    }
+}
