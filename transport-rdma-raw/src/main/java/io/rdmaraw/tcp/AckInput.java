@@ -16,7 +16,12 @@ final class AckInput {
         if (Sequence.after(ack, c.sndNxt) || Sequence.before(ack, c.sndUna - c.maxSndWnd)) {
             // RFC 5961 section 5.2: neither acknowledges what was never sent nor what was sent long ago.
             c.engine.counters.blindAttackSegments++;
-            AckPolicy.challenge(c, now);
+            if (s.payloadLength > 0) {
+                // Delayed by more than a window, perhaps: its sender is told at once where we stand.
+                AckPolicy.onDisorder(c);
+            } else {
+                AckPolicy.challenge(c, now);
+            }
             return false;
         }
         boolean old = Sequence.before(ack, c.sndUna);

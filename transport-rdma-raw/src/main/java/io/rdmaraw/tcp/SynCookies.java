@@ -47,6 +47,11 @@ final class SynCookies {
                 SipHash.ports(s.destinationPort, s.sourcePort), last) & 0xFFFFFF;
     }
 
+    /** Whether the number acknowledged may be a recent cookie of ours, for whatever client sequence number. */
+    boolean isRecent(Segment ack, long now) {
+        return ((int) (now / PERIOD_NANOS) - (ack.ack - 1 >>> 27) & 31) <= MAX_AGE_PERIODS;
+    }
+
     /** The MSS that the ACK of a SYN-ACK proves to have been offered; 0 if it is no cookie of ours or too old. */
     int mssOf(Segment ack, long now) {
         int cookie = ack.ack - 1;

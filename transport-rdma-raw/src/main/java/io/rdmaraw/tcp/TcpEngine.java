@@ -245,8 +245,9 @@ public final class TcpEngine {
         return Math.min(wheel.nextNanos(), timeWait.nextNanos());
     }
 
-    /** Aborts all connections and forgets all listeners; RSTs are left to be polled. */
+    /** Closes all listeners and aborts all connections; their RSTs are left to be polled, as far as there is room. */
     public void shutdown() {
+        listeners.closeAll();
         for (TcpConnection c : connections.snapshot()) {
             c.abort();
         }
