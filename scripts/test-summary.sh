@@ -9,7 +9,7 @@ remove_old_test_reports() {
 # tests of nested classes. The indentation keeps a test's own output, which a report quotes, from being counted.
 sum_test_reports() {
   awk '
-    /^  <testcase / { tests++; counted = 0 }
+    /^  <testcase name="/ { tests++; counted = 0 }
     /^    <(failure|error)[ >\/]/ && !counted { failed++; counted = 1 }
     /^    <skipped[ >\/]/ && !counted { skipped++; counted = 1 }
     END { print tests + 0, failed + 0, skipped + 0 }' "$@" /dev/null
@@ -22,7 +22,8 @@ print_skip_reasons() {
       -e 's/&gt;/>/g' -e 's/&amp;/\&/g'
 }
 
-# The last line is always "N passed, N failed". Arguments: the root directory, Maven's exit status.
+# The last line is always "N passed, N failed". Arguments: the root directory, Maven's exit status. Fails when a test has
+# failed, or when there was none: a build that tests nothing is not green.
 print_test_summary() {
   local root="$1" status="$2" tests failed skipped
   local -a reports
@@ -35,4 +36,5 @@ print_test_summary() {
     printf '%s\n' "The build failed outside the Java tests: see the first [ERROR] above."
   fi
   printf '%s passed, %s failed\n' "$((tests - failed - skipped))" "$failed"
+  [ "$failed" = 0 ] && [ "$tests" -gt 0 ]
 }

@@ -43,13 +43,13 @@ void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
         sv_cq_overrun(cq);
     } else {
         *slot = *cqe;
-        sv_cq_publish(cq, produced + 1, cqe->status != IBV_WC_SUCCESS);
+        sv_cq_publish(cq, produced + 1, sv_cqe_status(cqe) != IBV_WC_SUCCESS);
     }
     sv_spin_unlock(&cq->produce_lock);
 }
 
 /* Takes out what belongs to a queue that is reset or destroyed. */
-void sv_cq_purge(struct sv_cq *cq, const _Atomic uint32_t *retired)
+void sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
 {
     sv_spin_lock(&cq->produce_lock);
     sv_spin_lock(&cq->consume_lock);
@@ -57,7 +57,7 @@ void sv_cq_purge(struct sv_cq *cq, const _Atomic uint32_t *retired)
     uint32_t end = sv_cq_produced(cq);
     for (uint32_t from = to; from != end; from++) {
         const struct sv_cqe *cqe = &cq->ring[from & cq->mask];
-        if (cqe->retired != retired)
+        if (sv_cqe_queue(cqe) != queue)
             cq->ring[to++ & cq->mask] = *cqe;
     }
     atomic_store_explicit(&cq->produced, to, memory_order_release);
@@ -70,39 +70,36 @@ void sv_cq_purge(struct sv_cq *cq, const _Atomic uint32_t *retired)
 
 static inline void to_wc(const struct sv_cqe *cqe, struct ibv_wc *wc)
 {
-    wc->wr_id = cqe->wr_id;
-    wc->status = cqe->status;
-    wc->opcode = cqe->opcode;
-    wc->vendor_err = cqe->vendor_err;
+    static const enum ibv_wc_opcode opcodes[] = {IBV_WC_SEND, IBV_WC_TSO, IBV_WC_RECV, IBV_WC_RECV};
+    const struct sv_queue *queue = sv_cqe_queue(cqe);
+    wc->wr_id = queue->wr_ids[cqe->queue_index & queue->mask];
+    wc->status = sv_cqe_status(cqe);
+    wc->opcode = opcodes[cqe->info >> SV_CQE_KIND_SHIFT & 3];
+    wc->vendor_err = wc->status;
     wc->byte_len = cqe->byte_len;
     wc->imm_data = 0;
-    wc->qp_num = cqe->qp_num;
+    wc->qp_num = cqe->info & 0xffffff;
     wc->src_qp = 0;
-    wc->wc_flags = cqe->wc_flags;
+    wc->wc_flags = cqe->info & SV_CQE_CHECKSUM_OK ? IBV_WC_IP_CSUM_OK : 0;
     wc->pkey_index = 0;
     wc->slid = 0;
     wc->sl = 0;
     wc->dlid_path_bits = 0;
 }
 
-/* Copies out `count` completions, and tells each queue once how far its work requests are done. */
+/* Copies out `count` completions, and tells each queue how far its work requests are done, once per run of its own. */
 static inline void take(struct sv_cq *cq, uint32_t consumed, uint32_t count, struct ibv_wc *wc)
 {
-    _Atomic uint32_t *retired = NULL;
-    uint32_t retire_to = 0;
+    uint64_t last = cq->ring[consumed & cq->mask].queue_index;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct sv_cqe *cqe = &cq->ring[(consumed + i) & cq->mask];
         to_wc(cqe, &wc[i]);
-        if (cqe->retired != retired) {
-            if (retired != NULL)
-                atomic_store_explicit(retired, retire_to, memory_order_release);
-            retired = cqe->retired;
-        }
-        retire_to = cqe->retire_to;
+        if ((cqe->queue_index ^ last) >> 16 != 0)
+            sv_queue_retire((struct sv_queue *)(uintptr_t)(last >> 16), (uint16_t)last);
+        last = cqe->queue_index;
     }
-    if (retired != NULL)
-        atomic_store_explicit(retired, retire_to, memory_order_release);
+    sv_queue_retire((struct sv_queue *)(uintptr_t)(last >> 16), (uint16_t)last);
 }
 
 SV_HOT int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)

@@ -19,9 +19,10 @@ static int advance(struct sv_cq *cq)
             return ENOENT;
     }
     cq->current = cq->ring[consumed & cq->mask];
-    cq->ibv.wr_id = cq->current.wr_id;
-    cq->ibv.status = cq->current.status;
-    atomic_store_explicit(cq->current.retired, cq->current.retire_to, memory_order_release);
+    struct sv_queue *queue = sv_cqe_queue(&cq->current);
+    cq->ibv.wr_id = queue->wr_ids[cq->current.queue_index & queue->mask];
+    cq->ibv.status = sv_cqe_status(&cq->current);
+    sv_queue_retire(queue, (uint16_t)cq->current.queue_index);
     atomic_store_explicit(&cq->consumed, consumed + 1, memory_order_release);
     return 0;
 }
@@ -58,11 +59,26 @@ static const struct sv_cqe *current(struct ibv_cq_ex *cq)
     return &((struct sv_cq *)cq)->current;
 }
 
-static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq) { return current(cq)->opcode; }
-static uint32_t read_vendor_err(struct ibv_cq_ex *cq) { return current(cq)->vendor_err; }
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
+{
+    switch ((enum sv_cqe_kind)(current(cq)->info >> SV_CQE_KIND_SHIFT & 3)) {
+    case SV_CQE_SEND:
+        return IBV_WC_SEND;
+    case SV_CQE_TSO:
+        return IBV_WC_TSO;
+    default:
+        return IBV_WC_RECV;
+    }
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
+{
+    return current(cq)->info & SV_CQE_CHECKSUM_OK ? IBV_WC_IP_CSUM_OK : 0;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *cq) { return sv_cqe_status(current(cq)); }
 static uint32_t read_byte_len(struct ibv_cq_ex *cq) { return current(cq)->byte_len; }
-static uint32_t read_qp_num(struct ibv_cq_ex *cq) { return current(cq)->qp_num; }
-static unsigned int read_wc_flags(struct ibv_cq_ex *cq) { return current(cq)->wc_flags; }
+static uint32_t read_qp_num(struct ibv_cq_ex *cq) { return current(cq)->info & 0xffffff; }
 static uint32_t read_zero32(struct ibv_cq_ex *cq) { (void)cq; return 0; }
 static uint8_t read_zero8(struct ibv_cq_ex *cq) { (void)cq; return 0; }
 

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filling a receive queue with a run of frames: each lock is taken once per run. */
 #include "checksum.h"
-#include "copy.h"
 #include "cq_ring.h"
 #include "device.h"
+#include "rq_ring.h"
 
-static inline struct sv_recv_wqe *wqe_at(const struct sv_rq *rq, uint32_t index)
-{
-    return (struct sv_recv_wqe *)(rq->ring + (size_t)(index & (rq->size - 1)) * rq->stride);
-}
-
-static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct sv_recv_wqe *wqe, const struct sv_frame *frame)
+static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
 {
     uint32_t done = 0;
-    for (uint32_t i = 0; i < wqe->num_sge && done < frame->length; i++) {
+    for (uint32_t i = 0; i < rq->max_sge && done < frame->length; i++) {
         uint32_t part = frame->length - done;
-        if (part > wqe->sge[i].length)
-            part = wqe->sge[i].length;
-        uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe->sge[i].lkey, wqe->sge[i].addr, part,
+        if (part > wqe[i].length)
+            part = wqe[i].length;
+        if (part == 0)
+            continue;       /* also the places that the request left empty: they have no key */
+        uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[i].lkey, wqe[i].addr, part,
                                       IBV_ACCESS_LOCAL_WRITE);
         if (to == NULL)
             return IBV_WC_LOC_PROT_ERR;
@@ -27,7 +24,7 @@ static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct sv_recv_w
     return done == frame->length ? IBV_WC_SUCCESS : IBV_WC_LOC_LEN_ERR;
 }
 
-static inline enum ibv_wc_status fill(struct sv_rq *rq, const struct sv_recv_wqe *wqe, const struct sv_frame *frame)
+static inline enum ibv_wc_status fill(struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
 {
     if (SV_UNLIKELY(rq->fail_next != 0)) {
         enum ibv_wc_status status = (enum ibv_wc_status)rq->fail_next;
@@ -36,8 +33,8 @@ static inline enum ibv_wc_status fill(struct sv_rq *rq, const struct sv_recv_wqe
         return status;
     }
     enum ibv_wc_status status;
-    if (SV_LIKELY(wqe->num_sge == 1 && wqe->sge[0].length >= frame->length)) {
-        uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe->sge[0].lkey, wqe->sge[0].addr, frame->length,
+    if (SV_LIKELY(wqe[0].length >= frame->length)) {
+        uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[0].lkey, wqe[0].addr, frame->length,
                                       IBV_ACCESS_LOCAL_WRITE);
         if (SV_LIKELY(to != NULL)) {
             sv_copy(to, frame->data, frame->length);
@@ -73,12 +70,23 @@ static void enter_error(struct sv_rq *rq, bool overrun)
 /* How many of `count` frames the posted receives can take; looks at the poster's index only when it must. */
 static inline unsigned receives_for(struct sv_rq *rq, unsigned count)
 {
-    uint32_t available = rq->posted_seen - rq->delivered;
-    if (available < count) {
-        rq->posted_seen = atomic_load_explicit(&rq->posted, memory_order_acquire);
-        available = rq->posted_seen - rq->delivered;
+    uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
+    uint32_t available = atomic_load_explicit(&rq->posted_seen, memory_order_relaxed) - delivered;
+    if (available < count + SV_PREFETCH_REQUESTS) {
+        uint32_t posted = atomic_load_explicit(&rq->posted, memory_order_acquire);
+        atomic_store_explicit(&rq->posted_seen, posted, memory_order_relaxed);
+        available = posted - delivered;
     }
     return available < count ? available : count;
+}
+
+static inline void prefetch_ahead(const struct sv_rq *rq, uint32_t posted, uint32_t delivered, const struct sv_cq *cq,
+                                  uint32_t produced)
+{
+    if (delivered % SV_PER_LINE == 0 && posted - delivered > SV_PREFETCH_REQUESTS)
+        __builtin_prefetch(sv_rq_wqe(rq, delivered + SV_PREFETCH_REQUESTS));
+    if (produced % SV_PER_LINE == 0)
+        sv_prefetch_write(&cq->ring[(produced + SV_PREFETCH_COMPLETIONS) & cq->mask]);
 }
 
 /* Delivers up to `count` frames; returns how many work requests were used. Sets *error when the last one failed. */
@@ -86,7 +94,8 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
                                     const uint32_t *tags, unsigned count, bool *error, bool *overrun)
 {
     struct sv_cq *cq = rq->cq;
-    uint32_t delivered = rq->delivered;
+    uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
+    uint32_t posted = atomic_load_explicit(&rq->posted_seen, memory_order_relaxed);
     uint64_t bytes = 0;
     unsigned i;
 
@@ -94,35 +103,27 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
     uint32_t produced = sv_cq_produced(cq);
     for (i = 0; i < count && !*error; i++) {
         const struct sv_frame *frame = &frames[indexes[i]];
-        const struct sv_recv_wqe *wqe = wqe_at(rq, delivered);
+        const struct ibv_sge *wqe = sv_rq_wqe(rq, delivered);
         struct sv_cqe *cqe = sv_cq_slot(cq, produced);
         if (SV_UNLIKELY(cqe == NULL)) {
             sv_cq_overrun(cq);
             *overrun = true;
             break;
         }
+        prefetch_ahead(rq, posted, delivered, cq, produced);
         enum ibv_wc_status status = fill(rq, wqe, frame);
-        cqe->wr_id = wqe->wr_id;
-        cqe->retired = &rq->retired;
-        cqe->retire_to = ++delivered;
-        cqe->byte_len = frame->length;
-        cqe->status = (uint8_t)status;
-        cqe->opcode = IBV_WC_RECV;
-        cqe->vendor_err = 0;
-        cqe->wc_flags = 0;
-        cqe->qp_num = tags[i];
         produced++;
         if (SV_UNLIKELY(status != IBV_WC_SUCCESS)) {
-            cqe->qp_num = rq->number;
-            cqe->vendor_err = (uint8_t)status;
+            *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, 0, rq->number);
             *error = true;
             continue;
         }
+        *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, frame->length, tags[i]);
         bytes += frame->length;
         if (rq->reports_checksum && sv_checksum_verify(frame))
-            cqe->wc_flags = IBV_WC_IP_CSUM_OK;
+            cqe->info |= SV_CQE_CHECKSUM_OK;
     }
-    rq->delivered = delivered;
+    atomic_store_explicit(&rq->delivered, delivered, memory_order_relaxed);
     rq->counters.frames += i - *error;
     rq->counters.bytes += bytes;
     sv_cq_publish(cq, produced, *error);

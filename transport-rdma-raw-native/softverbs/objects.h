@@ -65,17 +65,57 @@ struct sv_mr {
 
 /* ---- completion ---- */
 
-struct sv_cqe {
-    uint64_t wr_id;
-    _Atomic uint32_t *retired;  /* of the queue that this completes; also identifies the queue */
-    uint32_t retire_to;         /* what polling this stores there: the work requests up to here are done */
-    uint32_t byte_len;
-    uint32_t qp_num;            /* flow tag for a received frame, as on mlx5 */
-    uint8_t status;
-    uint8_t opcode;
-    uint8_t wc_flags;
-    uint8_t vendor_err;
+/*
+ * What a poller needs to know of a work queue to complete its work requests. It belongs to the core that posts and polls:
+ * wr_ids never travel to the core that sends or delivers.
+ */
+struct sv_queue {
+    _Atomic uint32_t retired;   /* work requests before this have been polled, so their slots are free */
+    uint32_t mask;
+    uint64_t *wr_ids;
 };
+
+/*
+ * 16 bytes, four to a line, because completions cross from the sender's core to the poller's.
+ *   queue_index: the queue's address (48 bits) and, below it, the low 16 bits of the work request's index
+ *   info: flow tag or queue number (24 bits), status (5), kind (2), checksum verified (1)
+ */
+struct sv_cqe {
+    uint64_t queue_index;
+    uint32_t byte_len;
+    uint32_t info;
+};
+
+enum sv_cqe_kind { SV_CQE_SEND, SV_CQE_TSO, SV_CQE_RECV };
+enum { SV_CQE_STATUS_SHIFT = 24, SV_CQE_KIND_SHIFT = 29 };
+#define SV_CQE_CHECKSUM_OK 0x80000000u
+
+static inline struct sv_cqe sv_cqe_make(const struct sv_queue *queue, uint32_t index, enum sv_cqe_kind kind,
+                                        enum ibv_wc_status status, uint32_t byte_len, uint32_t number)
+{
+    return (struct sv_cqe){
+        .queue_index = (uint64_t)(uintptr_t)queue << 16 | (index & 0xffff),
+        .byte_len = byte_len,
+        .info = number | (uint32_t)status << SV_CQE_STATUS_SHIFT | (uint32_t)kind << SV_CQE_KIND_SHIFT,
+    };
+}
+
+static inline struct sv_queue *sv_cqe_queue(const struct sv_cqe *cqe)
+{
+    return (struct sv_queue *)(uintptr_t)(cqe->queue_index >> 16);
+}
+
+static inline enum ibv_wc_status sv_cqe_status(const struct sv_cqe *cqe)
+{
+    return (enum ibv_wc_status)(cqe->info >> SV_CQE_STATUS_SHIFT & 31);
+}
+
+/* The caller polls this queue's completions, and nobody else does. */
+static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
+{
+    uint32_t retired = atomic_load_explicit(&queue->retired, memory_order_relaxed);
+    atomic_store_explicit(&queue->retired, retired + (uint16_t)(index16 + 1 - retired), memory_order_release);
+}
 
 struct sv_channel {
     struct ibv_comp_channel ibv;
@@ -94,8 +134,10 @@ struct sv_cq {
     bool ignore_overrun;
     _Atomic uint32_t users;
 
+    /* The one line that both sides touch all the time: pollers read it, so nothing else of the producers' is here. */
+    SV_SEPARATE _Atomic uint32_t produced;
+
     SV_SEPARATE struct sv_spin produce_lock;
-    _Atomic uint32_t produced;
     uint32_t consumed_seen;
     uint32_t armed;             /* enum sv_arm */
     bool overrun;
@@ -117,13 +159,6 @@ enum sv_arm { SV_ARM_NONE, SV_ARM_SOLICITED, SV_ARM_ANY };
 
 /* ---- queues ---- */
 
-struct sv_recv_wqe {
-    uint64_t wr_id;
-    uint32_t num_sge;
-    uint32_t reserved;
-    struct ibv_sge sge[];
-};
-
 enum sv_rq_state { SV_RQ_OFF, SV_RQ_POSTABLE, SV_RQ_ON, SV_RQ_ERROR };
 
 /* The receive side of a queue pair or a whole work queue. */
@@ -133,9 +168,8 @@ struct sv_rq {
     struct sv_cq *cq;
     struct sv_qp *qp;           /* either this */
     struct sv_wq *wq;           /* or that */
-    uint8_t *ring;
+    struct ibv_sge *ring;       /* max_sge elements per work request; those not used have length 0 */
     uint32_t size;
-    uint32_t stride;
     uint32_t max_sge;
     uint32_t number;
     bool reports_checksum;
@@ -143,11 +177,11 @@ struct sv_rq {
 
     SV_SEPARATE struct sv_spin post_lock;
     _Atomic uint32_t posted;
-    _Atomic uint32_t retired;
+    struct sv_queue queue;
 
     SV_SEPARATE struct sv_spin deliver_lock;
-    uint32_t delivered;
-    uint32_t posted_seen;
+    _Atomic uint32_t delivered; /* written with deliver_lock, read as a hint without */
+    _Atomic uint32_t posted_seen;
     uint32_t fail_next;         /* injected completion status, 0 = none */
     struct softverbs_queue_counters counters;
 };
@@ -167,7 +201,7 @@ struct sv_sq {
     uint8_t *tso_payload;       /* null without TSO */
     struct sv_steer_cache *cache;
     struct softverbs_queue_counters counters;
-    SV_SEPARATE _Atomic uint32_t retired;
+    SV_SEPARATE struct sv_queue queue;
 };
 
 struct sv_qp {
@@ -241,7 +275,7 @@ struct sv_mr_table *sv_mr_table_create(void);
 void sv_cq_overrun(struct sv_cq *cq);
 void sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error);
 void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe);
-void sv_cq_purge(struct sv_cq *cq, const _Atomic uint32_t *retired);
+void sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue);
 int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv_comp_channel *channel,

@@ -83,10 +83,12 @@ static int init_plain(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
         sq->max_tso_header = attr->max_tso_header;
     if (sq->max_tso_header > 0 && (sq->tso_payload = malloc(SV_MAX_TSO_PAYLOAD)) == NULL)
         return ENOMEM;
+    sq->queue.mask = sq->size == 0 ? 0 : sq->size - 1;
+    sq->queue.wr_ids = sv_alloc_zeroed((sq->queue.mask + 1) * sizeof *sq->queue.wr_ids);
     sq->scratch = malloc(SV_SCRATCH_BYTES);
     sq->cache = sv_alloc_zeroed(sizeof *sq->cache);
     int error = sv_rq_init(&qp->rq, qp->device, attr->cap.max_recv_wr, at_least_one(attr->cap.max_recv_sge));
-    if (error != 0 || sq->scratch == NULL || sq->cache == NULL)
+    if (error != 0 || sq->queue.wr_ids == NULL || sq->scratch == NULL || sq->cache == NULL)
         return ENOMEM;
     qp->rq.pd = (struct sv_pd *)attr->pd;
     qp->rq.cq = (struct sv_cq *)attr->recv_cq;
@@ -104,6 +106,7 @@ static int init_plain(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 static void release(struct sv_qp *qp)
 {
     sv_rq_destroy(&qp->rq);
+    free(qp->sq.queue.wr_ids);
     free(qp->sq.scratch);
     free(qp->sq.tso_payload);
     free(qp->sq.cache);
@@ -172,8 +175,8 @@ static void drop_references(struct sv_qp *qp)
     } else {
         struct sv_cq *send_cq = (struct sv_cq *)qp->ibv.send_cq;
         struct sv_cq *recv_cq = (struct sv_cq *)qp->ibv.recv_cq;
-        sv_cq_purge(send_cq, &qp->sq.retired);
-        sv_cq_purge(recv_cq, &qp->rq.retired);
+        sv_cq_purge(send_cq, &qp->sq.queue);
+        sv_cq_purge(recv_cq, &qp->rq.queue);
         atomic_fetch_sub(&send_cq->users, 1);
         atomic_fetch_sub(&recv_cq->users, 1);
     }

@@ -2,6 +2,7 @@
 /* Receive queues: posting, resetting, flushing. Filling them is deliver.c. */
 #include "cq_ring.h"
 #include "device.h"
+#include "rq_ring.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,27 +12,28 @@ int sv_rq_init(struct sv_rq *rq, struct sv_device *device, uint32_t max_wr, uint
 {
     rq->device = device;
     rq->size = max_wr == 0 ? 0 : sv_round_up_pow2(max_wr);
-    /* 32 bytes with one element, so that two fit a line; more in steps of 16. */
-    rq->stride = (uint32_t)(sizeof(struct sv_recv_wqe) + max_sge * sizeof(struct ibv_sge));
     rq->max_sge = max_sge;
-    rq->ring = sv_alloc_zeroed((size_t)(rq->size == 0 ? 1 : rq->size) * rq->stride);
-    return rq->ring == NULL ? ENOMEM : 0;
+    size_t slots = rq->size == 0 ? 1 : rq->size;
+    rq->ring = sv_alloc_zeroed(slots * max_sge * sizeof *rq->ring);
+    rq->queue.wr_ids = sv_alloc_zeroed(slots * sizeof *rq->queue.wr_ids);
+    rq->queue.mask = (uint32_t)slots - 1;
+    return rq->ring == NULL || rq->queue.wr_ids == NULL ? ENOMEM : 0;
 }
 
 void sv_rq_destroy(struct sv_rq *rq)
 {
     free(rq->ring);
-    rq->ring = NULL;
+    free(rq->queue.wr_ids);
 }
 
 /* With post_lock and deliver_lock held. */
 void sv_rq_reset(struct sv_rq *rq)
 {
-    sv_cq_purge(rq->cq, &rq->retired);
+    sv_cq_purge(rq->cq, &rq->queue);
     atomic_store_explicit(&rq->posted, 0, memory_order_relaxed);
-    atomic_store_explicit(&rq->retired, 0, memory_order_relaxed);
-    rq->delivered = 0;
-    rq->posted_seen = 0;
+    atomic_store_explicit(&rq->queue.retired, 0, memory_order_relaxed);
+    atomic_store_explicit(&rq->delivered, 0, memory_order_relaxed);
+    atomic_store_explicit(&rq->posted_seen, 0, memory_order_relaxed);
     rq->fail_next = 0;
 }
 
@@ -39,26 +41,26 @@ void sv_rq_reset(struct sv_rq *rq)
 void sv_rq_flush(struct sv_rq *rq)
 {
     uint32_t posted = atomic_load_explicit(&rq->posted, memory_order_acquire);
-    while (rq->delivered != posted) {
-        const struct sv_recv_wqe *wqe =
-            (const struct sv_recv_wqe *)(rq->ring + (size_t)(rq->delivered & (rq->size - 1)) * rq->stride);
-        struct sv_cqe cqe = {.wr_id = wqe->wr_id, .retired = &rq->retired, .retire_to = ++rq->delivered,
-                             .qp_num = rq->number, .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV};
+    uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
+    for (; delivered != posted; delivered++) {
+        struct sv_cqe cqe = sv_cqe_make(&rq->queue, delivered, SV_CQE_RECV, IBV_WC_WR_FLUSH_ERR, 0, rq->number);
         rq->counters.flushed++;
         sv_cq_push(rq->cq, &cqe);
     }
-    rq->posted_seen = posted;
+    atomic_store_explicit(&rq->delivered, delivered, memory_order_relaxed);
+    atomic_store_explicit(&rq->posted_seen, posted, memory_order_relaxed);
 }
 
 static inline int store(struct sv_rq *rq, uint32_t index, const struct ibv_recv_wr *wr)
 {
     if (SV_UNLIKELY((uint32_t)wr->num_sge > rq->max_sge))
         return EINVAL;
-    struct sv_recv_wqe *wqe = (struct sv_recv_wqe *)(rq->ring + (size_t)(index & (rq->size - 1)) * rq->stride);
-    wqe->wr_id = wr->wr_id;
-    wqe->num_sge = (uint32_t)wr->num_sge;
+    struct ibv_sge *wqe = sv_rq_wqe(rq, index);
+    rq->queue.wr_ids[index & (rq->size - 1)] = wr->wr_id;
     for (int i = 0; i < wr->num_sge; i++)
-        wqe->sge[i] = wr->sg_list[i];
+        wqe[i] = wr->sg_list[i];
+    for (uint32_t i = (uint32_t)wr->num_sge; i < rq->max_sge; i++)
+        wqe[i].length = 0;
     return 0;
 }
 
@@ -68,7 +70,7 @@ SV_HOT int sv_rq_post(struct sv_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_
 
     sv_spin_lock(&rq->post_lock);
     uint32_t posted = atomic_load_explicit(&rq->posted, memory_order_relaxed);
-    uint32_t retired = atomic_load_explicit(&rq->retired, memory_order_acquire);
+    uint32_t retired = atomic_load_explicit(&rq->queue.retired, memory_order_acquire);
     if (SV_UNLIKELY(atomic_load_explicit(&rq->state, memory_order_relaxed) == SV_RQ_OFF)) {
         *bad_wr = wr;
         error = EINVAL;

@@ -8,6 +8,7 @@
 #include "checksum.h"
 #include "copy.h"
 #include "cq_ring.h"
+#include "rq_ring.h"
 
 #include <errno.h>
 
@@ -69,6 +70,8 @@ uint8_t *sv_burst_scratch(struct sv_burst *burst, uint32_t bytes)
 
 void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *data, uint32_t length)
 {
+    if (burst->likely != NULL)
+        sv_rq_prefetch_buffer(burst->likely, burst->frames);
     burst->frame[burst->frames].data = data;
     burst->frame[burst->frames++].length = length;
 }
@@ -165,16 +168,12 @@ static inline int check(const struct sv_sq *sq, const struct ibv_send_wr *wr, ui
 static inline void complete(struct sv_burst *burst, const struct ibv_send_wr *wr, enum ibv_wc_status status,
                             uint32_t length)
 {
-    struct sv_cqe *cqe = &burst->completion[burst->completions++];
-    cqe->wr_id = wr->wr_id;
-    cqe->retired = &burst->qp->sq.retired;
-    cqe->retire_to = burst->qp->sq.head;
-    cqe->byte_len = length;
-    cqe->qp_num = burst->qp->ibv.qp_num;
-    cqe->status = (uint8_t)status;
-    cqe->opcode = wr->opcode == IBV_WR_TSO ? IBV_WC_TSO : IBV_WC_SEND;
-    cqe->wc_flags = 0;
-    cqe->vendor_err = (uint8_t)status;
+    struct sv_sq *sq = &burst->qp->sq;
+    uint32_t index = sq->head - 1;
+    sq->queue.wr_ids[index & sq->queue.mask] = wr->wr_id;
+    burst->completion[burst->completions++] =
+        sv_cqe_make(&sq->queue, index, wr->opcode == IBV_WR_TSO ? SV_CQE_TSO : SV_CQE_SEND, status, length,
+                    burst->qp->ibv.qp_num);
 }
 
 static void fail(struct sv_burst *burst, const struct ibv_send_wr *wr, enum ibv_wc_status status)
@@ -197,7 +196,7 @@ static inline bool queue_full(struct sv_sq *sq, uint32_t *retired)
 {
     if (SV_LIKELY(sq->head - *retired < sq->size))
         return false;
-    *retired = atomic_load_explicit(&sq->retired, memory_order_acquire);
+    *retired = atomic_load_explicit(&sq->queue.retired, memory_order_acquire);
     return sq->head - *retired >= sq->size;
 }
 
@@ -214,6 +213,15 @@ static inline void send_one(struct sv_burst *burst, const struct ibv_send_wr *wr
         complete(burst, wr, IBV_WC_SUCCESS, length);
     if (burst->frames == SV_BURST || burst->completions == SV_BURST)
         finish(burst);
+}
+
+/* The sq.lock keeps what the cache names alive, as long as no rule has changed. */
+static inline const struct sv_rq *likely_target(const struct sv_qp *qp)
+{
+    const struct sv_steer_cache *cache = qp->sq.cache;
+    if (cache->generation != atomic_load_explicit(&qp->device->flows.generation, memory_order_acquire))
+        return NULL;
+    return cache->verdict.count > 0 ? cache->verdict.target[0].rq : NULL;
 }
 
 SV_HOT int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
@@ -233,7 +241,8 @@ SV_HOT int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_
         error = EINVAL;
         wr = NULL;
     }
-    uint32_t retired = atomic_load_explicit(&sq->retired, memory_order_acquire);
+    burst.likely = wr != NULL ? likely_target(qp) : NULL;
+    uint32_t retired = atomic_load_explicit(&sq->queue.retired, memory_order_acquire);
     for (; wr != NULL; wr = wr->next) {
         uint32_t length = 0;
         error = SV_UNLIKELY(queue_full(sq, &retired)) ? ENOMEM : check(sq, wr, &length);

@@ -10,6 +10,7 @@ enum { SV_SCRATCH_BYTES = 192 * 1024, SV_MAX_FRAME = 9000 + 18 };
 /* What a post_send call has built and not yet handed to the wire. */
 struct sv_burst {
     struct sv_qp *qp;
+    const struct sv_rq *likely; /* where the last frame went: the next ones will probably go there too. May be NULL */
     unsigned frames;
     unsigned completions;
     bool error;

@@ -139,7 +139,7 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
     while (ibwq->events_completed != wq->async_events_got)
         pthread_cond_wait(&ibwq->cond, &ibwq->mutex);
     pthread_mutex_unlock(&ibwq->mutex);
-    sv_cq_purge(wq->rq.cq, &wq->rq.retired);
+    sv_cq_purge(wq->rq.cq, &wq->rq.queue);
     atomic_fetch_sub(&wq->rq.pd->users, 1);
     atomic_fetch_sub(&wq->rq.cq->users, 1);
     atomic_fetch_sub(&sv_context_of(ibwq->context)->objects, 1);

@@ -1,5 +1,6 @@
 package io.rdmaraw.tools;
 
+import io.rdmaraw.tools.bench.BenchCommand;
 import io.rdmaraw.tools.demo.DemoCommand;
 import io.rdmaraw.tools.devinfo.DevinfoCommand;
 import io.rdmaraw.tools.doctor.DoctorCommand;
@@ -14,7 +15,8 @@ import picocli.CommandLine.Spec;
 
 /** The command line of the project. The launcher {@code rdma-raw} starts it. */
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND",
-        subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, DoctorCommand.class},
+        subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, BenchCommand.class,
+                DoctorCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
     /** As BSD's sysexits and picocli have it: the arguments are wrong, nothing was tried. */

@@ -1,7 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.rdmaraw.queue.LinkMtu;
+import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.queue.SharedDevice;
 
 /** The frame lengths that a port carries. */
@@ -20,15 +20,24 @@ final class PortLimits {
         this.mtuBytes = mtuBytes;
     }
 
-    static PortLimits of(SharedDevice device, RdmaRawIoHandlerConfig config) {
-        int mtuBytes = LinkMtu.ofDevice(device.name());
+    static PortLimits of(SharedDevice device, int portNumber, RdmaRawIoHandlerConfig config) {
+        int mtuBytes = device.context().mtuBytes(portNumber);
         int largestFrame = mtuBytes + ETHERNET_HEADER_BYTES + VLAN_TAG_BYTES;
-        if (largestFrame > config.slotBytes()) {
+        int slotBytes = SlotPool.capacityBytes(config.slotBytes());
+        if (largestFrame > slotBytes) {
             throw new IllegalArgumentException("a frame of " + device.name() + " can have " + largestFrame
-                    + " bytes (MTU " + mtuBytes + "), a slot only " + config.slotBytes()
-                    + "; set slotBytes to at least " + Integer.highestOneBit(largestFrame - 1) * 2);
+                    + " bytes (MTU " + mtuBytes + "), a slot only " + slotBytes + "; set slotBytes to at least "
+                    + slotBytesFor(largestFrame));
         }
         return new PortLimits(device.name(), mtuBytes);
+    }
+
+    private static int slotBytesFor(int frameBytes) {
+        int slotBytes = 64;
+        while (SlotPool.capacityBytes(slotBytes) < frameBytes) {
+            slotBytes *= 2;
+        }
+        return slotBytes;
     }
 
     int mtuBytes() {

@@ -10,6 +10,7 @@ import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsException;
 
 import java.util.ArrayDeque;
 import java.util.Arrays;
@@ -17,6 +18,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 
 /**
  * One loop's queue on one port, with the channels that live on it. Frames find their channel by the tag of the rule
@@ -37,17 +39,21 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final ArrayDeque<QueueChannel> waitingForRoom = new ArrayDeque<>();
     private final FlowTags tags = new FlowTags();
     private final Set<QueueChannel> channels = new LinkedHashSet<>();
+    private final Consumer<PortQueue> onGone;
     private int touchedCount;
+    /** The device is gone; nothing is asked of it any more but to close. */
+    private boolean gone;
     private long unmatchedFrames;
 
     PortQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
-              FrameBurstPool burstPool, RdmaRawIoHandlerConfig config) {
+              FrameBurstPool burstPool, RdmaRawIoHandlerConfig config, Consumer<PortQueue> onGone) {
+        this.onGone = onGone;
         this.device = device;
         this.portNumber = portNumber;
         this.completionChannel = completionChannel;
         this.loop = loop;
         this.burstPool = burstPool;
-        limits = PortLimits.of(device, config);
+        limits = PortLimits.of(device, portNumber, config);
         queue = VerbsFrameQueue.open(device, portNumber, completionChannel, config.queueOptions());
         device.addListener(this);
     }
@@ -110,6 +116,18 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     /** Receives a burst and serves what was sent; returns the number of frames received. */
     int poll() {
+        if (gone) {
+            return 0;
+        }
+        try {
+            return pollQueue();
+        } catch (VerbsException e) {
+            giveUp(e);
+            return 0;
+        }
+    }
+
+    private int pollQueue() {
         int received = queue.receive(burst);
         if (received > 0) {
             dispatch(received);
@@ -128,7 +146,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     private void dispatch(int received) {
         for (int i = 0; i < received; i++) {
-            ByteBuf frame = burst.frame(i);
+            ByteBuf frame = burst.takeFrame(i);
             FlowTags.Entry entry = tags.entry(burst.flowTag(i));
             if (entry == null) {
                 unmatchedFrames++;
@@ -164,6 +182,26 @@ final class PortQueue implements SharedDevice.AsyncListener {
         }
     }
 
+    /** The device does not answer any more: what it has to say for itself comes first, then its channels close. */
+    private void giveUp(VerbsException cause) {
+        LOGGER.warn("{} port {}: the device fails, its channels are closed", device.name(), portNumber, cause);
+        device.dispatchAsyncEvents();
+        loop.execute(this::deviceRemoved);
+    }
+
+    private void deviceRemoved() {
+        if (gone) {
+            return;
+        }
+        gone = true;
+        fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
+                queue.inFlight()));
+        for (QueueChannel channel : List.copyOf(channels)) {
+            channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
+        }
+        onGone.accept(this);
+    }
+
     private void recover() {
         long lostBefore = queue.counters().lostInFlightFrames();
         queue.recover();
@@ -191,23 +229,31 @@ final class PortQueue implements SharedDevice.AsyncListener {
             return;
         }
         switch (kind) {
-            case DEVICE_REMOVED -> {
-                fireEvent(new RdmaRawQueueEvent(kind, device.name(), portNumber, queue.inFlight()));
-                for (QueueChannel channel : List.copyOf(channels)) {
-                    channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
-                }
-            }
-            case QUEUE_FAILED -> {
-                if (queue.owns(event.sourceOrNull())) {
-                    recover();
-                }
-            }
+            case DEVICE_REMOVED -> deviceRemoved();
+            case QUEUE_FAILED -> recoverFrom(event);
             default -> fireEvent(new RdmaRawQueueEvent(kind, device.name(), portNumber, 0));
         }
     }
 
+    private void recoverFrom(AsyncEvent event) {
+        if (!gone && queue.owns(event.sourceOrNull())) {
+            try {
+                recover();
+            } catch (VerbsException e) {
+                giveUp(e);
+            }
+        }
+    }
+
     void arm() {
-        queue.arm();
+        if (gone) {
+            return;
+        }
+        try {
+            queue.arm();
+        } catch (VerbsException e) {
+            giveUp(e);
+        }
     }
 
     /** Takes the completion events that ended a sleep, so that the descriptor is readable only for new ones. */

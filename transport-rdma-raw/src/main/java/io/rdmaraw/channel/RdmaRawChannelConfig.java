@@ -15,6 +15,7 @@ public final class RdmaRawChannelConfig extends DefaultChannelConfig {
     RdmaRawChannelConfig(RdmaRawChannel channel) {
         super(channel);
         this.channel = channel;
+        setAllocator(RdmaRawByteBufAllocator.DEFAULT);
     }
 
     @Override

@@ -1,12 +1,15 @@
 package io.rdmaraw.channel;
 
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 
+import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 
 /**
- * A group of loops that drive raw-packet queues. The same as a {@link MultiThreadIoEventLoopGroup} with
- * {@link RdmaRawIoHandler#newFactory()}.
+ * A group of loops that drive raw-packet queues. Beside a
+ * {@link MultiThreadIoEventLoopGroup} with {@link RdmaRawIoHandler#newFactory()}, its loops know their channels.
  */
 public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Makes a group of Netty's default number of loops with default settings. */
@@ -39,5 +42,10 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
      */
     public RdmaRawEventLoopGroup(int loops, ThreadFactory threadFactory, RdmaRawIoHandlerConfig config) {
         super(loops, threadFactory, RdmaRawIoHandler.newFactory(config));
+    }
+
+    @Override
+    protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... args) {
+        return new RdmaRawEventLoop(this, executor, ioHandlerFactory);
     }
 }

@@ -83,6 +83,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         for (PortQueue port : polledPorts) {
             port.queue().slots().ownedBy(thread);
         }
+        useRegisteredMemory();
         nio.initialize();
     }
 
@@ -229,7 +230,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         CompletionChannel channel = null;
         try {
             channel = device.context().createCompletionChannel();
-            return new PortQueue(device, portNumber, channel, executor, burstPool, config);
+            return new PortQueue(device, portNumber, channel, executor, burstPool, config, this::closeGone);
         } catch (RuntimeException e) {
             if (channel != null) {
                 channel.close();
@@ -239,8 +240,21 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
     }
 
+    private void closeGone(PortQueue port) {
+        ports.remove(port);
+        portsChanged();
+        port.close();
+    }
+
+    /** Buffers allocated on the loop's thread come from the queue that was opened last. */
+    private void useRegisteredMemory() {
+        RdmaRawByteBufAllocator.useOnThisThread(ports.isEmpty() ? null
+                : ports.getLast().queue().slots().allocator());
+    }
+
     private void portsChanged() {
         polledPorts = ports.toArray(PortQueue[]::new);
+        useRegisteredMemory();
         sleeper.watch(polledPorts);
     }
 

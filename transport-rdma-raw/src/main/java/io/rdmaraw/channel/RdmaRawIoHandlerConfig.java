@@ -109,7 +109,10 @@ public final class RdmaRawIoHandlerConfig {
             return this;
         }
 
-        /** Sets the length of a slot in bytes: a power of two that holds the largest frame. */
+        /**
+         * Sets the bytes of memory per slot: a power of two that holds the largest frame, and from 2048 on 448 bytes
+         * more, by which the frames' beginnings are spread over the cache. 2048 serves an MTU of 1500.
+         */
         public Builder slotBytes(int bytes) {
             slotBytes = bytes;
             return this;

@@ -1,7 +1,8 @@
 package io.rdmaraw.ffi;
 
 /**
- * Blocks in ppoll(2) until one of a fixed set of descriptors is readable. For one thread; {@link #await} allocates nothing.
+ * Blocks in ppoll(2) until one of a fixed set of descriptors is readable. For one thread; {@link #await} allocates
+ * nothing.
  */
 public final class FdWaiter implements AutoCloseable {
     static final int POLLFD_SIZE_BYTES = 8;

@@ -15,9 +15,9 @@ import java.util.Arrays;
 /**
  * Calls C functions by address and captures {@code errno}: for calls that are not on the hot path.
  *
- * <p>Every argument is passed as a {@code long}. Both calling conventions that we run on (System V x86-64, AAPCS64) give
- * each integer or pointer argument one 64-bit register and let the callee look at the low bits only, so one handle per
- * number of arguments serves every signature. Functions of floating point, struct or variable arguments do not fit.
+ * <p>Every argument is passed as a {@code long}. Both calling conventions that we run on (System V x86-64, AAPCS64)
+ * give each integer or pointer argument one 64-bit register and let the callee look at the low bits only, so one handle
+ * per number of arguments serves every signature. Functions of floating point, struct or variable arguments do not fit.
  *
  * <p>An error is folded into the result, so that no caller can forget to ask for it:
  * {@link #status} gives 0 or the positive error number, {@link #value} gives the result or the negated error number.
@@ -43,7 +43,9 @@ public final class NativeCall {
     private NativeCall() {
     }
 
-    /** Calls {@code int f(a)}; returns 0, or the error number (a positive result, or errno when the result is negative). */
+    /**
+     * Calls {@code int f(a)}; returns 0, or the error number (a positive result, or errno when the result is negative).
+     */
     public static int status(long function, long a) {
         try {
             MemorySegment state = CALL_STATE.get();
@@ -173,8 +175,8 @@ public final class NativeCall {
     }
 
     /**
-     * Makes an unbound handle for calls that are on the hot path, return at once and report no errno: the address of the
-     * function comes first, as a {@code long}; such a handle belongs in a {@code static final} field.
+     * Makes an unbound handle for calls that are on the hot path, return at once and report no errno: the address of
+     * the function comes first, as a {@code long}; such a handle belongs in a {@code static final} field.
      */
     @SuppressWarnings("restricted")
     public static MethodHandle hotHandle(FunctionDescriptor descriptor) {

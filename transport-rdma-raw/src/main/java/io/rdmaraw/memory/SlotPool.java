@@ -14,6 +14,9 @@ import java.util.concurrent.atomic.LongAdder;
  * locks and there is no ABA problem. Only the owner takes slots.
  */
 public final class SlotPool {
+    private static final int COLOURS = 8;
+    private static final int CACHE_LINE_BYTES = 64;
+    private static final int LEAST_COLOURED_BYTES = 2048;
     private static final VarHandle RETURNED;
 
     static {
@@ -25,7 +28,8 @@ public final class SlotPool {
     }
 
     private final FrameBuf[] slots;
-    private final FrameBuf[] free;
+    /** The free slots' numbers. Numbers, because storing a reference into an old array costs G1 a fence. */
+    private final int[] free;
     private final SlotPoison poison;
     private final RegisteredByteBufAllocator allocator;
     private final LongAdder movedOut = new LongAdder();
@@ -36,23 +40,45 @@ public final class SlotPool {
     /** Set once the owner is gone; from then on whoever returns the last slot runs {@link #onAllReturned}. */
     private volatile Runnable onAllReturned;
 
-    SlotPool(long firstSlotAddress, int slotCount, int slotBytes, int lkey, SlotPoison poison) {
+    SlotPool(long firstSlotAddress, int slotCount, int strideBytes, int lkey, SlotPoison poison) {
         this.poison = poison;
+        int slotBytes = capacityBytes(strideBytes);
         allocator = new RegisteredByteBufAllocator(this, slotBytes);
         slots = new FrameBuf[slotCount];
-        free = new FrameBuf[slotCount];
+        free = new int[slotCount];
         // Filled from the end so that the first slots taken are the first in memory.
         for (int i = 0; i < slotCount; i++) {
-            slots[i] = new FrameBuf(this, firstSlotAddress + (long) i * slotBytes, slotBytes, i, lkey);
-            free[slotCount - 1 - i] = slots[i];
+            long address = firstSlotAddress + (long) i * strideBytes + colourOffsetBytes(i, strideBytes);
+            slots[i] = new FrameBuf(this, address, slotBytes, i, lkey);
+            free[slotCount - 1 - i] = i;
             poison.onFree(slots[i]);
         }
         freeCount = slotCount;
     }
 
+    /**
+     * Returns how many bytes a slot holds whose neighbours are {@code strideBytes} away.
+     *
+     * <p>Slots lie at multiples of a power of two, so their first bytes, which are all that most frames need, would
+     * share a few sets of the cache and evict one another. Each slot therefore begins at one of {@value #COLOURS} cache
+     * lines of its place, in turns.
+     */
+    public static int capacityBytes(int strideBytes) {
+        return strideBytes < LEAST_COLOURED_BYTES ? strideBytes : strideBytes - (COLOURS - 1) * CACHE_LINE_BYTES;
+    }
+
+    private static int colourOffsetBytes(int slotIndex, int strideBytes) {
+        return strideBytes < LEAST_COLOURED_BYTES ? 0 : slotIndex % COLOURS * CACHE_LINE_BYTES;
+    }
+
     /** Says which thread takes slots from now on. Called by the loop whenever it (re)starts on a thread. */
     public void ownedBy(Thread thread) {
         owner = thread;
+    }
+
+    /** Tells whether a buffer is one of this pool's slots. */
+    public boolean owns(FrameBuf buf) {
+        return buf.isOf(this);
     }
 
     /** Returns the buffer of a slot, free or not. */
@@ -91,7 +117,7 @@ public final class SlotPool {
         if (freeCount == 0 && (returned == null || takeOverReturned() == 0)) {
             return null;
         }
-        FrameBuf buf = free[--freeCount];
+        FrameBuf buf = slots[free[--freeCount]];
         poison.onTake(buf);
         return buf;
     }
@@ -106,9 +132,8 @@ public final class SlotPool {
 
     /** Returns a slot that was taken closed and never opened. Owner's thread only. */
     public void returnClosed(int slotIndex) {
-        FrameBuf buf = slots[slotIndex];
-        poison.onFree(buf);
-        free[freeCount++] = buf;
+        poison.onFree(slots[slotIndex]);
+        free[freeCount++] = slotIndex;
     }
 
     /** Returns the allocator that hands out these slots. */
@@ -132,7 +157,7 @@ public final class SlotPool {
     void giveBack(FrameBuf buf) {
         poison.onFree(buf);
         if (Thread.currentThread() == owner) {
-            free[freeCount++] = buf;
+            free[freeCount++] = buf.slotIndex();
             return;
         }
         FrameBuf head;
@@ -151,7 +176,7 @@ public final class SlotPool {
         while (buf != null) {
             FrameBuf next = buf.nextReturned;
             buf.nextReturned = null;
-            free[freeCount++] = buf;
+            free[freeCount++] = buf.slotIndex();
             buf = next;
             taken++;
         }

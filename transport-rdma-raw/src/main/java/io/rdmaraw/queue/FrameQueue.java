@@ -27,7 +27,7 @@ public interface FrameQueue extends AutoCloseable {
     /**
      * Takes frames that have come in, and gives the receive queue fresh slots.
      *
-     * @param burst is cleared and filled; the caller owns one reference of each frame
+     * @param burst is filled anew; the caller takes each of its frames with {@link ReceiveBurst#takeFrame}
      * @return the number of frames in the burst
      */
     int receive(ReceiveBurst burst);

@@ -4,7 +4,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.memory.FrameBuf;
-import io.rdmaraw.memory.RegisteredByteBufAllocator;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.QueuePair;
@@ -80,16 +79,15 @@ final class ReceiveRing {
     }
 
     int receive(ReceiveBurst burst) {
-        burst.clear();
+        burst.begin(slots);
         int polled = completions.poll(FrameQueue.BURST_FRAMES, workCompletions);
         counters.receivePolls++;
         if (polled == 0) {
             counters.emptyReceivePolls++;
         } else {
             boolean copyOut = slots.available() < copyOutBelow;
-            boolean tracked = RegisteredByteBufAllocator.isReceivedTracked();
             for (int i = 0; i < polled; i++) {
-                complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut, tracked);
+                complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut);
             }
         }
         if (depth - posted >= REFILL_BATCH) {
@@ -98,7 +96,7 @@ final class ReceiveRing {
         return burst.size();
     }
 
-    private void complete(long wc, ReceiveBurst burst, boolean copyOut, boolean tracked) {
+    private void complete(long wc, ReceiveBurst burst, boolean copyOut) {
         long wrId = Wc.wrId(wc);
         if (wrId >>> EPOCH_SHIFT != epoch) {
             return;
@@ -112,13 +110,14 @@ final class ReceiveRing {
             return;
         }
         int lengthBytes = Wc.byteLen(wc);
-        ByteBuf frame = copyOut ? copyOut(slotIndex, lengthBytes) : slots.openReceived(slotIndex, lengthBytes);
-        if (tracked) {
-            frame = RegisteredByteBufAllocator.track(frame);
+        boolean checksumVerified = (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0;
+        if (copyOut) {
+            burst.addCopy(copyOut(slotIndex, lengthBytes), Wc.qpNum(wc), checksumVerified);
+        } else {
+            burst.addSlot(slotIndex, lengthBytes, Wc.qpNum(wc), checksumVerified);
         }
         counters.receivedFrames++;
         counters.receivedBytes += lengthBytes;
-        burst.add(frame, Wc.qpNum(wc), (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0);
     }
 
     private void fail(int status, int slotIndex) {

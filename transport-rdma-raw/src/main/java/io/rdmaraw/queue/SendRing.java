@@ -12,6 +12,8 @@ import io.rdmaraw.verbs.SendWr;
 import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.Wc;
 
+import java.util.Arrays;
+
 /**
  * The sending half of a {@link VerbsFrameQueue}.
  *
@@ -24,6 +26,7 @@ final class SendRing {
     private static final int MIN_FRAME_BYTES = 60;
     private static final int SIGNAL_INTERVAL = 32;
     private static final int POLL_ENTRIES = 32;
+    private static final int NONE = -1;
 
     private final QueuePair queuePair;
     private final CompletionQueue completions;
@@ -32,7 +35,9 @@ final class SendRing {
     private final QueueCounters counters;
     private final int maxSge;
     private final FrameBuf padding;
-    private final ByteBuf[] inFlight;
+    /** The frames in flight that lie in slots of this queue, by number; -1 where {@link #foreignInFlight} has one. */
+    private final int[] slotsInFlight;
+    private final ByteBuf[] foreignInFlight;
     private final int mask;
     private final long workRequests;
     private final long scatterList;
@@ -56,7 +61,9 @@ final class SendRing {
         this.ranges = ranges;
         this.counters = counters;
         this.maxSge = maxSge;
-        inFlight = new ByteBuf[depth];
+        slotsInFlight = new int[depth];
+        foreignInFlight = new ByteBuf[depth];
+        Arrays.fill(slotsInFlight, NONE);
         mask = depth - 1;
         scatterStride = maxSge * Sge.SIZE_BYTES;
         workRequests = arrays.allocate(FrameQueue.BURST_FRAMES * SendWr.SIZE_BYTES);
@@ -170,15 +177,14 @@ final class SendRing {
         long wr = workRequest(index);
         SendWr.wrId(wr, postedSequence + index);
         SendWr.numSge(wr, sgeCount);
-        inFlight[(int) (postedSequence + index) & mask] = held;
+        hold((int) (postedSequence + index) & mask, held);
         offered = index + 1;
         offeredBytes += lengthBytes;
     }
 
     private static void writeSge(long sge, long address, int lengthBytes, int lkey) {
         Sge.addr(sge, address);
-        Sge.length(sge, lengthBytes);
-        Sge.lkey(sge, lkey);
+        Sge.lengthAndLkey(sge, lengthBytes, lkey);
     }
 
     /** Describes the frame where it lies; returns the number of elements, or 0 when it has to be copied. */
@@ -277,15 +283,42 @@ final class SendRing {
         for (int i = 0; i < count; i++) {
             if ((refused >>> i & 1) != 0) {
                 int index = (int) (postedSequence + i) & mask;
-                offeredBytes -= lengthOf(inFlight[index]);
-                inFlight[index].release();
-                inFlight[index] = null;
+                offeredBytes -= lengthOf(held(index));
+                releaseHeld(index);
             }
         }
     }
 
     private static int lengthOf(ByteBuf frame) {
         return frame.readableBytes() + (frame instanceof FrameBuf slot ? slot.attachedBytes() : 0);
+    }
+
+    private void hold(int index, ByteBuf frame) {
+        if (frame instanceof FrameBuf slot && slots.owns(slot)) {
+            slotsInFlight[index] = slot.slotIndex();
+        } else {
+            foreignInFlight[index] = frame;
+        }
+    }
+
+    private ByteBuf held(int index) {
+        int slotIndex = slotsInFlight[index];
+        return slotIndex == NONE ? foreignInFlight[index] : slots.slot(slotIndex);
+    }
+
+    /** Returns whether the place held a frame. */
+    private boolean releaseHeld(int index) {
+        ByteBuf frame = held(index);
+        if (frame == null) {
+            return false;
+        }
+        if (slotsInFlight[index] == NONE) {
+            foreignInFlight[index] = null;
+        } else {
+            slotsInFlight[index] = NONE;
+        }
+        frame.release();
+        return true;
     }
 
     int reclaim() {
@@ -319,11 +352,7 @@ final class SendRing {
     private int releaseUpTo(long endSequence) {
         int released = 0;
         for (long s = reclaimedSequence; s < endSequence; s++) {
-            int index = (int) s & mask;
-            ByteBuf frame = inFlight[index];
-            inFlight[index] = null;
-            if (frame != null) {
-                frame.release();
+            if (releaseHeld((int) s & mask)) {
                 released++;
             }
         }
@@ -340,9 +369,7 @@ final class SendRing {
 
     void close() {
         for (int i = 0; i < offered; i++) {
-            int index = (int) (postedSequence + i) & mask;
-            inFlight[index].release();
-            inFlight[index] = null;
+            releaseHeld((int) (postedSequence + i) & mask);
         }
         offered = 0;
         abandon();

@@ -2,6 +2,7 @@ package io.rdmaraw.queue;
 
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.verbs.AsyncEvent;
+import io.rdmaraw.verbs.AsyncEventType;
 import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
@@ -72,7 +73,7 @@ public final class SharedDevice {
     public void release() {
         synchronized (OPEN) {
             if (--references == 0) {
-                OPEN.remove(name);
+                OPEN.remove(name, this);
                 protectionDomain.close();
                 context.close();
             }
@@ -113,6 +114,12 @@ public final class SharedDevice {
     public void dispatchAsyncEvents() {
         AsyncEvent event;
         while ((event = nextAsyncEvent()) != null) {
+            if (event.type() == AsyncEventType.DEVICE_FATAL) {
+                // Whoever asks for the device by its name from now on gets the one that comes back.
+                synchronized (OPEN) {
+                    OPEN.remove(name, this);
+                }
+            }
             for (AsyncListener listener : listeners) {
                 listener.onAsyncEvent(event);
             }

@@ -49,7 +49,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         arrays = made.arrays;
         SlotPool slots = slab.pool();
         slots.ownedBy(Thread.currentThread());
-        slots.allocator().reserve(RESERVED_SLOTS + options.receiveQueueDepth());
+        slots.allocator().reserve(2 * RESERVED_SLOTS);
         receiveRing = new ReceiveRing(queuePair, receiveCompletions, slots, counters, options.receiveQueueDepth(),
                 RESERVED_SLOTS, arrays);
         sendRing = new SendRing(queuePair, sendCompletions, slots, device.registeredRanges(), counters,
@@ -124,6 +124,11 @@ public final class VerbsFrameQueue implements FrameQueue {
                 }
             }
         }
+    }
+
+    /** Returns the queue pair, for tests that make it fail. */
+    public QueuePair queuePair() {
+        return queuePair;
     }
 
     private void start() {

@@ -7,8 +7,9 @@ import io.rdmaraw.ffi.NativeMemory;
 import java.util.Arrays;
 
 /**
- * A completion event channel ({@code struct ibv_comp_channel}): its descriptor becomes readable when an armed completion
- * queue gets a completion. One thread takes the events; it must be stopped before the channel or its queues are closed.
+ * A completion event channel ({@code struct ibv_comp_channel}): its descriptor becomes readable when an armed
+ * completion queue gets a completion. One thread takes the events; it must be stopped before the channel or its queues
+ * are closed.
  */
 public final class CompletionChannel extends VerbsObject {
     private final VerbsContext context;
@@ -32,8 +33,8 @@ public final class CompletionChannel extends VerbsObject {
     }
 
     /**
-     * Takes one event, when there is one. The queue that sent it acknowledges it later, in batches. An event says no more
-     * than: poll. It disarms its queue.
+     * Takes one event, when there is one. The queue that sent it acknowledges it later, in batches. An event says no
+     * more than: poll. It disarms its queue.
      *
      * @return whether there was an event
      */

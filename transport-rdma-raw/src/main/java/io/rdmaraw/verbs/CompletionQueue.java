@@ -6,8 +6,8 @@ import io.rdmaraw.ffi.NativeMemory;
 import java.util.Arrays;
 
 /**
- * A completion queue ({@code struct ibv_cq}). Polling from several threads is safe in the provider, but each gets some of the
- * completions; normally one thread owns it.
+ * A completion queue ({@code struct ibv_cq}). Polling from several threads is safe in the provider, but each gets some
+ * of the completions; normally one thread owns it.
  */
 public sealed class CompletionQueue extends VerbsObject permits ExtendedCompletionQueue {
     /** How many events may stay unacknowledged: an acknowledgement takes a mutex, so it is done in batches. */
@@ -58,8 +58,8 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
     }
 
     /**
-     * Arms the queue: the next completion sends one event to the channel. Completions that are there already need not send one, so
-     * poll once more before sleeping. Hot.
+     * Arms the queue: the next completion sends one event to the channel. Completions that are there already need not
+     * send one, so poll once more before sleeping. Hot.
      *
      * @param solicitedOnly only for solicited completions and errors
      */
@@ -86,8 +86,8 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
     }
 
     /**
-     * Delays events, not completions: an armed queue sends its event after {@code count} completions or {@code periodMicros},
-     * whichever comes first. 0 and 0 turn it off.
+     * Delays events, not completions: an armed queue sends its event after {@code count} completions or {@code
+     * periodMicros}, whichever comes first. 0 and 0 turn it off.
      */
     public final void moderate(int count, int periodMicros) {
         if ((count | periodMicros) >>> Short.SIZE != 0) {

@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
+import java.util.Map;
 
 /**
  * {@code struct ibv_device_attr}, as far as raw packets go.
@@ -23,10 +24,12 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param maxPd               protection domains
  * @param maxRawEthernetQp    raw Ethernet queue pairs; many drivers leave it at 0
  * @param ports               number of physical ports
+ * @param others              what concerns other kinds of queue pairs, by its name in C
  */
 public record DeviceAttributes(String firmwareVersion, long nodeGuid, long systemImageGuid, long maxMrSizeBytes,
-        long pageSizes, int vendorId, int vendorPartId, int hardwareVersion, int maxQp, int maxQpWr, int capabilityFlags,
-        int maxSge, int maxCq, int maxCqe, int maxMr, int maxPd, int maxRawEthernetQp, int ports) {
+        long pageSizes, int vendorId, int vendorPartId, int hardwareVersion, int maxQp, int maxQpWr,
+        int capabilityFlags, int maxSge, int maxCq, int maxCqe, int maxMr, int maxPd, int maxRawEthernetQp, int ports,
+        Map<String, Integer> others) {
     /** {@code IBV_DEVICE_RAW_IP_CSUM}: checksums can be left to the device on raw-packet queue pairs. */
     public static final int RAW_IP_CSUM = 1 << 26;
     /** {@code IBV_DEVICE_MANAGED_FLOW_STEERING}. */
@@ -53,6 +56,7 @@ public record DeviceAttributes(String firmwareVersion, long nodeGuid, long syste
                 NativeMemory.getInt(attr + DeviceAttrLayout.MAX_MR_OFFSET),
                 NativeMemory.getInt(attr + DeviceAttrLayout.MAX_PD_OFFSET),
                 NativeMemory.getInt(attr + DeviceAttrLayout.MAX_RAW_ETHY_QP_OFFSET),
-                NativeMemory.getByte(attr + DeviceAttrLayout.PHYS_PORT_CNT_OFFSET) & 0xff);
+                NativeMemory.getByte(attr + DeviceAttrLayout.PHYS_PORT_CNT_OFFSET) & 0xff,
+                OtherAttributes.ofDevice(attr));
     }
 }

@@ -3,8 +3,8 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.NativeMemory;
 
 /** Match on the Ethernet header; MAC addresses are the low 48 bits of a long, first byte on top. */
-record EthernetMatch(long destination, long destinationMask, long source, long sourceMask, int etherType, int etherTypeMask,
-        int vlanTag, int vlanTagMask) {
+record EthernetMatch(long destination, long destinationMask, long source, long sourceMask, int etherType,
+        int etherTypeMask, int vlanTag, int vlanTagMask) {
     static final long MAC_MASK = 0xffff_ffff_ffffL;
     static final int VLAN_ID_MASK = 0x0fff;
 

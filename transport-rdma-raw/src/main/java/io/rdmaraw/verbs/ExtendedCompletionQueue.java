@@ -5,12 +5,13 @@ import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
 
 /**
- * A completion queue whose completions are read one field at a time ({@code struct ibv_cq_ex}), which gives what {@link Wc} lacks: time
- * stamp, VLAN tag, flow tag.
+ * A completion queue whose completions are read one field at a time ({@code struct ibv_cq_ex}), which gives what {@link
+ * Wc} lacks: time stamp, VLAN tag, flow tag.
  *
- * <p>{@link #startPoll} finds the first completion, {@link #nextPoll} the next; in between the accessors read the present one;
- * {@link #endPoll} ends it, and must be called when, and only when, {@code startPoll} has returned true. For one thread. An accessor may be called only
- * for a field that was asked for at creation; else it throws IllegalStateException.
+ * <p>{@link #startPoll} finds the first completion, {@link #nextPoll} the next; in between the accessors read the
+ * present one; {@link #endPoll} ends it, and must be called when, and only when, {@code startPoll} has returned true.
+ * For one thread. An accessor may be called only for a field that was asked for at creation; else it throws
+ * IllegalStateException.
  */
 public final class ExtendedCompletionQueue extends CompletionQueue {
     private static final int POLL_CQ_ATTR_SIZE_BYTES = 4;

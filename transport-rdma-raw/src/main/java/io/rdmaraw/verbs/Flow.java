@@ -15,7 +15,8 @@ public final class Flow extends VerbsObject {
     }
 
     static Flow create(QueuePair queuePair, FlowSpec spec) {
-        long function = queuePair.context.requiredExtension(VerbsContextLayout.IBV_CREATE_FLOW_OFFSET, "ibv_create_flow");
+        long function = queuePair.context.requiredExtension(VerbsContextLayout.IBV_CREATE_FLOW_OFFSET,
+                "ibv_create_flow");
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(spec.encodedLength(), Long.BYTES).address();
             spec.writeTo(attr);

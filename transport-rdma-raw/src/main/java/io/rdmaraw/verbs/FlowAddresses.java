@@ -111,7 +111,8 @@ final class FlowAddresses {
         if (prefixLength < 0 || prefixLength > 2 * Long.SIZE) {
             throw new IllegalArgumentException("an IPv6 prefix length is 0 to 128, not " + prefixLength);
         }
-        return new Ipv6Match.Bits(prefix(Math.min(prefixLength, Long.SIZE)), prefix(Math.max(0, prefixLength - Long.SIZE)));
+        return new Ipv6Match.Bits(prefix(Math.min(prefixLength, Long.SIZE)),
+                prefix(Math.max(0, prefixLength - Long.SIZE)));
     }
 
     private static long prefix(int bits) {

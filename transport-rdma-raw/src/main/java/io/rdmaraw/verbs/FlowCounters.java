@@ -23,7 +23,8 @@ public final class FlowCounters extends VerbsObject {
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(INIT_ATTR_SIZE_BYTES, Long.BYTES).address();
             FlowCounters counters = new FlowCounters(context,
-                    VerbsContext.made("ibv_create_counters", NativeCall.pointer(function, context.openAddress(), attr), ""));
+                    VerbsContext.made("ibv_create_counters", NativeCall.pointer(function, context.openAddress(), attr),
+                            ""));
             try {
                 counters.attach(PACKETS);
                 counters.attach(BYTES);
@@ -43,7 +44,8 @@ public final class FlowCounters extends VerbsObject {
             long attr = arena.allocate(CounterAttachAttrLayout.SIZE_BYTES, Long.BYTES).address();
             NativeMemory.putInt(attr + CounterAttachAttrLayout.COUNTER_DESC_OFFSET, kind);
             NativeMemory.putInt(attr + CounterAttachAttrLayout.INDEX_OFFSET, kind);
-            VerbsException.check("ibv_attach_counters_point_flow", NativeCall.status(function, openAddress(), attr, 0), "");
+            VerbsException.check("ibv_attach_counters_point_flow", NativeCall.status(function, openAddress(), attr, 0),
+                    "");
         }
     }
 

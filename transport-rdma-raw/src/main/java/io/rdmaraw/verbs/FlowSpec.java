@@ -11,8 +11,8 @@ import java.util.Objects;
  * FlowSpec same = FlowSpec.parse("dst 10.0.0.1 udp dst-port 53");
  * }</pre>
  *
- * <p>Rules of lower {@link #priority()} are looked at first. What no rule takes stays with the kernel, and so do fragments and
- * VLAN-tagged frames that a rule does not mention.
+ * <p>Rules of lower {@link #priority()} are looked at first. What no rule takes stays with the kernel, and so do
+ * fragments and VLAN-tagged frames that a rule does not mention.
  */
 public final class FlowSpec {
     static final int FLAG_DONT_TRAP = 1 << 1;
@@ -111,8 +111,8 @@ public final class FlowSpec {
     }
 
     /**
-     * Returns whether the rule would cut the host off, as far as the rule alone tells: it takes every frame, or ARP, or LACP, or
-     * RoCE (UDP 4791), or an address without saying which TCP or UDP port.
+     * Returns whether the rule would cut the host off, as far as the rule alone tells: it takes every frame, or ARP, or
+     * LACP, or RoCE (UDP 4791), or an address without saying which TCP or UDP port.
      */
     public boolean takesHostTraffic() {
         return !HostTraffic.reason(this).isEmpty();
@@ -126,8 +126,9 @@ public final class FlowSpec {
     public void checkHostTraffic() {
         String reason = hostTrafficAllowed ? "" : HostTraffic.reason(this);
         if (!reason.isEmpty()) {
-            throw new IllegalArgumentException("the rule \"" + this + "\" would take traffic that the host needs: " + reason
-                    + "; match a TCP or UDP port, or say that it may (allowHostTraffic(), or the word allow-host-traffic)");
+            throw new IllegalArgumentException("the rule \"" + this + "\" would take traffic that the host needs: "
+                    + reason + "; match a TCP or UDP port, or say that it may (allowHostTraffic(), or the word"
+                    + " allow-host-traffic)");
         }
     }
 
@@ -196,8 +197,8 @@ public final class FlowSpec {
     }
 
     private int specCount() {
-        return outer.specCount() + inner.specCount() + (vni == NO_VNI ? 0 : 1) + (tag == NO_TAG ? 0 : 1) + (drop ? 1 : 0)
-                + (counters == null ? 0 : 1);
+        return outer.specCount() + inner.specCount() + (vni == NO_VNI ? 0 : 1) + (tag == NO_TAG ? 0 : 1)
+                + (drop ? 1 : 0) + (counters == null ? 0 : 1);
     }
 
     @Override

@@ -5,15 +5,15 @@ import java.net.Inet6Address;
 import java.util.Objects;
 
 /**
- * Builds a {@link FlowSpec}. Every condition narrows the rule: a frame must meet all. A value may not have bits outside its
- * mask. After {@link #inner} the conditions are about the headers inside the VXLAN tunnel.
+ * Builds a {@link FlowSpec}. Every condition narrows the rule: a frame must meet all. A value may not have bits outside
+ * its mask. After {@link #inner} the conditions are about the headers inside the VXLAN tunnel.
  */
 public final class FlowSpecBuilder {
     static final int MAX_VNI = 0xffffff;
     private static final int MAX_TAG = 0xffffff;
     private static final int MAX_BYTE = 0xff;
     private static final int MAX_SHORT = 0xffff;
-    private static final int MAX_IPV4_FLAGS = 0x7;
+    static final int MAX_IPV4_FLAGS = 0x6;
 
     FlowType type = FlowType.NORMAL;
     int priority;
@@ -115,7 +115,7 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches the EtherType, 0 to 0xffff; of a VLAN-tagged frame, the one after the tag. */
+    /** Matches the EtherType, 0 to 0xffff; in a rule that also matches the VLAN tag, the one after the tag. */
     public FlowSpecBuilder etherType(int value) {
         return etherType(value, MAX_SHORT);
     }
@@ -195,7 +195,10 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches bits of the three flags before the IPv4 fragment offset (reserved 4, don't fragment 2, more 1). */
+    /**
+     * Matches the flags before the IPv4 fragment offset, as {@code enum ib_ipv4_flags} of the kernel numbers them:
+     * don't fragment 2, more fragments 4.
+     */
     public FlowSpecBuilder ipv4Flags(int value, int mask) {
         current.ipv4 = true;
         current.ipv4Flags = masked(value, mask, MAX_IPV4_FLAGS, "the IPv4 flags");
@@ -209,7 +212,10 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches the IPv6 source: {@code 2001:db8::1}, {@code 2001:db8::/32} or an address and a mask written as an address. */
+    /**
+     * Matches the IPv6 source: {@code 2001:db8::1}, {@code 2001:db8::/32} or an address and a mask written as an
+     * address.
+     */
     public FlowSpecBuilder ipv6Source(String addressAndMask) {
         String[] parts = addressAndMask.split("/", 2);
         return ipv6Source(FlowAddresses.ipv6(parts[0]), ipv6Mask(parts));

@@ -89,11 +89,12 @@ final class FlowSpecFormatter {
         number("proto", match.protocol(), match.protocolMask(), EXACT_BYTE);
         number("tos", match.tos(), match.tosMask(), EXACT_BYTE);
         number("ttl", match.ttl(), match.ttlMask(), EXACT_BYTE);
-        number("ip-flags", match.flags(), match.flagsMask(), 0x7);
+        number("ip-flags", match.flags(), match.flagsMask(), FlowSpecBuilder.MAX_IPV4_FLAGS);
     }
 
     private void ipv6(Ipv6Match match) {
-        flag("ip6", match.sourceMask().equals(Ipv6Match.Bits.ZERO) && match.destinationMask().equals(Ipv6Match.Bits.ZERO));
+        flag("ip6", match.sourceMask().equals(Ipv6Match.Bits.ZERO)
+                && match.destinationMask().equals(Ipv6Match.Bits.ZERO));
         ipv6Address("src", match.source(), match.sourceMask());
         ipv6Address("dst", match.destination(), match.destinationMask());
         number("flow-label", match.flowLabel(), match.flowLabelMask(), Ipv6Match.FLOW_LABEL_MASK);
@@ -121,7 +122,8 @@ final class FlowSpecFormatter {
     private void ipv6Address(String word, Ipv6Match.Bits address, Ipv6Match.Bits mask) {
         if (!mask.equals(Ipv6Match.Bits.ZERO)) {
             int prefix = FlowAddresses.prefixLength(mask);
-            String suffix = prefix == 2 * Long.SIZE ? "" : "/" + (prefix >= 0 ? prefix : FlowAddresses.formatIpv6(mask));
+            String suffix = prefix == 2 * Long.SIZE ? ""
+                    : "/" + (prefix >= 0 ? prefix : FlowAddresses.formatIpv6(mask));
             words.add(word + " " + FlowAddresses.formatIpv6(address) + suffix);
         }
     }

@@ -14,8 +14,9 @@ final class FlowSpecParser {
 
     private static final int EXACT_BYTE = 0xff;
     private static final int EXACT_SHORT = 0xffff;
-    private static final List<String> HEADER_WORDS = List.of("dst-mac", "src-mac", "ether-type", "vlan", "vlan-tag", "ip4", "ip6",
-            "src", "dst", "proto", "tos", "ttl", "ip-flags", "flow-label", "udp", "tcp", "src-port", "dst-port");
+    private static final List<String> HEADER_WORDS = List.of("dst-mac", "src-mac", "ether-type", "vlan", "vlan-tag",
+            "ip4", "ip6", "src", "dst", "proto", "tos", "ttl", "ip-flags", "flow-label", "udp", "tcp",
+            "src-port", "dst-port");
     private static final String WORDS = "all, all-default, mc-default, sniffer, port, priority, dont-trap,"
             + " allow-host-traffic, " + String.join(", ", HEADER_WORDS) + ", vxlan, inner, tag, drop";
 
@@ -27,7 +28,8 @@ final class FlowSpecParser {
 
     FlowSpecParser(String text) {
         this.text = text;
-        List<String> words = text.isBlank() ? List.of() : Arrays.asList(text.strip().toLowerCase(Locale.ROOT).split("\\s+"));
+        List<String> words = text.isBlank() ? List.of()
+                : Arrays.asList(text.strip().toLowerCase(Locale.ROOT).split("\\s+"));
         tokens = words.iterator();
     }
 
@@ -130,7 +132,7 @@ final class FlowSpecParser {
                 builder.hopLimit(pair[0], pair[1]);
             }
             case "ip-flags" -> {
-                int[] pair = pair(word, 0x7);
+                int[] pair = pair(word, FlowSpecBuilder.MAX_IPV4_FLAGS);
                 builder.ipv4Flags(pair[0], pair[1]);
             }
             case "flow-label" -> {
@@ -200,7 +202,8 @@ final class FlowSpecParser {
     private int[] pair(String word, int exactMask) {
         String[] parts = value(word).split("/", 2);
         int value = FlowNumbers.parse(parts[0], "the value of \"" + word + "\"");
-        return new int[] {value, parts.length == 1 ? exactMask : FlowNumbers.parse(parts[1], "the mask of \"" + word + "\"")};
+        int mask = parts.length == 1 ? exactMask : FlowNumbers.parse(parts[1], "the mask of \"" + word + "\"");
+        return new int[] {value, mask};
     }
 
     private static long macMask(String[] parts) {

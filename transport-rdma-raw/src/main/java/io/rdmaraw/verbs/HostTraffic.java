@@ -3,9 +3,9 @@ package io.rdmaraw.verbs;
 /**
  * Tells rules that leave the host's own traffic alone from those that cut it off.
  *
- * <p>The device's rules come before the kernel's, so what a rule takes the kernel never sees. Only a TCP or UDP port (one
- * service), an IP protocol that the host's basic operation does not use, or an EtherType of our own make a rule narrow: an address alone takes the
- * unicast ARP replies, ICMP and every TCP session along.
+ * <p>The device's rules come before the kernel's, so what a rule takes the kernel never sees. Only a TCP or UDP port
+ * (one service), an IP protocol that the host's basic operation does not use, or an EtherType of our own make a rule
+ * narrow: an address alone takes the unicast ARP replies, ICMP and every TCP session along.
  */
 final class HostTraffic {
     private static final int ETHER_TYPE_IPV4 = 0x0800;

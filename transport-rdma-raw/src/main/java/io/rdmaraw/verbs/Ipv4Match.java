@@ -2,9 +2,9 @@ package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
 
-/** Match on the IPv4 header; {@code flags} are the three bits before the fragment offset. */
-record Ipv4Match(int source, int sourceMask, int destination, int destinationMask, int protocol, int protocolMask, int tos,
-        int tosMask, int ttl, int ttlMask, int flags, int flagsMask) {
+/** Match on the IPv4 header; {@code flags} are don't fragment 2 and more fragments 4. */
+record Ipv4Match(int source, int sourceMask, int destination, int destinationMask, int protocol, int protocolMask,
+        int tos, int tosMask, int ttl, int ttlMask, int flags, int flagsMask) {
 
     /** The short spec is understood by more devices: the long one only where it is needed. */
     private boolean needsExtended() {

@@ -9,9 +9,16 @@ final class PortAttrLayout {
     static final int GID_TBL_LEN_OFFSET = 12;
     static final int PORT_CAP_FLAGS_OFFSET = 16;
     static final int MAX_MSG_SZ_OFFSET = 20;
+    static final int BAD_PKEY_CNTR_OFFSET = 24;
+    static final int QKEY_VIOL_CNTR_OFFSET = 28;
     static final int PKEY_TBL_LEN_OFFSET = 32;
     static final int LID_OFFSET = 34;
     static final int SM_LID_OFFSET = 36;
+    static final int LMC_OFFSET = 38;
+    static final int MAX_VL_NUM_OFFSET = 39;
+    static final int SM_SL_OFFSET = 40;
+    static final int SUBNET_TIMEOUT_OFFSET = 41;
+    static final int INIT_TYPE_REPLY_OFFSET = 42;
     static final int ACTIVE_WIDTH_OFFSET = 43;
     static final int ACTIVE_SPEED_OFFSET = 44;
     static final int PHYS_STATE_OFFSET = 45;

@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
+import java.util.Map;
 
 /**
  * {@code struct ibv_port_attr}.
@@ -20,10 +21,11 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param physicalState     the code of the link's training state; 5 is LinkUp
  * @param linkLayer         {@link #LINK_LAYER_ETHERNET} and so on
  * @param flags             the flags
+ * @param others            what concerns InfiniBand alone, by its name in C
  */
 public record PortAttributes(int state, int maxMtu, int activeMtu, int gidTableEntries, int capabilityFlags,
-        int capabilityFlags2, int maxMessageBytes, int pkeyTableEntries, int lid, int smLid, int activeWidth, int activeSpeed,
-        int physicalState, int linkLayer, int flags) {
+        int capabilityFlags2, int maxMessageBytes, int pkeyTableEntries, int lid, int smLid, int activeWidth,
+        int activeSpeed, int physicalState, int linkLayer, int flags, Map<String, Integer> others) {
     public static final int STATE_DOWN = 1;
     public static final int STATE_INIT = 2;
     public static final int STATE_ARMED = 3;
@@ -47,7 +49,7 @@ public record PortAttributes(int state, int maxMtu, int activeMtu, int gidTableE
                 NativeMemory.getByte(attr + PortAttrLayout.ACTIVE_SPEED_OFFSET) & 0xff,
                 NativeMemory.getByte(attr + PortAttrLayout.PHYS_STATE_OFFSET) & 0xff,
                 NativeMemory.getByte(attr + PortAttrLayout.LINK_LAYER_OFFSET) & 0xff,
-                NativeMemory.getByte(attr + PortAttrLayout.FLAGS_OFFSET) & 0xff);
+                NativeMemory.getByte(attr + PortAttrLayout.FLAGS_OFFSET) & 0xff, OtherAttributes.ofPort(attr));
     }
 
     /** Returns whether frames can pass. */

@@ -9,8 +9,9 @@ import java.util.List;
 /**
  * A raw-packet queue pair ({@code IBV_QPT_RAW_PACKET}): a ring of frames to send and a ring of buffers to receive into.
  *
- * <p>It is made in state RESET and used in RTS: {@link #toInit}, {@link #toReadyToReceive}, {@link #toReadyToSend}. Receives may be posted from INIT
- * on. Posting from one thread to each ring needs no care; the provider serialises more.
+ * <p>It is made in state RESET and used in RTS: {@link #toInit}, {@link #toReadyToReceive}, {@link #toReadyToSend}.
+ * Receives may be posted from INIT on. Posting from one thread to each ring needs no care; the provider serialises
+ * more.
  */
 public final class QueuePair extends VerbsObject {
     /** {@code IBV_QP_STATE}. */
@@ -71,7 +72,10 @@ public final class QueuePair extends VerbsObject {
         return domain;
     }
 
-    /** Returns what the queue pair was created with; sizes are those that the device granted, at least what was asked for. */
+    /**
+     * Returns what the queue pair was created with; sizes are those that the device granted, at least what was asked
+     * for.
+     */
     public QueuePairOptions options() {
         return options;
     }
@@ -170,8 +174,8 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Steers the frames that a rule matches to this queue pair. Whether the rule would cut the host off is for the caller
-     * to ask first: {@link FlowSpec#takesHostTraffic()}.
+     * Steers the frames that a rule matches to this queue pair. Whether the rule would cut the host off is for the
+     * caller to ask first: {@link FlowSpec#takesHostTraffic()}.
      *
      * @throws VerbsException EEXIST when the same rule exists; ENOMEM when the table or the priority is full
      */

@@ -6,20 +6,21 @@ import java.util.Objects;
  * What a raw-packet queue pair is created with: completion queues, sizes of its rings, flags, and RSS. Immutable.
  *
  * @param sendCompletionQueue    where sends complete
- * @param receiveCompletionQueue where receives complete; of no effect with {@code rssOrNull}
+ * @param receiveCompletionQueue where receives complete
  * @param maxSendWr              send requests that can be outstanding
- * @param maxReceiveWr           receive requests that can be outstanding; 0 with {@code rssOrNull}
+ * @param maxReceiveWr           receive requests that can be outstanding
  * @param maxSendSge             memory pieces of one send
  * @param maxReceiveSge          memory pieces of one receive
  * @param maxInlineDataBytes     bytes that a send can carry inline
  * @param maxTsoHeaderBytes      bytes of headers that a TSO send can carry; 0 for no TSO
  * @param signalAll              whether every send completes, flagged or not
  * @param createFlags            {@link #BLOCK_SELF_MULTICAST_LOOPBACK} and so on, or 0
- * @param rssOrNull              makes an RSS queue pair, which receives through work queues
+ * @param rssOrNull              makes an RSS queue pair, which receives through work queues; it has no completion queues
+ *                               (null) and no rings (all sizes 0)
  */
-public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQueue receiveCompletionQueue, int maxSendWr,
-        int maxReceiveWr, int maxSendSge, int maxReceiveSge, int maxInlineDataBytes, int maxTsoHeaderBytes,
-        boolean signalAll, int createFlags, RssOptions rssOrNull) {
+public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQueue receiveCompletionQueue,
+        int maxSendWr, int maxReceiveWr, int maxSendSge, int maxReceiveSge, int maxInlineDataBytes,
+        int maxTsoHeaderBytes, boolean signalAll, int createFlags, RssOptions rssOrNull) {
     /** {@code IBV_QP_CREATE_BLOCK_SELF_MCAST_LB}: do not receive our own multicast and broadcast. */
     public static final int BLOCK_SELF_MULTICAST_LOOPBACK = 1 << 1;
     /** {@code IBV_QP_CREATE_SCATTER_FCS}: received frames end with their checksum. */
@@ -41,8 +42,12 @@ public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQu
         if (rssOrNull == null) {
             Objects.requireNonNull(sendCompletionQueue, "a queue pair needs a send completion queue");
             Objects.requireNonNull(receiveCompletionQueue, "a queue pair needs a receive completion queue");
-        } else if (maxReceiveWr != 0) {
-            throw new IllegalArgumentException("an RSS queue pair has no receive queue of its own: maxReceiveWr must be 0");
+        } else if (sendCompletionQueue != null || receiveCompletionQueue != null) {
+            throw new IllegalArgumentException("an RSS queue pair completes through its work queues: it takes no"
+                    + " completion queue");
+        } else if ((maxSendWr | maxReceiveWr | maxSendSge | maxReceiveSge | maxInlineDataBytes) != 0) {
+            throw new IllegalArgumentException("an RSS queue pair only spreads to work queues and has no rings of its"
+                    + " own: all sizes must be 0");
         }
     }
 
@@ -139,18 +144,21 @@ public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQu
             return this;
         }
 
-        /** Makes an RSS queue pair: it only receives, and has no rings of its own. */
+        /** Makes an RSS queue pair: it only receives, and has neither rings nor completion queues of its own. */
         public Builder rss(RssOptions options) {
             rss = options;
+            completionQueue(null);
             maxSendWr = 0;
             maxReceiveWr = 0;
+            maxSendSge = 0;
+            maxReceiveSge = 0;
             return this;
         }
 
         /** Makes the options, after checking them. */
         public QueuePairOptions build() {
-            return new QueuePairOptions(sendCompletionQueue, receiveCompletionQueue, maxSendWr, maxReceiveWr, maxSendSge,
-                    maxReceiveSge, maxInlineDataBytes, maxTsoHeaderBytes, signalAll, createFlags, rss);
+            return new QueuePairOptions(sendCompletionQueue, receiveCompletionQueue, maxSendWr, maxReceiveWr,
+                    maxSendSge, maxReceiveSge, maxInlineDataBytes, maxTsoHeaderBytes, signalAll, createFlags, rss);
         }
     }
 }

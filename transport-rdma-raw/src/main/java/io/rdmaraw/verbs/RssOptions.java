@@ -3,8 +3,8 @@ package io.rdmaraw.verbs;
 import java.util.Objects;
 
 /**
- * How an RSS queue pair spreads received frames: a Toeplitz hash over some header fields picks an entry of a table of work
- * queues. Immutable.
+ * How an RSS queue pair spreads received frames: a Toeplitz hash over some header fields picks an entry of a table of
+ * work queues. Immutable.
  */
 public final class RssOptions {
     /** {@code IBV_RX_HASH_FUNC_TOEPLITZ}. */
@@ -42,8 +42,8 @@ public final class RssOptions {
         boolean tcp = (fields & (SOURCE_PORT_TCP | DESTINATION_PORT_TCP)) != 0;
         boolean udp = (fields & (SOURCE_PORT_UDP | DESTINATION_PORT_UDP)) != 0;
         if (ipv4 && ipv6 || tcp && udp) {
-            throw new IllegalArgumentException("one RSS queue pair hashes either IPv4 or IPv6, and either TCP or UDP ports:"
-                    + " create one for each");
+            throw new IllegalArgumentException("one RSS queue pair hashes either IPv4 or IPv6, and either TCP or UDP"
+                    + " ports: create one for each");
         }
         this.fields = fields;
         this.key = key.clone();

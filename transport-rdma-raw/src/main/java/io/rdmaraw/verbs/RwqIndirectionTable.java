@@ -20,7 +20,8 @@ public final class RwqIndirectionTable extends VerbsObject {
 
     static RwqIndirectionTable create(VerbsContext context, WorkQueue[] entries) {
         if (Integer.bitCount(entries.length) != 1) {
-            throw new IllegalArgumentException("an indirection table has a power of two of entries, not " + entries.length);
+            throw new IllegalArgumentException("an indirection table has a power of two of entries, not "
+                    + entries.length);
         }
         long function = context.requiredExtension(VerbsContextLayout.CREATE_RWQ_IND_TABLE_OFFSET,
                 "ibv_create_rwq_ind_table");

@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
+import java.nio.ByteOrder;
 
 /** {@code struct ibv_sge}: one piece of registered memory. Every method takes the address of the structure. */
 public final class Sge {
@@ -8,6 +9,7 @@ public final class Sge {
     public static final int ADDR_OFFSET = 0;
     public static final int LENGTH_OFFSET = 8;
     public static final int LKEY_OFFSET = 12;
+    private static final boolean LITTLE_ENDIAN = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
     private Sge() {
     }
@@ -40,5 +42,12 @@ public final class Sge {
     /** Sets the local key of the memory region that holds it. */
     public static void lkey(long address, int value) {
         NativeMemory.putInt(address + LKEY_OFFSET, value);
+    }
+
+    /** Writes length and key, which lie side by side, with one store. */
+    public static void lengthAndLkey(long address, int lengthBytes, int lkey) {
+        NativeMemory.putLong(address + LENGTH_OFFSET, LITTLE_ENDIAN
+                ? lengthBytes & 0xffffffffL | (long) lkey << Integer.SIZE
+                : (long) lengthBytes << Integer.SIZE | lkey & 0xffffffffL);
     }
 }

@@ -57,7 +57,8 @@ public final class VerbsContext extends VerbsObject {
     public DeviceAttributes queryDevice() {
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(DeviceAttrLayout.SIZE_BYTES, Long.BYTES).address();
-            VerbsException.check("ibv_query_device", NativeCall.status(library.queryDevice, openAddress(), attr), deviceName);
+            VerbsException.check("ibv_query_device", NativeCall.status(library.queryDevice, openAddress(), attr),
+                    deviceName);
             return DeviceAttributes.read(attr);
         }
     }
@@ -104,11 +105,37 @@ public final class VerbsContext extends VerbsObject {
         }
     }
 
+    /**
+     * Returns the MAC address of a port's network interface: 6 bytes.
+     *
+     * @throws VerbsException when the port has no network interface
+     */
+    public byte[] macAddress(int port) {
+        return PortInterface.macAddress(this, port);
+    }
+
+    /**
+     * Returns the MTU of a port's network interface: the longest payload of a frame in bytes, without Ethernet header
+     * and VLAN tag. It can change at any time.
+     *
+     * @throws VerbsException when the port has no network interface
+     */
+    public int mtuBytes(int port) {
+        return PortInterface.mtuBytes(this, port);
+    }
+
+    /** Returns the device's name in the provider, without prefix, for example {@code mlx5_0} or {@code loop}. */
+    public String providerDeviceName() {
+        long device = NativeMemory.getLong(openAddress() + ContextLayout.DEVICE_OFFSET);
+        return NativeMemory.segment(device + DeviceLayout.NAME_OFFSET, VerbsDevices.MAX_NAME_BYTES).getString(0);
+    }
+
     /** Allocates a protection domain: memory regions and queue pairs work together only within one. */
     public ProtectionDomain allocateProtectionDomain() {
         lifecycle.lock();
         try {
-            return new ProtectionDomain(this, made("ibv_alloc_pd", NativeCall.pointer(library.allocPd, openAddress()), ""));
+            return new ProtectionDomain(this, made("ibv_alloc_pd", NativeCall.pointer(library.allocPd, openAddress()),
+                    ""));
         } finally {
             lifecycle.unlock();
         }
@@ -132,7 +159,8 @@ public final class VerbsContext extends VerbsObject {
      * @param channelOrNull    where to send notifications, or null to poll only
      * @param completionVector 0 to {@link #completionVectors()} - 1
      */
-    public CompletionQueue createCompletionQueue(int minEntries, CompletionChannel channelOrNull, int completionVector) {
+    public CompletionQueue createCompletionQueue(int minEntries, CompletionChannel channelOrNull,
+            int completionVector) {
         lifecycle.lock();
         try {
             long channel = channelOrNull == null ? 0 : channelOrNull.openAddress();
@@ -204,7 +232,8 @@ public final class VerbsContext extends VerbsObject {
                 return null;
             }
             VerbsException.check("ibv_get_async_event", errno, deviceName);
-            // The source is looked up before the acknowledgement: after it, the C object may be gone and its address reused.
+            // The source is looked up before the acknowledgement: after it, the C object may be gone and its address
+            // reused.
             AsyncEvent result = AsyncEvent.read(event, eventSources);
             NativeCall.status(library.ackAsyncEvent, event);
             return result;

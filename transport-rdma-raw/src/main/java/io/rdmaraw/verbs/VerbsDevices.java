@@ -14,15 +14,15 @@ import java.util.function.Supplier;
 
 /**
  * Finds devices by name. A name that begins with {@code soft:} asks softverbs, the software provider of this project
- * ({@code soft:loop}, {@code soft:loop:a}); any other is an RDMA device of rdma-core ({@code mlx5_0}) or the network interface of one
- * ({@code enp3s0f0}).
+ * ({@code soft:loop}, {@code soft:loop:a}); any other is an RDMA device of rdma-core ({@code mlx5_0}) or the network
+ * interface of one ({@code enp3s0f0}).
  */
 public final class VerbsDevices {
     /** What the names of software devices begin with. */
     public static final String SOFT_PREFIX = "soft:";
 
     private static final Path NETWORK_DEVICES = Path.of("/sys/class/net");
-    private static final int MAX_NAME_BYTES = 64;
+    static final int MAX_NAME_BYTES = 64;
 
     private VerbsDevices() {
     }
@@ -59,8 +59,7 @@ public final class VerbsDevices {
         VerbsLibrary library = VerbsLibrary.softverbs();
         String name = deviceName.substring(SOFT_PREFIX.length());
         VerbsContext context = openListed(library, name, deviceName);
-        if (context == null && library.addDevice != 0 && !name.isEmpty()) {
-            library.addDevice(name);
+        if (context == null && !name.isEmpty() && library.addDevice(name)) {
             context = openListed(library, name, deviceName);
         }
         if (context == null) {
@@ -69,7 +68,9 @@ public final class VerbsDevices {
         return context;
     }
 
-    /** Returns the RDMA device of a network interface, or null; virtual functions and bonds have it in the same place. */
+    /**
+     * Returns the RDMA device of a network interface, or null; virtual functions and bonds have it in the same place.
+     */
     static String rdmaDeviceOf(Path networkDevices, String interfaceName) {
         if (interfaceName.isEmpty() || interfaceName.contains("/") || interfaceName.startsWith(".")) {
             return null;
@@ -90,8 +91,8 @@ public final class VerbsDevices {
 
     private static VerbsException unknown(String deviceName) {
         List<String> names = names();
-        return new VerbsException("ibv_get_device_list", Errno.ENODEV, "there is no RDMA device \"" + deviceName + "\", nor a network"
-                + " interface of this name with one; " + (names.isEmpty() ? "there are none at all"
+        return new VerbsException("ibv_get_device_list", Errno.ENODEV, "there is no RDMA device \"" + deviceName
+                + "\", nor a network interface of this name with one; " + (names.isEmpty() ? "there are none at all"
                 : "there are: " + String.join(", ", names)));
     }
 

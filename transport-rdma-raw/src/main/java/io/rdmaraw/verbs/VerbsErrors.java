@@ -9,7 +9,8 @@ import java.nio.file.Path;
 final class VerbsErrors {
     private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final String NET_RAW =
-            "raw-packet queue pairs and flow rules need CAP_NET_RAW: run as root, or grant it with setcap or to the container";
+            "raw-packet queue pairs and flow rules need CAP_NET_RAW: run as root, or grant it with setcap or to the"
+            + " container";
 
     private VerbsErrors() {
     }
@@ -26,10 +27,11 @@ final class VerbsErrors {
             case "ibv_modify_qp", "ibv_modify_wq" -> modify(errno);
             case "ibv_create_flow" -> createFlow(errno);
             case "ibv_post_send", "ibv_post_recv", "ibv_post_wq_recv" -> post(errno);
-            case "ibv_poll_cq" -> "the completion queue has overrun or the device is gone: create it with more entries than the"
-                    + " queue pairs can have completions outstanding";
-            case "ibv_dealloc_pd", "ibv_destroy_cq", "ibv_destroy_comp_channel", "ibv_destroy_wq", "ibv_destroy_rwq_ind_table",
-                    "ibv_dereg_mr", "ibv_destroy_qp" -> errno == Errno.EBUSY ? "something that uses it is still open" : "";
+            case "ibv_poll_cq" -> "the completion queue has overrun or the device is gone: create it with more"
+                    + " entries than the queue pairs can have completions outstanding";
+            case "ibv_dealloc_pd", "ibv_destroy_cq", "ibv_destroy_comp_channel", "ibv_destroy_wq",
+                    "ibv_destroy_rwq_ind_table", "ibv_dereg_mr", "ibv_destroy_qp" ->
+                    errno == Errno.EBUSY ? "something that uses it is still open" : "";
             default -> "";
         };
         return specific.isEmpty() ? general(errno) : specific;
@@ -50,7 +52,8 @@ final class VerbsErrors {
     private static String openDevice(int errno) {
         return switch (errno) {
             case Errno.EPERM, Errno.EACCES, Errno.ENOENT ->
-                    "the user needs read and write access to /dev/infiniband/uverbs*; in a container, pass these devices in";
+                    "the user needs read and write access to /dev/infiniband/uverbs*; in a container, pass these"
+                    + " devices in";
             case Errno.ENOSYS, Errno.EOPNOTSUPP ->
                     "the driver's user-space part does not fit: install ibverbs-providers";
             default -> "";
@@ -59,8 +62,9 @@ final class VerbsErrors {
 
     private static String registerMemory(int errno) {
         return switch (errno) {
-            case Errno.ENOMEM, Errno.EPERM, Errno.EAGAIN -> "registered memory counts against the memlock limit, now " + memlockLimit()
-                    + ": raise it (ulimit -l unlimited, LimitMEMLOCK=infinity, docker --ulimit memlock=-1) or register less";
+            case Errno.ENOMEM, Errno.EPERM, Errno.EAGAIN -> "registered memory counts against the memlock limit, now "
+                    + memlockLimit() + ": raise it (ulimit -l unlimited, LimitMEMLOCK=infinity, docker --ulimit"
+                    + " memlock=-1) or register less";
             case Errno.EFAULT -> "the range is not mapped, or not writable";
             case Errno.EINVAL -> "the range is empty, or the access flags contradict each other";
             default -> "";
@@ -71,9 +75,10 @@ final class VerbsErrors {
         return switch (errno) {
             case Errno.EPERM -> NET_RAW;
             case Errno.EOPNOTSUPP, Errno.ENOSYS, Errno.EPROTONOSUPPORT ->
-                    "the device has no raw-packet queue pairs of this kind; mlx5, mlx4, mana and bnxt_re have them, soft RoCE has not";
-            case Errno.EINVAL -> "a size is beyond what the device offers (max_qp_wr, max_sge, max_inline_data), a flag is unknown,"
-                    + " or the device has no raw-packet queue pairs";
+                    "the device has no raw-packet queue pairs of this kind; mlx5, mlx4, mana and bnxt_re have them,"
+                    + " soft RoCE has not";
+            case Errno.EINVAL -> "a size is beyond what the device offers (max_qp_wr, max_sge, max_inline_data),"
+                    + " a flag is unknown, or the device has no raw-packet queue pairs";
             case Errno.ENOMEM -> "no memory for rings of this size, or the device has no queue pair left";
             default -> "";
         };
@@ -81,7 +86,8 @@ final class VerbsErrors {
 
     private static String createCompletionQueue(int errno) {
         return switch (errno) {
-            case Errno.EINVAL -> "the number of entries is 0 or beyond max_cqe, or there is no such completion vector or option";
+            case Errno.EINVAL -> "the number of entries is 0 or beyond max_cqe, or there is no such completion vector"
+                    + " or option";
             case Errno.ENOMEM -> "no memory for rings of this size, or the device has no completion queue left";
             default -> "";
         };
@@ -92,7 +98,8 @@ final class VerbsErrors {
     }
 
     private static String createTable(int errno) {
-        return errno == Errno.EINVAL ? "the table needs a power of two of work queues, at most max_rwq_indirection_table_size" : "";
+        return errno == Errno.EINVAL ? "the table needs a power of two of work queues, at most"
+                + " max_rwq_indirection_table_size" : "";
     }
 
     private static String modify(int errno) {
@@ -106,9 +113,10 @@ final class VerbsErrors {
     private static String createFlow(int errno) {
         return switch (errno) {
             case Errno.EPERM -> NET_RAW;
-            case Errno.EEXIST -> "the same rule exists already, perhaps in another process: share its queue pair, or change the rule";
-            case Errno.ENOMEM -> "the rule table or this priority is full: priorities are 0 to 15, and a priority takes few"
-                    + " different sets of matched fields";
+            case Errno.EEXIST -> "the same rule exists already, perhaps in another process: share its queue pair, or"
+                    + " change the rule";
+            case Errno.ENOMEM -> "the rule table or this priority is full: priorities are 0 to 15, and a priority"
+                    + " takes few different sets of matched fields";
             case Errno.EINVAL -> "the rule contradicts itself or names a field that the device cannot match";
             case Errno.EOPNOTSUPP, Errno.ENOSYS, Errno.EPROTONOSUPPORT -> "the device cannot steer by such a rule";
             case Errno.EBUSY -> "another rule of this kind holds the port";
@@ -118,9 +126,10 @@ final class VerbsErrors {
 
     private static String post(int errno) {
         return switch (errno) {
-            case Errno.ENOMEM -> "the queue is full: take completions first";
+            case Errno.ENOMEM -> "the queue is full: take completions first; or the request has too many SGEs";
             case Errno.EINVAL -> "the queue pair is not in a state that accepts it, or the request has too many SGEs,"
-                    + " too much inline data, an unknown opcode, or a frame shorter than the device's inline header (18 bytes on mlx5)";
+                    + " too much inline data, an unknown opcode, or a frame shorter than the device's inline header"
+                    + " (18 bytes on mlx5)";
             default -> "";
         };
     }

@@ -7,8 +7,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
 
 /**
- * One loaded provider of the libibverbs ABI, with the addresses of the functions that it exports. What the header has as
- * inline functions is reached through the context of an open device instead; see {@link VerbsContext}.
+ * One loaded provider of the libibverbs ABI, with the addresses of the functions that it exports. What the header has
+ * as inline functions is reached through the context of an open device instead; see {@link VerbsContext}.
  */
 final class VerbsLibrary {
     private static final String RDMA_CORE_SONAME = "libibverbs.so.1";
@@ -41,7 +41,10 @@ final class VerbsLibrary {
     /** {@code int softverbs_add_device(const char *name)}; 0 in rdma-core. */
     final long addDevice;
 
+    private final SymbolLookup lookup;
+
     private VerbsLibrary(SymbolLookup lookup) {
+        this.lookup = lookup;
         getDeviceList = address(lookup, "ibv_get_device_list");
         freeDeviceList = address(lookup, "ibv_free_device_list");
         openDevice = address(lookup, "ibv_open_device");
@@ -80,12 +83,25 @@ final class VerbsLibrary {
         return Softverbs.LOADED.get();
     }
 
-    /** Makes softverbs offer a device, for example {@code loop:a}; asking twice is harmless. */
-    void addDevice(String name) {
+    /**
+     * Makes softverbs offer a device, for example {@code loop:a}; asking twice is harmless.
+     *
+     * @return false when the name names nothing that softverbs drives
+     */
+    boolean addDevice(String name) {
         try (Arena arena = Arena.ofConfined()) {
             int errno = NativeCall.status(addDevice, arena.allocateFrom(name).address());
-            VerbsException.check("softverbs_add_device", errno, name);
+            if (errno == Errno.EINVAL || errno == Errno.ENODEV) {
+                return false;
+            }
+            VerbsException.check("softverbs_add_device", errno == Errno.EEXIST ? 0 : errno, name);
+            return true;
         }
+    }
+
+    /** Returns the address of a function that only this library has, or 0. */
+    long extra(String function) {
+        return optionalAddress(lookup, function);
     }
 
     private static long address(SymbolLookup lookup, String function) {
@@ -111,12 +127,21 @@ final class VerbsLibrary {
             }
         }
 
+        /**
+         * The dynamic linker takes any library of the process that has the soname it looks for. softverbs has that of
+         * rdma-core, so that C programs can run on it: rdma-core is looked for first, or it would never be found.
+         */
         static Loaded softverbs() {
+            RdmaCore.LOADED.isUsable();
             try {
                 return new Loaded(new VerbsLibrary(NativeLibrary.loadBundled("softverbs")), null);
             } catch (LinkageError e) {
                 return new Loaded(null, "softverbs is not usable: " + e.getMessage());
             }
+        }
+
+        boolean isUsable() {
+            return library != null;
         }
 
         VerbsLibrary get() {

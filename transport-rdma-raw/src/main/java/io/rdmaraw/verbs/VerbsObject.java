@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Something that lives in the provider and is destroyed by {@link #close}. Closing first closes, newest first, everything
- * that was made from this object or uses it; closing twice is harmless.
+ * Something that lives in the provider and is destroyed by {@link #close}. Closing first closes, newest first,
+ * everything that was made from this object or uses it; closing twice is harmless.
  *
  * <p>Creation and closing are thread-safe. They must not run into a hot call (post, poll) on the same object in another
  * thread: whoever closes has stopped the thread that uses it.

@@ -22,8 +22,8 @@ public final class WorkQueue extends VerbsObject {
     private final int maxWr;
     private final int maxSge;
 
-    private WorkQueue(VerbsContext context, ProtectionDomain domain, CompletionQueue completionQueue, long wq, int maxWr,
-            int maxSge) {
+    private WorkQueue(VerbsContext context, ProtectionDomain domain, CompletionQueue completionQueue, long wq,
+            int maxWr, int maxSge) {
         super(context.lifecycle, wq, domain, completionQueue);
         this.context = context;
         this.maxWr = maxWr;

@@ -106,6 +106,22 @@ class RdmaRawChannelWriteTest {
     }
 
     @Test
+    void whatTheLoopAllocatesIsRegistered() throws Exception {
+        ByteBuf frame = onLoop(() -> {
+            ByteBuf allocated = sender.alloc().buffer(70);
+            ByteBuf plain = LoopDevice.frame(LoopDevice.A, LoopDevice.B, 3, 70);
+            allocated.writeBytes(plain);
+            plain.release();
+            return allocated;
+        });
+        ByteBuf expected = frame.copy();
+        sender.writeAndFlush(frame).sync();
+        expect(expected);
+        assertEquals(0, counters().copiedInFrames());
+        sender.alloc().buffer(70).release();
+    }
+
+    @Test
     void aCompositeOfRegisteredPartsIsGatheredByTheDevice() throws Exception {
         ByteBuf header = registered(4, 64);
         ByteBuf payload = registered(5, 300);

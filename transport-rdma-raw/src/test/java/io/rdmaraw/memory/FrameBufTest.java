@@ -23,10 +23,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class FrameBufTest {
-    private static final int SLOT_BYTES = 2048;
+    private static final int STRIDE_BYTES = 2048;
+    private static final int SLOT_BYTES = SlotPool.capacityBytes(STRIDE_BYTES);
 
-    private final PageMemory memory = PageMemory.map(4 * SLOT_BYTES);
-    private final SlotPool pool = new SlotPool(memory.address(), 4, SLOT_BYTES, 7, SlotPoison.OFF);
+    private final PageMemory memory = PageMemory.map(4 * STRIDE_BYTES);
+    private final SlotPool pool = new SlotPool(memory.address(), 4, STRIDE_BYTES, 7, SlotPoison.OFF);
     private FrameBuf buf;
 
     @BeforeEach

@@ -21,11 +21,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class SlotPoolTest {
     private static final int SLOTS = 8;
-    private static final int SLOT_BYTES = 2048;
+    private static final int STRIDE_BYTES = 2048;
+    private static final int SLOT_BYTES = SlotPool.capacityBytes(STRIDE_BYTES);
 
-    private final PageMemory memory = PageMemory.map(SLOTS * SLOT_BYTES);
+    private final PageMemory memory = PageMemory.map(SLOTS * STRIDE_BYTES);
     private final SlotPoison poison = new SlotPoison(true);
-    private final SlotPool pool = owned(new SlotPool(memory.address(), SLOTS, SLOT_BYTES, 7, SlotPoison.OFF));
+    private final SlotPool pool = owned(new SlotPool(memory.address(), SLOTS, STRIDE_BYTES, 7, SlotPoison.OFF));
 
     private static SlotPool owned(SlotPool pool) {
         pool.ownedBy(Thread.currentThread());
@@ -121,7 +122,7 @@ class SlotPoolTest {
 
     @Test
     void poisonFindsAWriterAfterRelease() {
-        SlotPool poisoned = owned(new SlotPool(memory.address(), SLOTS, SLOT_BYTES, 7, poison));
+        SlotPool poisoned = owned(new SlotPool(memory.address(), SLOTS, STRIDE_BYTES, 7, poison));
         FrameBuf buf = poisoned.take();
         long address = buf.slotAddress();
         buf.release();
@@ -134,6 +135,6 @@ class SlotPoolTest {
 
     private boolean inSlab(ByteBuf buf) {
         return buf.hasMemoryAddress() && buf.memoryAddress() >= memory.address()
-                && buf.memoryAddress() < memory.address() + SLOTS * SLOT_BYTES;
+                && buf.memoryAddress() < memory.address() + SLOTS * STRIDE_BYTES;
     }
 }

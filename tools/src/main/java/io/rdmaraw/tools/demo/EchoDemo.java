@@ -7,9 +7,9 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
-import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.tools.report.AllocationMeter;
 import io.rdmaraw.tools.report.LiveLine;
+import io.rdmaraw.tools.report.Loops;
 import io.rdmaraw.tools.report.RunFailure;
 import io.rdmaraw.verbs.FlowSpec;
 import java.io.PrintWriter;
@@ -40,10 +40,10 @@ final class EchoDemo {
     }
 
     DemoResult run() throws InterruptedException {
-        try (RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(2)) {
+        try (Loops loops = new Loops(2)) {
             // The echo first: a frame sent before its rule stands would be lost.
-            Channel echoChannel = open(group, echo, ECHO_MAC);
-            Channel probeChannel = open(group, probe, PROBE_MAC);
+            Channel echoChannel = open(loops.group(), echo, ECHO_MAC);
+            Channel probeChannel = open(loops.group(), probe, PROBE_MAC);
             try {
                 return measure(probeChannel, List.of(threadOf(echoChannel), threadOf(probeChannel)));
             } finally {

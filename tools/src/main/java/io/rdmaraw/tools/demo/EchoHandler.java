@@ -3,6 +3,7 @@ package io.rdmaraw.tools.demo;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.rdmaraw.tools.frame.EthernetAddresses;
 import io.rdmaraw.tools.report.RunFailure;
 
 /** Sends each frame back to where it came from, in the memory it came in. */
@@ -16,7 +17,7 @@ final class EchoHandler extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object msg) {
         ByteBuf frame = (ByteBuf) msg;
-        ProbeFrame.swapAddresses(frame);
+        EthernetAddresses.swap(frame);
         ctx.write(frame, ctx.voidPromise());
     }
 

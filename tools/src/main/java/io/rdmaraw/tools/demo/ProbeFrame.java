@@ -1,6 +1,7 @@
 package io.rdmaraw.tools.demo;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.tools.frame.EthernetAddresses;
 
 /**
  * A frame that says by itself whether it arrived whole: a sequence number, a checksum, and a content that depends on
@@ -21,18 +22,8 @@ final class ProbeFrame {
 
     /** Writes addresses (48 bits each) and ethertype. */
     static void writeHeader(ByteBuf frame, long destination, long source) {
-        frame.setLong(0, destination << 16 | source >>> 32);
-        frame.setInt(8, (int) source);
+        EthernetAddresses.write(frame, destination, source);
         frame.setShort(12, ETHERTYPE);
-    }
-
-    /** Makes a frame the answer to itself. */
-    static void swapAddresses(ByteBuf frame) {
-        long destinationAndSource = frame.getLong(0);
-        long source = (destinationAndSource & 0xffff) << 32 | frame.getUnsignedInt(8);
-        long destination = destinationAndSource >>> 16;
-        frame.setLong(0, source << 16 | destination >>> 32);
-        frame.setInt(8, (int) destination);
     }
 
     /** Writes everything after the header. */

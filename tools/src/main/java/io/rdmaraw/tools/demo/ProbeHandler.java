@@ -3,6 +3,7 @@ package io.rdmaraw.tools.demo;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.rdmaraw.tools.frame.EthernetAddresses;
 import io.rdmaraw.tools.report.Counter;
 import io.rdmaraw.tools.report.RunFailure;
 
@@ -74,7 +75,7 @@ final class ProbeHandler extends ChannelInboundHandlerAdapter {
         ByteBuf frame = (ByteBuf) msg;
         account(frame);
         if (sending && nextToSend - nextExpected < window) {
-            ProbeFrame.swapAddresses(frame);
+            EthernetAddresses.swap(frame);
             send(ctx, frame);
         } else {
             frame.release();

@@ -53,6 +53,7 @@ final class DeviceDescription {
         values.put("max_cqe", device.maxCqe());
         values.put("max_mr", device.maxMr());
         values.put("max_pd", device.maxPd());
+        values.putAll(device.others());
         values.put("max_raw_ethy_qp", device.maxRawEthernetQp());
         return values;
     }

@@ -3,12 +3,14 @@ package io.rdmaraw.tools.devinfo;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.Main;
 import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.report.Json;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.VerbsException;
 import java.io.PrintWriter;
-import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -21,6 +23,8 @@ import picocli.CommandLine.Spec;
 @Command(name = "devinfo", mixinStandardHelpOptions = true,
         description = "Prints what each device can do, as ibv_devinfo -v does, for rdma-core and for softverbs.")
 public final class DevinfoCommand implements Callable<Integer> {
+    private static final String FAILURE = "failure";
+
     @Option(names = {"-d", "--device"}, paramLabel = "D",
             description = "only this device, such as soft:loop, mlx5_0 or the name of a network device")
     private String device;
@@ -46,12 +50,7 @@ public final class DevinfoCommand implements Callable<Integer> {
             printNames(out, names);
             return 0;
         }
-        List<Map<String, Object>> descriptions = new ArrayList<>();
-        for (String name : names) {
-            try (VerbsContext context = VerbsDevices.open(name)) {
-                descriptions.add(DeviceDescription.of(context));
-            }
-        }
+        List<Map<String, Object>> descriptions = names.stream().map(this::describe).toList();
         if (json) {
             ObjectNode report = Json.object();
             report.set("devices", new ObjectMapper().<ArrayNode>valueToTree(descriptions));
@@ -59,7 +58,22 @@ public final class DevinfoCommand implements Callable<Integer> {
         } else {
             descriptions.forEach(description -> DescriptionPrinter.print(out, description));
         }
-        return 0;
+        return descriptions.stream().anyMatch(description -> description.containsKey(FAILURE)) ? Main.EXIT_FAILED : 0;
+    }
+
+    /** Of several devices, one that cannot be opened must not hide the others. */
+    private Map<String, Object> describe(String name) {
+        try (VerbsContext context = VerbsDevices.open(name)) {
+            return DeviceDescription.of(context);
+        } catch (VerbsException e) {
+            if (device != null) {
+                throw e;
+            }
+            Map<String, Object> description = new LinkedHashMap<>();
+            description.put("hca_id", name);
+            description.put(FAILURE, e.getMessage());
+            return description;
+        }
     }
 
     private void printNames(PrintWriter out, List<String> names) {

@@ -39,6 +39,7 @@ final class PortDescription {
         values.put("max_msg_sz", String.format("0x%x", attributes.maxMessageBytes()));
         values.put("port_cap_flags", String.format("0x%08x", attributes.capabilityFlags()));
         values.put("port_cap_flags2", String.format("0x%04x", attributes.capabilityFlags2()));
+        attributes.others().forEach((name, value) -> values.put(name.equals("lmc") ? "port_lmc" : name, value));
         values.put("pkey_tbl_len", attributes.pkeyTableEntries());
         values.put("gid_tbl_len", attributes.gidTableEntries());
         values.put("active_width", code(WIDTHS, attributes.activeWidth()));

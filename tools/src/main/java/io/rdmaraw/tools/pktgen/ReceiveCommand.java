@@ -3,11 +3,11 @@ package io.rdmaraw.tools.pktgen;
 import io.netty.bootstrap.Bootstrap;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
-import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.pcap.PcapWriter;
 import io.rdmaraw.tools.report.EndOnSignal;
 import io.rdmaraw.tools.report.LiveLine;
+import io.rdmaraw.tools.report.Loops;
 import io.rdmaraw.tools.report.RunFailure;
 import io.rdmaraw.verbs.FlowSpec;
 import java.io.IOException;
@@ -25,7 +25,7 @@ import picocli.CommandLine.Spec;
         description = "Receives the frames that a flow rule matches, counts them, and writes them to a file if asked to.")
 final class ReceiveCommand implements Callable<Integer> {
     @Option(names = {"-m", "--match"}, paramLabel = "RULE", required = true,
-            description = "which frames, such as \"dst 198.18.0.2 udp dst-port 9\" or \"dst-mac 02:00:00:00:00:02\"")
+            description = "which frames, such as \"dst 198.18.0.2 udp dst-port 9\" or \"ether-type 0x88b5\"")
     private String match;
 
     @Option(names = {"-o", "--write"}, paramLabel = "FILE", description = "write the frames to this pcap file")
@@ -56,8 +56,8 @@ final class ReceiveCommand implements Callable<Integer> {
             throws InterruptedException {
         CountDownLatch done = new CountDownLatch(1);
         Receiver receiver = new Receiver(options.count(), writer, failure, done);
-        try (RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1)) {
-            RdmaRawChannel channel = (RdmaRawChannel) new Bootstrap().group(group).channel(RdmaRawChannel.class)
+        try (Loops loops = new Loops(1)) {
+            RdmaRawChannel channel = (RdmaRawChannel) new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class)
                     .handler(receiver).bind(RdmaRawAddress.of(options.device(), options.port(), flow)).sync().channel();
             LiveLine line = new LiveLine(spec.commandLine().getErr(), "rx", receiver::frames, receiver::bytes,
                     () -> channel.statistics().droppedWithoutRead());

@@ -4,14 +4,16 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
-import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.frame.FrameTemplate;
 import io.rdmaraw.tools.report.EndOnSignal;
 import io.rdmaraw.tools.report.LiveLine;
+import io.rdmaraw.tools.report.Loops;
 import io.rdmaraw.tools.report.RunFailure;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -23,6 +25,8 @@ import picocli.CommandLine.Spec;
 @Command(name = "tx", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "Sends the frames of a template or of a pcap file, over and over.")
 final class TransmitCommand implements Callable<Integer> {
+    private static final long DRAIN_SECONDS = 10;
+
     @ArgGroup
     private Source source = new Source();
 
@@ -70,14 +74,17 @@ final class TransmitCommand implements Callable<Integer> {
 
     private TrafficResult transmit(Transmitter transmitter, CountDownLatch done, EndOnSignal goOn)
             throws InterruptedException {
-        try (RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1)) {
+        try (Loops loops = new Loops(1)) {
             long start = System.nanoTime();
-            Channel channel = new Bootstrap().group(group).channel(RdmaRawChannel.class).handler(transmitter)
+            Channel channel = new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class).handler(transmitter)
                     .bind(RdmaRawAddress.of(options.device(), options.port())).sync().channel();
             new LiveLine(spec.commandLine().getErr(), "tx", transmitter::sentFrames, transmitter::sentBytes, () -> 0)
                     .watch(options.durationNanos(), done, goOn);
             transmitter.stop();
-            done.await();
+            if (!done.await(DRAIN_SECONDS, TimeUnit.SECONDS)) {
+                throw new ToolException(options.device() + " takes no more frames: is its link up? (./rdma-raw doctor"
+                        + " --device " + options.device() + ')');
+            }
             double seconds = (System.nanoTime() - start) / 1e9;
             channel.close().sync();
             return new TrafficResult("tx", options.device(), transmitter.sentFrames(), transmitter.sentBytes(), 0,

@@ -22,7 +22,7 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
     private final CountDownLatch done;
     private final Counter sentFrames = new Counter();
     private final Counter sentBytes = new Counter();
-    private ChannelHandlerContext ctx;
+    private volatile ChannelHandlerContext ctx;
     private boolean waitingForRoom;
     private boolean ended;
     private volatile boolean stopping;
@@ -53,6 +53,11 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
     /** The burst after this call is the last one. On any thread. */
     void stop() {
         stopping = true;
+        ChannelHandlerContext current = ctx;
+        if (current != null) {
+            // A slow rate may have set a timer that is far away.
+            current.executor().execute(this);
+        }
     }
 
     @Override

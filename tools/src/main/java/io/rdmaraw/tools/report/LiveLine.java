@@ -16,6 +16,7 @@ public final class LiveLine {
     private final LongSupplier frames;
     private final LongSupplier bytes;
     private final LongSupplier lost;
+    private final long createdNanos = System.nanoTime();
 
     /**
      * A line that is not printed yet.
@@ -52,7 +53,7 @@ public final class LiveLine {
             if (now - lastNanos >= TICK_NANOS) {
                 long nowFrames = frames.getAsLong();
                 long nowBytes = bytes.getAsLong();
-                print((now - start) / 1e9, (now - lastNanos) / 1e9, nowFrames - lastFrames, nowBytes - lastBytes);
+                print((now - createdNanos) / 1e9, (now - lastNanos) / 1e9, nowFrames - lastFrames, nowBytes - lastBytes);
                 lastNanos = now;
                 lastFrames = nowFrames;
                 lastBytes = nowBytes;
