@@ -174,6 +174,12 @@ public final class NetworkSnapshot {
         return high < Long.SIZE ? high : high + Long.numberOfLeadingZeros(first.low() ^ second.low());
     }
 
+    @Override
+    public String toString() {
+        return "links " + links + ", addresses " + addresses + ", routes " + routes + ", neighbors "
+                + neighbors.values();
+    }
+
     /**
      * How to reach a destination.
      *
