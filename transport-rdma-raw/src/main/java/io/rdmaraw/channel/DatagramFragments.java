@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Puts UDP datagrams together from fragments (RFC 791 section 3.2, RFC 8200 section 4.5). Fragments are copied to where
- * they belong; overlapping ones end their datagram (RFC 5722). For one channel.
+ * they belong; overlapping ones end their datagram (RFC 5722), repeated ones are ignored. For one channel.
  */
 final class DatagramFragments {
     /** What a sender may leave unfinished here; Linux allows 4 MiB per namespace. */
@@ -42,6 +42,17 @@ final class DatagramFragments {
         Partial(long deadlineNanos, ByteBuf bytes) {
             this.deadlineNanos = deadlineNanos;
             this.bytes = bytes;
+        }
+
+        /** Marks units as there; returns how many were there before. */
+        private int mark(int firstUnit, int units) {
+            int repeated = 0;
+            for (int unit = firstUnit; unit < firstUnit + units; unit++) {
+                long bit = 1L << unit;
+                repeated += (present[unit / Long.SIZE] & bit) == 0 ? 0 : 1;
+                present[unit / Long.SIZE] |= bit;
+            }
+            return repeated;
         }
     }
 
@@ -127,12 +138,12 @@ final class DatagramFragments {
         if (end > MAX_DATAGRAM_BYTES || partial.totalBytes >= 0 && end > partial.totalBytes) {
             partial.broken = true;
         }
-        for (int unit = offset / 8; unit < (end + 7) / 8 && !partial.broken; unit++) {
-            long bit = 1L << unit;
-            partial.broken = (partial.present[unit / Long.SIZE] & bit) != 0;
-            partial.present[unit / Long.SIZE] |= bit;
+        int units = (end + 7) / 8 - offset / 8;
+        int repeated = partial.broken ? 0 : partial.mark(offset / 8, units);
+        if (repeated > 0 && repeated < units) {
+            partial.broken = true;
         }
-        if (!partial.broken) {
+        if (!partial.broken && repeated == 0) {
             partial.bytes.setBytes(offset, frame, frame.readerIndex() + fragment.payloadOffset(), lengthBytes);
             partial.presentBytes += lengthBytes;
         }

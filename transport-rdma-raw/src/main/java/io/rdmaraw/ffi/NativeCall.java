@@ -33,6 +33,7 @@ public final class NativeCall {
     private static final MethodHandle INT_2 = capturing(ValueLayout.JAVA_INT, 2);
     private static final MethodHandle INT_3 = capturing(ValueLayout.JAVA_INT, 3);
     private static final MethodHandle INT_4 = capturing(ValueLayout.JAVA_INT, 4);
+    private static final MethodHandle INT_5 = capturing(ValueLayout.JAVA_INT, 5);
     private static final MethodHandle LONG_1 = capturing(ValueLayout.JAVA_LONG, 1);
     private static final MethodHandle LONG_2 = capturing(ValueLayout.JAVA_LONG, 2);
     private static final MethodHandle LONG_3 = capturing(ValueLayout.JAVA_LONG, 3);
@@ -156,6 +157,17 @@ public final class NativeCall {
             return result != -1 ? result : -errnoOr(state, Errno.EIO);
         } catch (Throwable e) {
             throw unexpected(e);
+        }
+    }
+
+    /** Calls an {@code int f(a, b, c, d, e)}; see {@link #intValue(long, long, long, long)}. */
+    public static int intValue(long function, long a, long b, long c, long d, long e) {
+        try {
+            MemorySegment state = CALL_STATE.get();
+            int result = (int) INT_5.invokeExact(function, state, a, b, c, d, e);
+            return result != -1 ? result : -errnoOr(state, Errno.EIO);
+        } catch (Throwable failure) {
+            throw unexpected(failure);
         }
     }
 
