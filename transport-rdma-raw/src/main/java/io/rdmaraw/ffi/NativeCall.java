@@ -195,6 +195,15 @@ public final class NativeCall {
         return addressFirst(Linker.nativeLinker().downcallHandle(descriptor, Linker.Option.critical(false)));
     }
 
+    /**
+     * As {@link #hotHandle}, with the function as a {@link MemorySegment}: for what is called for every burst. A segment
+     * made for the call is not always optimised away, and then each call allocates.
+     */
+    @SuppressWarnings("restricted")
+    public static MethodHandle hottestHandle(FunctionDescriptor descriptor) {
+        return Linker.nativeLinker().downcallHandle(descriptor, Linker.Option.critical(false));
+    }
+
     /** What to throw when a method handle throws: nothing but a programming error can be the reason. */
     public static Error unexpected(Throwable e) {
         if (e instanceof Error error) {
