@@ -108,7 +108,9 @@ final class WireChecks {
         boolean fresh = seq + p.sequenceLength() > acks.contiguous() && seq + p.sequenceLength() <= myEdge;
         // RFC 9293 section 3.10.7.4: what an unacceptable segment acknowledges does not count.
         boolean acceptable = p.sequenceLength() == 0 ? seq >= acks.contiguous() && seq <= myEdge : fresh;
-        acks.received(p, seq, myEdge, nowNanos);
+        // RFC 5961 section 5.2: with a very old acknowledgment even good data is dropped, so nothing is owed for it.
+        boolean oldAck = iss != UNKNOWN && unwrapSent(p.ack) < maxAck;
+        acks.received(p, seq, oldAck ? seq : myEdge, nowNanos);
         if (p.has(Packet.ACK) && iss != UNKNOWN) {
             takeAck(p, acceptable);
         }
