@@ -110,11 +110,11 @@ final class WireChecks {
         boolean acceptable = p.sequenceLength() == 0 ? seq >= acks.contiguous() && seq <= myEdge : fresh;
         // RFC 5961 section 5.2: with a very old acknowledgment even good data is dropped, so nothing is owed for it.
         boolean oldAck = iss != UNKNOWN && unwrapSent(p.ack) < maxAck;
-        acks.received(p, seq, oldAck ? seq : myEdge, nowNanos);
+        boolean taken = acks.received(p, seq, oldAck ? seq : myEdge, nowNanos);
         if (p.has(Packet.ACK) && iss != UNKNOWN) {
             takeAck(p, acceptable);
         }
-        ecn.received(p, fresh);
+        ecn.received(p, taken);
     }
 
     /** Whether a SYN can be the peer's: without ACK, or with the ACK of ours. */
