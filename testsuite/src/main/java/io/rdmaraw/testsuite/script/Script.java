@@ -34,7 +34,7 @@ public final class Script {
 
     /** What a line is. */
     enum Kind { LISTEN, CONNECT, PEER, OURS, SILENCE, SEND, READ, DELIVERED, EOF, RESET, SHUTDOWN, CLOSE, ABORT, WAIT,
-        NEW_CONNECTION }
+        KEEP_ALIVE, NEW_CONNECTION }
 
     private final String name;
     private final List<Step> steps = new ArrayList<>();
@@ -125,6 +125,11 @@ public final class Script {
     /** The user ends the sending direction. */
     public Script userShutsDown() {
         return add(Kind.SHUTDOWN, "", 0);
+    }
+
+    /** The user asks for keepalive probes after a second of silence. */
+    public Script userWantsKeepAlive() {
+        return add(Kind.KEEP_ALIVE, "", 0);
     }
 
     /** The user closes. */

@@ -147,6 +147,23 @@ public final class Scripts {
                         .ours(". seq 4381 ack 1 len 1460").ours(". seq 5841 ack 1 len 1460").peer(". seq 1 ack 1")
                         .peer(". seq 1 ack 1").peer(". seq 1 ack 1").ours(". seq 1 ack 1 len 1460")
                         .peer(". seq 1 ack 7301").silenceMillis(500),
+                Script.named("spurious timeout is found out (F-RTO)").established().userSends(30_000)
+                        .ours(". seq 1 ack 1 len 1460").ours(". seq 1461 ack 1 len 1460").ours(". seq 2921 ack 1 len 1460")
+                        .ours(". seq 4381 ack 1 len 1460").ours(". seq 5841 ack 1 len 1460")
+                        .ours(". seq 7301 ack 1 len 1460").ours(". seq 8761 ack 1 len 1460")
+                        .ours(". seq 10221 ack 1 len 1460").ours(". seq 11681 ack 1 len 1460")
+                        .ours(". seq 13141 ack 1 len 1460").silenceMillis(150).ours(". seq 1 ack 1 len 1460")
+                        .peer(". seq 1 ack 2921").ours(". seq 14601 ack 1 len 1460").ours(". seq 16061 ack 1 len 1460")
+                        .peer(". seq 1 ack 4381").ours(". seq 17521 ack 1 len 1460"),
+                Script.named("peer throws away what it reported (reneging)").establishedWithSack().userSends(5_840)
+                        .ours(". seq 1 ack 1 len 1460").ours(". seq 1461 ack 1 len 1460").ours(". seq 2921 ack 1 len 1460")
+                        .ours(". seq 4381 ack 1 len 1460").peer(". seq 1 ack 1 sack 1461-2921")
+                        .peer(". seq 1 ack 1 sack 1461-4381").peer(". seq 1 ack 1 sack 1461-5841")
+                        .ours(". seq 1 ack 1 len 1460").peer(". seq 1 ack 1461").ours(". seq 1461 ack 1 len 1460")
+                        .peer(". seq 1 ack 5841").silenceMillis(500),
+                Script.named("silent peer is probed (keepalive)").established().userWantsKeepAlive().silenceMillis(800)
+                        .ours(". seq 0 ack 1").peer(". seq 1 ack 1").silenceMillis(800).ours(". seq 0 ack 1")
+                        .peer(". seq 1 ack 1").userSends(10).ours(". seq 1 ack 1 len 10"),
                 Script.named("tail loss is probed").establishedWithSack().userSends(1_000).ours(". seq 1 ack 1 len 1000")
                         .ours(". seq 1 ack 1 len 1000").peer(". seq 1 ack 1001 sack 1-1001").silenceMillis(500));
     }

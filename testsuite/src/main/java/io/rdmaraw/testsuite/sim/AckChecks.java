@@ -21,6 +21,7 @@ final class AckChecks {
     private final Ranges certain = new Ranges();
     private long contiguous;
     private long certainContiguous;
+    private long highestEnd;
     private int outOfOrderSegments;
     private boolean hasTimestamp;
     private int newestTimestamp;
@@ -73,7 +74,8 @@ final class AckChecks {
             hasTimestamp = true;
             newestTimestamp = p.tsValue;
         }
-        outOfOrderSegments = seq > possible ? outOfOrderSegments + 1 : contiguous > possible ? 0 : outOfOrderSegments;
+        highestEnd = Math.max(highestEnd, end);
+        outOfOrderSegments = contiguous >= highestEnd ? 0 : outOfOrderSegments + (seq > possible ? 1 : 0);
         boolean memoryMayBeFull = seq > possible && outOfOrderSegments > MOST_SEGMENTS_HELD;
         if (p.payload.length == 0 || end > edge || older || memoryMayBeFull) {
             return false;
