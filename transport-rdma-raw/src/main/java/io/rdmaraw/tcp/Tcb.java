@@ -103,6 +103,8 @@ abstract sealed class Tcb permits TcpConnection {
     /** The right edge we have offered: rcvNxt + RCV.WND. */
     int rcvAdv;
     byte rcvWndShift;
+    /** Differentiated services codepoint of what is sent. */
+    byte dscp;
     int receiveBufferBytes;
     /** Delivered to the user and not read yet. */
     int unreadBytes;
