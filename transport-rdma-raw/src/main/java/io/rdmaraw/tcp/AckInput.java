@@ -158,9 +158,9 @@ final class AckInput {
     }
 
     /**
-     * RFC 7323 section 4.1, for what was sent more than once. Only an echo of the latest transmission is a round trip: an
-     * earlier time is echoed when the first copy arrived late, but also when it arrived in time and its acknowledgement
-     * was lost, and a sample of all the timeouts since then would carry the RTO away.
+     * RFC 7323 section 4.1, for what was sent more than once. Only an echo of the latest transmission is a round trip:
+     * an earlier time is echoed when the first copy arrived late, but also when it arrived in time and its
+     * acknowledgement was lost, and a sample of all the timeouts since then would carry the RTO away.
      */
     private static void measureByTimestamp(TcpConnection c, Segment s, AckSample sample, long now) {
         if (c.is(Tcb.TIMESTAMPS) && s.timestamps && sample.retransmissionDelivered

@@ -279,6 +279,7 @@ final class SegmentOutput {
         out.clear();
         out.source(c.localHigh, c.localLow, c.localPort);
         out.destination(c.remoteHigh, c.remoteLow, c.remotePort);
+        out.dscp = c.dscp;
         out.connection = c;
     }
 }

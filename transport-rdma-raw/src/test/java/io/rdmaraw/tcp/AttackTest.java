@@ -213,7 +213,8 @@ class AttackTest {
         d.hears("A 1 ack 2921");
         assertEquals(true, d.c.congestionWindowBytes() >= cwnd);
         // Larger than believed: no news. RFC 1191 section 6.3: after ten minutes the link's MTU is tried again.
-        d.send(3000).says("A 2921 len 960 ack 1", "A 3881 len 960 ack 1", "A 4841 len 960 ack 1", "PA 5801 len 120 ack 1");
+        d.send(3000).says("A 2921 len 960 ack 1", "A 3881 len 960 ack 1", "A 4841 len 960 ack 1",
+                "PA 5801 len 120 ack 1");
         icmp(d, IcmpError.PACKET_TOO_BIG, 2921, 1200);
         d.saysNothing().hears("A 1 ack 5921").after(601_000).send(1460).says("PA 5921 len 1460 ack 1");
     }

@@ -173,7 +173,8 @@ class CongestionTest {
         assertEquals(40_000, s.cwnd);
         s.rttNanos += 10_000_000;
         s.round();
-        // RFC 9406 section 4.2: eight samples later it is conservative, a quarter of the growth; five rounds, then done.
+        // RFC 9406 section 4.2: eight samples later it is conservative, a quarter of the growth; five rounds, then
+        // done.
         int before = s.cwnd;
         s.round();
         assertEquals(before * 1.25, s.cwnd, before * 0.05);

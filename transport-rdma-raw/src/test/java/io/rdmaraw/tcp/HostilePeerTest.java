@@ -126,7 +126,8 @@ class HostilePeerTest {
             s.flags(TcpFlags.SYN);
         }
         s.seq(near(random, c.receiveNext(), c.receiveEdge()));
-        s.ack(random.nextInt(4) == 0 ? last + random.nextInt(3000) : near(random, c.sendUnacknowledged(), c.sendNext()));
+        s.ack(random.nextInt(4) == 0 ? last + random.nextInt(3000) : near(random, c.sendUnacknowledged(),
+                c.sendNext()));
         s.window(random.nextInt(3) == 0 ? random.nextInt(3) : random.nextInt(65536));
         s.ecn(random.nextInt(4)).urgentPointer(random.nextInt(100));
         if (random.nextInt(3) == 0) {
@@ -137,7 +138,8 @@ class HostilePeerTest {
                     random.nextInt(3) == 0 ? random.nextInt() : c.timestamp(now) - random.nextInt(50));
         }
         for (int i = random.nextInt(5); i > 0; i--) {
-            s.addSack(near(random, c.sendUnacknowledged(), c.sendNext()), near(random, c.sendUnacknowledged(), c.sendNext()));
+            s.addSack(near(random, c.sendUnacknowledged(), c.sendNext()), near(random, c.sendUnacknowledged(),
+                    c.sendNext()));
         }
         if (random.nextBoolean()) {
             ByteBuf buffer = Unpooled.wrappedBuffer(new byte[1 + random.nextInt(2000)]);
