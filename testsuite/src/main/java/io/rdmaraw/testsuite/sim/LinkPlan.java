@@ -171,7 +171,8 @@ final class LinkPlan {
         add(text, stripSack, ", no SACK");
         add(text, stripWindowScale, ", no window scale");
         add(text, stripMss, ", no MSS option");
-        add(text, blackoutToNanos > 0, ", blackout " + blackoutFromNanos / MILLI + ".." + blackoutToNanos / MILLI + " ms");
+        add(text, blackoutToNanos > 0, ", blackout " + blackoutFromNanos / MILLI + ".." + blackoutToNanos / MILLI
+                + " ms");
         add(text, staleProbability > 0, ", stale duplicates %.3f".formatted(staleProbability));
         add(text, forgeryProbability > 0, ", forgery %.3f".formatted(forgeryProbability));
         return text.toString();

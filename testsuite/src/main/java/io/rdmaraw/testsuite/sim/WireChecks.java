@@ -3,8 +3,8 @@ package io.rdmaraw.testsuite.sim;
 import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
 /**
- * Watches the packets of one connection at one end, knowing nothing of that end but them, and checks what RFCs demand of a
- * sender and a receiver. What goes out is checked against what has come in before.
+ * Watches the packets of one connection at one end, knowing nothing of that end but them, and checks what RFCs demand
+ * of a sender and a receiver. What goes out is checked against what has come in before.
  */
 final class WireChecks {
     private static final int DEFAULT_MSS_IPV4 = 536;
