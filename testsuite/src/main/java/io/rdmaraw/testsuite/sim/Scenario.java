@@ -44,7 +44,7 @@ final class Scenario {
         client = new CorePlan(random.split(5), on(Fault.UNUSUAL_CONFIG));
         server = new CorePlan(random.split(6), on(Fault.UNUSUAL_CONFIG));
         // A cookie's connection is made from the first packet behind the SYN: if that is lost or late, the next one
-        // gets a reset, from any stack.
+        // gets a reset, from any stack; and if it comes again when all is over, it makes another connection.
         server.cookies &= forward.keepsEverything();
         drawConversations(random.split(7));
     }

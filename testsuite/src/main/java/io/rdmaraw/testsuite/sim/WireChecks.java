@@ -10,7 +10,8 @@ final class WireChecks {
     private static final int DEFAULT_MSS_IPV4 = 536;
     private static final int DEFAULT_MSS_IPV6 = 1220;
     private static final int INITIAL_WINDOW_SEGMENTS = 10;
-    private static final int LIMITED_TRANSMIT_SEGMENTS = 3;
+    /** Limited transmit, probes, and what recovery without SACK can only guess. */
+    private static final int SLACK_SEGMENTS = 6;
     private static final long UNKNOWN = Long.MIN_VALUE;
 
     private final String name;
@@ -232,7 +233,7 @@ final class WireChecks {
         demand(probe || end <= peerEdge, "stays in the peer's window", p);
         long delivered = Math.max(maxAck, maxSack) - iss + duplicateBytes;
         long initial = (long) INITIAL_WINDOW_SEGMENTS * Math.max(Math.min(peerMss(), config.mtuBytes), largestPayload);
-        long slack = LIMITED_TRANSMIT_SEGMENTS * initial / INITIAL_WINDOW_SEGMENTS;
+        long slack = SLACK_SEGMENTS * initial / INITIAL_WINDOW_SEGMENTS;
         demand(end - iss <= initial + 2 * delivered + slack, "slow start", p);
     }
 
