@@ -22,6 +22,8 @@ final class TimeWaitTable {
     /** TS.Recent, offset of our timestamp clock. */
     private static final int TIMES = 6;
     private static final int EXPIRY = 7;
+    /** Ticks beyond any interval between answers, and far from overflow. */
+    private static final int LONG_AGO = 1 << 20;
 
     private final int maxSize;
     private final long durationNanos;
@@ -72,7 +74,7 @@ final class TimeWaitTable {
         slab[at + TIMES] = (long) c.tsRecent << 32 | c.timestampOffset & 0xFFFF_FFFFL;
         slab[at + EXPIRY] = now + durationNanos;
         hashes[record] = c.hash;
-        answered[record] = ticks(now) - Integer.MAX_VALUE;
+        answered[record] = ticks(now) - LONG_AGO;
         size++;
         append(record);
         link(record);
