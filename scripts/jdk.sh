@@ -58,7 +58,8 @@ explain_missing_jdk() {
   die "a JDK $MIN_JAVA_MAJOR or newer with javac is needed ($found). Install one and run again:
   Debian 13+, Ubuntu 25.10+:  sudo apt-get install -y openjdk-$MIN_JAVA_MAJOR-jdk-headless
   Fedora, RHEL:               sudo dnf install java-$MIN_JAVA_MAJOR-openjdk-devel
-  older Debian and Ubuntu:    add https://adoptium.net/installation/linux, then sudo apt-get install -y temurin-$MIN_JAVA_MAJOR-jdk
+  older Debian and Ubuntu:    add the packages of https://adoptium.net/installation/linux, then
+                              sudo apt-get install -y temurin-$MIN_JAVA_MAJOR-jdk
   any Linux, without root:    curl -s https://get.sdkman.io | bash, then sdk install java $MIN_JAVA_MAJOR-tem
 or point JAVA_HOME to a JDK that is unpacked somewhere else."
 }

@@ -22,8 +22,8 @@ print_skip_reasons() {
       -e 's/&gt;/>/g' -e 's/&amp;/\&/g'
 }
 
-# The last line is always "N passed, N failed". Arguments: the root directory, Maven's exit status. Fails when a test has
-# failed, or when there was none: a build that tests nothing is not green.
+# The last line is always "N passed, N failed". Arguments: the root directory, Maven's exit status. Fails when a test
+# has failed, or when there was none: a build that tests nothing is not green.
 print_test_summary() {
   local root="$1" status="$2" tests failed skipped
   local -a reports

@@ -113,15 +113,11 @@ static int parse_action(const struct ibv_flow_spec *spec, struct sv_rule_spec *r
             return EINVAL;
         rule->drop = true;
         return 0;
-    case IBV_FLOW_SPEC_ACTION_COUNT: {
-        struct ibv_counters *counters;
-        if (spec->hdr.size != sizeof spec->flow_count || rule->stats != NULL)
+    case IBV_FLOW_SPEC_ACTION_COUNT:
+        if (spec->hdr.size != sizeof spec->flow_count || spec->flow_count.counters == NULL || rule->stats != NULL)
             return EINVAL;
-        /* Specs are only aligned to 4 bytes. */
-        memcpy(&counters, &spec->flow_count.counters, sizeof counters);
-        rule->stats = (struct sv_flow_stats *)counters;
-        return counters != NULL ? 0 : EINVAL;
-    }
+        rule->stats = (struct sv_flow_stats *)spec->flow_count.counters;
+        return 0;
     default:
         return EOPNOTSUPP;
     }
@@ -192,13 +188,16 @@ static int parse_specs(const struct ibv_flow_attr *attr, struct sv_rule_spec *ru
 {
     const uint8_t *next = (const uint8_t *)(attr + 1);
     for (unsigned i = 0; i < attr->num_of_specs; i++) {
-        const struct ibv_flow_spec *spec = (const struct ibv_flow_spec *)next;
-        if (spec->hdr.size < sizeof(struct ibv_flow_spec_action_drop))
+        /* Specs are packed, and so aligned to 4 bytes only, though one of them has a pointer. */
+        struct ibv_flow_spec spec;
+        memcpy(&spec.hdr, next, sizeof spec.hdr);
+        if (spec.hdr.size < sizeof(struct ibv_flow_spec_action_drop) || spec.hdr.size > sizeof spec)
             return EINVAL;
-        int error = parse_match(spec, rule);
+        memcpy(&spec, next, spec.hdr.size);
+        int error = parse_match(&spec, rule);
         if (error != 0)
             return error;
-        next += spec->hdr.size;
+        next += spec.hdr.size;
     }
     int error = check_agreement(&rule->value.outer, &rule->mask.outer);
     return error != 0 ? error : check_agreement(&rule->value.inner, &rule->mask.inner);

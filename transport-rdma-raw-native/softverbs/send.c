@@ -81,10 +81,12 @@ enum ibv_wc_status sv_gather(const struct sv_qp *qp, const struct ibv_send_wr *w
     for (int i = 0; i < wr->num_sge; i++) {
         const struct ibv_sge *sge = &wr->sg_list[i];
         const uint8_t *from = (const uint8_t *)(uintptr_t)sge->addr;
+        if (sge->length == 0)
+            continue;
         if (!(wr->send_flags & IBV_SEND_INLINE))
             from = sv_mr_translate(qp->device->mrs, (const struct sv_pd *)qp->ibv.pd, sge->lkey, sge->addr,
                                    sge->length, 0);
-        if (from == NULL && sge->length > 0)
+        if (from == NULL)
             return IBV_WC_LOC_PROT_ERR;
         sv_copy(to, from, sge->length);
         to += sge->length;

@@ -88,8 +88,8 @@ class CommandsTest {
         }
         Path received = directory.resolve("received.pcap");
         CompletableFuture<ToolRun> rx = CompletableFuture.supplyAsync(() -> ToolRun.of("pktgen", "rx", "-d",
-                "soft:loop:pktgen", "-m", "dst-mac 02:00:00:00:00:02 ether-type 0x88b5", "-n", "30", "-o", received.toString(),
-                "--json"));
+                "soft:loop:pktgen", "-m", "dst-mac 02:00:00:00:00:02 ether-type 0x88b5", "-n", "30", "-o",
+                received.toString(), "--json"));
         // The receiver's rule may not stand yet: what comes before it is dropped, so send until it has its frames.
         while (!rx.isDone()) {
             ToolRun tx = ToolRun.of("pktgen", "tx", "-d", "soft:loop:pktgen", "-f", sent.toString(), "-n", "30",

@@ -82,7 +82,8 @@ final class DirectSends {
         while (next < end) {
             ByteBuf frame = frames[next];
             int lengthBytes = frame.readableBytes();
-            if (promises[next].isCancelled()) {
+            if (!promises[next].setUncancellable()) {
+                promises[next] = null;
                 frame.release();
             } else if (queue.offer(frame) != FrameQueue.ACCEPTED) {
                 return;
@@ -96,16 +97,19 @@ final class DirectSends {
         if (!promisesToKeep && refused == 0) {
             return;
         }
+        // A listener may close the channel, which takes the arrays away.
+        ChannelPromise[] written = promises;
+        int writtenEnd = size;
         int offered = 0;
         for (int i = from; i < end; i++) {
-            ChannelPromise promise = promises[i];
-            if (promise.isCancelled()) {
+            ChannelPromise promise = written[i];
+            if (promise == null) {
                 continue;
             }
             boolean wasRefused = (refused >>> offered++ & 1) != 0;
             if (wasRefused) {
                 promise.tryFailure(SendRefusedException.of(queue.refusalErrno()));
-            } else if (!promise.isVoid() && (i + 1 == size || promises[i + 1] != promise)) {
+            } else if (!promise.isVoid() && (i + 1 == writtenEnd || written[i + 1] != promise)) {
                 promise.trySuccess();
             }
         }
@@ -127,6 +131,10 @@ final class DirectSends {
         ByteBuf[] restFrames = Arrays.copyOfRange(frames, from, end);
         ChannelPromise[] restPromises = Arrays.copyOfRange(promises, from, end);
         int flushed = flushedEnd - from;
+        if (flushing) {
+            // The flush that is under way, one of whose listeners called, still looks at the promises.
+            promises = new ChannelPromise[frames.length];
+        }
         Arrays.fill(frames, from, end, null);
         reset();
         for (int i = 0; i < restFrames.length; i++) {

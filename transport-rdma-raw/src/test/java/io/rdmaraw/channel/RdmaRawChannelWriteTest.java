@@ -228,6 +228,63 @@ class RdmaRawChannelWriteTest {
     }
 
     @Test
+    void aListenerMayCloseTheChannelInTheMiddleOfAFlush() throws Exception {
+        List<ChannelFuture> futures = new ArrayList<>();
+        onLoop(() -> {
+            for (int i = 0; i < 200; i++) {
+                futures.add(sender.write(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)));
+            }
+            futures.get(10).addListener(future -> sender.close());
+            sender.flush();
+            return null;
+        });
+        int sent = 0;
+        for (ChannelFuture future : futures) {
+            assertTrue(future.await(30, TimeUnit.SECONDS), "a promise was forgotten");
+            sent += future.isSuccess() ? 1 : 0;
+        }
+        assertTrue(sent > 10 && sent < 200, sent + " sent");
+        for (int i = 0; i < sent; i++) {
+            ByteBuf frame = received.takeFrame();
+            assertEquals(i, LoopDevice.number(frame));
+            frame.release();
+        }
+    }
+
+    @Test
+    void aListenerMayWriteAndFlushInTheMiddleOfAFlush() throws Exception {
+        onLoop(() -> {
+            for (int i = 0; i < 70; i++) {
+                int number = 1000 + i;
+                sender.write(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)).addListener(future ->
+                        sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, number, 64)));
+            }
+            sender.flush();
+            return null;
+        });
+        for (int i = 0; i < 140; i++) {
+            ByteBuf frame = received.takeFrame();
+            assertEquals(i < 70 ? i : 930 + i, LoopDevice.number(frame));
+            frame.release();
+        }
+    }
+
+    /** The frame's memory is registered, but not with the device it goes to. */
+    @Test
+    void aFrameOfAnotherDeviceIsCopied() throws Exception {
+        LoopDevice otherDevice = new LoopDevice();
+        RdmaRawChannel other = otherDevice.bind(group, otherDevice.sendOnly(), new ChannelInboundHandlerAdapter());
+        ByteBuf frame = other.eventLoop().submit(() -> (ByteBuf) other.port().queue().slots().take()).sync().getNow();
+        ByteBuf plain = LoopDevice.frame(LoopDevice.A, LoopDevice.B, 77, 90);
+        frame.writeBytes(plain);
+        plain.release();
+        ByteBuf expected = frame.copy();
+        sender.writeAndFlush(frame).sync();
+        expect(expected);
+        assertEquals(1, counters().copiedInFrames());
+    }
+
+    @Test
     void otherMessagesAreRefusedWithAnExplanation() {
         ChannelFuture future = sender.writeAndFlush("text").awaitUninterruptibly();
         assertInstanceOf(UnsupportedOperationException.class, future.cause());

@@ -80,8 +80,8 @@ public final class NetworkExtension implements ExecutionCondition, ParameterReso
                 }
                 return Optional.empty();
             } catch (UncheckedIOException | IllegalStateException e) {
-                return Optional.of("needs network namespaces (root, or CAP_SYS_ADMIN and CAP_NET_ADMIN) and the programs"
-                        + " ip, ethtool and tcpdump: " + e.getMessage());
+                return Optional.of("needs network namespaces (root, or CAP_SYS_ADMIN and CAP_NET_ADMIN) and the"
+                        + " programs ip, ethtool and tcpdump: " + e.getMessage());
             }
         }
     }

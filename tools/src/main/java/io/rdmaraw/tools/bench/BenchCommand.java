@@ -7,7 +7,8 @@ import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw bench}. */
 @Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "frames",
-        subcommands = FramesCommand.class, description = "Measures, with what it compares to beside it in the same run.")
+        subcommands = FramesCommand.class,
+        description = "Measures, with what it compares to beside it in the same run.")
 public final class BenchCommand implements Runnable {
     @Spec
     private CommandSpec spec;

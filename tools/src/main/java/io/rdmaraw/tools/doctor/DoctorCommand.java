@@ -22,8 +22,8 @@ import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw doctor}. */
 @Command(name = "doctor", mixinStandardHelpOptions = true,
-        description = "Says what a device lacks on this host and how to put it right: capabilities, locked memory, kernel"
-                + " options, interface, MTU, offloads. Ends with 1 if the device cannot work.")
+        description = "Says what a device lacks on this host and how to put it right: capabilities, locked memory,"
+                + " kernel options, interface, MTU, offloads. Ends with 1 if the device cannot work.")
 public final class DoctorCommand implements Callable<Integer> {
     @Option(names = {"-d", "--device"}, paramLabel = "D",
             description = "the device, such as soft:xdp:eth0 or mlx5_0 (default: every device there is)")

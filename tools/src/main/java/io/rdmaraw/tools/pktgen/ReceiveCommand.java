@@ -22,7 +22,8 @@ import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw pktgen rx}. */
 @Command(name = "rx", mixinStandardHelpOptions = true, showDefaultValues = true,
-        description = "Receives the frames that a flow rule matches, counts them, and writes them to a file if asked to.")
+        description = "Receives the frames that a flow rule matches, counts them, and writes them to a file if"
+                + " asked to.")
 final class ReceiveCommand implements Callable<Integer> {
     @Option(names = {"-m", "--match"}, paramLabel = "RULE", required = true,
             description = "which frames, such as \"dst 198.18.0.2 udp dst-port 9\" or \"ether-type 0x88b5\"")

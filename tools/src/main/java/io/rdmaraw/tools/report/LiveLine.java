@@ -53,7 +53,8 @@ public final class LiveLine {
             if (now - lastNanos >= TICK_NANOS) {
                 long nowFrames = frames.getAsLong();
                 long nowBytes = bytes.getAsLong();
-                print((now - createdNanos) / 1e9, (now - lastNanos) / 1e9, nowFrames - lastFrames, nowBytes - lastBytes);
+                print((now - createdNanos) / 1e9, (now - lastNanos) / 1e9, nowFrames - lastFrames,
+                        nowBytes - lastBytes);
                 lastNanos = now;
                 lastFrames = nowFrames;
                 lastBytes = nowBytes;

@@ -37,7 +37,8 @@ class DoctorChecksTest {
 
     @Test
     void theLoopDeviceNeedsNothing() {
-        assertEquals(List.of(Severity.WARN), hostChecks.check(DeviceKind.LOOP).stream().map(Finding::severity).toList());
+        assertEquals(List.of(Severity.WARN),
+                hostChecks.check(DeviceKind.LOOP).stream().map(Finding::severity).toList());
     }
 
     @Test

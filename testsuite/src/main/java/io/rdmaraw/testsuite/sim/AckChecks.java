@@ -1,0 +1,127 @@
+package io.rdmaraw.testsuite.sim;
+
+/** The receiver's side of {@link WireChecks}: what is acknowledged, when, and what SACK blocks say. */
+final class AckChecks {
+    /** Receives a broken rule. */
+    interface Demand {
+        void demand(boolean holds, String rule, Packet packet);
+    }
+
+    private static final long TIMER_GRAIN_NANOS = 5 * LinkPlan.MILLI;
+
+    /** A receiver can't know the sender's segment size; below this, several segments count as one. */
+    private static final int SMALLEST_FULL_SEGMENT_BYTES = 1220;
+
+    private final long delayedAckLimitNanos;
+    /** All that came, and of it what the receiver had no reason to drop. */
+    private final Ranges received = new Ranges();
+    private final Ranges certain = new Ranges();
+    private long contiguous;
+    private long certainContiguous;
+    private boolean hasTimestamp;
+    private int newestTimestamp;
+    private long lastAck;
+    private long firstNumber;
+    private boolean owedNow;
+    private long oldestUnackedNanos = Long.MAX_VALUE;
+    private int largestSegment = SMALLEST_FULL_SEGMENT_BYTES;
+    private long unackedFullBytes;
+
+    AckChecks(CorePlan config) {
+        delayedAckLimitNanos = config.delayedAckNanos + TIMER_GRAIN_NANOS;
+    }
+
+    void begin(long irs) {
+        received.add(irs, irs + 1);
+        certain.add(irs, irs + 1);
+        certainContiguous = irs + 1;
+        contiguous = irs + 1;
+        lastAck = irs;
+        firstNumber = irs;
+    }
+
+    long unwrap(int seq) {
+        return contiguous + (seq - (int) contiguous);
+    }
+
+    /** Returns the first number that has not come. */
+    long contiguous() {
+        return contiguous;
+    }
+
+    /** Returns the highest acknowledgment that was sent. */
+    long lastAck() {
+        return lastAck;
+    }
+
+    void received(Packet p, long seq, long edge, long nowNanos) {
+        if (p.has(Packet.SYN)) {
+            return;
+        }
+        long end = seq + p.sequenceLength();
+        long possible = contiguous;
+        received.add(seq, end);
+        contiguous = received.endOf(contiguous - 1);
+        // RFC 7323 section 5.3: an older timestamp than one that came may lead to a drop, reordering or not.
+        boolean older = p.timestamps && hasTimestamp && p.tsValue - newestTimestamp < 0;
+        if (p.timestamps && !older) {
+            hasTimestamp = true;
+            newestTimestamp = p.tsValue;
+        }
+        if (p.payload.length == 0 || end > edge || older) {
+            return;
+        }
+        long before = certainContiguous;
+        certain.add(seq, end);
+        certainContiguous = certain.endOf(before - 1);
+        if (seq > possible || end <= before) {
+            // RFC 5681 section 4.2: out of order or seen before is acknowledged at once.
+            owedNow = true;
+        } else if (certainContiguous > before) {
+            oldestUnackedNanos = Math.min(oldestUnackedNanos, nowNanos);
+            largestSegment = Math.max(largestSegment, p.payload.length);
+            unackedFullBytes += p.payload.length;
+        }
+    }
+
+    void check(Packet p, Demand demand) {
+        long ack = unwrap(p.ack);
+        demand.demand(ack <= contiguous, "acknowledges only what has come", p);
+        demand.demand(ack >= lastAck, "acknowledgments don't go back", p);
+        for (int i = 0; i + 1 < p.sack.length; i += 2) {
+            long left = unwrap(p.sack[i]);
+            long right = unwrap(p.sack[i + 1]);
+            // A duplicate of before the connection is a forgery, and telling of it harms nobody.
+            boolean ancient = i == 0 && right <= firstNumber;
+            demand.demand(left < right && (ancient || received.contains(left, right)), "SACK within what has come", p);
+            // RFC 2883: the first block may report a duplicate.
+            demand.demand(left > ack || i == 0, "SACK lies above the acknowledgment", p);
+        }
+    }
+
+    void sent(Packet p) {
+        owedNow = false;
+        long ack = unwrap(p.ack);
+        lastAck = Math.max(lastAck, ack);
+        if (ack >= certainContiguous) {
+            oldestUnackedNanos = Long.MAX_VALUE;
+            unackedFullBytes = 0;
+        }
+    }
+
+    /** Returns the rule that is broken when nothing more is sent now, or null. */
+    String settled(long nowNanos, boolean established) {
+        if (!established) {
+            return null;
+        }
+        if (owedNow) {
+            return "acknowledges at once what is out of order";
+        }
+        // RFC 9293 section 3.8.6.3: at least every second full-sized segment, and never later than the limit.
+        if (unackedFullBytes > 2L * largestSegment) {
+            return "acknowledges every second full segment";
+        }
+        boolean late = oldestUnackedNanos != Long.MAX_VALUE && nowNanos - oldestUnackedNanos > delayedAckLimitNanos;
+        return late ? "acknowledges in time" : null;
+    }
+}

@@ -1,0 +1,67 @@
+package io.rdmaraw.testsuite.sim;
+
+/** What the application at one end of a connection does. */
+final class AppPlan {
+    /** How the application ends. */
+    enum End {
+        /** Sends FIN when it has sent all; closes when the peer's FIN has come. */
+        HALF_CLOSE,
+        /** Sends all, waits for the peer's FIN, then closes. Never at both ends. */
+        CLOSE_LAST,
+        /** Resets the connection after a time. */
+        ABORT
+    }
+
+    final long totalBytes;
+    final int chunkLow;
+    final int chunkHigh;
+    /** Pause between chunks. */
+    final long thinkNanos;
+    /** Bytes that may be queued and unacknowledged. */
+    final int sendBufferBytes;
+    /** Bytes read at once; 0: whatever is there. */
+    final int readBytes;
+    /** Pause between reads. */
+    final long readPauseNanos;
+    /** One long pause of reading, which closes the window. */
+    final long stallFromByte;
+    final long stallNanos;
+    final End end;
+    final long abortNanos;
+
+    /** {@code mostBytes} is what gets through in sensible time. */
+    AppPlan(SplitMix draw, long mostBytes, boolean mayCloseLast, long off) {
+        long largest = (off & Fault.LONG_TRANSFERS.bit(0)) != 0 ? Math.min(5_000, mostBytes) : mostBytes;
+        long bytes = draw.magnitude(1, largest);
+        totalBytes = draw.chance(0.1) ? 0 : bytes;
+        chunkLow = (int) draw.magnitude(1, 20_000);
+        chunkHigh = (int) (chunkLow + draw.magnitude(1, 20_000));
+        long think = draw.magnitude(1_000, 300 * LinkPlan.MILLI);
+        boolean pauses = draw.chance(0.3) && (off & Fault.PAUSES.bit(0)) == 0;
+        long chunks = totalBytes / chunkLow + 1;
+        thinkNanos = pauses ? Math.min(think, 20_000 * LinkPlan.MILLI / chunks) : 0;
+        sendBufferBytes = (int) draw.magnitude(2_000, 1_000_000);
+        boolean slow = draw.chance(0.3) && (off & Fault.SLOW_READERS.bit(0)) == 0;
+        int read = (int) draw.magnitude(100, 50_000);
+        long pause = draw.magnitude(10_000, 50 * LinkPlan.MILLI);
+        readBytes = slow ? read : 0;
+        readPauseNanos = slow ? pause : 0;
+        boolean stalls = draw.chance(0.15) && (off & Fault.SLOW_READERS.bit(0)) == 0;
+        long from = (long) (draw.unit() * 20_000);
+        long stall = draw.magnitude(10 * LinkPlan.MILLI, 20_000 * LinkPlan.MILLI);
+        stallFromByte = stalls ? from : Long.MAX_VALUE;
+        stallNanos = stall;
+        boolean aborts = draw.chance(0.05) && (off & Fault.ABORTS.bit(0)) == 0;
+        boolean last = draw.chance(0.4) && mayCloseLast;
+        end = aborts ? End.ABORT : last ? End.CLOSE_LAST : End.HALF_CLOSE;
+        abortNanos = draw.magnitude(LinkPlan.MILLI, 2_000 * LinkPlan.MILLI);
+    }
+
+    @Override
+    public String toString() {
+        return totalBytes + " B in chunks of " + chunkLow + ".." + chunkHigh + (thinkNanos > 0 ? " every " + thinkNanos
+                / 1000 + " us" : "") + ", buffer " + sendBufferBytes + (readBytes > 0 ? ", reads " + readBytes + " every "
+                + readPauseNanos / 1000 + " us" : "") + (stallFromByte < Long.MAX_VALUE ? ", stalls at " + stallFromByte
+                + " for " + stallNanos / LinkPlan.MILLI + " ms" : "") + ", " + end;
+    }
+}

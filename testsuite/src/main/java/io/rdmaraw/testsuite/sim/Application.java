@@ -1,0 +1,201 @@
+package io.rdmaraw.testsuite.sim;
+
+import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
+
+/** The application at one end: sends its stream by plan, checks what it receives against the stream of the other. */
+final class Application implements SimSocket.Events {
+    private static final long NEVER = Long.MAX_VALUE;
+
+    private final String name;
+    private final AppPlan plan;
+    private final int stream;
+    private final SplitMix random;
+    private Application peer;
+    private SimSocket socket;
+    private boolean connected;
+    private boolean shutDown;
+    private boolean peerFinished;
+    private boolean closeCalled;
+    private boolean closed;
+    private boolean orderly;
+    private boolean aborted;
+    private String closeReason = "";
+    private long sentBytes;
+    private long receivedBytes;
+    private int unreadBytes;
+    private long nextSendNanos;
+    private long nextReadNanos;
+    private boolean stalled;
+    private long abortAtNanos = NEVER;
+
+    Application(String name, AppPlan plan, int stream, SplitMix random) {
+        this.name = name;
+        this.plan = plan;
+        this.stream = stream;
+        this.random = random;
+    }
+
+    void peer(Application other) {
+        peer = other;
+    }
+
+    void start(SimSocket opened, long nowNanos) {
+        socket = opened;
+        abortAtNanos = plan.end == AppPlan.End.ABORT ? nowNanos + plan.abortNanos : NEVER;
+    }
+
+    @Override
+    public void connected(SimSocket opened) {
+        check(!connected, "connected once", name);
+        socket = opened;
+        connected = true;
+    }
+
+    @Override
+    public void data(byte[] bytes) {
+        check(!closed && !peerFinished, "no data after the end", name);
+        int wrong = Pattern.mismatch(peer.stream, receivedBytes, bytes);
+        check(wrong < 0, "delivered is a prefix of sent", name + ": byte " + (receivedBytes + wrong) + " differs");
+        receivedBytes += bytes.length;
+        check(receivedBytes <= peer.sentBytes, "delivered is a prefix of sent", name + ": " + receivedBytes
+                + " bytes delivered, " + peer.sentBytes + " sent");
+        unreadBytes += bytes.length;
+    }
+
+    @Override
+    public void peerFinished() {
+        check(!peerFinished, "FIN is told once", name);
+        check(peer.shutDown, "FIN only when sent", name);
+        check(receivedBytes == peer.sentBytes, "FIN comes behind all data", name + ": " + receivedBytes + " of "
+                + peer.sentBytes + " bytes before the end");
+        peerFinished = true;
+    }
+
+    @Override
+    public void closed(boolean wasOrderly, String reason) {
+        check(!closed, "closed once", name);
+        closed = true;
+        orderly = wasOrderly;
+        closeReason = reason;
+    }
+
+    /** Does what is due; returns when there is more to do. */
+    long run(long nowNanos) {
+        if (socket == null || closed) {
+            return NEVER;
+        }
+        if (nowNanos >= abortAtNanos) {
+            abortAtNanos = NEVER;
+            aborted = true;
+            closeCalled = true;
+            socket.abort();
+            return NEVER;
+        }
+        long wake = abortAtNanos;
+        wake = Math.min(wake, read(nowNanos));
+        if (connected && !shutDown) {
+            wake = Math.min(wake, write(nowNanos));
+        }
+        closeWhenDone();
+        return wake;
+    }
+
+    private long read(long nowNanos) {
+        if (unreadBytes == 0) {
+            return NEVER;
+        }
+        if (nowNanos < nextReadNanos) {
+            return nextReadNanos;
+        }
+        if (!stalled && receivedBytes >= plan.stallFromByte) {
+            stalled = true;
+            nextReadNanos = nowNanos + plan.stallNanos;
+            return nextReadNanos;
+        }
+        int amount = plan.readBytes == 0 ? unreadBytes : Math.min(unreadBytes, plan.readBytes);
+        unreadBytes -= amount;
+        nextReadNanos = nowNanos + plan.readPauseNanos;
+        socket.consumed(amount);
+        return unreadBytes > 0 ? nextReadNanos : NEVER;
+    }
+
+    private long write(long nowNanos) {
+        while (sentBytes < plan.totalBytes && socket.queuedBytes() < plan.sendBufferBytes) {
+            if (nowNanos < nextSendNanos) {
+                return nextSendNanos;
+            }
+            int chunk = (int) Math.min(random.between(plan.chunkLow, plan.chunkHigh), plan.totalBytes - sentBytes);
+            byte[] bytes = Pattern.bytes(stream, sentBytes, chunk);
+            sentBytes += chunk;
+            nextSendNanos = nowNanos + plan.thinkNanos;
+            socket.send(bytes);
+            if (closed) {
+                return NEVER;
+            }
+        }
+        boolean waits = plan.end == AppPlan.End.CLOSE_LAST && !peerFinished;
+        if (sentBytes == plan.totalBytes && !waits) {
+            shutDown = true;
+            socket.shutdownOutput();
+        }
+        return NEVER;
+    }
+
+    private void closeWhenDone() {
+        // Closing with data unread would be a reset, as on Linux.
+        if (shutDown && peerFinished && unreadBytes == 0 && !closeCalled && !closed) {
+            closeCalled = true;
+            socket.close();
+        }
+    }
+
+    /** Checks what must hold once the run is over. */
+    void checkEnd() {
+        check(isOver(), "liveness", name + " is still open: " + this);
+        if (aborted || peer.aborted || socket == null) {
+            return;
+        }
+        // When the last acknowledgments are lost until the peer has left TIME-WAIT, the FIN meets a closed port.
+        boolean outlivedPeer = closeCalled && peerFinished && peer.orderly;
+        check(orderly || outlivedPeer, "ends in order", name + " ended with " + closeReason + ": " + this);
+        check(receivedBytes == peer.plan.totalBytes, "everything arrives", this.toString());
+    }
+
+    /**
+     * Returns whether nothing more can be expected. When the peer's reset was lost, an end that has nothing to send can
+     * wait for ever, in any TCP; and the peer of one that gave up at once never learns of the connection.
+     */
+    boolean isOver() {
+        boolean idle = socket == null || sentBytes == plan.totalBytes && socket.queuedBytes() == 0;
+        boolean unaware = peer.aborted && idle;
+        return closed || unaware;
+    }
+
+    /** Ends what {@link #isOver} left open. */
+    void giveUp() {
+        if (!closed && socket != null) {
+            aborted = true;
+            socket.abort();
+        }
+    }
+
+    /** Returns whether the connection has been told to end by reset, so that resets are in order. */
+    boolean mayBeReset() {
+        return aborted || peer.aborted;
+    }
+
+    int stream() {
+        return stream;
+    }
+
+    long sentBytes() {
+        return sentBytes;
+    }
+
+    @Override
+    public String toString() {
+        return name + " sent " + sentBytes + "/" + plan.totalBytes + " received " + receivedBytes + "/"
+                + (peer == null ? 0 : peer.plan.totalBytes) + (shutDown ? " shut" : "") + (peerFinished ? " peer-fin" : "")
+                + (closeCalled ? " close" : "") + (closed ? " closed " + closeReason : "") + " unread " + unreadBytes;
+    }
+}

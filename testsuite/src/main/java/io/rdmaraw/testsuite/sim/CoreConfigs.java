@@ -1,0 +1,24 @@
+package io.rdmaraw.testsuite.sim;
+
+import io.rdmaraw.tcp.Cubic;
+import io.rdmaraw.tcp.NewReno;
+import io.rdmaraw.tcp.TcpConfig;
+
+/** Turns a {@link CorePlan} into the core's configuration. */
+final class CoreConfigs {
+    private static final int PATIENT_RETRIES = 30;
+
+    private CoreConfigs() {
+    }
+
+    static TcpConfig of(CorePlan plan) {
+        return TcpConfig.builder().mtuBytes(plan.mtuBytes).receiveBufferBytes(plan.receiveBufferBytes)
+                .noDelay(plan.noDelay).sack(plan.sack).timestamps(plan.timestamps).windowScaling(plan.windowScaling)
+                .ecn(TcpConfig.EcnMode.values()[plan.ecn]).delayedAckNanos(plan.delayedAckNanos)
+                .congestionControl(plan.newReno ? NewReno::new : Cubic::new)
+                .synCookies(plan.cookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)
+                // Giving up is right in the field and an excuse here: whatever the faults, the run must come to its end.
+                .synRetries(PATIENT_RETRIES).synAckRetries(PATIENT_RETRIES).retries(PATIENT_RETRIES)
+                .orphanRetries(PATIENT_RETRIES).finWait2Nanos(7_200_000 * LinkPlan.MILLI).build();
+    }
+}

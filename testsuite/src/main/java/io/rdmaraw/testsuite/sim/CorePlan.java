@@ -1,0 +1,42 @@
+package io.rdmaraw.testsuite.sim;
+
+/** The configuration of a core in a scenario, drawn from the seed; {@link EngineHost} turns it into a TcpConfig. */
+final class CorePlan {
+    final SplitMix random;
+    int mtuBytes = 1500;
+    int receiveBufferBytes = 256 * 1024;
+    boolean noDelay = true;
+    boolean sack = true;
+    boolean timestamps = true;
+    boolean windowScaling = true;
+    /** 0 off, 1 passive, 2 active. */
+    int ecn = 1;
+    boolean newReno;
+    boolean cookies;
+    long delayedAckNanos = 40 * LinkPlan.MILLI;
+
+    CorePlan(SplitMix random, boolean unusual) {
+        this.random = random;
+        SplitMix draw = random.split(1);
+        newReno = draw.chance(0.3);
+        noDelay = draw.chance(0.6);
+        ecn = draw.below(3);
+        if (!unusual) {
+            return;
+        }
+        mtuBytes = draw.pick(1280, 1500, 1500, 1500, 9000);
+        receiveBufferBytes = (int) draw.magnitude(4_096, 4 << 20);
+        sack = draw.chance(0.85);
+        timestamps = draw.chance(0.85);
+        windowScaling = draw.chance(0.85);
+        cookies = draw.chance(0.1);
+        delayedAckNanos = draw.magnitude(LinkPlan.MILLI, 40 * LinkPlan.MILLI);
+    }
+
+    @Override
+    public String toString() {
+        return "core " + (newReno ? "NewReno" : "CUBIC") + ", mtu " + mtuBytes + ", buffer " + receiveBufferBytes
+                + (noDelay ? "" : ", Nagle") + (sack ? "" : ", no SACK") + (timestamps ? "" : ", no timestamps")
+                + (windowScaling ? "" : ", no scaling") + ", ECN " + ecn + (cookies ? ", cookies" : "");
+    }
+}

@@ -1,0 +1,49 @@
+package io.rdmaraw.testsuite.sim;
+
+import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
+
+/** RFC 3168 section 6.1: who may be marked, and that a mark is echoed until the sender says that it has reacted. */
+final class EcnChecks {
+    private static final int SETUP = Packet.ECE | Packet.CWR;
+
+    private boolean sentSetup;
+    private boolean receivedSetup;
+    /** RFC 3168 section 6.1.1: one plain SYN, sent or received, and this end does without ECN. */
+    private boolean plainSyn;
+    private boolean agreed;
+    private boolean echoOwed;
+
+    /** {@code fresh}: brings data that was not there before. */
+    void received(Packet p, boolean fresh) {
+        if (p.has(Packet.SYN)) {
+            int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
+            receivedSetup = (p.flags & SETUP) == wanted;
+            plainSyn |= !receivedSetup;
+            agreed |= receivedSetup && sentSetup;
+            return;
+        }
+        if (agreed && p.has(Packet.CWR)) {
+            echoOwed = false;
+        }
+        if (agreed && p.ecn == 3 && p.payload.length > 0 && fresh) {
+            echoOwed = true;
+        }
+    }
+
+    void sent(Packet p, boolean again, int payloadLength) {
+        if (p.has(Packet.SYN)) {
+            int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
+            sentSetup = (p.flags & SETUP) == wanted;
+            plainSyn |= !sentSetup;
+            agreed |= sentSetup && receivedSetup;
+            check(p.ecn == 0, "a SYN is not ECN-capable", p.toString());
+            return;
+        }
+        check(p.ecn == 0 || agreed && !plainSyn, "ECN only as agreed", p.toString());
+        check(p.ecn == 0 || payloadLength > 0 && !again, "only new data is ECN-capable", p.toString());
+        check(!p.has(Packet.ECE) || agreed, "ECN-Echo only as agreed", p.toString());
+        if (agreed && !plainSyn && echoOwed && p.has(Packet.ACK)) {
+            check(p.has(Packet.ECE), "a mark is echoed until CWR", p.toString());
+        }
+    }
+}

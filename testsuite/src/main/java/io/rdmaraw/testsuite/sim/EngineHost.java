@@ -1,0 +1,251 @@
+package io.rdmaraw.testsuite.sim;
+
+import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.tcp.CloseReason;
+import io.rdmaraw.tcp.IcmpError;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.TcpEngine;
+import io.rdmaraw.tcp.TcpEvents;
+import io.rdmaraw.tcp.TcpListener;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The core under test as one end of the path, watched by {@link WireChecks} and by questions to its connections. */
+class EngineHost implements SimHost, TcpEvents {
+    private static final int BACKLOG = 64;
+
+    private final String name;
+    private final CorePlan plan;
+    private final TcpEngine engine;
+    private final long addressHigh;
+    private final long addressLow;
+    private final long peerHigh;
+    private final long peerLow;
+    private final SegmentCodec codec = new SegmentCodec();
+    private final Segment in = new Segment();
+    private final Segment out = new Segment();
+    private final Buffers buffers;
+    private final Map<Integer, EngineSocket> sockets = new LinkedHashMap<>();
+    private final List<EngineSocket> live = new ArrayList<>();
+    private TcpListener listener;
+    private Acceptor acceptor;
+
+    EngineHost(Scenario scenario, boolean isClient) {
+        name = isClient ? "client" : "server";
+        plan = isClient ? scenario.client : scenario.server;
+        SplitMix random = plan.random.split(2);
+        engine = new TcpEngine(CoreConfigs.of(plan), this, random.split(1)::nextLong, 0);
+        buffers = new Buffers(random.split(2));
+        addressHigh = Simulation.addressHigh(scenario);
+        addressLow = Simulation.addressLow(scenario, isClient);
+        peerHigh = addressHigh;
+        peerLow = Simulation.addressLow(scenario, !isClient);
+    }
+
+    private static int key(int localPort, int remotePort) {
+        return localPort << 16 | remotePort;
+    }
+
+    private EngineSocket socketOf(int localPort, int remotePort) {
+        return sockets.computeIfAbsent(key(localPort, remotePort), k -> new EngineSocket(buffers));
+    }
+
+    private WireChecks newChecks(int localPort, Packet syn, long nowNanos) {
+        WireChecks checks = new WireChecks(name + " " + localPort, plan, -1);
+        checks.received(syn, nowNanos);
+        return checks;
+    }
+
+    private WireChecks checksOf(EngineSocket socket, int localPort) {
+        if (socket.checks == null) {
+            socket.checks = new WireChecks(name + " " + localPort, plan, -1);
+        }
+        return socket.checks;
+    }
+
+    // ---- the network's side ----
+
+    @Override
+    public void receive(byte[] bytes, long nowNanos) {
+        Packet packet = Packet.decode(bytes);
+        boolean sound = codec.decode(bytes, in);
+        check(sound == (packet != null), "the parser agrees on damage", String.valueOf(packet));
+        if (!sound) {
+            return;
+        }
+        EngineSocket socket = socketOf(packet.destinationPort, packet.sourcePort);
+        // Behind the end of a connection there may be TIME-WAIT, or half of another one made by an old SYN.
+        if (!socket.closed) {
+            checksOf(socket, packet.destinationPort).received(packet, nowNanos);
+        }
+        socket.received = packet.has(Packet.SYN) ? packet : socket.received;
+        ByteBuf payload = null;
+        if (packet.payload.length > 0) {
+            payload = buffers.of(packet.payload);
+            in.payload(payload, payload.readerIndex(), packet.payload.length);
+        }
+        engine.onSegment(in, nowNanos);
+        in.detachPayload();
+        if (payload != null) {
+            payload.release();
+        }
+    }
+
+    @Override
+    public void packetTooBig(byte[] quoted, int mtuBytes, long nowNanos) {
+        Packet packet = Packet.decode(quoted);
+        EngineSocket socket = socketOf(packet.sourcePort, packet.destinationPort);
+        checksOf(socket, packet.sourcePort).heardIcmp();
+        engine.onIcmp(IcmpError.PACKET_TOO_BIG, packet.sourceHigh, packet.sourceLow, packet.sourcePort,
+                packet.destinationHigh, packet.destinationLow, packet.destinationPort, packet.seq, mtuBytes, nowNanos);
+    }
+
+    @Override
+    public byte[] poll(long nowNanos) {
+        EngineSocket[] sockets = live.toArray(EngineSocket[]::new);
+        int[] next = new int[sockets.length];
+        for (int i = 0; i < sockets.length; i++) {
+            next[i] = sockets[i].connection.sendNext();
+        }
+        if (!engine.pollSegment(nowNanos, out)) {
+            return null;
+        }
+        byte[] bytes = codec.encode(out);
+        boolean slicesFull = out.sliceCount() == Segment.MAX_SLICES;
+        Packet packet = Packet.decode(bytes);
+        check(packet != null, "sends sound packets", name);
+        EngineSocket socket = socketOf(packet.sourcePort, packet.destinationPort);
+        boolean alive = socket.connection != null && !socket.closed;
+        boolean resetAllowed = !alive || socket.application != null && socket.application.mayBeReset();
+        boolean anotherAttempt = socket.connection == null && packet.has(Packet.SYN) && socket.synSeq != packet.seq;
+        if (anotherAttempt) {
+            // The listener gave up its half of a connection and begins again with the peer's next SYN.
+            socket.checks = socket.received == null ? null : newChecks(packet.sourcePort, socket.received, nowNanos);
+            socket.synSeq = packet.seq;
+        }
+        if (!socket.closed) {
+            checksOf(socket, packet.sourcePort).sent(packet, nowNanos, resetAllowed);
+        }
+        for (int i = 0; i < sockets.length; i++) {
+            if (sockets[i] == socket && !socket.closed) {
+                StateChecks.afterSending(name, socket, packet, next[i]);
+                StateChecks.nagle(name, plan, socket, packet, next[i], slicesFull);
+            }
+        }
+        buffers.transmit(out);
+        return bytes;
+    }
+
+    @Override
+    public long nextDeadlineNanos() {
+        return engine.nextDeadlineNanos();
+    }
+
+    @Override
+    public void advance(long nowNanos) {
+        engine.advance(nowNanos);
+    }
+
+    @Override
+    public void checkInvariants(long nowNanos) {
+        for (EngineSocket socket : live) {
+            StateChecks.atRest(name, socket.connection, engine.nextDeadlineNanos());
+            if (socket.checks != null) {
+                socket.checks.settled(nowNanos, StateChecks.receives(socket.connection));
+            }
+        }
+    }
+
+    @Override
+    public void checkEmpty() {
+        // What is half open was made by an old SYN that came once more.
+        int kept = engine.connectionCount() - (listener == null ? 0 : listener.halfOpen());
+        check(kept == 0, "keeps no connection", name + " keeps " + kept);
+        buffers.checkReleased(name);
+    }
+
+    // ---- the application's side ----
+
+    @Override
+    public void listen(int port) {
+        listener = engine.listen(addressHigh, addressLow, port, BACKLOG, null);
+    }
+
+    @Override
+    public SimSocket connect(int localPort, int remotePort, SimSocket.Events events, long nowNanos) {
+        EngineSocket socket = socketOf(localPort, remotePort);
+        bind(socket, events, localPort);
+        socket.connection = engine.connect(nowNanos, addressHigh, addressLow, localPort, peerHigh, peerLow, remotePort,
+                null, 0, socket);
+        live.add(socket);
+        return socket;
+    }
+
+    private void bind(EngineSocket socket, SimSocket.Events events, int localPort) {
+        socket.events = events;
+        socket.application = (Application) events;
+        int stream = socket.application.stream();
+        if (socket.checks == null) {
+            socket.checks = new WireChecks(name + " " + localPort, plan, stream);
+        } else {
+            socket.checks.stream(stream);
+        }
+    }
+
+    @Override
+    public void acceptor(Acceptor told) {
+        acceptor = told;
+    }
+
+    @Override
+    public void connected(TcpConnection connection) {
+        socketOf(connection).events.connected(socketOf(connection));
+    }
+
+    private static EngineSocket socketOf(TcpConnection connection) {
+        return (EngineSocket) connection.attachment();
+    }
+
+    @Override
+    public void accepted(TcpListener listener, TcpConnection connection) {
+        EngineSocket socket = socketOf(connection.localPort(), connection.remotePort());
+        check(socket.connection == null, "accepts a connection once", name);
+        connection.attachment(socket);
+        socket.connection = connection;
+        live.add(socket);
+        bind(socket, acceptor.accepted(socket, connection.remotePort()), connection.localPort());
+        socket.events.connected(socket);
+    }
+
+    @Override
+    public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
+        byte[] bytes = new byte[length];
+        buffer.getBytes(index, bytes);
+        socketOf(connection).events.data(bytes);
+    }
+
+    @Override
+    public void peerFinished(TcpConnection connection) {
+        socketOf(connection).events.peerFinished();
+    }
+
+    @Override
+    public void acked(TcpConnection connection, int bytes) {
+        check(bytes > 0, "tells of progress only", name);
+        socketOf(connection).ackedBytes += bytes;
+        check(socketOf(connection).ackedBytes <= socketOf(connection).sentBytes, "acknowledged is a part of sent", name);
+    }
+
+    @Override
+    public void closed(TcpConnection connection, CloseReason reason) {
+        EngineSocket socket = socketOf(connection);
+        socket.closed = true;
+        live.remove(socket);
+        socket.events.closed(reason == CloseReason.FINISHED, reason.toString());
+    }
+}

@@ -1,0 +1,63 @@
+package io.rdmaraw.testsuite.sim;
+
+import io.rdmaraw.tcp.TcpConnection;
+
+/** A connection of the core as an {@link Application} sees it. */
+final class EngineSocket implements SimSocket {
+    private final Buffers buffers;
+    TcpConnection connection;
+    SimSocket.Events events;
+    Application application;
+    WireChecks checks;
+    /** The last SYN that came, and the sequence number of the last one sent while nobody had accepted yet. */
+    Packet received;
+    int synSeq;
+    boolean closed;
+    boolean outputShut;
+    /** Nagle's algorithm: whether a small segment has been sent, and where it ends. */
+    boolean smallOutstanding;
+    int smallEnd;
+    boolean smallTwice;
+    int smallTwiceAtUna;
+    boolean sentBeyondWindow;
+    int beyondAtUna;
+    long sentBytes;
+    long ackedBytes;
+
+    EngineSocket(Buffers buffers) {
+        this.buffers = buffers;
+    }
+
+    @Override
+    public void send(byte[] data) {
+        sentBytes += data.length;
+        connection.send(buffers.of(data));
+    }
+
+    @Override
+    public int queuedBytes() {
+        return connection.queuedBytes();
+    }
+
+    @Override
+    public void consumed(int bytes) {
+        connection.readWindowOpened(bytes);
+    }
+
+    @Override
+    public void shutdownOutput() {
+        outputShut = true;
+        connection.shutdownOutput();
+    }
+
+    @Override
+    public void close() {
+        outputShut = true;
+        connection.close();
+    }
+
+    @Override
+    public void abort() {
+        connection.abort();
+    }
+}

@@ -1,0 +1,161 @@
+package io.rdmaraw.testsuite.sim;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** One direction of the path: takes packets, and puts them (late, damaged, twice or never) into the event queue. */
+final class Link {
+    /** What a link does with a packet that reached its end, or with one too big for it. */
+    interface Ends {
+        void arrive(byte[] packet);
+
+        void tooBig(byte[] packet, int mtuBytes);
+    }
+
+    private static final int MOST_ACKS_THINNED_IN_A_ROW = 4;
+    private static final int REMEMBERED_PACKETS = 64;
+
+    private final LinkPlan plan;
+    private final EventQueue queue;
+    private final Ends ends;
+    private final Forger forger;
+    private final SplitMix lossRandom;
+    private final SplitMix burstRandom;
+    private final SplitMix jitterRandom;
+    private final SplitMix reorderRandom;
+    private final SplitMix duplicateRandom;
+    private final SplitMix corruptRandom;
+    private final SplitMix thinningRandom;
+    private final SplitMix staleRandom;
+    private final List<byte[]> remembered = new ArrayList<>();
+    private final Set<Integer> acknowledgingFlows = new HashSet<>();
+    private int thinnedInARow;
+    private boolean bad;
+    private long lineFreeNanos;
+    private long lastArrivalNanos;
+
+    Link(LinkPlan plan, EventQueue queue, Ends ends) {
+        this.plan = plan;
+        this.queue = queue;
+        this.ends = ends;
+        lossRandom = plan.random.split(11);
+        burstRandom = plan.random.split(12);
+        jitterRandom = plan.random.split(13);
+        reorderRandom = plan.random.split(14);
+        duplicateRandom = plan.random.split(15);
+        corruptRandom = plan.random.split(16);
+        thinningRandom = plan.random.split(17);
+        staleRandom = plan.random.split(18);
+        forger = new Forger(plan.random.split(19));
+    }
+
+    /** The peer's packets as they pass: what a forger on the path's side could know. */
+    Forger forger() {
+        return forger;
+    }
+
+    void send(byte[] packet, long nowNanos) {
+        int mtu = plan.mtuAt(nowNanos);
+        if (packet.length > mtu) {
+            if (plan.icmp) {
+                queue.at(nowNanos + plan.delayNanos, () -> ends.tooBig(packet, mtu));
+            }
+            return;
+        }
+        byte[] passed = Middlebox.pass(packet, plan);
+        if (isLost(passed, nowNanos)) {
+            return;
+        }
+        byte[] marked = occupyLine(passed, nowNanos);
+        if (marked == null) {
+            return;
+        }
+        deliver(marked, arrivalNanos());
+        if (duplicateRandom.chance(plan.duplicateProbability)) {
+            deliver(marked, lineFreeNanos + plan.delayNanos + duplicateRandom.below(5_000_000));
+        }
+        inject(marked, nowNanos);
+    }
+
+    private boolean isLost(byte[] packet, long nowNanos) {
+        if (nowNanos >= plan.blackoutFromNanos && nowNanos < plan.blackoutToNanos) {
+            return true;
+        }
+        bad = bad ? !burstRandom.chance(plan.turnGood) : burstRandom.chance(plan.turnBad);
+        boolean lost = lossRandom.chance(plan.lossProbability);
+        boolean thinned = plan.ackThinning > 0 && isRedundantAck(packet) && thinningRandom.chance(plan.ackThinning)
+                && thinnedInARow < MOST_ACKS_THINNED_IN_A_ROW;
+        thinnedInARow = thinned ? thinnedInARow + 1 : 0;
+        return lost || bad && plan.turnBad > 0 || thinned;
+    }
+
+    /** The first acknowledgment of a flow ends its handshake; those that come later make up for one another. */
+    private boolean isRedundantAck(byte[] packet) {
+        Packet decoded = Packet.decode(packet);
+        boolean pureAck = decoded != null && decoded.flags == Packet.ACK && decoded.payload.length == 0;
+        return pureAck && !acknowledgingFlows.add(decoded.sourcePort << 16 | decoded.destinationPort);
+    }
+
+    /** Puts the packet on the line behind those before it; returns it, marked if the queue is long, or null if full. */
+    private byte[] occupyLine(byte[] packet, long nowNanos) {
+        if (plan.rateBitsPerSecond == 0) {
+            lineFreeNanos = nowNanos;
+            return packet;
+        }
+        long start = Math.max(lineFreeNanos, nowNanos);
+        long queuedBytes = (start - nowNanos) * plan.rateBitsPerSecond / 8_000_000_000L;
+        if (queuedBytes + packet.length > plan.queueBytes) {
+            return null;
+        }
+        lineFreeNanos = start + packet.length * 8_000_000_000L / plan.rateBitsPerSecond;
+        return plan.markBytes > 0 && queuedBytes > plan.markBytes ? Middlebox.mark(packet) : packet;
+    }
+
+    private long arrivalNanos() {
+        long arrival = lineFreeNanos + plan.delayNanos;
+        if (plan.jitterNanos > 0) {
+            // Jitter alone keeps the order; reordering is a fault of its own.
+            arrival = Math.max(arrival + (long) (jitterRandom.unit() * plan.jitterNanos), lastArrivalNanos);
+        }
+        lastArrivalNanos = Math.max(arrival, lastArrivalNanos);
+        if (reorderRandom.chance(plan.reorderProbability)) {
+            arrival += 1 + (long) (reorderRandom.unit() * plan.reorderNanos);
+        }
+        return arrival;
+    }
+
+    private void deliver(byte[] packet, long timeNanos) {
+        byte[] arriving = packet;
+        if (corruptRandom.chance(plan.corruptProbability)) {
+            arriving = Middlebox.corrupt(packet, corruptRandom);
+        }
+        byte[] finalPacket = arriving;
+        queue.at(timeNanos, () -> ends.arrive(finalPacket));
+    }
+
+    private void inject(byte[] packet, long nowNanos) {
+        forger.sawForward(packet);
+        if (plan.staleProbability > 0) {
+            if (remembered.size() < REMEMBERED_PACKETS) {
+                remembered.add(packet);
+            } else if (staleRandom.chance(0.1)) {
+                remembered.set(staleRandom.below(REMEMBERED_PACKETS), packet);
+            }
+            if (staleRandom.chance(plan.staleProbability)) {
+                byte[] stale = remembered.get(staleRandom.below(remembered.size()));
+                queue.at(nowNanos + plan.delayNanos + staleRandom.magnitude(1_000, 20_000_000_000L),
+                        () -> ends.arrive(stale));
+            }
+        }
+        if (plan.forgeryProbability > 0 && forger.chance(plan.forgeryProbability)) {
+            queue.at(arrivalNanos(), () -> {
+                byte[] forged = forger.forge();
+                if (forged != null) {
+                    ends.arrive(forged);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,39 @@
+package io.rdmaraw.testsuite.sim;
+
+import java.util.Map;
+import java.util.TreeMap;
+
+/** A set of numbers, kept as ranges; from inclusive, to exclusive. */
+final class Ranges {
+    private final TreeMap<Long, Long> ranges = new TreeMap<>();
+
+    void add(long from, long to) {
+        if (to <= from) {
+            return;
+        }
+        long start = from;
+        long end = to;
+        Map.Entry<Long, Long> before = ranges.floorEntry(start);
+        if (before != null && before.getValue() >= start) {
+            start = before.getKey();
+            end = Math.max(end, before.getValue());
+        }
+        for (Map.Entry<Long, Long> next = ranges.ceilingEntry(start); next != null && next.getKey() <= end;
+                next = ranges.ceilingEntry(start)) {
+            end = Math.max(end, next.getValue());
+            ranges.remove(next.getKey());
+        }
+        ranges.put(start, end);
+    }
+
+    boolean contains(long from, long to) {
+        Map.Entry<Long, Long> range = ranges.floorEntry(from);
+        return range != null && range.getValue() >= to;
+    }
+
+    /** Returns the end of the range that {@code from} is in, or {@code from}. */
+    long endOf(long from) {
+        Map.Entry<Long, Long> range = ranges.floorEntry(from);
+        return range == null ? from : Math.max(from, range.getValue());
+    }
+}

@@ -1,0 +1,34 @@
+package io.rdmaraw.testsuite.sim;
+
+/** What an application does with one connection of a {@link SimHost}. */
+interface SimSocket {
+    /** Queues bytes. */
+    void send(byte[] data);
+
+    /** Returns how many queued bytes the peer has not acknowledged. */
+    int queuedBytes();
+
+    /** Tells that {@code bytes} of what was delivered have been read. */
+    void consumed(int bytes);
+
+    /** Ends the sending direction. */
+    void shutdownOutput();
+
+    /** Closes both directions in order. */
+    void close();
+
+    /** Resets the connection. */
+    void abort();
+
+    /** What a connection tells its application. */
+    interface Events {
+        void connected(SimSocket socket);
+
+        void data(byte[] bytes);
+
+        void peerFinished();
+
+        /** The last event. {@code orderly} says that both directions ended with FIN. */
+        void closed(boolean orderly, String reason);
+    }
+}

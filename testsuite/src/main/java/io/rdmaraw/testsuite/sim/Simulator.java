@@ -1,0 +1,103 @@
+package io.rdmaraw.testsuite.sim;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+
+/** Runs seeds; on a failure finds the least faults that still make it fail, and writes a capture. */
+final class Simulator {
+    /** A broken invariant: the scenario shrunk, the rule, and how to see it again. */
+    record Failure(long seed, long off, String rule, String message, String scenario) {
+        @Override
+        public String toString() {
+            return message + "\nreproduce with --from " + seed + " --seeds 1" + (off == 0 ? "" : " --off 0x"
+                    + Long.toHexString(off)) + "\n" + scenario;
+        }
+    }
+
+    private final Simulation.CoreFactory cores;
+    private final Scenario.Ends only;
+    private long packets;
+
+    Simulator(Simulation.CoreFactory cores, Scenario.Ends only) {
+        this.cores = cores;
+        this.only = only;
+    }
+
+    /** Runs one seed; returns null when every invariant held. */
+    Failure run(long seed, long off) {
+        Scenario scenario = new Scenario(seed, off, only);
+        Simulation simulation = null;
+        try {
+            simulation = new Simulation(scenario, cores, null);
+            simulation.run();
+            return null;
+        } catch (SimulationFailure e) {
+            return failure(scenario, e.rule(), e.getMessage(), simulation);
+        } catch (RuntimeException | AssertionError e) {
+            return failure(scenario, "no exception", "exception " + e + at(e), simulation);
+        } finally {
+            packets += simulation == null ? 0 : simulation.packets();
+        }
+    }
+
+    private static String at(Throwable e) {
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < Math.min(4, e.getStackTrace().length); i++) {
+            text.append("\n    at ").append(e.getStackTrace()[i]);
+        }
+        return text.toString();
+    }
+
+    private static Failure failure(Scenario scenario, String rule, String message, Simulation simulation) {
+        long now = simulation == null ? 0 : simulation.nowNanos();
+        return new Failure(scenario.seed, scenario.off, rule, message + " (after " + now / 1000 + " us)",
+                scenario.toString());
+    }
+
+    /** Switches off one fault after the other and keeps off those without which the same rule is still broken. */
+    Failure shrink(Failure failure) {
+        Failure smallest = failure;
+        boolean progress = true;
+        while (progress) {
+            progress = false;
+            for (int bit = 0; bit < Fault.bits(); bit++) {
+                long off = smallest.off | 1L << bit;
+                if (off == smallest.off) {
+                    continue;
+                }
+                Failure candidate = run(smallest.seed, off);
+                if (candidate != null && candidate.rule.equals(smallest.rule)) {
+                    smallest = candidate;
+                    progress = true;
+                }
+            }
+        }
+        return smallest;
+    }
+
+    /** Runs the failing scenario once more and writes its packets. */
+    void capture(Failure failure, Path file) throws IOException {
+        try (PcapWriter pcap = new PcapWriter(file)) {
+            Simulation simulation = new Simulation(new Scenario(failure.seed, failure.off, only), cores, (now, packet) -> {
+                try {
+                    pcap.write(now, packet);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            });
+            simulation.run();
+        } catch (SimulationFailure | AssertionError e) {
+            // Expected: that is what the capture shows.
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        } catch (RuntimeException e) {
+            // The core threw: as expected as a broken rule.
+        }
+    }
+
+    /** Returns how many packets all runs together have exchanged. */
+    long packets() {
+        return packets;
+    }
+}

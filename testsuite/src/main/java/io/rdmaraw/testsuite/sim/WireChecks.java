@@ -1,0 +1,258 @@
+package io.rdmaraw.testsuite.sim;
+
+import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
+
+/**
+ * Watches the packets of one connection at one end, knowing nothing of that end but them, and checks what RFCs demand of a
+ * sender and a receiver. What goes out is checked against what has come in before.
+ */
+final class WireChecks {
+    private static final int DEFAULT_MSS_IPV4 = 536;
+    private static final int DEFAULT_MSS_IPV6 = 1220;
+    private static final int INITIAL_WINDOW_SEGMENTS = 10;
+    private static final int LIMITED_TRANSMIT_SEGMENTS = 3;
+    private static final long UNKNOWN = Long.MIN_VALUE;
+
+    private final String name;
+    private final CorePlan config;
+    private int stream;
+    private final AckChecks acks;
+    private final RetransmitChecks retransmits = new RetransmitChecks();
+    private final EcnChecks ecn = new EcnChecks();
+
+    // what this end has sent
+    private long iss = UNKNOWN;
+    private long maxSentEnd;
+    private long finSeq = UNKNOWN;
+    private int myShift;
+    private long myEdge = UNKNOWN;
+    private long lastTsValue = UNKNOWN;
+    private int largestPayload;
+
+    // what has come in
+    private long irs = UNKNOWN;
+    private Packet peerSyn;
+    private Packet mySyn;
+    private long maxAck;
+    private long takenAck;
+    private long maxSack;
+    private long duplicateBytes;
+    private long peerEdge;
+    private final java.util.Set<Integer> tsValues = new java.util.HashSet<>();
+
+    WireChecks(String name, CorePlan config, int stream) {
+        this.name = name;
+        this.config = config;
+        this.stream = stream;
+        acks = new AckChecks(config);
+    }
+
+    /** Tells whose bytes this end sends; -1 while nobody has accepted the connection. */
+    void stream(int of) {
+        stream = of;
+    }
+
+    private void demand(boolean holds, String rule, Packet packet) {
+        if (!holds) {
+            throw new SimulationFailure(rule, name + " at " + relative(packet));
+        }
+    }
+
+    private String relative(Packet p) {
+        return p + " [seq " + (unwrapSent(p.seq) - iss) + " ack " + (irs == UNKNOWN ? 0 : acks.unwrap(p.ack) - irs)
+                + ", una " + (maxAck - iss) + " nxt " + (maxSentEnd - iss) + " edge " + (peerEdge - iss) + ", received "
+                + (irs == UNKNOWN ? 0 : acks.contiguous() - irs) + "]";
+    }
+
+    private long unwrapSent(int seq) {
+        return maxSentEnd + (seq - (int) maxSentEnd);
+    }
+
+    private boolean timestampsOn() {
+        return peerSyn != null && mySyn != null && peerSyn.timestamps && mySyn.timestamps;
+    }
+
+    private boolean sackOn() {
+        return peerSyn != null && mySyn != null && peerSyn.sackPermitted && mySyn.sackPermitted;
+    }
+
+    private boolean scalingOn() {
+        return peerSyn != null && mySyn != null && peerSyn.windowScale >= 0 && mySyn.windowScale >= 0;
+    }
+
+    private int peerMss() {
+        int standard = peerSyn.isIpv6() ? DEFAULT_MSS_IPV6 : DEFAULT_MSS_IPV4;
+        return peerSyn.mss == 0 ? standard : peerSyn.mss;
+    }
+
+    // ---- in ----
+
+    /** A sound packet reaches this end. */
+    void received(Packet p, long nowNanos) {
+        retransmits.heard();
+        if (p.has(Packet.SYN) && irs == UNKNOWN && !p.has(Packet.RST) && isAnswer(p)) {
+            irs = (1L << 32) + (p.seq & 0xffff_ffffL);
+            acks.begin(irs);
+            peerSyn = p;
+        }
+        if (irs == UNKNOWN || p.has(Packet.RST)) {
+            return;
+        }
+        long seq = acks.unwrap(p.seq);
+        if (p.timestamps) {
+            tsValues.add(p.tsValue);
+        }
+        if (seq + p.sequenceLength() < irs || p.has(Packet.SYN) && seq != irs) {
+            return;
+        }
+        boolean fresh = seq + p.sequenceLength() > acks.contiguous() && seq + p.sequenceLength() <= myEdge;
+        // RFC 9293 section 3.10.7.4: what an unacceptable segment acknowledges does not count.
+        boolean acceptable = p.sequenceLength() == 0 ? seq >= acks.contiguous() && seq <= myEdge : fresh;
+        acks.received(p, seq, myEdge, nowNanos);
+        if (p.has(Packet.ACK) && iss != UNKNOWN) {
+            takeAck(p, acceptable);
+        }
+        ecn.received(p, fresh);
+    }
+
+    /** Whether a SYN can be the peer's: without ACK, or with the ACK of ours. */
+    private boolean isAnswer(Packet p) {
+        return !p.has(Packet.ACK) || iss != UNKNOWN && p.ack == (int) (iss + 1);
+    }
+
+    private void takeAck(Packet p, boolean acceptable) {
+        long ack = unwrapSent(p.ack);
+        if (ack > maxSentEnd || ack < iss) {
+            return;
+        }
+        int shift = scalingOn() && !p.has(Packet.SYN) ? Math.min(peerSyn.windowScale, 14) : 0;
+        peerEdge = Math.max(peerEdge, ack + ((long) p.window << shift));
+        if (ack == maxAck && p.payload.length == 0 && ack < maxSentEnd && !sackOn()) {
+            // RFC 5681 section 3.2 and RFC 6937: without SACK a duplicate stands for a segment that has left.
+            duplicateBytes += Math.min(peerMss(), config.mtuBytes);
+        }
+        maxAck = Math.max(maxAck, ack);
+        takenAck = acceptable ? Math.max(takenAck, ack) : takenAck;
+        for (int i = 1; i < p.sack.length; i += 2) {
+            long right = unwrapSent(p.sack[i]);
+            maxSack = right <= maxSentEnd ? Math.max(maxSack, right) : maxSack;
+        }
+    }
+
+    // ---- out ----
+
+    /** This end sends a packet. */
+    void sent(Packet p, long nowNanos, boolean resetAllowed) {
+        if (p.has(Packet.RST)) {
+            demand(resetAllowed, "resets nothing that is alive", p);
+            return;
+        }
+        if (iss == UNKNOWN) {
+            if (!p.has(Packet.SYN)) {
+                // A cookie's connection: its SYN-ACK was sent without a state to remember it.
+                iss = (1L << 32) + (p.seq & 0xffff_ffffL) - 1;
+            } else {
+                iss = (1L << 32) + (p.seq & 0xffff_ffffL);
+                mySyn = p;
+                myShift = Math.max(p.windowScale, 0);
+            }
+            maxSentEnd = iss;
+            maxAck = iss;
+            maxSack = iss;
+            takenAck = iss;
+        }
+        long seq = unwrapSent(p.seq);
+        checkOptions(p);
+        checkAck(p);
+        checkSequence(p, seq);
+        checkWindow(p, seq);
+        checkSize(p, seq);
+        ecn.sent(p, seq < maxSentEnd, p.payload.length);
+        retransmits.sent(p, seq, seq < maxSentEnd && p.sequenceLength() > 0, nowNanos);
+        maxSentEnd = Math.max(maxSentEnd, seq + p.sequenceLength());
+        largestPayload = Math.max(largestPayload, p.payload.length);
+        if (p.has(Packet.ACK)) {
+            acks.sent(p);
+        }
+    }
+
+    private void checkOptions(Packet p) {
+        boolean syn = p.has(Packet.SYN);
+        demand(syn || p.mss == 0 && p.windowScale < 0 && !p.sackPermitted, "options of a SYN only in a SYN", p);
+        if (!syn && mySyn != null) {
+            // Who answered with a cookie learns from the third packet what was agreed.
+            demand(timestampsOn() ? p.timestamps || config.cookies : !p.timestamps, "timestamps as agreed", p);
+            demand(p.sack.length == 0 || sackOn(), "SACK as agreed", p);
+        }
+        if (p.timestamps && mySyn != null && !config.cookies) {
+            demand(lastTsValue == UNKNOWN || p.tsValue - (int) lastTsValue >= 0, "timestamps don't go back", p);
+            lastTsValue = p.tsValue;
+            demand(!p.has(Packet.ACK) || tsValues.contains(p.tsEcho), "echoes a timestamp that came", p);
+        }
+    }
+
+    private void checkAck(Packet p) {
+        if (!p.has(Packet.ACK)) {
+            demand(p.has(Packet.SYN), "all but SYN and RST acknowledge", p);
+            return;
+        }
+        demand(irs != UNKNOWN, "acknowledges what has come", p);
+        acks.check(p, this::demand);
+        int shift = scalingOn() && !p.has(Packet.SYN) ? myShift : 0;
+        long edge = acks.unwrap(p.ack) + ((long) p.window << shift);
+        // The field drops the bits below the scale: less than one unit is no shrinking (RFC 7323 section 2.4).
+        demand(myEdge == UNKNOWN || edge > myEdge - (1L << shift), "right window edge never shrinks", p);
+        myEdge = Math.max(myEdge, edge);
+    }
+
+    private void checkSequence(Packet p, long seq) {
+        demand(seq <= maxSentEnd, "leaves no hole in what it sends", p);
+        demand(seq >= takenAck - 1, "sends nothing that was acknowledged", p);
+        if (p.payload.length > 0 && stream >= 0 && seq > iss) {
+            int wrong = Pattern.mismatch(stream, seq - iss - 1, p.payload);
+            demand(wrong < 0, "sends the bytes of the application", p);
+        }
+        if (p.has(Packet.FIN)) {
+            long at = seq + p.payload.length;
+            demand(finSeq == UNKNOWN || finSeq == at, "FIN has one place", p);
+            finSeq = at;
+        }
+        demand(finSeq == UNKNOWN || p.payload.length == 0 || seq + p.payload.length <= finSeq, "nothing behind FIN", p);
+    }
+
+    private void checkWindow(Packet p, long seq) {
+        int length = p.payload.length;
+        if (length == 0 || peerSyn == null) {
+            return;
+        }
+        long end = seq + length;
+        boolean probe = length == 1;
+        demand(probe || end <= peerEdge, "stays in the peer's window", p);
+        long delivered = Math.max(maxAck, maxSack) - iss + duplicateBytes;
+        long initial = (long) INITIAL_WINDOW_SEGMENTS * Math.max(Math.min(peerMss(), config.mtuBytes), largestPayload);
+        long slack = LIMITED_TRANSMIT_SEGMENTS * initial / INITIAL_WINDOW_SEGMENTS;
+        demand(end - iss <= initial + 2 * delivered + slack, "slow start", p);
+    }
+
+    private void checkSize(Packet p, long seq) {
+        if (peerSyn == null || p.payload.length == 0) {
+            return;
+        }
+        int options = (p.timestamps ? 12 : 0) + (p.sack.length > 0 ? 4 + 4 * p.sack.length : 0);
+        demand(p.payload.length + options <= peerMss(), "keeps to the peer's MSS", p);
+        int headers = p.isIpv6() ? 60 : 40;
+        demand(headers + options + p.payload.length <= config.mtuBytes, "keeps to the MTU", p);
+    }
+
+    /** This end has nothing to send at this time. */
+    void settled(long nowNanos, boolean established) {
+        String broken = acks.settled(nowNanos, established);
+        check(broken == null, broken, name + " received " + (acks.contiguous() - irs) + ", acknowledged "
+                + (acks.lastAck() - irs) + ", at " + nowNanos);
+    }
+
+    /** An ICMP message came: a retransmission at once is no breach of backoff. */
+    void heardIcmp() {
+        retransmits.heard();
+    }
+}

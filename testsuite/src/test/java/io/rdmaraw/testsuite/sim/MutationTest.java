@@ -1,0 +1,37 @@
+package io.rdmaraw.testsuite.sim;
+
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.reflect.Method;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The simulator is worth what it finds: each planted bug of {@link Mutant} must be found. */
+class MutationTest {
+    /** So many seeds are run for each; most bugs show within the first hundred. */
+    private static final long SEEDS = 2_500;
+
+    static Stream<Mutant> mutants() {
+        return Mutant.ALL.stream();
+    }
+
+    @ParameterizedTest
+    @MethodSource("mutants")
+    void isCaught(Mutant mutant, @TempDir Path directory) throws Exception {
+        Class<?> seeds = MutantLoader.of(mutant, directory).loadClass("io.rdmaraw.testsuite.sim.SeedRange");
+        Method firstFailure = seeds.getMethod("firstFailure", long.class, long.class);
+        Object caught = firstFailure.invoke(null, 1L, SEEDS);
+        assertNotNull(caught, () -> "The simulator does not see the planted bug: " + mutant.name());
+        System.out.println(mutant.name() + ": " + caught);
+    }
+
+    @Test
+    void thereAreEnoughBugs() {
+        assertTrue(Mutant.ALL.stream().map(Mutant::name).distinct().count() >= 20);
+    }
+}

@@ -1,0 +1,107 @@
+package io.rdmaraw.testsuite.sim;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.zip.CRC32;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SimulationTest {
+    private static final int SEEDS = 3_000;
+
+    @Test
+    void thousandsOfSeedsBreakNoInvariant() throws Exception {
+        ByteArrayOutputStream text = new ByteArrayOutputStream();
+        int code = SimMain.run(new String[] {"--seeds", String.valueOf(SEEDS), "--json"}, new PrintStream(text, true,
+                StandardCharsets.UTF_8));
+        String printed = text.toString(StandardCharsets.UTF_8);
+        assertEquals(0, code, printed);
+        String last = printed.strip().lines().reduce((a, b) -> b).orElseThrow();
+        assertTrue(last.startsWith("{\"seeds\": " + SEEDS + ",") && last.contains("\"violations\": 0")
+                && last.contains("\"firstFailingSeed\": null"), last);
+    }
+
+    @Test
+    void aSeedReproducesItsRunToTheByte() {
+        for (long seed = 1; seed <= 200; seed++) {
+            assertEquals(fingerprint(seed), fingerprint(seed), "seed " + seed);
+        }
+    }
+
+    private static String fingerprint(long seed) {
+        CRC32 crc = new CRC32();
+        int[] packets = new int[1];
+        Simulation simulation = new Simulation(new Scenario(seed, 0, null), EngineHost::new, (now, packet) -> {
+            crc.update(ByteBuffer.allocate(8).putLong(now).flip());
+            crc.update(packet);
+            packets[0]++;
+        });
+        simulation.run();
+        return packets[0] + " packets, " + crc.getValue() + ", ends at " + simulation.nowNanos();
+    }
+
+    /** The reference peer at both ends: what fails here is the simulator's own fault. */
+    @Test
+    void theReferencePeerAgreesWithItself() {
+        Simulator simulator = new Simulator(null, null);
+        for (long seed = 1; seed <= 500; seed++) {
+            assertNull(simulator.run(seed, 0));
+        }
+    }
+
+    @Test
+    void switchingOffOneFaultLeavesTheOthersAsTheyAre() {
+        for (long seed = 1; seed < 200; seed++) {
+            Scenario all = new Scenario(seed, 0, null);
+            Scenario without = new Scenario(seed, Fault.LOSS.bit(0), null);
+            assertEquals(0, without.forward.lossProbability);
+            assertEquals(all.backward.toString(), without.backward.toString());
+            all.forward.lossProbability = 0;
+            assertEquals(all.forward.toString(), without.forward.toString());
+        }
+    }
+
+    /** A failure made by a path that eats everything: it is shrunk to few faults and captured. */
+    @Test
+    void aFailureIsShrunkAndCaptured(@TempDir Path directory) throws Exception {
+        Simulation.CoreFactory broken = (scenario, client) -> new EngineHost(scenario, client) {
+            @Override
+            public void checkEmpty() {
+                throw new SimulationFailure("planted", "always");
+            }
+        };
+        Simulator simulator = new Simulator(broken, null);
+        Simulator.Failure failure = simulator.run(7, 0);
+        assertNotNull(failure);
+        Simulator.Failure smallest = simulator.shrink(failure);
+        assertEquals("planted", smallest.rule());
+        assertEquals((1L << Fault.bits()) - 1, smallest.off(), "every fault can be switched off here");
+        Path file = directory.resolve("capture.pcap");
+        simulator.capture(smallest, file);
+        byte[] bytes = Files.readAllBytes(file);
+        assertArrayEquals(new byte[] {(byte) 0xa1, (byte) 0xb2, 0x3c, 0x4d}, java.util.Arrays.copyOf(bytes, 4));
+        assertEquals(101, ByteBuffer.wrap(bytes).getInt(20), "link type RAW");
+        byte[] first = java.util.Arrays.copyOfRange(bytes, 40, 40 + ByteBuffer.wrap(bytes).getInt(32));
+        Packet syn = Packet.decode(first);
+        assertTrue(syn.has(Packet.SYN) && !syn.has(Packet.ACK), syn.toString());
+    }
+
+    @Test
+    void complainsAboutArgumentsThatMakeNoSense() throws Exception {
+        ByteArrayOutputStream text = new ByteArrayOutputStream();
+        assertEquals(2, SimMain.run(new String[] {"--seeds", "many"}, new PrintStream(text)));
+        assertEquals(2, SimMain.run(new String[] {"--frobnicate", "1"}, new PrintStream(text)));
+        assertEquals(2, SimMain.run(new String[] {"--seeds"}, new PrintStream(text)));
+        assertTrue(text.toString(StandardCharsets.UTF_8).contains("usage"));
+    }
+}

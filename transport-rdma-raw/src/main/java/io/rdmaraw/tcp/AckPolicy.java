@@ -1,0 +1,62 @@
+package io.rdmaraw.tcp;
+
+/** When to acknowledge: delayed acknowledgements (RFC 9293 section 3.8.6.3) and challenge ACKs (RFC 5961). */
+final class AckPolicy {
+    /** Acknowledged at once when a connection begins, so that the peer's slow start gets going; as Linux does. */
+    private static final byte QUICK_ACKS = 16;
+
+    private AckPolicy() {
+    }
+
+    static void start(TcpConnection c) {
+        c.quickAcks = QUICK_ACKS;
+    }
+
+    /** Data has arrived in order. */
+    static void onData(TcpConnection c, int length, long now) {
+        if (now - c.lastReceiveNanos > c.rtoNanos) {
+            // The peer starts again after a pause, perhaps from a small window.
+            c.quickAcks = QUICK_ACKS;
+        }
+        c.receiveMss = (char) Math.max(c.receiveMss, Math.min(length, 0xFFFF));
+        // RFC 5681 section 4.2: at least for every second full-sized segment
+        if (c.rcvNxt - c.lastAckSent > c.receiveMss || c.quickAcks > 0) {
+            c.set(Tcb.ACK_NOW);
+        } else if (!c.is(Tcb.ACK_DELAYED)) {
+            c.set(Tcb.ACK_DELAYED);
+            c.ackDeadlineNanos = now + c.engine.config.delayedAckNanos;
+        }
+    }
+
+    /** Something is out of order or wrong: the peer should know at once (RFC 5681 section 4.2). */
+    static void onDisorder(TcpConnection c) {
+        c.set(Tcb.ACK_NOW);
+    }
+
+    /** A segment that acknowledges goes out. */
+    static void onAckSent(TcpConnection c) {
+        if (c.is(Tcb.ACK_DELAYED)) {
+            c.ackDeadlineNanos = Tcb.NEVER;
+        } else if (c.quickAcks > 0 && c.is(Tcb.ACK_NOW)) {
+            c.quickAcks--;
+        }
+        c.clear(Tcb.ACK_NOW | Tcb.ACK_DELAYED);
+        c.lastAckSent = c.rcvNxt;
+    }
+
+    /**
+     * Answers a segment that does not fit with an acknowledgement, as RFC 9293 section 3.10.7.4 and RFC 5961 want it,
+     * but not more often than the configuration allows (RFC 5961 section 7): two ends that disagree must not answer each
+     * other for ever. The limit is per connection, so that it tells an outsider nothing.
+     */
+    static void challenge(TcpConnection c, long now) {
+        TcpEngine engine = c.engine;
+        if (c.lastChallengeNanos != Long.MIN_VALUE
+                && now - c.lastChallengeNanos < engine.config.challengeAckIntervalNanos) {
+            return;
+        }
+        c.lastChallengeNanos = now;
+        engine.counters.challengeAcks++;
+        c.set(Tcb.ACK_NOW);
+    }
+}

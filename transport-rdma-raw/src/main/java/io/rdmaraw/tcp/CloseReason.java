@@ -1,0 +1,30 @@
+package io.rdmaraw.tcp;
+
+/** Why a connection ended; the argument of {@link TcpEvents#closed}. */
+public enum CloseReason {
+    /** Both directions were closed in order and everything sent was acknowledged. */
+    FINISHED(false),
+    /** The user aborted, or closed with received data unread. */
+    ABORTED(false),
+    /** The peer sent RST. */
+    RESET_BY_PEER(true),
+    /** The peer answered our SYN with RST, or an ICMP port or protocol unreachable came for it. */
+    REFUSED(true),
+    /** Data, a FIN, a SYN or a probe stayed unanswered for longer than the configuration allows. */
+    TIMED_OUT(true),
+    /** The network said that the peer cannot be reached while the connection was being opened. */
+    UNREACHABLE(true),
+    /** The peer sent data after {@link TcpConnection#close()}; it was answered with RST, as Linux does. */
+    DATA_AFTER_CLOSE(true);
+
+    private final boolean error;
+
+    CloseReason(boolean error) {
+        this.error = error;
+    }
+
+    /** Whether a user would call it a failure. */
+    public boolean isError() {
+        return error;
+    }
+}

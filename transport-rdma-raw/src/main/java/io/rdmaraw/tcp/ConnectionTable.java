@@ -1,0 +1,114 @@
+package io.rdmaraw.tcp;
+
+/**
+ * Connections by 4-tuple: open addressing with linear probing and backward-shift deletion. A probe compares 32-bit
+ * hashes, which lie side by side, before it touches a connection. The hash is keyed, so nobody outside can aim for
+ * collisions; IPv4 and IPv6 share the table.
+ */
+final class ConnectionTable {
+    private static final int MIN_CAPACITY = 64;
+
+    private final long key0;
+    private final long key1;
+    private int[] hashes = new int[MIN_CAPACITY];
+    private TcpConnection[] slots = new TcpConnection[MIN_CAPACITY];
+    private int size;
+
+    ConnectionTable(long key0, long key1) {
+        this.key0 = key0;
+        this.key1 = key1 | 1;
+    }
+
+    int size() {
+        return size;
+    }
+
+    int hash(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort) {
+        long a = fold(remoteLow ^ key0, localLow ^ key1);
+        long b = fold(remoteHigh ^ key1 ^ ((long) localPort << 16 | remotePort), localHigh ^ key0 ^ a);
+        return (int) (b ^ b >>> 32);
+    }
+
+    private static long fold(long x, long y) {
+        return x * y ^ Math.unsignedMultiplyHigh(x, y);
+    }
+
+    TcpConnection find(int hash, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
+            int remotePort) {
+        int mask = slots.length - 1;
+        for (int i = hash & mask; ; i = i + 1 & mask) {
+            TcpConnection c = slots[i];
+            if (c == null) {
+                return null;
+            }
+            if (hashes[i] == hash && c.matches(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort)) {
+                return c;
+            }
+        }
+    }
+
+    void add(TcpConnection c) {
+        if (++size > slots.length / 2) {
+            resize(slots.length * 2);
+        }
+        insert(c, c.hash);
+    }
+
+    private void insert(TcpConnection c, int hash) {
+        int mask = slots.length - 1;
+        int i = hash & mask;
+        while (slots[i] != null) {
+            i = i + 1 & mask;
+        }
+        slots[i] = c;
+        hashes[i] = hash;
+    }
+
+    void remove(TcpConnection c) {
+        int mask = slots.length - 1;
+        int i = c.hash & mask;
+        while (slots[i] != c) {
+            if (slots[i] == null) {
+                return;
+            }
+            i = i + 1 & mask;
+        }
+        // Close the gap: move back whatever would no longer be found.
+        int gap = i;
+        for (int j = i + 1 & mask; slots[j] != null; j = j + 1 & mask) {
+            if ((j - (hashes[j] & mask) & mask) >= (j - gap & mask)) {
+                slots[gap] = slots[j];
+                hashes[gap] = hashes[j];
+                gap = j;
+            }
+        }
+        slots[gap] = null;
+        if (--size < slots.length / 8 && slots.length > MIN_CAPACITY) {
+            resize(slots.length / 2);
+        }
+    }
+
+    private void resize(int capacity) {
+        TcpConnection[] oldSlots = slots;
+        int[] oldHashes = hashes;
+        slots = new TcpConnection[capacity];
+        hashes = new int[capacity];
+        for (int i = 0; i < oldSlots.length; i++) {
+            if (oldSlots[i] != null) {
+                insert(oldSlots[i], oldHashes[i]);
+            }
+        }
+    }
+
+    /** All connections, in no order. */
+    TcpConnection[] snapshot() {
+        TcpConnection[] all = new TcpConnection[size];
+        int n = 0;
+        for (TcpConnection c : slots) {
+            if (c != null) {
+                all[n++] = c;
+            }
+        }
+        return all;
+    }
+}

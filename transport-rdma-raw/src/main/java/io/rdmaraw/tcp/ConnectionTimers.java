@@ -1,0 +1,160 @@
+package io.rdmaraw.tcp;
+
+import io.rdmaraw.tcp.Tcb.RetransmitTimer;
+
+/**
+ * The timers of a connection: one for what is in flight (retransmission, tail loss probe, reordering, persist), one for
+ * the delayed acknowledgement, one for keepalive and FIN-WAIT-2. Setting one writes a field; the wheel learns of it
+ * when the connection has nothing more to send.
+ */
+final class ConnectionTimers {
+    private ConnectionTimers() {
+    }
+
+    static long earliest(TcpConnection c) {
+        return Math.min(c.retransmitDeadlineNanos, Math.min(c.ackDeadlineNanos, c.idleDeadlineNanos));
+    }
+
+    /** The connection has nothing more to send for now: files it under its earliest deadline. */
+    static void settle(TcpConnection c, long now) {
+        Flight f = c.flight;
+        if (f != null && c.state.synchronizedState() && f.scoreboard.isEmpty()
+                && c.retransmitTimer != RetransmitTimer.PERSIST) {
+            // RFC 9293 section 3.8.6.1: the window keeps us from sending and nothing in flight will bring news.
+            c.setRetransmitTimer(RetransmitTimer.PERSIST, now + RttEstimator.backedOff(c));
+        }
+        c.deadlineNanos = earliest(c);
+        if (c.deadlineNanos < c.wheelDeadlineNanos) {
+            c.engine.wheel.schedule(c);
+        }
+    }
+
+    /** (Re)starts the retransmission timer from now, after something was sent or acknowledged (RFC 6298 5.1 to 5.3). */
+    static void restart(TcpConnection c, Flight f, long now) {
+        if (f == null || f.scoreboard.isEmpty()) {
+            c.stopRetransmitTimer();
+            return;
+        }
+        long rtoAt = now + RttEstimator.backedOff(c);
+        long probeAt = TailLossProbe.deadline(c, f, now);
+        if (probeAt != Tcb.NEVER) {
+            // RFC 8985 section 7.2: the probe goes first even where the RTO would be as early.
+            c.setRetransmitTimer(RetransmitTimer.TAIL_LOSS_PROBE, Math.min(probeAt, rtoAt));
+        } else {
+            c.setRetransmitTimer(RetransmitTimer.RTO, rtoAt);
+        }
+    }
+
+    /** New data went out. */
+    static void onSent(TcpConnection c, Flight f, long now) {
+        if (c.retransmitTimer == RetransmitTimer.NONE || c.retransmitTimer == RetransmitTimer.PERSIST
+                || c.retransmitTimer == RetransmitTimer.TAIL_LOSS_PROBE) {
+            // RFC 8985 section 7.2: the probe timeout is counted from the last new data.
+            restart(c, f, now);
+        }
+    }
+
+    static void startKeepAlive(TcpConnection c) {
+        if (c.state.ordinal() < TcpState.ESTABLISHED.ordinal() || c.state == TcpState.TIME_WAIT
+                || c.is(Tcb.CLOSE_CALLED) && c.state == TcpState.FIN_WAIT_2) {
+            return;
+        }
+        c.clear(Tcb.KEEP_ALIVE_PROBING);
+        c.keepAliveProbesSent = 0;
+        c.idleDeadlineNanos = c.is(Tcb.KEEP_ALIVE)
+                ? c.lastReceiveNanos + c.engine.config.keepAliveIdleNanos : Tcb.NEVER;
+    }
+
+    static void startFinWait2(TcpConnection c) {
+        c.idleDeadlineNanos = c.engine.now() + c.engine.config.finWait2Nanos;
+        c.engine.ready(c);
+    }
+
+    /** The wheel says that the deadline of {@code c} has come. */
+    static void expire(TcpConnection c, long now) {
+        if (c.ackDeadlineNanos <= now) {
+            c.ackDeadlineNanos = Tcb.NEVER;
+            c.set(Tcb.ACK_NOW);
+        }
+        if (c.retransmitDeadlineNanos <= now) {
+            RetransmitTimer timer = c.retransmitTimer;
+            c.stopRetransmitTimer();
+            switch (timer) {
+                case SYN -> Handshake.onTimeout(c, now);
+                case RTO -> Recovery.onTimeout(c, now);
+                case TAIL_LOSS_PROBE -> TailLossProbe.onTimeout(c, now);
+                case REORDERING -> Recovery.onReorderingTimeout(c, now);
+                case PERSIST -> onPersist(c, now);
+                case NONE -> {
+                }
+            }
+        }
+        if (c.idleDeadlineNanos <= now && c.state != TcpState.CLOSED) {
+            c.idleDeadlineNanos = Tcb.NEVER;
+            onIdle(c, now);
+        }
+        if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
+            c.engine.ready(c);
+        }
+    }
+
+    /** RFC 9293 section 3.8.6.1: probe a zero window, at growing intervals, as long as the peer answers. */
+    private static void onPersist(TcpConnection c, long now) {
+        if (giveUp(c)) {
+            return;
+        }
+        c.unansweredTimeouts++;
+        c.backoff = (byte) Math.min(Byte.MAX_VALUE, c.backoff + 1);
+        c.setRetransmitTimer(RetransmitTimer.PERSIST, now + RttEstimator.backedOff(c));
+        if (c.sndWnd > 0) {
+            // RFC 9293 section 3.8.6.2.1 (4): the window is small but not closed; send what fits into it.
+            c.set(Tcb.OVERRIDE_SWS);
+        } else {
+            c.set(Tcb.PROBE_DUE);
+            c.engine.counters.zeroWindowProbes++;
+        }
+    }
+
+    /** Ends the connection if it has been without an answer for too many timeouts (R2, RFC 9293 section 3.8.3). */
+    static boolean giveUp(TcpConnection c) {
+        TcpConfig config = c.engine.config;
+        int limit = c.is(Tcb.CLOSE_CALLED) ? Math.min(config.orphanRetries, config.retries) : config.retries;
+        if (c.unansweredTimeouts < limit) {
+            return false;
+        }
+        c.engine.counters.timeouts++;
+        c.engine.finish(c, CloseReason.TIMED_OUT, TcpState.CLOSED);
+        return true;
+    }
+
+    private static void onIdle(TcpConnection c, long now) {
+        if (c.state == TcpState.FIN_WAIT_2 && c.is(Tcb.CLOSE_CALLED)) {
+            // Nobody waits for the peer's FIN any more (Linux: tcp_fin_timeout).
+            c.engine.finish(c, CloseReason.FINISHED, TcpState.CLOSED);
+            return;
+        }
+        if (!c.is(Tcb.KEEP_ALIVE)) {
+            return;
+        }
+        // RFC 9293 section 3.8.4
+        TcpConfig config = c.engine.config;
+        long silence = now - c.lastReceiveNanos;
+        if (silence < config.keepAliveIdleNanos || c.flight != null) {
+            // Something came meanwhile, or data in flight watches the peer anyway.
+            c.keepAliveProbesSent = 0;
+            c.idleDeadlineNanos = Math.max(now + config.keepAliveIntervalNanos,
+                    c.lastReceiveNanos + config.keepAliveIdleNanos);
+            return;
+        }
+        if (c.keepAliveProbesSent >= config.keepAliveProbes) {
+            c.engine.counters.timeouts++;
+            c.engine.reset(c);
+            c.engine.finish(c, CloseReason.TIMED_OUT, TcpState.CLOSED);
+            return;
+        }
+        c.keepAliveProbesSent++;
+        c.engine.counters.keepAliveProbes++;
+        c.set(Tcb.PROBE_DUE);
+        c.idleDeadlineNanos = now + config.keepAliveIntervalNanos;
+    }
+}

@@ -1,0 +1,200 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.TcpState.*;
+
+/** Text and FIN of an acceptable segment (RFC 9293 section 3.10.7.4, seventh and eighth check). */
+final class DataInput {
+    private DataInput() {
+    }
+
+    static void process(TcpConnection c, Segment s, long now) {
+        if (!c.state.mayReceive()) {
+            // The peer's FIN has come; text after it is ignored, a repeated FIN acknowledged.
+            AckPolicy.onDisorder(c);
+            return;
+        }
+        int start = s.seq;
+        int end = start + s.payloadLength;
+        boolean fin = s.has(TcpFlags.FIN);
+        if (Sequence.after(end, c.rcvAdv)) {
+            // Beyond the window: cut off, and the FIN with it.
+            end = c.rcvAdv;
+            fin = false;
+        }
+        if (c.is(Tcb.FIN_SEEN) && Sequence.after(end, c.finSeq)) {
+            // Nothing comes after a FIN.
+            end = Sequence.max(start, c.finSeq);
+        }
+        if (c.is(Tcb.CLOSE_CALLED) && Sequence.after(end, c.rcvNxt)) {
+            // RFC 9293 section 3.6.1 and Linux: nobody will read this, and the peer must know.
+            c.engine.reset(c);
+            c.engine.finish(c, CloseReason.DATA_AFTER_CLOSE, CLOSED);
+            return;
+        }
+        if (c.unreadBytes > c.receiveBufferBytes + (1 << c.rcvWndShift)) {
+            // The reader is behind by more than was ever offered, but for rounding: no memory for this.
+            c.engine.counters.receiveMemoryDrops++;
+            AckPolicy.onDisorder(c);
+            return;
+        }
+        if (fin) {
+            c.finSeq = end;
+            c.set(Tcb.FIN_SEEN);
+        }
+        if (Sequence.beforeOrAt(start, c.rcvNxt)) {
+            inOrder(c, s, end, now);
+        } else {
+            outOfOrder(c, s, end, fin);
+        }
+        if (c.is(Tcb.FIN_SEEN) && c.rcvNxt == c.finSeq && c.state.mayReceive()) {
+            onFin(c, now);
+        }
+    }
+
+    private static void inOrder(TcpConnection c, Segment s, int end, long now) {
+        int start = s.seq;
+        if (Sequence.before(start, c.rcvNxt) && s.payloadLength > 0) {
+            reportDuplicate(c, start, Sequence.min(c.rcvNxt, end));
+        }
+        int at = start;
+        int before = c.rcvNxt;
+        for (int i = 0; i < s.sliceCount && c.state.mayReceive(); i++) {
+            int sliceEnd = Sequence.min(at + s.lengths[i], end);
+            int skip = Math.max(0, c.rcvNxt - at);
+            int length = sliceEnd - at - skip;
+            if (length > 0) {
+                deliver(c, s.buffers[i], s.indices[i] + skip, length);
+            }
+            at += s.lengths[i];
+        }
+        boolean filledHole = c.reassembly != null;
+        if (filledHole) {
+            drain(c);
+        }
+        if (c.rcvNxt != before) {
+            AckPolicy.onData(c, s.payloadLength, now);
+            if (filledHole) {
+                // RFC 5681 section 4.2: at once, when a gap is filled
+                AckPolicy.onDisorder(c);
+            }
+        }
+    }
+
+    private static void deliver(TcpConnection c, io.netty.buffer.ByteBuf buffer, int index, int length) {
+        c.rcvNxt += length;
+        c.unreadBytes += length;
+        c.engine.counters.payloadBytesIn += length;
+        c.engine.events.data(c, buffer, index, length);
+    }
+
+    private static void drain(TcpConnection c) {
+        Reassembly held = c.reassembly;
+        while (held.hasAt(c.rcvNxt) && c.state.mayReceive()) {
+            int length = held.firstEnd() - c.rcvNxt;
+            io.netty.buffer.ByteBuf buffer = held.firstBuffer();
+            int index = length > 0 ? held.firstIndexOf(c.rcvNxt) : 0;
+            held.removeFirst();
+            try {
+                if (length > 0) {
+                    deliver(c, buffer, index, length);
+                }
+            } finally {
+                buffer.release();
+            }
+        }
+        if (c.reassembly == null) {
+            // The user ended the connection from within data().
+            return;
+        }
+        held.ranges().removeBefore(c.is(Tcb.FIN_SEEN) && c.rcvNxt == c.finSeq ? c.rcvNxt + 1 : c.rcvNxt);
+        if (held.isEmpty()) {
+            c.reassembly = null;
+            c.engine.giveReassembly(held);
+        }
+    }
+
+    private static void outOfOrder(TcpConnection c, Segment s, int end, boolean fin) {
+        c.engine.counters.outOfOrderSegments++;
+        if (!c.is(Tcb.SACK)) {
+            oweDuplicateAck(c);
+        }
+        AckPolicy.onDisorder(c);
+        if (c.reassembly == null) {
+            c.reassembly = c.engine.takeReassembly();
+        }
+        Reassembly held = c.reassembly;
+        int at = s.seq;
+        int kept = 0;
+        boolean full = false;
+        for (int i = 0; i < s.sliceCount && !full; i++) {
+            int sliceEnd = Sequence.min(at + s.lengths[i], end);
+            if (Sequence.before(at, sliceEnd)) {
+                int n = held.insert(at, sliceEnd, s.buffers[i], s.indices[i], c.engine.config.maxOutOfOrderBytes);
+                full = n < 0;
+                if (!full) {
+                    kept += n;
+                    held.ranges().add(at, sliceEnd);
+                }
+            }
+            at += s.lengths[i];
+        }
+        if (full) {
+            c.engine.counters.receiveMemoryDrops++;
+        } else if (fin) {
+            held.ranges().add(end, end + 1);
+        } else if (kept == 0 && s.payloadLength > 0) {
+            // RFC 2883 section 4.2: all of it was held already
+            c.engine.counters.duplicateSegments++;
+            reportDuplicate(c, s.seq, end);
+        }
+        if (held.isEmpty()) {
+            c.reassembly = null;
+            c.engine.giveReassembly(held);
+        }
+    }
+
+    /** RFC 5681 section 4.2: each segment out of order earns a duplicate ACK; with SACK one may speak for several.
+     * The first is sent anyway; this counts those beyond it. */
+    private static void oweDuplicateAck(TcpConnection c) {
+        if (c.is(Tcb.ACK_NOW) && c.duplicateAcksOwed < Byte.MAX_VALUE) {
+            c.duplicateAcksOwed++;
+        }
+    }
+
+    /** RFC 2883: tells the sender what came twice, with the next acknowledgement. */
+    static void reportDuplicate(TcpConnection c, int start, int end) {
+        if (c.is(Tcb.SACK) && Sequence.before(start, end)) {
+            c.dsackStart = start;
+            c.dsackEnd = end;
+            c.set(Tcb.DSACK_PENDING);
+        }
+        AckPolicy.onDisorder(c);
+    }
+
+    /** Eighth: the peer's FIN, now that all before it has come. */
+    private static void onFin(TcpConnection c, long now) {
+        c.rcvNxt++;
+        c.rcvAdv = Sequence.max(c.rcvAdv, c.rcvNxt);
+        c.set(Tcb.FIN_RECEIVED | Tcb.ACK_NOW);
+        if (c.reassembly != null) {
+            c.reassembly.release();
+            c.engine.giveReassembly(c.reassembly);
+            c.reassembly = null;
+        }
+        switch (c.state) {
+            case ESTABLISHED -> c.state = CLOSE_WAIT;
+            case FIN_WAIT_1 -> c.state = CLOSING;
+            case FIN_WAIT_2 -> {
+                c.engine.events.peerFinished(c);
+                if (c.state != CLOSED) {
+                    c.engine.sendFinalAck(c, now);
+                    c.engine.finish(c, CloseReason.FINISHED, TIME_WAIT);
+                }
+                return;
+            }
+            default -> {
+            }
+        }
+        c.engine.events.peerFinished(c);
+    }
+}

@@ -1,0 +1,54 @@
+package io.rdmaraw.tcp;
+
+/** Explicit congestion notification (RFC 3168 section 6.1). */
+final class Ecn {
+    private Ecn() {
+    }
+
+    /** Whether a SYN asks for it: ECE and CWR (section 6.1.1). */
+    static boolean offered(Segment syn) {
+        return syn.has(TcpFlags.ECE) && syn.has(TcpFlags.CWR);
+    }
+
+    /** Whether a SYN-ACK agrees to it: ECE without CWR. */
+    static boolean accepted(Segment synAck) {
+        return synAck.has(TcpFlags.ECE) && !synAck.has(TcpFlags.CWR);
+    }
+
+    /** Section 6.1.3: the receiver's part. */
+    static void onSegment(TcpConnection c, Segment s) {
+        if (!c.is(Tcb.ECN)) {
+            return;
+        }
+        if (s.has(TcpFlags.CWR) && s.payloadLength > 0) {
+            c.clear(Tcb.ECE_OWED);
+        }
+        if (s.ecn == Segment.ECN_CE) {
+            c.engine.counters.congestionMarksIn++;
+            if (!c.is(Tcb.ECE_OWED)) {
+                c.set(Tcb.ECE_OWED | Tcb.ACK_NOW);
+            }
+        }
+    }
+
+    /** Section 6.1.2: whether the peer reports a mark that no reduction has answered yet. */
+    static boolean echoed(TcpConnection c, Segment s) {
+        return c.is(Tcb.ECN_SENDER) && s.has(TcpFlags.ECE) && Sequence.afterOrAt(c.sndUna, c.ecnEndSeq);
+    }
+
+    /** Section 6.1.2: as for one loss, at most once per window of data. */
+    static void reduce(TcpConnection c, Flight f, long now) {
+        c.ssthresh = c.congestion.onCongestion(c, c.sndNxt - c.sndUna, now);
+        c.cwnd = Math.min(c.cwnd, c.ssthresh);
+        c.engine.counters.ecnReductions++;
+        onReduction(c);
+    }
+
+    /** The window was reduced, for whatever reason: the next new data says so. */
+    static void onReduction(TcpConnection c) {
+        if (c.is(Tcb.ECN_SENDER)) {
+            c.set(Tcb.CWR_OWED);
+            c.ecnEndSeq = c.sndNxt;
+        }
+    }
+}

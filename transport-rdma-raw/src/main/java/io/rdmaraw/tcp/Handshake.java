@@ -1,0 +1,280 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.TcpState.*;
+
+import io.rdmaraw.tcp.Tcb.RetransmitTimer;
+
+/** Opening: SYN-SENT, SYN-RECEIVED and what the SYNs negotiate (RFC 9293 section 3.10.7.2 to 3.10.7.4). */
+final class Handshake {
+    /** RFC 9293 section 3.7.1: what a peer without the option takes. */
+    private static final int DEFAULT_MSS_IPV4 = 536;
+    private static final int DEFAULT_MSS_IPV6 = 1220;
+    /** A peer that offers less would make us send mostly headers; Linux: TCP_MIN_SND_MSS. */
+    private static final int MIN_MSS = 48;
+    /** RFC 7323 section 2.3 */
+    private static final int MAX_WINDOW_SHIFT = 14;
+    private static final int TIMESTAMPS_OPTION_BYTES = 12;
+    /** RFC 6298 section 5.7 */
+    private static final long RTO_AFTER_LOST_SYN_NANOS = 3_000_000_000L;
+
+    private Handshake() {
+    }
+
+    /** What both kinds of open have in common. */
+    static void prepare(TcpConnection c, int iss, int mtu) {
+        TcpConfig config = c.engine.config;
+        c.iss = iss;
+        c.sndUna = iss;
+        c.sndNxt = iss;
+        c.ecnEndSeq = iss;
+        c.rackForwardAck = iss;
+        c.linkMtu = (char) mtu;
+        c.mtu = (char) mtu;
+        c.receiveBufferBytes = config.receiveBufferBytes;
+        c.congestion = config.congestionControl.create();
+        c.assign(Tcb.NO_DELAY, config.noDelay);
+        c.peerMss = (char) (c.isIpv4() ? DEFAULT_MSS_IPV4 : DEFAULT_MSS_IPV6);
+        c.receiveMss = (char) Math.min(c.peerMss, mtu - c.headerBytes());
+        c.timestampOffset = c.engine.initialSequence.timestampOffset(c.localHigh, c.localLow, c.remoteHigh,
+                c.remoteLow);
+        RttEstimator.start(c);
+        AckPolicy.start(c);
+    }
+
+    // ---- active open ----
+
+    static void connect(TcpConnection c, long now) {
+        c.state = SYN_SENT;
+        c.set(Tcb.SYN_DUE);
+        c.lastReceiveNanos = now;
+        c.engine.ready(c);
+    }
+
+    /** Sends SYN, or SYN-ACK in SYN-RECEIVED, for the first time or again. */
+    static boolean sendSyn(TcpConnection c, long now, Segment out) {
+        TcpConfig config = c.engine.config;
+        boolean answer = c.state == SYN_RECEIVED;
+        c.clear(Tcb.SYN_DUE | Tcb.ACK_NOW);
+        SegmentOutput.address(c, out);
+        out.seq = c.iss;
+        out.flags = answer ? TcpFlags.SYN | TcpFlags.ACK : TcpFlags.SYN;
+        out.ack = answer ? c.rcvNxt : 0;
+        if (!answer) {
+            c.rcvAdv = c.rcvNxt;
+        }
+        out.window = ReceiveWindow.advertise(c, true);
+        // RFC 6691: the MTU less the fixed headers, whatever options there are
+        out.mss = c.linkMtu - c.headerBytes();
+        // On a passive open only what the peer has offered (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2)
+        if (answer ? c.is(Tcb.WINDOW_SCALING) : config.windowScaling) {
+            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.receiveBufferBytes);
+            out.windowScale = c.rcvWndShift;
+        }
+        out.sackPermitted = answer ? c.is(Tcb.SACK) : config.sack;
+        if (answer ? c.is(Tcb.TIMESTAMPS) : config.timestamps) {
+            out.timestamps(c.timestamp(now), c.tsRecent);
+        }
+        if (answer ? c.is(Tcb.ECN) : config.ecn == TcpConfig.EcnMode.ACTIVE && !c.is(Tcb.SYN_RETRANSMITTED)) {
+            // RFC 3168 section 6.1.1; not again after a timeout (6.1.1.1), a middlebox may be in the way
+            out.flags |= answer ? TcpFlags.ECE : TcpFlags.ECE | TcpFlags.CWR;
+        }
+        if (c.sndNxt == c.iss) {
+            c.sndNxt = c.iss + 1;
+        } else {
+            c.set(Tcb.SYN_RETRANSMITTED);
+            c.engine.counters.retransmittedSegments++;
+        }
+        c.lastAckSent = c.rcvNxt;
+        c.lastSendNanos = now;
+        if (c.retransmitTimer == RetransmitTimer.NONE) {
+            c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOff(c));
+        }
+        return true;
+    }
+
+    static void onTimeout(TcpConnection c, long now) {
+        TcpConfig config = c.engine.config;
+        boolean passive = c.is(Tcb.PASSIVE_OPEN);
+        if (c.unansweredTimeouts >= (passive ? config.synAckRetries : config.synRetries)
+                || passive && c.listener.closed) {
+            if (!passive) {
+                c.engine.counters.timeouts++;
+            }
+            c.engine.finish(c, CloseReason.TIMED_OUT, CLOSED);
+            return;
+        }
+        c.unansweredTimeouts++;
+        c.backoff++;
+        c.set(Tcb.SYN_DUE);
+        c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOff(c));
+    }
+
+    /** RFC 9293 section 3.10.7.3. */
+    static void onSegmentInSynSent(TcpConnection c, Segment s, long now) {
+        boolean ack = s.has(TcpFlags.ACK);
+        if (ack && (Sequence.beforeOrAt(s.ack, c.iss) || Sequence.after(s.ack, c.sndNxt))) {
+            // First: it acknowledges something else, an old connection perhaps.
+            if (!s.has(TcpFlags.RST)) {
+                c.engine.replies.resetFor(s);
+            }
+            return;
+        }
+        if (s.has(TcpFlags.RST)) {
+            // Second: believed only if it answers our SYN.
+            if (ack) {
+                c.engine.counters.resetsIn++;
+                c.engine.finish(c, CloseReason.REFUSED, CLOSED);
+            }
+            return;
+        }
+        if (!s.has(TcpFlags.SYN)) {
+            return;
+        }
+        // Fourth: SYN.
+        if (ack && c.engine.config.timestamps && s.timestamps && !echoesOurTime(c, s, now)) {
+            c.engine.replies.resetFor(s);
+            return;
+        }
+        negotiate(c, s, now, c.engine.config.ecn == TcpConfig.EcnMode.ACTIVE && ack
+                && Ecn.accepted(s));
+        if (!ack) {
+            // Simultaneous open (RFC 9293 figure 8): answer with SYN-ACK, same number.
+            c.state = SYN_RECEIVED;
+            c.clear(Tcb.ECN | Tcb.ECN_SENDER);
+            c.set(Tcb.SYN_DUE);
+            c.engine.ready(c);
+            return;
+        }
+        c.sndUna = s.ack;
+        establish(c, s, now);
+        c.set(Tcb.ACK_NOW);
+        c.engine.events.connected(c);
+        if (c.state != CLOSED && (s.payloadLength > 0 || s.has(TcpFlags.FIN))) {
+            // Data may come with the SYN (section 3.4.1); it begins behind it.
+            s.seq++;
+            DataInput.process(c, s, now);
+            s.seq--;
+        }
+    }
+
+    /** RFC 7323 section 3.2: the echo must be a time at which we have sent. */
+    private static boolean echoesOurTime(TcpConnection c, Segment s, long now) {
+        return s.tsEcho == 0 || Sequence.beforeOrAt(s.tsEcho, c.timestamp(now));
+    }
+
+    // ---- passive open ----
+
+    /** A SYN for a listener with room: a connection in SYN-RECEIVED. */
+    static TcpConnection accept(TcpListener listener, Segment s, int iss, long now) {
+        TcpEngine engine = listener.engine;
+        TcpConnection c = new TcpConnection(engine, s.destinationHigh, s.destinationLow, s.destinationPort,
+                s.sourceHigh, s.sourceLow, s.sourcePort);
+        c.listener = listener;
+        c.set(Tcb.PASSIVE_OPEN);
+        prepare(c, iss, engine.config.mtuBytes);
+        negotiate(c, s, now, engine.config.ecn != TcpConfig.EcnMode.OFF && Ecn.offered(s));
+        c.state = SYN_RECEIVED;
+        c.lastReceiveNanos = now;
+        c.set(Tcb.SYN_DUE);
+        listener.halfOpen++;
+        engine.connections.add(c);
+        engine.ready(c);
+        return c;
+    }
+
+    /** What the peer's SYN says, given what we are ready to do. */
+    static void negotiate(TcpConnection c, Segment s, long now, boolean ecn) {
+        TcpConfig config = c.engine.config;
+        c.irs = s.seq;
+        c.rcvNxt = s.seq + 1;
+        c.rcvAdv = c.state == SYN_SENT ? c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes) : c.rcvNxt;
+        c.lastAckSent = c.rcvNxt;
+        c.finSeq = c.rcvNxt;
+        if (s.mss != 0) {
+            c.peerMss = (char) Math.max(MIN_MSS, s.mss);
+        }
+        c.assign(Tcb.TIMESTAMPS, config.timestamps && s.timestamps);
+        if (c.is(Tcb.TIMESTAMPS)) {
+            c.tsRecent = s.tsValue;
+            c.tsRecentNanos = now;
+            c.set(Tcb.TS_RECENT_VALID);
+        }
+        c.assign(Tcb.SACK, config.sack && s.sackPermitted);
+        c.assign(Tcb.WINDOW_SCALING, config.windowScaling && s.windowScale != Segment.ABSENT);
+        if (c.is(Tcb.WINDOW_SCALING)) {
+            c.sndWndShift = (byte) Math.min(MAX_WINDOW_SHIFT, s.windowScale);
+        } else {
+            c.rcvWndShift = 0;
+        }
+        c.assign(Tcb.ECN, ecn);
+        // RFC 3168 section 6.1.1: whoever has sent a SYN without it sets no ECT.
+        c.assign(Tcb.ECN_SENDER, ecn && (c.is(Tcb.PASSIVE_OPEN) || !c.is(Tcb.SYN_RETRANSMITTED)));
+        c.sndWnd = s.window;
+        c.maxSndWnd = s.window;
+        c.sndWl1 = s.seq;
+        c.sndWl2 = s.ack;
+        updateSendMss(c);
+    }
+
+    /** RFC 6691: what the peer takes and the path carries, less the options that every segment has. */
+    static void updateSendMss(TcpConnection c) {
+        int mss = Math.min(c.peerMss, c.mtu - c.headerBytes());
+        c.sndMss = Math.max(8, mss - (c.is(Tcb.TIMESTAMPS) ? TIMESTAMPS_OPTION_BYTES : 0));
+    }
+
+    /** A SYN in SYN-RECEIVED that lies in the window; true if it is the peer's half of a simultaneous open. */
+    static boolean onSynInSynReceived(TcpConnection c, Segment s) {
+        // RFC 9293 figure 8: the SYN-ACK of a simultaneous open repeats the SYN and acknowledges ours.
+        return !c.is(Tcb.PASSIVE_OPEN) && s.has(TcpFlags.ACK) && s.seq == c.irs;
+    }
+
+    /** Fifth check in SYN-RECEIVED. Returns false if the segment must be dropped. */
+    static boolean onAckInSynReceived(TcpConnection c, Segment s, long now) {
+        if (!Sequence.after(s.ack, c.sndUna) || Sequence.after(s.ack, c.sndNxt)) {
+            c.engine.replies.resetFor(s);
+            return false;
+        }
+        c.sndUna = c.iss + 1;
+        establish(c, s, now);
+        if (c.is(Tcb.PASSIVE_OPEN)) {
+            TcpListener listener = c.listener;
+            c.listener = null;
+            listener.halfOpen--;
+            if (listener.closed) {
+                c.engine.reset(c);
+                c.engine.finish(c, CloseReason.ABORTED, CLOSED);
+                return false;
+            }
+            c.engine.counters.passiveOpens++;
+            c.set(Tcb.REPORTED);
+            c.engine.events.accepted(listener, c);
+        } else {
+            c.engine.events.connected(c);
+        }
+        return c.state != CLOSED;
+    }
+
+    private static void establish(TcpConnection c, Segment s, long now) {
+        c.state = c.is(Tcb.FIN_QUEUED) ? FIN_WAIT_1 : ESTABLISHED;
+        c.clear(Tcb.SYN_DUE);
+        c.stopRetransmitTimer();
+        c.sndWnd = s.has(TcpFlags.SYN) ? s.window : s.window << c.sndWndShift;
+        c.maxSndWnd = Math.max(c.maxSndWnd, c.sndWnd);
+        c.sndWl1 = s.seq;
+        c.sndWl2 = s.ack;
+        c.lastReceiveNanos = now;
+        c.unansweredTimeouts = 0;
+        c.backoff = 0;
+        c.rackForwardAck = c.sndUna;
+        c.rackEndSeq = c.sndUna;
+        c.ecnEndSeq = c.sndUna;
+        c.cwnd = SegmentOutput.initialWindow(c);
+        if (!c.is(Tcb.SYN_RETRANSMITTED)) {
+            RttEstimator.sample(c, now - c.lastSendNanos);
+            RttEstimator.sampleMinimum(c, now - c.lastSendNanos, now);
+        } else {
+            c.rtoNanos = Math.max(c.rtoNanos, RTO_AFTER_LOST_SYN_NANOS);
+        }
+        ConnectionTimers.startKeepAlive(c);
+    }
+}

@@ -1,0 +1,94 @@
+package io.rdmaraw.tcp;
+
+/** A segment for a listener (RFC 9293 section 3.10.7.2), with the SYN queue and cookies of RFC 4987. */
+final class ListenInput {
+    private ListenInput() {
+    }
+
+    /** @param isn initial sequence number for the connection that a SYN opens */
+    static void process(TcpEngine engine, TcpListener listener, Segment s, int isn, long now) {
+        // First: RST is ignored. Second: ACK is wrong here, unless it returns a cookie. Third: SYN.
+        if (s.has(TcpFlags.RST)) {
+            return;
+        }
+        if (s.has(TcpFlags.ACK)) {
+            if (s.has(TcpFlags.SYN) || !acceptCookie(engine, listener, s, now)) {
+                engine.replies.resetFor(s);
+            }
+            return;
+        }
+        if (!s.has(TcpFlags.SYN)) {
+            return;
+        }
+        TcpConfig.SynCookieMode mode = engine.config.synCookies;
+        boolean full = listener.halfOpen >= listener.backlog;
+        if (full) {
+            listener.lastOverflowNanos = now;
+        }
+        if (mode == TcpConfig.SynCookieMode.ALWAYS || full && mode == TcpConfig.SynCookieMode.ON_OVERFLOW) {
+            sendCookie(engine, s, now);
+        } else if (full) {
+            engine.counters.synDrops++;
+        } else {
+            Handshake.accept(listener, s, isn, now);
+        }
+    }
+
+    private static void sendCookie(TcpEngine engine, Segment s, long now) {
+        Segment out = engine.replies.add();
+        if (out == null) {
+            return;
+        }
+        TcpConfig config = engine.config;
+        engine.counters.synCookiesSent++;
+        ReplyQueue.answer(s, out);
+        out.seq = engine.synCookies.cookie(s, now);
+        out.ack = s.seq + 1;
+        out.flags = TcpFlags.SYN | TcpFlags.ACK;
+        out.window = Math.min(0xFFFF, config.receiveBufferBytes);
+        boolean ipv4 = s.sourceHigh == 0 && s.sourceLow >>> 32 == 0xFFFF;
+        out.mss = config.mtuBytes - (ipv4 ? 40 : 60);
+        if (config.timestamps && s.timestamps) {
+            int offset = engine.initialSequence.timestampOffset(s.destinationHigh, s.destinationLow, s.sourceHigh,
+                    s.sourceLow);
+            out.timestamps(SynCookies.timestampWith(s, config, (int) (now / 1_000_000) + offset), s.tsValue);
+            out.sackPermitted = config.sack && s.sackPermitted;
+            if (config.windowScaling && s.windowScale != Segment.ABSENT) {
+                out.windowScale = ReceiveWindow.shiftFor(config.receiveBufferBytes);
+            }
+            if (config.ecn != TcpConfig.EcnMode.OFF && Ecn.offered(s)) {
+                out.flags |= TcpFlags.ECE;
+            }
+        }
+    }
+
+    /** The ACK that returns a cookie makes the connection; returns false if it is none of ours. */
+    private static boolean acceptCookie(TcpEngine engine, TcpListener listener, Segment s, long now) {
+        TcpConfig.SynCookieMode mode = engine.config.synCookies;
+        boolean expected = mode == TcpConfig.SynCookieMode.ALWAYS || mode == TcpConfig.SynCookieMode.ON_OVERFLOW
+                && listener.lastOverflowNanos != Long.MIN_VALUE
+                && now - listener.lastOverflowNanos <= SynCookies.lifetimeNanos();
+        if (!expected) {
+            return false;
+        }
+        int mss = engine.synCookies.mssOf(s, now);
+        if (mss == 0) {
+            engine.counters.synCookiesRejected++;
+            return false;
+        }
+        engine.counters.synCookiesAccepted++;
+        Segment syn = engine.scratch;
+        SynCookies.restoreSyn(s, syn, mss);
+        TcpConnection c = Handshake.accept(listener, syn, s.ack - 1, now);
+        // As if the SYN-ACK had been sent from here; its round trip time is not known.
+        c.sndNxt = c.iss + 1;
+        c.clear(Tcb.SYN_DUE);
+        c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);
+        if (c.is(Tcb.WINDOW_SCALING)) {
+            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.receiveBufferBytes);
+        }
+        c.lastSendNanos = Tcb.NEVER;
+        SegmentInput.process(c, s, now);
+        return true;
+    }
+}

@@ -1,0 +1,39 @@
+package io.rdmaraw.tcp;
+
+import java.util.function.IntPredicate;
+import java.util.random.RandomGenerator;
+
+/** Source ports that are hard to guess and slow to repeat: double-hash selection, RFC 6056 section 3.3.4. */
+final class PortSelector {
+    private static final int TABLE_SIZE = 64;
+    private static final long OFFSET = 4;
+    private static final long TABLE = 5;
+
+    private final SipHash hash;
+    private final int first;
+    private final int count;
+    private final int[] counters = new int[TABLE_SIZE];
+
+    PortSelector(SipHash hash, TcpConfig config, RandomGenerator random) {
+        this.hash = hash;
+        first = config.firstEphemeralPort;
+        count = config.lastEphemeralPort - first + 1;
+        for (int i = 0; i < TABLE_SIZE; i++) {
+            counters[i] = random.nextInt(0x10000);
+        }
+    }
+
+    /** A port that {@code suitable} takes, or -1 if there is none. */
+    int select(long localHigh, long localLow, long remoteHigh, long remoteLow, int remotePort, IntPredicate suitable) {
+        int offset = (int) (hash.hash(localHigh, localLow, remoteHigh, remoteLow, remotePort, OFFSET) >>> 33);
+        int slot = (int) (hash.hash(localHigh, localLow, remoteHigh, remoteLow, remotePort, TABLE) & TABLE_SIZE - 1);
+        for (int i = 0; i < count; i++) {
+            int port = first + Integer.remainderUnsigned(offset + counters[slot], count);
+            counters[slot]++;
+            if (suitable.test(port)) {
+                return port;
+            }
+        }
+        return -1;
+    }
+}

@@ -1,0 +1,116 @@
+package io.rdmaraw.tcp;
+
+import io.rdmaraw.tcp.RecoveryState.Phase;
+
+/** RACK (RFC 8985 section 6): a segment is lost when one sent later has arrived and a reordering window has passed. */
+final class Rack {
+    private static final int DUPLICATE_THRESHOLD = 3;
+    private static final int PERSIST_RECOVERIES = 16;
+
+    private Rack() {
+    }
+
+    /** Steps 2 and 3 of section 6.2, for one entry that has just been acknowledged or sacked, in ascending order. */
+    static void onDelivered(TcpConnection c, Scoreboard sb, int entry, Segment ack, long now) {
+        int end = sb.endSeq(entry);
+        long sent = sb.sentNanos(entry);
+        boolean retransmitted = sb.isRetransmitted(entry);
+        // Step 3: something older arrives after something newer though it was sent only once.
+        if (Sequence.after(end, c.rackForwardAck)) {
+            c.rackForwardAck = end;
+        } else if (!retransmitted && Sequence.before(end, c.rackForwardAck)) {
+            c.set(Tcb.REORDERING_SEEN);
+        }
+        // Step 2: it may be the original that is acknowledged, not the retransmission.
+        long rtt = now - sent;
+        if (retransmitted) {
+            if (c.is(Tcb.TIMESTAMPS) && ack.timestamps && Sequence.before(ack.tsEcho, c.timestamp(sent))) {
+                return;
+            }
+            if (rtt < c.minRttNanos) {
+                return;
+            }
+        }
+        c.rackRttNanos = rtt;
+        if (sentAfter(sent, end, c.rackSentNanos, c.rackEndSeq)) {
+            c.rackSentNanos = sent;
+            c.rackEndSeq = end;
+        }
+    }
+
+    private static boolean sentAfter(long sent1, int end1, long sent2, int end2) {
+        return sent1 > sent2 || sent1 == sent2 && Sequence.after(end1, end2);
+    }
+
+    /** Step 4: the reordering window. */
+    static long reorderingWindowNanos(TcpConnection c, Flight f) {
+        if (!c.is(Tcb.REORDERING_SEEN)
+                && (f.recovery.phase != Phase.OPEN || f.scoreboard.sackedCount() >= DUPLICATE_THRESHOLD)) {
+            return 0;
+        }
+        if (c.minRttNanos == Tcb.NEVER) {
+            return 0;
+        }
+        return Math.min(c.rackWindowMultiplier * (c.minRttNanos / 4), c.srttNanos);
+    }
+
+    /** Step 4: a D-SACK says that the window was too small; it grows, once per round trip. */
+    static void onDsack(TcpConnection c) {
+        if (c.is(Tcb.DSACK_ROUND) && Sequence.afterOrAt(c.sndUna, c.rackDsackRound)) {
+            c.clear(Tcb.DSACK_ROUND);
+        }
+        if (!c.is(Tcb.DSACK_ROUND)) {
+            c.set(Tcb.DSACK_ROUND);
+            c.rackDsackRound = c.sndNxt;
+            c.rackWindowMultiplier = (byte) Math.min(Byte.MAX_VALUE, c.rackWindowMultiplier + 1);
+            c.rackWindowPersist = PERSIST_RECOVERIES;
+        }
+    }
+
+    /** Step 4: after 16 recoveries without a D-SACK the window is small again. */
+    static void onRecoveryEnd(TcpConnection c) {
+        if (c.rackWindowPersist > 0 && --c.rackWindowPersist == 0) {
+            c.rackWindowMultiplier = 1;
+        }
+    }
+
+    /**
+     * Step 5: marks what is lost.
+     *
+     * @return how long until the next segment would be taken for lost; 0 if none is waited for
+     */
+    static long detectLoss(TcpConnection c, Flight f, long now) {
+        Scoreboard sb = f.scoreboard;
+        long window = reorderingWindowNanos(c, f);
+        long timeout = 0;
+        int entry = sb.oldestInFlight();
+        while (entry != Scoreboard.NONE) {
+            int next = sb.sentAfter(entry);
+            if (!sentAfter(c.rackSentNanos, c.rackEndSeq, sb.sentNanos(entry), sb.endSeq(entry))) {
+                break;
+            }
+            long remaining = sb.sentNanos(entry) + c.rackRttNanos + window - now;
+            if (remaining <= 0) {
+                sb.markLost(entry);
+            } else {
+                timeout = Math.max(timeout, remaining);
+            }
+            entry = next;
+        }
+        return timeout;
+    }
+
+    /** Section 6.3: the retransmission timer ran out. The first segment is lost, and whatever is old enough. */
+    static void markOnTimeout(TcpConnection c, Flight f, long now) {
+        Scoreboard sb = f.scoreboard;
+        long window = reorderingWindowNanos(c, f);
+        int entry = sb.oldestInFlight();
+        while (entry != Scoreboard.NONE) {
+            int next = sb.sentAfter(entry);
+            if (entry == sb.head() || sb.sentNanos(entry) + c.rackRttNanos + window - now <= 0) {
+                sb.markLost(entry);
+            }
+            entry = next;
+        }
+    }
+}

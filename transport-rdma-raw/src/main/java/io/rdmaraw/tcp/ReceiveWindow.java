@@ -1,0 +1,48 @@
+package io.rdmaraw.tcp;
+
+/** The window we offer: what the user leaves free, without silly small steps and without ever taking back. */
+final class ReceiveWindow {
+    private ReceiveWindow() {
+    }
+
+    /** The window field for a segment that goes out now; moves the offered edge. */
+    static int advertise(TcpConnection c, boolean syn) {
+        int free = Math.max(0, c.receiveBufferBytes - c.unreadBytes);
+        int offered = c.rcvAdv - c.rcvNxt;
+        int window = offered;
+        // RFC 9293 section 3.8.6.2.2: the edge moves by a full segment or half the buffer, or not at all.
+        if (free - offered >= Math.min(c.receiveBufferBytes / 2, c.receiveMss)) {
+            window = free;
+        }
+        // RFC 7323 section 2.2: the window field of a SYN is not scaled.
+        int shift = syn ? 0 : c.rcvWndShift;
+        int field = window >> shift;
+        // RFC 7323 section 2.4: rounding must not take back what was offered (RFC 9293 section 3.8.6).
+        if (field << shift < offered) {
+            field++;
+        }
+        field = Math.min(field, 0xFFFF);
+        c.rcvAdv = Sequence.max(c.rcvAdv, c.rcvNxt + (field << shift));
+        return field;
+    }
+
+    /** Whether reading has opened the window so far that the peer should be told at once. */
+    static boolean wantsUpdate(TcpConnection c) {
+        if (!c.state.mayReceive()) {
+            return false;
+        }
+        int free = c.receiveBufferBytes - c.unreadBytes;
+        int offered = c.rcvAdv - c.rcvNxt;
+        // The peer can use it (RFC 9293 section 3.8.6.2.2) and was running short: it sees at least twice what it had.
+        return free - offered >= Math.min(c.receiveBufferBytes / 2, c.receiveMss) && free >= 2 * offered;
+    }
+
+    /** The shift count that lets the window field express the receive buffer (RFC 7323 section 2.3), 0 to 14. */
+    static int shiftFor(int receiveBufferBytes) {
+        int shift = 0;
+        while (shift < 14 && receiveBufferBytes >> shift > 0xFFFF) {
+            shift++;
+        }
+        return shift;
+    }
+}

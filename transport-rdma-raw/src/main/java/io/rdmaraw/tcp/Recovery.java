@@ -1,0 +1,314 @@
+package io.rdmaraw.tcp;
+
+import io.rdmaraw.tcp.RecoveryState.Frto;
+import io.rdmaraw.tcp.RecoveryState.Phase;
+import io.rdmaraw.tcp.Tcb.RetransmitTimer;
+
+/**
+ * Loss recovery: when it begins and ends, and how the congestion window moves meanwhile. Losses are found by
+ * {@link Rack}, or by three duplicate ACKs when the peer lacks SACK (RFC 6582).
+ */
+final class Recovery {
+    private static final int DUPLICATE_THRESHOLD = 3;
+    private static final int MAX_CWND = 1 << 30;
+
+    private Recovery() {
+    }
+
+    /** After the scoreboard has taken in an acknowledgement. */
+    static void onAck(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
+        RecoveryState r = f.recovery;
+        if (sample.dsack) {
+            Rack.onDsack(c);
+        }
+        countDuplicates(c, f, sample);
+        if (TailLossProbe.onAck(c, f, sample, s.ack) && r.phase == Phase.OPEN) {
+            reduceOnce(c, f, now);
+        }
+        if (r.phase == Phase.TIMEOUT) {
+            onAckAfterTimeout(c, f, sample, s, now);
+        } else if (r.phase == Phase.FAST) {
+            onAckInFastRecovery(c, f, sample, s, now);
+        }
+        // Segments that only became too big for the path are lost as well, but no sign of congestion.
+        int lostBefore = f.scoreboard.lostBytes();
+        detectLoss(c, f, now);
+        boolean newlyLost = f.scoreboard.lostBytes() > lostBefore;
+        if (r.phase == Phase.OPEN && newlyLost) {
+            enterFast(c, f, now);
+            c.cwnd = Prr.onAck(c, f, sample, false);
+        } else if (r.phase == Phase.FAST) {
+            c.cwnd = Prr.onAck(c, f, sample, sample.ackedBytes > 0 && !newlyLost);
+        } else if (r.phase == Phase.OPEN && Ecn.echoed(c, s)) {
+            Ecn.reduce(c, f, now);
+        } else if (sample.ackedBytes > 0 && r.frto == Frto.OFF) {
+            grow(c, sample, now);
+        }
+    }
+
+    private static void grow(TcpConnection c, AckSample sample, long now) {
+        // RFC 9293 and RFC 7661: a window that was not used says nothing about the path. In slow start it may
+        // grow to twice what was in flight.
+        boolean slowStart = c.cwnd < c.ssthresh;
+        long used = (long) sample.priorPipeBytes * (slowStart ? 2 : 1);
+        if (c.is(Tcb.CWND_LIMITED) || used + c.sndMss > c.cwnd) {
+            c.clear(Tcb.CWND_LIMITED);
+            c.cwnd = Math.min(MAX_CWND, c.congestion.onAcked(c, sample.ackedBytes, now));
+        }
+    }
+
+    /** RFC 5681 section 3.2 and RFC 6582, for peers without SACK: each duplicate ACK is a segment that arrived. */
+    private static void countDuplicates(TcpConnection c, Flight f, AckSample sample) {
+        if (c.is(Tcb.SACK)) {
+            return;
+        }
+        RecoveryState r = f.recovery;
+        if (sample.duplicate) {
+            r.duplicateAcks++;
+            int limit = Math.max(0, f.scoreboard.pipeBytes() - c.sndMss);
+            int bytes = Math.min(limit, r.duplicateAckBytes + c.sndMss);
+            sample.deliveredBytes += Math.max(0, bytes - r.duplicateAckBytes);
+            r.duplicateAckBytes = Math.max(r.duplicateAckBytes, bytes);
+        } else if (sample.ackedBytes > 0) {
+            // What was acknowledged now and counted as a duplicate before has been delivered once.
+            int counted = Math.min(r.duplicateAckBytes, Math.max(0, sample.ackedBytes - c.sndMss));
+            r.duplicateAckBytes -= counted;
+            sample.deliveredBytes = Math.max(0, sample.deliveredBytes - counted);
+            r.duplicateAcks = 0;
+            if (r.phase == Phase.OPEN || f.scoreboard.isEmpty()) {
+                r.duplicateAckBytes = 0;
+            }
+        }
+    }
+
+    private static void detectLoss(TcpConnection c, Flight f, long now) {
+        RecoveryState r = f.recovery;
+        Scoreboard sb = f.scoreboard;
+        if (sb.isEmpty()) {
+            return;
+        }
+        if (!c.is(Tcb.SACK)) {
+            // RFC 6582 section 3.2 step 2; the ACK of what a former recovery sent must not begin another.
+            if (r.phase == Phase.OPEN && r.duplicateAcks >= DUPLICATE_THRESHOLD
+                    && Sequence.afterOrAt(c.sndUna, r.endSeq)) {
+                sb.markLost(sb.head());
+            }
+            return;
+        }
+        long timeout = Rack.detectLoss(c, f, now);
+        if (timeout > 0 && now + timeout < c.retransmitDeadlineNanos) {
+            c.setRetransmitTimer(RetransmitTimer.REORDERING, now + timeout);
+        }
+    }
+
+    /** RFC 8985 section 6.2 step 5: the reordering window has passed without news. */
+    static void onReorderingTimeout(TcpConnection c, long now) {
+        Flight f = c.flight;
+        if (f == null || f.scoreboard.isEmpty()) {
+            return;
+        }
+        int before = f.scoreboard.lostBytes();
+        // The timer stood in the place of the RTO.
+        c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
+        detectLoss(c, f, now);
+        if (f.scoreboard.lostBytes() == before) {
+            return;
+        }
+        AckSample none = c.engine.sample;
+        none.reset(f.pipeBytes());
+        if (f.recovery.phase == Phase.OPEN) {
+            enterFast(c, f, now);
+        }
+        if (f.recovery.phase == Phase.FAST) {
+            c.cwnd = Prr.onAck(c, f, none, false);
+        }
+    }
+
+    // ---- fast recovery ----
+
+    private static void enterFast(TcpConnection c, Flight f, long now) {
+        RecoveryState r = f.recovery;
+        beginUndo(c, r);
+        r.phase = Phase.FAST;
+        r.endSeq = c.sndNxt;
+        r.tlpOutstanding = false;
+        c.ssthresh = c.congestion.onCongestion(c, flightBytes(c), now);
+        // RFC 6937 section 3: RecoverFS is what was outstanding.
+        Prr.start(r, flightBytes(c));
+        Ecn.onReduction(c);
+        c.engine.counters.fastRecoveries++;
+    }
+
+    /** FlightSize of RFC 5681: sent and not acknowledged. */
+    private static int flightBytes(TcpConnection c) {
+        return c.sndNxt - c.sndUna;
+    }
+
+    private static void onAckInFastRecovery(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
+        RecoveryState r = f.recovery;
+        boolean advanced = sample.ackedBytes > 0;
+        if (mayUndo(c, r, s, advanced)) {
+            undo(c, f);
+            return;
+        }
+        if (!advanced) {
+            return;
+        }
+        if (Sequence.afterOrAt(c.sndUna, r.endSeq)) {
+            // RFC 6937 section 3: all that was outstanding at the beginning has arrived.
+            c.cwnd = Math.max(c.ssthresh, c.sndMss);
+            leave(c, r);
+        } else if (!c.is(Tcb.SACK) && !f.scoreboard.isEmpty()) {
+            // RFC 6582 section 3.2: a partial acknowledgement says that the next segment is lost too.
+            f.scoreboard.markLost(f.scoreboard.head());
+        }
+    }
+
+    private static void leave(TcpConnection c, RecoveryState r) {
+        r.phase = Phase.OPEN;
+        r.frto = Frto.OFF;
+        r.duplicateAcks = 0;
+        r.duplicateAckBytes = 0;
+        r.clearUndo();
+        Rack.onRecoveryEnd(c);
+    }
+
+    /** One loss was found and is repaired already (RFC 8985 section 7.4.1), so there is nothing to recover. */
+    private static void reduceOnce(TcpConnection c, Flight f, long now) {
+        c.ssthresh = c.congestion.onCongestion(c, Math.max(flightBytes(c), c.cwnd), now);
+        c.cwnd = Math.min(c.cwnd, c.ssthresh);
+        Ecn.onReduction(c);
+    }
+
+    // ---- after a timeout ----
+
+    /** The retransmission timer ran out (RFC 6298 section 5.4 to 5.6). */
+    static void onTimeout(TcpConnection c, long now) {
+        Flight f = c.flight;
+        if (f == null || f.scoreboard.isEmpty() || ConnectionTimers.giveUp(c)) {
+            return;
+        }
+        c.engine.counters.retransmissionTimeouts++;
+        RecoveryState r = f.recovery;
+        Scoreboard sb = f.scoreboard;
+        c.backoff = (byte) Math.min(Byte.MAX_VALUE, c.backoff + 1);
+        c.unansweredTimeouts++;
+        boolean first = r.phase != Phase.TIMEOUT || c.unansweredTimeouts == 1;
+        if (r.phase == Phase.OPEN || first && r.phase == Phase.TIMEOUT) {
+            beginUndo(c, r);
+            // RFC 5681 section 3.1: ssthresh falls once for the first retransmission of a segment.
+            c.ssthresh = c.congestion.onCongestion(c, flightBytes(c), now);
+        }
+        c.congestion.onTimeout(now);
+        if (sb.isSacked(sb.head())) {
+            // RFC 2018 section 8: what was reported must have been acknowledged by now.
+            c.engine.counters.sackReneges++;
+            sb.forgetSacks();
+        }
+        r.lastSackCount = 0;
+        r.duplicateAcks = 0;
+        r.duplicateAckBytes = 0;
+        r.tlpOutstanding = false;
+        c.clear(Tcb.TAIL_PROBE_DUE);
+        if (c.is(Tcb.SACK)) {
+            Rack.markOnTimeout(c, f, now);
+        } else {
+            markAllLost(sb);
+        }
+        r.phase = Phase.TIMEOUT;
+        r.endSeq = c.sndNxt;
+        // RFC 5682 section 3.1: only the first timeout of a segment can be told to be spurious.
+        r.frto = first ? Frto.FIRST_ACK : Frto.OFF;
+        PathMtu.onTimeout(c, f, now);
+        // RFC 5681 section 3.1: the loss window is one segment, on top of what is not taken for lost.
+        c.cwnd = f.pipeBytes() + c.sndMss;
+        Ecn.onReduction(c);
+        c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
+    }
+
+    private static void markAllLost(Scoreboard sb) {
+        for (int entry = sb.head(); entry != sb.tail(); entry++) {
+            sb.markLost(entry);
+        }
+    }
+
+    private static void onAckAfterTimeout(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
+        RecoveryState r = f.recovery;
+        boolean advanced = sample.ackedBytes > 0;
+        if (r.frto != Frto.OFF && sample.originalDelivered || mayUndo(c, r, s, advanced)) {
+            // RFC 5682 section 3.1 step 3b, RFC 3522: the originals arrive, the timeout was spurious.
+            f.scoreboard.forgetLosses();
+            undo(c, f);
+            return;
+        }
+        if (Sequence.afterOrAt(c.sndUna, r.endSeq)) {
+            leave(c, r);
+            return;
+        }
+        switch (r.frto) {
+            case FIRST_ACK -> {
+                // Step 2: an advance lets new data out instead of retransmissions; anything else is a loss.
+                boolean newData = advanced && SegmentOutput.hasSendableData(c, f);
+                r.frto = newData ? Frto.SECOND_ACK : Frto.OFF;
+                if (newData) {
+                    c.cwnd = f.pipeBytes() + 2 * c.sndMss;
+                }
+            }
+            // Step 3a: a duplicate acknowledgement for new data: the segments are lost indeed.
+            case SECOND_ACK -> r.frto = Frto.OFF;
+            case OFF -> {
+            }
+        }
+    }
+
+    // ---- undo (RFC 4015, RFC 3522) ----
+
+    private static void beginUndo(TcpConnection c, RecoveryState r) {
+        r.undoPossible = true;
+        r.undoCwnd = c.cwnd;
+        r.undoSsthresh = c.ssthresh;
+        r.undoSeq = c.sndUna;
+        r.undoRetransmissions = -1;
+        r.retransmitStamped = false;
+    }
+
+    static void onRetransmission(TcpConnection c, RecoveryState r, long now) {
+        if (r.undoPossible) {
+            r.undoRetransmissions = Math.max(0, r.undoRetransmissions) + 1;
+            if (!r.retransmitStamped) {
+                r.retransmitStamped = true;
+                r.retransmitTimestamp = c.timestamp(now);
+            }
+        }
+    }
+
+    /** A D-SACK (RFC 3708): one retransmission was not needed. */
+    static void onDuplicateReported(RecoveryState r, int start, int end) {
+        if (r.undoPossible && r.undoRetransmissions > 0 && Sequence.afterOrAt(start, r.undoSeq)
+                && Sequence.beforeOrAt(end, r.endSeq)) {
+            r.undoRetransmissions--;
+        }
+    }
+
+    private static boolean mayUndo(TcpConnection c, RecoveryState r, Segment s, boolean advanced) {
+        if (!r.undoPossible) {
+            return false;
+        }
+        if (r.undoRetransmissions == 0) {
+            return true;
+        }
+        // RFC 3522 section 3.2: the acknowledgement echoes a time before the first retransmission.
+        return advanced && r.retransmitStamped && c.is(Tcb.TIMESTAMPS) && s.timestamps
+                && Sequence.before(s.tsEcho, r.retransmitTimestamp);
+    }
+
+    private static void undo(TcpConnection c, Flight f) {
+        RecoveryState r = f.recovery;
+        c.cwnd = Math.max(c.cwnd, r.undoCwnd);
+        c.ssthresh = Math.max(c.ssthresh, r.undoSsthresh);
+        c.congestion.onUndo();
+        c.clear(Tcb.CWR_OWED);
+        c.engine.counters.spuriousRecoveries++;
+        leave(c, r);
+    }
+}

@@ -1,0 +1,84 @@
+package io.rdmaraw.tcp;
+
+import java.util.Arrays;
+
+/** The variables of loss recovery: PRR (RFC 6937), F-RTO (RFC 5682), undo (RFC 4015), TLP (RFC 8985 section 7). */
+final class RecoveryState {
+    /** Where the connection stands. */
+    enum Phase {
+        /** Nothing is known to be lost. */
+        OPEN,
+        /** Fast recovery (RFC 6675, RFC 6582): loss was found by acknowledgements. */
+        FAST,
+        /** The retransmission timer ran out. */
+        TIMEOUT
+    }
+
+    /** F-RTO, RFC 5682 section 3.1. */
+    enum Frto {
+        OFF,
+        /** The first segment was sent again; the next ACK is awaited. */
+        FIRST_ACK,
+        /** New data was sent; the ACK that decides is awaited. */
+        SECOND_ACK
+    }
+
+    Phase phase;
+    /** RecoveryPoint: SND.NXT when the phase began. */
+    int endSeq;
+
+    // NewReno without SACK (RFC 6582)
+    int duplicateAcks;
+    int duplicateAckBytes;
+
+    // PRR
+    long prrDelivered;
+    long prrOut;
+    int recoverFlightBytes;
+
+    // undo
+    boolean undoPossible;
+    int undoCwnd;
+    int undoSsthresh;
+    /** SND.UNA when the phase began. */
+    int undoSeq;
+    /** Retransmissions not shown to be unneeded by D-SACK yet; -1 when the count is unknown. */
+    int undoRetransmissions;
+    /** Our timestamp at the first retransmission of the phase (RFC 3522), if {@link #retransmitStamped}. */
+    int retransmitTimestamp;
+    boolean retransmitStamped;
+
+    Frto frto;
+
+    // TLP
+    boolean tlpOutstanding;
+    boolean tlpRetransmission;
+    int tlpEndSeq;
+
+    /** SACK blocks of the last acknowledgement, so that what they covered isn't walked again. */
+    final int[] lastSack = new int[2 * Segment.MAX_SACK_BLOCKS];
+    int lastSackCount;
+
+    void reset(int seq) {
+        phase = Phase.OPEN;
+        endSeq = seq;
+        duplicateAcks = 0;
+        duplicateAckBytes = 0;
+        prrDelivered = 0;
+        prrOut = 0;
+        recoverFlightBytes = 0;
+        clearUndo();
+        frto = Frto.OFF;
+        tlpOutstanding = false;
+        tlpRetransmission = false;
+        tlpEndSeq = seq;
+        lastSackCount = 0;
+        Arrays.fill(lastSack, 0);
+    }
+
+    void clearUndo() {
+        undoPossible = false;
+        undoRetransmissions = 0;
+        retransmitStamped = false;
+    }
+}

@@ -1,0 +1,95 @@
+package io.rdmaraw.tcp;
+
+/**
+ * Segments that belong to no control block: RSTs, acknowledgements from TIME-WAIT, SYN cookies. A bounded ring; what
+ * does not fit is dropped and counted, for whoever asked will ask again.
+ */
+final class ReplyQueue {
+    private static final int CAPACITY = 256;
+
+    private final Segment[] ring = new Segment[CAPACITY];
+    private final TcpCounters counters;
+    private int head;
+    private int count;
+
+    ReplyQueue(TcpCounters counters) {
+        this.counters = counters;
+    }
+
+    boolean isEmpty() {
+        return count == 0;
+    }
+
+    /** A cleared segment to fill in, at the end of the queue; null if there is no room. */
+    Segment add() {
+        if (count == CAPACITY) {
+            counters.replyDrops++;
+            return null;
+        }
+        int slot = head + count++ & CAPACITY - 1;
+        if (ring[slot] == null) {
+            ring[slot] = new Segment();
+        }
+        return ring[slot].clear();
+    }
+
+    boolean poll(Segment out) {
+        if (count == 0) {
+            return false;
+        }
+        out.copyHeader(ring[head]);
+        head = head + 1 & CAPACITY - 1;
+        count--;
+        return true;
+    }
+
+    /** RFC 9293 section 3.10.7.1: the RST that answers a segment for which there is no connection. */
+    void resetFor(Segment s) {
+        if (s.has(TcpFlags.RST)) {
+            return;
+        }
+        Segment out = add();
+        if (out == null) {
+            return;
+        }
+        counters.resetsOut++;
+        answer(s, out);
+        if (s.has(TcpFlags.ACK)) {
+            out.seq = s.ack;
+            out.flags = TcpFlags.RST;
+        } else {
+            out.ack = s.seq + s.sequenceLength();
+            out.flags = TcpFlags.RST | TcpFlags.ACK;
+        }
+    }
+
+    /** Turns the addresses of {@code s} round. */
+    static void answer(Segment s, Segment out) {
+        out.source(s.destinationHigh, s.destinationLow, s.destinationPort);
+        out.destination(s.sourceHigh, s.sourceLow, s.sourcePort);
+    }
+
+    /** RFC 9293 section 3.10.5 (ABORT): RST for a connection that is about to be forgotten. */
+    void reset(TcpConnection c) {
+        Segment out = add();
+        if (out == null) {
+            return;
+        }
+        counters.resetsOut++;
+        SegmentOutput.address(c, out);
+        out.connection = null;
+        out.seq = c.sndNxt;
+        out.ack = c.rcvNxt;
+        out.flags = TcpFlags.RST | TcpFlags.ACK;
+    }
+
+    /** The acknowledgement of the peer's FIN, from a connection that moves to TIME-WAIT. */
+    void finalAck(TcpConnection c, long now) {
+        Segment out = add();
+        if (out != null) {
+            Segment filled = out;
+            SegmentOutput.begin(c, filled, c.sndNxt, TcpFlags.ACK, now);
+            filled.connection = null;
+        }
+    }
+}

@@ -1,0 +1,48 @@
+package io.rdmaraw.tcp;
+
+/** Smoothed RTT and retransmission timeout (RFC 6298), and the minimum RTT of the last minutes (RFC 8985 section 6.2). */
+final class RttEstimator {
+    private static final long MIN_RTT_WINDOW_NANOS = 300_000_000_000L;
+
+    private RttEstimator() {
+    }
+
+    static void start(TcpConnection c) {
+        c.srttNanos = 0;
+        c.rttvarNanos = 0;
+        c.rtoNanos = c.engine.config.initialRtoNanos;
+        c.backoff = 0;
+    }
+
+    static void sample(TcpConnection c, long rttNanos) {
+        long rtt = Math.max(1, rttNanos);
+        if (c.srttNanos == 0) {
+            // (2.2) the first measurement
+            c.srttNanos = rtt;
+            c.rttvarNanos = rtt / 2;
+        } else {
+            // (2.3) with alpha 1/8 and beta 1/4
+            c.rttvarNanos += (Math.abs(c.srttNanos - rtt) - c.rttvarNanos) / 4;
+            c.srttNanos = Math.max(1, c.srttNanos + (rtt - c.srttNanos) / 8);
+        }
+        TcpConfig config = c.engine.config;
+        long rto = c.srttNanos + Math.max(1L << TimerWheel.TICK_SHIFT, 4 * c.rttvarNanos);
+        // (2.4), (2.5); the lower bound is the configuration's, as all stacks deviate from 1 s
+        c.rtoNanos = Math.clamp(rto, config.minRtoNanos, config.maxRtoNanos);
+        // Section 5: a measurement ends the backoff.
+        c.backoff = 0;
+    }
+
+    static void sampleMinimum(TcpConnection c, long rttNanos, long now) {
+        if (rttNanos <= c.minRttNanos || now - c.minRttStampNanos > MIN_RTT_WINDOW_NANOS) {
+            c.minRttNanos = Math.max(1, rttNanos);
+            c.minRttStampNanos = now;
+        }
+    }
+
+    /** The timeout with its backoff (5.5), capped. */
+    static long backedOff(TcpConnection c) {
+        long cap = c.engine.config.maxRtoNanos;
+        return c.backoff == 0 ? c.rtoNanos : c.backoff > 20 ? cap : Math.min(cap, c.rtoNanos << c.backoff);
+    }
+}

@@ -1,0 +1,397 @@
+package io.rdmaraw.tcp;
+
+/**
+ * The segments between SND.UNA and SND.NXT in order of sequence number, with what is known of each: when it was last
+ * sent, whether the peer has it (SACK, RFC 2018), whether it is taken for lost. Those in flight are linked in order of
+ * their last transmission, which is the order in which RACK (RFC 8985) looks at them.
+ *
+ * <p>A ring of parallel arrays, without objects. Entries are named by positions that grow for ever and are masked into
+ * the ring; {@link #head()} to {@link #tail()} (exclusive) are valid.
+ */
+final class Scoreboard {
+    static final int NONE = -1;
+    private static final int INITIAL_CAPACITY = 8;
+    private static final int REBASE_AT = 1 << 30;
+
+    private static final byte SACKED = 1;
+    private static final byte LOST = 2;
+    private static final byte RETRANSMITTED = 4;
+
+    private int mask = INITIAL_CAPACITY - 1;
+    private int[] startSeqs = new int[INITIAL_CAPACITY];
+    private long[] sentNanos = new long[INITIAL_CAPACITY];
+    private int[] later = new int[INITIAL_CAPACITY];
+    private int[] earlier = new int[INITIAL_CAPACITY];
+    private byte[] flags = new byte[INITIAL_CAPACITY];
+    private int head;
+    private int tail;
+    private int endSeq;
+    /** Ends of the list by time of transmission. */
+    private int oldest = NONE;
+    private int newest = NONE;
+    /** No entry before this one is lost. */
+    private int lossHint;
+    private int sackedBytes;
+    private int lostBytes;
+    private int sackedCount;
+
+    void reset(int seq) {
+        head = 0;
+        tail = 0;
+        endSeq = seq;
+        oldest = NONE;
+        newest = NONE;
+        lossHint = 0;
+        sackedBytes = 0;
+        lostBytes = 0;
+        sackedCount = 0;
+    }
+
+    int capacity() {
+        return mask + 1;
+    }
+
+    int head() {
+        return head;
+    }
+
+    int tail() {
+        return tail;
+    }
+
+    boolean isEmpty() {
+        return head == tail;
+    }
+
+    int startSeq() {
+        return head == tail ? endSeq : startSeqs[head & mask];
+    }
+
+    int endSeq() {
+        return endSeq;
+    }
+
+    int startSeq(int entry) {
+        return startSeqs[entry & mask];
+    }
+
+    int endSeq(int entry) {
+        return entry + 1 == tail ? endSeq : startSeqs[entry + 1 & mask];
+    }
+
+    int lengthOf(int entry) {
+        return endSeq(entry) - startSeq(entry);
+    }
+
+    long sentNanos(int entry) {
+        return sentNanos[entry & mask];
+    }
+
+    boolean isSacked(int entry) {
+        return (flags[entry & mask] & SACKED) != 0;
+    }
+
+    boolean isLost(int entry) {
+        return (flags[entry & mask] & LOST) != 0;
+    }
+
+    /** Sent more than once. */
+    boolean isRetransmitted(int entry) {
+        return (flags[entry & mask] & RETRANSMITTED) != 0;
+    }
+
+    int sackedBytes() {
+        return sackedBytes;
+    }
+
+    int sackedCount() {
+        return sackedCount;
+    }
+
+    /** Bytes taken for lost and not sent again yet. */
+    int lostBytes() {
+        return lostBytes;
+    }
+
+    /** Sent, neither acknowledged nor sacked nor taken for lost: "pipe" of RFC 6675. */
+    int pipeBytes() {
+        return endSeq - startSeq() - sackedBytes - lostBytes;
+    }
+
+    /** The entry in flight that was sent longest ago, or NONE. */
+    int oldestInFlight() {
+        return oldest;
+    }
+
+    /** The entry in flight that was sent next after {@code entry}, or NONE. */
+    int sentAfter(int entry) {
+        return later[entry & mask];
+    }
+
+    /** A segment up to {@code end} was sent for the first time. */
+    void append(int end, long nowNanos) {
+        if (tail - head == mask + 1) {
+            grow();
+        }
+        if (tail >= REBASE_AT) {
+            rebase();
+        }
+        int slot = tail & mask;
+        startSeqs[slot] = endSeq;
+        flags[slot] = 0;
+        endSeq = end;
+        link(tail++, nowNanos);
+    }
+
+    /** An entry was sent again. */
+    void retransmitted(int entry, long nowNanos) {
+        int slot = entry & mask;
+        if ((flags[slot] & LOST) != 0) {
+            flags[slot] &= ~LOST;
+            lostBytes -= lengthOf(entry);
+        } else if ((flags[slot] & SACKED) == 0) {
+            unlink(entry);
+        }
+        flags[slot] |= RETRANSMITTED;
+        link(entry, nowNanos);
+    }
+
+    /** Takes an entry in flight for lost; it becomes due for retransmission. */
+    void markLost(int entry) {
+        int slot = entry & mask;
+        if ((flags[slot] & (LOST | SACKED)) != 0) {
+            return;
+        }
+        unlink(entry);
+        flags[slot] |= LOST;
+        lostBytes += lengthOf(entry);
+        if (entry < lossHint) {
+            lossHint = entry;
+        }
+    }
+
+    /** The peer has this entry; it must not be sacked yet. */
+    void markSacked(int entry) {
+        int slot = entry & mask;
+        if ((flags[slot] & LOST) != 0) {
+            flags[slot] &= ~LOST;
+            lostBytes -= lengthOf(entry);
+        } else {
+            unlink(entry);
+        }
+        flags[slot] |= SACKED;
+        sackedBytes += lengthOf(entry);
+        sackedCount++;
+    }
+
+    /** RFC 2018 section 8: the peer has dropped what it had reported; everything sacked is in flight again, as lost. */
+    void forgetSacks() {
+        for (int entry = head; entry != tail; entry++) {
+            int slot = entry & mask;
+            if ((flags[slot] & SACKED) != 0) {
+                flags[slot] = (byte) (flags[slot] & ~SACKED | LOST);
+                lostBytes += lengthOf(entry);
+            }
+        }
+        lossHint = head;
+        sackedBytes = 0;
+        sackedCount = 0;
+    }
+
+    /** Nothing was lost after all: what was taken for lost is in flight, sent before everything else in flight. */
+    void forgetLosses() {
+        for (int entry = tail - 1; lostBytes > 0 && entry >= head; entry--) {
+            int slot = entry & mask;
+            if ((flags[slot] & LOST) == 0) {
+                continue;
+            }
+            flags[slot] &= ~LOST;
+            lostBytes -= lengthOf(entry);
+            earlier[slot] = NONE;
+            later[slot] = oldest;
+            if (oldest == NONE) {
+                newest = entry;
+            } else {
+                earlier[oldest & mask] = entry;
+            }
+            oldest = entry;
+        }
+    }
+
+    /** The first entry due for retransmission, or NONE. */
+    int firstLost() {
+        if (lostBytes == 0) {
+            return NONE;
+        }
+        int entry = Math.max(lossHint, head);
+        while (!isLost(entry)) {
+            entry++;
+        }
+        lossHint = entry;
+        return entry;
+    }
+
+    /** Drops the first entry, which is acknowledged as a whole. */
+    void removeHead() {
+        int slot = head & mask;
+        int length = lengthOf(head);
+        int f = flags[slot];
+        if ((f & SACKED) != 0) {
+            sackedBytes -= length;
+            sackedCount--;
+        } else if ((f & LOST) != 0) {
+            lostBytes -= length;
+        } else {
+            unlink(head);
+        }
+        head++;
+    }
+
+    /** The first bytes of the first entry are acknowledged; the rest is not. */
+    void trimHead(int seq) {
+        int slot = head & mask;
+        int bytes = seq - startSeqs[slot];
+        if ((flags[slot] & SACKED) != 0) {
+            sackedBytes -= bytes;
+        } else if ((flags[slot] & LOST) != 0) {
+            lostBytes -= bytes;
+        }
+        startSeqs[slot] = seq;
+    }
+
+    /** The entry that holds {@code seq}, which must lie in the scoreboard. */
+    int find(int seq) {
+        int low = head;
+        int high = tail - 1;
+        while (low < high) {
+            int middle = low + high + 1 >>> 1;
+            if (Sequence.afterOrAt(seq, startSeqs[middle & mask])) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        return low;
+    }
+
+    /**
+     * Cuts an entry in two at {@code seq}, which lies inside it. Both halves keep what is known of the whole. Takes time
+     * in proportion to the entries: it happens when the MSS falls.
+     */
+    void split(int entry, int seq) {
+        if (tail - head == mask + 1) {
+            grow();
+        }
+        for (int i = tail; i > entry + 1; i--) {
+            copy(i - 1, i);
+        }
+        tail++;
+        copy(entry, entry + 1);
+        startSeqs[entry + 1 & mask] = seq;
+        for (int i = head; i != tail; i++) {
+            later[i & mask] = shifted(later[i & mask], entry);
+            earlier[i & mask] = shifted(earlier[i & mask], entry);
+        }
+        oldest = shifted(oldest, entry);
+        newest = shifted(newest, entry);
+        lossHint = Math.min(lossHint, entry);
+        byte f = flags[entry & mask];
+        if ((f & SACKED) != 0) {
+            sackedCount++;
+        }
+        if ((f & (SACKED | LOST)) == 0) {
+            insertAfter(entry, entry + 1);
+        }
+    }
+
+    private static int shifted(int link, int entry) {
+        return link > entry ? link + 1 : link;
+    }
+
+    private void copy(int from, int to) {
+        startSeqs[to & mask] = startSeqs[from & mask];
+        sentNanos[to & mask] = sentNanos[from & mask];
+        later[to & mask] = later[from & mask];
+        earlier[to & mask] = earlier[from & mask];
+        flags[to & mask] = flags[from & mask];
+    }
+
+    private void insertAfter(int entry, int added) {
+        int next = later[entry & mask];
+        later[added & mask] = next;
+        earlier[added & mask] = entry;
+        later[entry & mask] = added;
+        if (next == NONE) {
+            newest = added;
+        } else {
+            earlier[next & mask] = added;
+        }
+    }
+
+    private void link(int entry, long nowNanos) {
+        int slot = entry & mask;
+        sentNanos[slot] = nowNanos;
+        later[slot] = NONE;
+        earlier[slot] = newest;
+        if (newest == NONE) {
+            oldest = entry;
+        } else {
+            later[newest & mask] = entry;
+        }
+        newest = entry;
+    }
+
+    private void unlink(int entry) {
+        int slot = entry & mask;
+        int before = earlier[slot];
+        int after = later[slot];
+        if (before == NONE) {
+            oldest = after;
+        } else {
+            later[before & mask] = after;
+        }
+        if (after == NONE) {
+            newest = before;
+        } else {
+            earlier[after & mask] = before;
+        }
+    }
+
+    private void grow() {
+        int oldMask = mask;
+        int capacity = (mask + 1) * 2;
+        int[] oldStarts = startSeqs;
+        long[] oldSent = sentNanos;
+        int[] oldLater = later;
+        int[] oldEarlier = earlier;
+        byte[] oldFlags = flags;
+        mask = capacity - 1;
+        startSeqs = new int[capacity];
+        sentNanos = new long[capacity];
+        later = new int[capacity];
+        earlier = new int[capacity];
+        flags = new byte[capacity];
+        for (int i = head; i != tail; i++) {
+            startSeqs[i & mask] = oldStarts[i & oldMask];
+            sentNanos[i & mask] = oldSent[i & oldMask];
+            later[i & mask] = oldLater[i & oldMask];
+            earlier[i & mask] = oldEarlier[i & oldMask];
+            flags[i & mask] = oldFlags[i & oldMask];
+        }
+    }
+
+    /** Moves all positions down by a multiple of the capacity, so that they never overflow. */
+    private void rebase() {
+        int by = head & ~mask;
+        for (int i = head; i != tail; i++) {
+            int slot = i & mask;
+            later[slot] = later[slot] == NONE ? NONE : later[slot] - by;
+            earlier[slot] = earlier[slot] == NONE ? NONE : earlier[slot] - by;
+        }
+        oldest = oldest == NONE ? NONE : oldest - by;
+        newest = newest == NONE ? NONE : newest - by;
+        lossHint = Math.max(0, lossHint - by);
+        head -= by;
+        tail -= by;
+    }
+}

@@ -1,0 +1,423 @@
+package io.rdmaraw.tcp;
+
+import io.netty.buffer.ByteBuf;
+import java.util.Arrays;
+
+/**
+ * One TCP segment with its addresses, its options parsed and its payload by reference. Mutable and made to be reused:
+ * a loop has one for input and one for output. Not thread-safe.
+ *
+ * <p><b>Input.</b> {@link #clear()}, set the header fields and {@link #payload(ByteBuf, int, int)}, call
+ * {@link TcpEngine#onSegment}. The reference to the payload stays the caller's; the engine retains what it keeps.
+ *
+ * <p><b>Output.</b> {@link TcpEngine#pollSegment} fills it. Each payload slice comes with a reference of its own to its
+ * buffer, which says "this transmission is not complete". The caller either calls {@link #transmitted()} once the bytes
+ * have left its hands, or {@link #detachPayload()} and then releases each buffer when the device reports completion.
+ * The connection holds another reference until the peer has acknowledged the bytes; so a buffer lives until it is
+ * acknowledged and all its transmissions are complete.
+ */
+public final class Segment {
+    /** The most slices an output segment carries. */
+    public static final int MAX_SLICES = 16;
+    /** The most SACK blocks that fit into a TCP header. */
+    public static final int MAX_SACK_BLOCKS = 4;
+    /** The value of {@link #windowScale()} when the option is absent. */
+    public static final int ABSENT = -1;
+
+    /** ECN codepoints of the IP header (RFC 3168 section 5). */
+    public static final int ECN_NOT_ECT = 0;
+    public static final int ECN_ECT1 = 1;
+    public static final int ECN_ECT0 = 2;
+    public static final int ECN_CE = 3;
+
+    long sourceHigh;
+    long sourceLow;
+    long destinationHigh;
+    long destinationLow;
+    int sourcePort;
+    int destinationPort;
+
+    int seq;
+    int ack;
+    int flags;
+    int window;
+    int urgentPointer;
+    int ecn;
+    int dscp;
+
+    int mss;
+    int windowScale = ABSENT;
+    boolean sackPermitted;
+    boolean timestamps;
+    int tsValue;
+    int tsEcho;
+    int sackCount;
+    final int[] sack = new int[2 * MAX_SACK_BLOCKS];
+
+    int payloadLength;
+    int sliceCount;
+    final ByteBuf[] buffers = new ByteBuf[MAX_SLICES];
+    final int[] indices = new int[MAX_SLICES];
+    final int[] lengths = new int[MAX_SLICES];
+
+    TcpConnection connection;
+
+    /** Forgets everything; payload references are dropped, not released. */
+    public Segment clear() {
+        sourceHigh = 0;
+        sourceLow = 0;
+        destinationHigh = 0;
+        destinationLow = 0;
+        sourcePort = 0;
+        destinationPort = 0;
+        seq = 0;
+        ack = 0;
+        flags = 0;
+        window = 0;
+        urgentPointer = 0;
+        ecn = 0;
+        dscp = 0;
+        connection = null;
+        clearOptions();
+        detachPayload();
+        return this;
+    }
+
+    void clearOptions() {
+        mss = 0;
+        windowScale = ABSENT;
+        sackPermitted = false;
+        timestamps = false;
+        tsValue = 0;
+        tsEcho = 0;
+        sackCount = 0;
+    }
+
+    // ---- addresses ----
+
+    public long sourceHigh() {
+        return sourceHigh;
+    }
+
+    public long sourceLow() {
+        return sourceLow;
+    }
+
+    public long destinationHigh() {
+        return destinationHigh;
+    }
+
+    public long destinationLow() {
+        return destinationLow;
+    }
+
+    public int sourcePort() {
+        return sourcePort;
+    }
+
+    public int destinationPort() {
+        return destinationPort;
+    }
+
+    /** Sets the sender: the two halves of its address and its port, 0 to 65535. */
+    public Segment source(long high, long low, int port) {
+        sourceHigh = high;
+        sourceLow = low;
+        sourcePort = port;
+        return this;
+    }
+
+    /** Sets the receiver: the two halves of its address and its port, 0 to 65535. */
+    public Segment destination(long high, long low, int port) {
+        destinationHigh = high;
+        destinationLow = low;
+        destinationPort = port;
+        return this;
+    }
+
+    // ---- header ----
+
+    public int seq() {
+        return seq;
+    }
+
+    public Segment seq(int value) {
+        seq = value;
+        return this;
+    }
+
+    /** Meaningful if the ACK flag is set. */
+    public int ack() {
+        return ack;
+    }
+
+    public Segment ack(int value) {
+        ack = value;
+        return this;
+    }
+
+    /** The {@link TcpFlags}. */
+    public int flags() {
+        return flags;
+    }
+
+    public Segment flags(int value) {
+        flags = value;
+        return this;
+    }
+
+    public boolean has(int flag) {
+        return (flags & flag) != 0;
+    }
+
+    /** The window field as on the wire, 0 to 65535, not scaled. */
+    public int window() {
+        return window;
+    }
+
+    public Segment window(int value) {
+        window = value;
+        return this;
+    }
+
+    public int urgentPointer() {
+        return urgentPointer;
+    }
+
+    public Segment urgentPointer(int value) {
+        urgentPointer = value;
+        return this;
+    }
+
+    /** The ECN codepoint of the IP header. */
+    public int ecn() {
+        return ecn;
+    }
+
+    public Segment ecn(int codepoint) {
+        ecn = codepoint;
+        return this;
+    }
+
+    /** The differentiated services codepoint of the IP header, 0 to 63. */
+    public int dscp() {
+        return dscp;
+    }
+
+    public Segment dscp(int codepoint) {
+        dscp = codepoint;
+        return this;
+    }
+
+    // ---- options ----
+
+    /** The MSS option, 1 to 65535; 0 when absent. */
+    public int mss() {
+        return mss;
+    }
+
+    public Segment mss(int value) {
+        mss = value;
+        return this;
+    }
+
+    /** The shift count as on the wire, or {@link #ABSENT}. */
+    public int windowScale() {
+        return windowScale;
+    }
+
+    public Segment windowScale(int shift) {
+        windowScale = shift;
+        return this;
+    }
+
+    public boolean sackPermitted() {
+        return sackPermitted;
+    }
+
+    public Segment sackPermitted(boolean present) {
+        sackPermitted = present;
+        return this;
+    }
+
+    /** Whether the timestamps option is there. */
+    public boolean hasTimestamps() {
+        return timestamps;
+    }
+
+    public int tsValue() {
+        return tsValue;
+    }
+
+    public int tsEcho() {
+        return tsEcho;
+    }
+
+    /** Adds the timestamps option. */
+    public Segment timestamps(int value, int echo) {
+        timestamps = true;
+        tsValue = value;
+        tsEcho = echo;
+        return this;
+    }
+
+    /** 0 to {@link #MAX_SACK_BLOCKS}. */
+    public int sackCount() {
+        return sackCount;
+    }
+
+    /** First sequence number of SACK block {@code i}. */
+    public int sackStart(int i) {
+        return sack[2 * i];
+    }
+
+    /** Sequence number after SACK block {@code i}. */
+    public int sackEnd(int i) {
+        return sack[2 * i + 1];
+    }
+
+    /** Adds a SACK block; ignored when {@link #MAX_SACK_BLOCKS} are there already. */
+    public Segment addSack(int start, int end) {
+        if (sackCount < MAX_SACK_BLOCKS) {
+            sack[2 * sackCount] = start;
+            sack[2 * sackCount + 1] = end;
+            sackCount++;
+        }
+        return this;
+    }
+
+    /** Bytes the options take in the header with their padding, 0 to 40, laid out as Linux does. */
+    public int optionsLengthBytes() {
+        int length = 0;
+        length += mss != 0 ? 4 : 0;
+        length += windowScale != ABSENT ? 4 : 0;
+        if (timestamps) {
+            length += 12;
+        } else if (sackPermitted) {
+            length += 4;
+        }
+        length += sackCount > 0 ? 4 + 8 * sackCount : 0;
+        return length;
+    }
+
+    // ---- payload ----
+
+    /** Bytes of payload over all slices. */
+    public int payloadLength() {
+        return payloadLength;
+    }
+
+    public int sliceCount() {
+        return sliceCount;
+    }
+
+    public ByteBuf sliceBuffer(int i) {
+        return buffers[i];
+    }
+
+    /** Where slice {@code i} begins in its buffer. */
+    public int sliceIndex(int i) {
+        return indices[i];
+    }
+
+    public int sliceLength(int i) {
+        return lengths[i];
+    }
+
+    /** Sets a payload of one slice, without touching its reference count; an empty one is none. */
+    public Segment payload(ByteBuf buffer, int index, int length) {
+        detachPayload();
+        if (length > 0) {
+            addSlice(buffer, index, length);
+        }
+        return this;
+    }
+
+    void addSlice(ByteBuf buffer, int index, int length) {
+        buffers[sliceCount] = buffer;
+        indices[sliceCount] = index;
+        lengths[sliceCount] = length;
+        sliceCount++;
+        payloadLength += length;
+    }
+
+    /** This transmission is complete: releases the references that came with the slices, and forgets them. */
+    public void transmitted() {
+        for (int i = 0; i < sliceCount; i++) {
+            buffers[i].release();
+            buffers[i] = null;
+        }
+        sliceCount = 0;
+        payloadLength = 0;
+    }
+
+    /** Forgets the payload without releasing it: whoever copied the slices now owns their references. */
+    public void detachPayload() {
+        for (int i = 0; i < sliceCount; i++) {
+            buffers[i] = null;
+        }
+        sliceCount = 0;
+        payloadLength = 0;
+    }
+
+    /** Takes over everything but the payload. */
+    void copyHeader(Segment other) {
+        detachPayload();
+        source(other.sourceHigh, other.sourceLow, other.sourcePort);
+        destination(other.destinationHigh, other.destinationLow, other.destinationPort);
+        seq = other.seq;
+        ack = other.ack;
+        flags = other.flags;
+        window = other.window;
+        urgentPointer = other.urgentPointer;
+        ecn = other.ecn;
+        dscp = other.dscp;
+        mss = other.mss;
+        windowScale = other.windowScale;
+        sackPermitted = other.sackPermitted;
+        timestamps = other.timestamps;
+        tsValue = other.tsValue;
+        tsEcho = other.tsEcho;
+        sackCount = other.sackCount;
+        System.arraycopy(other.sack, 0, sack, 0, sack.length);
+        connection = other.connection;
+    }
+
+    /** Sequence space it takes: payload, SYN and FIN. */
+    public int sequenceLength() {
+        return payloadLength + (flags >>> 1 & 1) + (flags & 1);
+    }
+
+    /** The connection an output segment belongs to; null for answers that belong to none. */
+    public TcpConnection connection() {
+        return connection;
+    }
+
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder(96);
+        text.append(sourcePort).append('>').append(destinationPort).append(' ').append(TcpFlags.toString(flags))
+                .append(" seq ").append(Integer.toUnsignedString(seq));
+        if (has(TcpFlags.ACK)) {
+            text.append(" ack ").append(Integer.toUnsignedString(ack));
+        }
+        text.append(" win ").append(window).append(" len ").append(payloadLength);
+        if (mss != 0) {
+            text.append(" mss ").append(mss);
+        }
+        if (windowScale != ABSENT) {
+            text.append(" wscale ").append(windowScale);
+        }
+        if (sackPermitted) {
+            text.append(" sackOK");
+        }
+        if (timestamps) {
+            text.append(" ts ").append(Integer.toUnsignedString(tsValue)).append('/')
+                    .append(Integer.toUnsignedString(tsEcho));
+        }
+        if (sackCount > 0) {
+            text.append(" sack ").append(Arrays.toString(Arrays.copyOf(sack, 2 * sackCount)));
+        }
+        return text.append(ecn != 0 ? " ecn " + ecn : "").toString();
+    }
+}

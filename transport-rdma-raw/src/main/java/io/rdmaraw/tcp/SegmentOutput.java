@@ -1,0 +1,284 @@
+package io.rdmaraw.tcp;
+
+import io.rdmaraw.tcp.RecoveryState.Frto;
+import io.rdmaraw.tcp.RecoveryState.Phase;
+
+/**
+ * Decides what a connection sends next and writes it into a {@link Segment}: one call, one segment. The order is:
+ * retransmissions, tail loss probe, new data, window or keepalive probe, bare acknowledgement.
+ */
+final class SegmentOutput {
+    private static final int SACK_OPTION_BASE_BYTES = 4;
+    private static final int SACK_BLOCK_BYTES = 8;
+
+    private SegmentOutput() {
+    }
+
+    /** Returns false if the connection has nothing to send now. */
+    static boolean poll(TcpConnection c, long now, Segment out) {
+        if (!c.state.synchronizedState()) {
+            return c.is(Tcb.SYN_DUE) && Handshake.sendSyn(c, now, out);
+        }
+        Flight f = c.flight;
+        if (f != null) {
+            if (retransmit(c, f, now, out) || c.is(Tcb.TAIL_PROBE_DUE) && tailLossProbe(c, f, now, out)
+                    || sendNew(c, f, now, out)) {
+                return true;
+            }
+        }
+        if (c.is(Tcb.PROBE_DUE)) {
+            // RFC 9293 sections 3.8.4 and 3.8.6.1: a number below the window makes the peer say where it stands.
+            c.clear(Tcb.PROBE_DUE);
+            begin(c, out, c.sndUna - 1, TcpFlags.ACK, now);
+            return true;
+        }
+        if (c.is(Tcb.ACK_NOW)) {
+            begin(c, out, c.sndNxt, TcpFlags.ACK, now);
+            if (c.duplicateAcksOwed > 0) {
+                c.duplicateAcksOwed--;
+                c.set(Tcb.ACK_NOW);
+            }
+            return true;
+        }
+        return false;
+    }
+
+    /** Whether new data could go out but for the congestion window. */
+    static boolean hasSendableData(TcpConnection c, Flight f) {
+        return Sequence.after(f.queue.endSeq(), c.sndNxt) && Sequence.after(c.sndUna + c.sndWnd, c.sndNxt);
+    }
+
+    // ---- retransmission ----
+
+    private static boolean retransmit(TcpConnection c, Flight f, long now, Segment out) {
+        Scoreboard sb = f.scoreboard;
+        if (sb.lostBytes() == 0) {
+            return false;
+        }
+        RecoveryState r = f.recovery;
+        if (r.frto == Frto.SECOND_ACK) {
+            if (hasSendableData(c, f)) {
+                return false;
+            }
+            if (Sequence.after(c.sndNxt, r.endSeq)) {
+                // RFC 5682 section 3.1 step 2b: new data is out, the next acknowledgement decides.
+                return false;
+            }
+            r.frto = Frto.OFF;
+        }
+        int entry = sb.firstLost();
+        int start = sb.startSeq(entry);
+        int length = Math.min(sb.lengthOf(entry), payloadLimit(c));
+        int pipe = f.pipeBytes();
+        if (pipe > 0 && pipe + length > c.cwnd) {
+            return false;
+        }
+        // A peer that has taken back its window gets the first segment only, as a probe.
+        if (start != c.sndUna && Sequence.after(start + length, c.sndUna + c.sndWnd)) {
+            return false;
+        }
+        return sendAgain(c, f, entry, now, out);
+    }
+
+    private static boolean sendAgain(TcpConnection c, Flight f, int entry, long now, Segment out) {
+        Scoreboard sb = f.scoreboard;
+        int start = sb.startSeq(entry);
+        int limit = payloadLimit(c);
+        int data = Sequence.min(sb.endSeq(entry), f.queue.endSeq()) - start;
+        boolean fin = Sequence.after(sb.endSeq(entry), f.queue.endSeq());
+        begin(c, out, start, TcpFlags.ACK, now);
+        if (data > 0) {
+            int sent = f.queue.slice(start, Math.min(data, limit), c.engine.config.maxSlices, out);
+            if (sent < data) {
+                // The MSS has fallen since it was sent.
+                sb.split(entry, start + sent);
+                fin = false;
+            }
+            c.engine.counters.payloadBytesOut += sent;
+            if (start + sent == f.queue.endSeq()) {
+                out.flags |= TcpFlags.PSH;
+            }
+        }
+        if (fin) {
+            out.flags |= TcpFlags.FIN;
+        }
+        sb.retransmitted(entry, now);
+        RecoveryState r = f.recovery;
+        Recovery.onRetransmission(c, r, now);
+        if (r.phase == Phase.FAST) {
+            r.prrOut += sb.lengthOf(entry);
+        }
+        c.engine.counters.retransmittedSegments++;
+        c.lastSendNanos = now;
+        if (c.retransmitTimer == Tcb.RetransmitTimer.NONE) {
+            ConnectionTimers.restart(c, f, now);
+        }
+        return true;
+    }
+
+    /** RFC 8985 section 7.3: new data if there is some and the peer's window takes it, else the last segment again. */
+    private static boolean tailLossProbe(TcpConnection c, Flight f, long now, Segment out) {
+        c.clear(Tcb.TAIL_PROBE_DUE);
+        Scoreboard sb = f.scoreboard;
+        if (sb.isEmpty() || f.recovery.phase != Phase.OPEN) {
+            return false;
+        }
+        int room = c.sndUna + c.sndWnd - c.sndNxt;
+        int limit = payloadLimit(c);
+        int length = Math.min(Math.min(f.queue.endSeq() - c.sndNxt, limit), room);
+        // A probe is no reason to send what Nagle or the avoidance of silly windows holds back.
+        if (length > 0 && (length == limit || c.is(Tcb.NO_DELAY) && length < room)) {
+            emitNew(c, f, length, length < room, now, out);
+            TailLossProbe.onProbeSent(c, f, false);
+            return true;
+        }
+        int last = sb.tail() - 1;
+        if (sb.isSacked(last)) {
+            return false;
+        }
+        TailLossProbe.onProbeSent(c, f, true);
+        return sendAgain(c, f, last, now, out);
+    }
+
+    // ---- new data ----
+
+    private static boolean sendNew(TcpConnection c, Flight f, long now, Segment out) {
+        int unsent = f.queue.endSeq() - c.sndNxt;
+        boolean finDue = c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT);
+        if (unsent <= 0 && !finDue) {
+            return false;
+        }
+        int room = c.sndUna + c.sndWnd - c.sndNxt;
+        if (room <= 0) {
+            return false;
+        }
+        if (now >= c.pathMtuExpiryNanos) {
+            PathMtu.raise(c);
+        }
+        restartAfterIdle(c, f, now);
+        int mss = payloadLimit(c);
+        int length = Math.min(Math.min(unsent, mss), room);
+        if (length < mss && !mayBeSmall(c, f, unsent, length, finDue)) {
+            return false;
+        }
+        int pipe = f.pipeBytes();
+        if (pipe > 0 && pipe + length > c.cwnd) {
+            c.set(Tcb.CWND_LIMITED);
+            return false;
+        }
+        c.clear(Tcb.OVERRIDE_SWS);
+        emitNew(c, f, length, length < room, now, out);
+        return true;
+    }
+
+    /** RFC 9293 section 3.8.6.2.1, the sender's side of silly window avoidance, with Nagle (section 3.7.4). */
+    private static boolean mayBeSmall(TcpConnection c, Flight f, int unsent, int length, boolean finDue) {
+        boolean idle = f.scoreboard.isEmpty();
+        if (length == unsent) {
+            // (2) all that is queued: at once if nothing is outstanding, or if the user wants it so
+            return idle || finDue || c.is(Tcb.NO_DELAY);
+        }
+        // (3) a good part of the largest window seen, with nothing outstanding; (4) the override timeout
+        return idle && length >= c.maxSndWnd / 2 || c.is(Tcb.OVERRIDE_SWS);
+    }
+
+    private static void emitNew(TcpConnection c, Flight f, int length, boolean roomForFin, long now, Segment out) {
+        begin(c, out, c.sndNxt, TcpFlags.ACK, now);
+        int sent = 0;
+        if (length > 0) {
+            sent = f.queue.slice(c.sndNxt, length, c.engine.config.maxSlices, out);
+            c.engine.counters.payloadBytesOut += sent;
+            if (c.is(Tcb.ECN_SENDER)) {
+                // RFC 3168 section 6.1.5: not on retransmissions, probes and acknowledgements
+                out.ecn = Segment.ECN_ECT0;
+                if (c.is(Tcb.CWR_OWED)) {
+                    c.clear(Tcb.CWR_OWED);
+                    out.flags |= TcpFlags.CWR;
+                }
+            }
+        }
+        boolean last = c.sndNxt + sent == f.queue.endSeq();
+        int end = c.sndNxt + sent;
+        if (last && length > 0) {
+            // RFC 9293 section 3.9.1.2: the buffered data ends here.
+            out.flags |= TcpFlags.PSH;
+        }
+        if (last && roomForFin && c.is(Tcb.FIN_QUEUED)) {
+            out.flags |= TcpFlags.FIN;
+            c.set(Tcb.FIN_SENT);
+            end++;
+        }
+        f.scoreboard.append(end, now);
+        if (f.recovery.phase == Phase.FAST) {
+            f.recovery.prrOut += end - c.sndNxt;
+        }
+        c.sndNxt = end;
+        c.lastSendNanos = now;
+        ConnectionTimers.onSent(c, f, now);
+    }
+
+    /** RFC 5681 section 4.1: after an idle time the window may have lost its meaning. */
+    private static void restartAfterIdle(TcpConnection c, Flight f, long now) {
+        if (f.scoreboard.isEmpty() && now - c.lastSendNanos > c.rtoNanos) {
+            c.congestion.onIdle(now - c.lastSendNanos);
+            c.cwnd = Math.min(c.cwnd, Math.max(initialWindow(c), c.sndMss));
+        }
+    }
+
+    /** RFC 6928 section 2; RFC 5681 section 3.1 where the SYN was lost. */
+    static int initialWindow(TcpConnection c) {
+        int segments = c.is(Tcb.SYN_RETRANSMITTED) ? 1 : c.engine.config.initialWindowSegments;
+        return segments * c.sndMss;
+    }
+
+    // ---- common to all ----
+
+    /** Payload that fits beside the options a segment would carry now. */
+    private static int payloadLimit(TcpConnection c) {
+        return c.sndMss - sackOptionBytes(c);
+    }
+
+    private static int sackOptionBytes(TcpConnection c) {
+        int blocks = (c.is(Tcb.DSACK_PENDING) ? 1 : 0) + (c.reassembly == null ? 0 : c.reassembly.ranges().count());
+        return blocks == 0 || !c.is(Tcb.SACK) ? 0
+                : SACK_OPTION_BASE_BYTES + SACK_BLOCK_BYTES * Math.min(blocks, maxSackBlocks(c));
+    }
+
+    private static int maxSackBlocks(TcpConnection c) {
+        return c.is(Tcb.TIMESTAMPS) ? 3 : 4;
+    }
+
+    /** Fills in what every segment of a synchronized connection has; it acknowledges, so nothing is owed after it. */
+    static void begin(TcpConnection c, Segment out, int seq, int flags, long now) {
+        address(c, out);
+        out.seq = seq;
+        out.ack = c.rcvNxt;
+        out.flags = c.is(Tcb.ECE_OWED) ? flags | TcpFlags.ECE : flags;
+        out.window = ReceiveWindow.advertise(c, false);
+        if (c.is(Tcb.TIMESTAMPS)) {
+            out.timestamps(c.timestamp(now), c.tsRecent);
+        }
+        if ((c.reassembly != null || c.is(Tcb.DSACK_PENDING)) && c.is(Tcb.SACK)) {
+            sackBlocks(c, out);
+        }
+        AckPolicy.onAckSent(c);
+    }
+
+    private static void sackBlocks(TcpConnection c, Segment out) {
+        if (c.is(Tcb.DSACK_PENDING)) {
+            // RFC 2883 section 4: the duplicate comes first.
+            out.addSack(c.dsackStart, c.dsackEnd);
+            c.clear(Tcb.DSACK_PENDING);
+        }
+        if (c.reassembly != null) {
+            c.reassembly.ranges().report(out, maxSackBlocks(c));
+        }
+    }
+
+    static void address(TcpConnection c, Segment out) {
+        out.clear();
+        out.source(c.localHigh, c.localLow, c.localPort);
+        out.destination(c.remoteHigh, c.remoteLow, c.remotePort);
+        out.connection = c;
+    }
+}

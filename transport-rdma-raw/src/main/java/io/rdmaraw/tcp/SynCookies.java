@@ -1,0 +1,87 @@
+package io.rdmaraw.tcp;
+
+/**
+ * SYN cookies (RFC 4987 section 3.6): with the backlog full, the SYN-ACK's sequence number carries all that is needed to
+ * build the connection when the ACK returns. 5 bits of time, 3 bits of MSS, 24 bits of keyed hash. Window scale, SACK
+ * and ECN travel in the low bits of the timestamp, if the peer offers timestamps, and are lost otherwise.
+ */
+final class SynCookies {
+    private static final long PERIOD_NANOS = 64_000_000_000L;
+    private static final int MAX_AGE_PERIODS = 1;
+    /** Rounded down to one of these; the least is what a connection never goes below (Handshake). */
+    private static final int[] MSS_IPV4 = {48, 256, 536, 1220, 1360, 1400, 1440, 1460};
+    private static final int[] MSS_IPV6 = {48, 536, 1220, 1280, 1360, 1400, 1420, 1440};
+    private static final int OPTION_BITS = 6;
+    private static final int NO_SCALE = 15;
+    private static final long COOKIE = 3;
+
+    private final SipHash hash;
+
+    SynCookies(SipHash hash) {
+        this.hash = hash;
+    }
+
+    /** How long after a backlog was full cookies are still accepted. */
+    static long lifetimeNanos() {
+        return (MAX_AGE_PERIODS + 1) * PERIOD_NANOS;
+    }
+
+    /** The sequence number that answers a SYN. */
+    int cookie(Segment syn, long now) {
+        int period = (int) (now / PERIOD_NANOS) & 31;
+        int[] table = table(syn);
+        int mssIndex = 0;
+        while (mssIndex < 7 && table[mssIndex + 1] <= syn.mss) {
+            mssIndex++;
+        }
+        return period << 27 | mssIndex << 24 | hash24(syn, syn.seq, period, mssIndex);
+    }
+
+    private static int[] table(Segment s) {
+        return s.sourceHigh == 0 && s.sourceLow >>> 32 == 0xFFFF ? MSS_IPV4 : MSS_IPV6;
+    }
+
+    private int hash24(Segment s, int clientIsn, int period, int mssIndex) {
+        long last = (long) clientIsn << 32 | period << 16 | mssIndex << 8 | COOKIE;
+        return (int) hash.hash(s.sourceHigh, s.sourceLow, s.destinationHigh, s.destinationLow,
+                SipHash.ports(s.destinationPort, s.sourcePort), last) & 0xFFFFFF;
+    }
+
+    /** The MSS that the ACK of a SYN-ACK proves to have been offered; 0 if it is no cookie of ours or too old. */
+    int mssOf(Segment ack, long now) {
+        int cookie = ack.ack - 1;
+        int period = cookie >>> 27;
+        int age = (int) (now / PERIOD_NANOS) - period & 31;
+        int mssIndex = cookie >>> 24 & 7;
+        if (age > MAX_AGE_PERIODS || (cookie & 0xFFFFFF) != hash24(ack, ack.seq - 1, period, mssIndex)) {
+            return 0;
+        }
+        return table(ack)[mssIndex];
+    }
+
+    /** Our timestamp with the peer's options in it: the time rounded down, so that it never lies ahead. */
+    static int timestampWith(Segment syn, TcpConfig config, int timestamp) {
+        int scale = config.windowScaling && syn.windowScale != Segment.ABSENT ? Math.min(14, syn.windowScale) : NO_SCALE;
+        int options = scale | (config.sack && syn.sackPermitted ? 16 : 0)
+                | (config.ecn != TcpConfig.EcnMode.OFF && Ecn.offered(syn) ? 32 : 0);
+        int value = timestamp >>> OPTION_BITS << OPTION_BITS | options;
+        return Sequence.after(value, timestamp) ? value - (1 << OPTION_BITS) : value;
+    }
+
+    /** Turns the ACK into the SYN it answers for, as far as the cookie remembers it. */
+    static void restoreSyn(Segment ack, Segment syn, int mss) {
+        syn.copyHeader(ack);
+        syn.flags = TcpFlags.SYN;
+        syn.seq = ack.seq - 1;
+        syn.mss = mss;
+        syn.sackCount = 0;
+        syn.windowScale = Segment.ABSENT;
+        syn.sackPermitted = false;
+        if (ack.timestamps) {
+            int options = ack.tsEcho & (1 << OPTION_BITS) - 1;
+            syn.windowScale = (options & 15) == NO_SCALE ? Segment.ABSENT : options & 15;
+            syn.sackPermitted = (options & 16) != 0;
+            syn.flags |= (options & 32) != 0 ? TcpFlags.ECE | TcpFlags.CWR : 0;
+        }
+    }
+}

@@ -1,0 +1,223 @@
+package io.rdmaraw.tcp;
+
+/**
+ * The transmission control block: the variables of a connection (RFC 9293 section 3.3.1), in one object, with what only
+ * some connections need behind references that are null meanwhile. The functions over them live in the classes named
+ * after their concern; {@link TcpConnection} adds what a user calls.
+ */
+abstract sealed class Tcb permits TcpConnection {
+    /** A deadline that never comes. */
+    static final long NEVER = Long.MAX_VALUE;
+
+    /** What the retransmission deadline stands for. */
+    enum RetransmitTimer { NONE, SYN, RTO, TAIL_LOSS_PROBE, REORDERING, PERSIST }
+
+    // ---- bits of "bits" ----
+    // asked for by the user
+    static final int NO_DELAY = 1;
+    static final int KEEP_ALIVE = 1 << 1;
+    static final int CLOSE_CALLED = 1 << 2;
+    static final int FIN_QUEUED = 1 << 3;
+    // negotiated
+    static final int TIMESTAMPS = 1 << 4;
+    static final int SACK = 1 << 5;
+    static final int WINDOW_SCALING = 1 << 6;
+    /** Marks are echoed. */
+    static final int ECN = 1 << 7;
+    // due for output
+    static final int ACK_NOW = 1 << 8;
+    static final int ACK_DELAYED = 1 << 9;
+    static final int SYN_DUE = 1 << 10;
+    static final int PROBE_DUE = 1 << 11;
+    static final int TAIL_PROBE_DUE = 1 << 12;
+    static final int OVERRIDE_SWS = 1 << 13;
+    // what happened
+    static final int PASSIVE_OPEN = 1 << 14;
+    static final int FIN_SENT = 1 << 15;
+    static final int FIN_SEEN = 1 << 16;
+    static final int FIN_RECEIVED = 1 << 17;
+    static final int REPORTED = 1 << 18;
+    static final int DSACK_PENDING = 1 << 19;
+    static final int CWND_LIMITED = 1 << 20;
+    static final int REORDERING_SEEN = 1 << 21;
+    static final int SYN_RETRANSMITTED = 1 << 22;
+    /** CE has arrived: acknowledge with ECE until CWR comes (RFC 3168 section 6.1.3). */
+    static final int ECE_OWED = 1 << 23;
+    /** The window was reduced for ECE: tell with CWR (RFC 3168 section 6.1.2). */
+    static final int CWR_OWED = 1 << 24;
+    /** In the engine's list of connections that may have something to send. */
+    static final int READY = 1 << 25;
+    static final int TS_RECENT_VALID = 1 << 26;
+    static final int KEEP_ALIVE_PROBING = 1 << 27;
+    /** A D-SACK has widened the reordering window in this round (RFC 8985 section 6.2 step 4). */
+    static final int DSACK_ROUND = 1 << 28;
+    /** Our data is sent as ECN-capable. */
+    static final int ECN_SENDER = 1 << 29;
+
+    final TcpEngine engine;
+    final long localHigh;
+    final long localLow;
+    final long remoteHigh;
+    final long remoteLow;
+    final char localPort;
+    final char remotePort;
+    final int hash;
+
+    TcpState state = TcpState.CLOSED;
+    int bits;
+
+    // ---- lists and timers ----
+    TcpConnection nextReady;
+    TcpConnection wheelNext;
+    TcpConnection wheelPrevious;
+    int wheelSlot = -1;
+    /** Under which deadline it is filed in the wheel. */
+    long wheelDeadlineNanos = NEVER;
+    /** The earliest of the three below, as of the last settling. */
+    long deadlineNanos = NEVER;
+    long retransmitDeadlineNanos = NEVER;
+    RetransmitTimer retransmitTimer = RetransmitTimer.NONE;
+    long ackDeadlineNanos = NEVER;
+    /** Keepalive, FIN-WAIT-2. */
+    long idleDeadlineNanos = NEVER;
+
+    // ---- send sequence variables ----
+    int iss;
+    int sndUna;
+    int sndNxt;
+    /** Offered by the peer, scaled, in bytes. */
+    int sndWnd;
+    int maxSndWnd;
+    int sndWl1;
+    int sndWl2;
+    byte sndWndShift;
+    /** Most payload a segment may have, options not yet deducted except timestamps (RFC 6691). */
+    int sndMss;
+    /** The MSS option of the peer. */
+    char peerMss;
+    /** Queue and scoreboard; null while nothing is queued or in flight. */
+    Flight flight;
+    long lastSendNanos;
+
+    // ---- receive sequence variables ----
+    int irs;
+    int rcvNxt;
+    /** The right edge we have offered: rcvNxt + RCV.WND. */
+    int rcvAdv;
+    byte rcvWndShift;
+    int receiveBufferBytes;
+    /** Delivered to the user and not read yet. */
+    int unreadBytes;
+    int finSeq;
+    /** Out-of-order data; null while there is none. */
+    Reassembly reassembly;
+    int dsackStart;
+    int dsackEnd;
+    long lastReceiveNanos;
+
+    // ---- acknowledgement policy ----
+    int lastAckSent;
+    /** Largest segment the peer has sent: what "full-sized" means for delayed acknowledgements. */
+    char receiveMss;
+    /** Acknowledgements to send at once before delaying begins. */
+    byte quickAcks;
+    /** Duplicate ACKs owed to a peer without SACK, one for each segment out of order. */
+    byte duplicateAcksOwed;
+
+    // ---- timestamps ----
+    int timestampOffset;
+    int tsRecent;
+    long tsRecentNanos;
+
+    // ---- RTT and timeouts ----
+    long srttNanos;
+    long rttvarNanos;
+    long rtoNanos;
+    /** Doublings of the timeout since the last RTT sample. */
+    byte backoff;
+    /** Timeouts since the peer last answered. */
+    byte unansweredTimeouts;
+    byte keepAliveProbesSent;
+
+    // ---- congestion ----
+    CongestionControl congestion;
+    int cwnd;
+    int ssthresh = CongestionControl.UNBOUNDED;
+    /** SND.NXT at the last reduction for ECE: one reduction per window. */
+    int ecnEndSeq;
+
+    // ---- RACK (RFC 8985 section 5.2) ----
+    long rackSentNanos;
+    long rackRttNanos;
+    long minRttNanos = NEVER;
+    long minRttStampNanos;
+    int rackEndSeq;
+    int rackForwardAck;
+    int rackDsackRound;
+    byte rackWindowMultiplier = 1;
+    byte rackWindowPersist;
+
+    // ---- path MTU ----
+    char mtu;
+    char linkMtu;
+    long pathMtuExpiryNanos = NEVER;
+
+    long lastChallengeNanos = Long.MIN_VALUE;
+
+    Tcb(TcpEngine engine, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
+            int remotePort) {
+        this.engine = engine;
+        this.localHigh = localHigh;
+        this.localLow = localLow;
+        this.localPort = (char) localPort;
+        this.remoteHigh = remoteHigh;
+        this.remoteLow = remoteLow;
+        this.remotePort = (char) remotePort;
+        hash = engine.connections.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
+    }
+
+    final boolean is(int bit) {
+        return (bits & bit) != 0;
+    }
+
+    final void set(int bit) {
+        bits |= bit;
+    }
+
+    final void clear(int bit) {
+        bits &= ~bit;
+    }
+
+    final void assign(int bit, boolean on) {
+        bits = on ? bits | bit : bits & ~bit;
+    }
+
+    final boolean matches(long lh, long ll, int lp, long rh, long rl, int rp) {
+        return remoteLow == rl && remotePort == rp && localPort == lp && localLow == ll && remoteHigh == rh
+                && localHigh == lh;
+    }
+
+    final boolean isIpv4() {
+        return remoteHigh == 0 && remoteLow >>> 32 == 0xFFFF;
+    }
+
+    /** Bytes of the IP and TCP headers without options. */
+    final int headerBytes() {
+        return isIpv4() ? 40 : 60;
+    }
+
+    /** RFC 7323 section 4.1: a clock of 1 ms. */
+    final int timestamp(long nowNanos) {
+        return (int) (nowNanos / 1_000_000) + timestampOffset;
+    }
+
+    final void stopRetransmitTimer() {
+        retransmitDeadlineNanos = NEVER;
+        retransmitTimer = RetransmitTimer.NONE;
+    }
+
+    final void setRetransmitTimer(RetransmitTimer timer, long deadlineNanos) {
+        retransmitTimer = timer;
+        retransmitDeadlineNanos = deadlineNanos;
+    }
+}

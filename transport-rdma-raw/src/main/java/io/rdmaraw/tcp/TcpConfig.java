@@ -1,0 +1,419 @@
+package io.rdmaraw.tcp;
+
+import java.util.Objects;
+import java.util.function.IntSupplier;
+
+/**
+ * The settings of an engine; immutable, made by {@link #builder()}. Times are nanoseconds, sizes bytes. Most apply when
+ * a connection is opened; some can be changed for a connection (see {@link TcpConnection}).
+ */
+public final class TcpConfig {
+    /** Use of ECN (RFC 3168). */
+    public enum EcnMode {
+        /** Neither offered nor accepted. */
+        OFF,
+        /** Accepted when the peer offers it. */
+        PASSIVE,
+        /** Offered and accepted. */
+        ACTIVE
+    }
+
+    /** Use of SYN cookies (RFC 4987). */
+    public enum SynCookieMode {
+        /** A SYN beyond the backlog is dropped. */
+        NEVER,
+        /** A SYN beyond the backlog is answered with a cookie. */
+        ON_OVERFLOW,
+        /** Every SYN is answered with a cookie. */
+        ALWAYS
+    }
+
+    /** The defaults. */
+    public static final TcpConfig DEFAULT = builder().build();
+
+    final int mtuBytes;
+    final int receiveBufferBytes;
+    final int maxOutOfOrderBytes;
+    final boolean noDelay;
+    final boolean sack;
+    final boolean timestamps;
+    final boolean windowScaling;
+    final EcnMode ecn;
+    final CongestionControl.Factory congestionControl;
+    final int initialWindowSegments;
+    final long initialRtoNanos;
+    final long minRtoNanos;
+    final long maxRtoNanos;
+    final long delayedAckNanos;
+    final int synRetries;
+    final int synAckRetries;
+    final int retries;
+    final int orphanRetries;
+    final long keepAliveIdleNanos;
+    final long keepAliveIntervalNanos;
+    final int keepAliveProbes;
+    final long finWait2Nanos;
+    final long timeWaitNanos;
+    final int maxTimeWait;
+    final SynCookieMode synCookies;
+    final long challengeAckIntervalNanos;
+    final int firstEphemeralPort;
+    final int lastEphemeralPort;
+    final long pathMtuAgeNanos;
+    final int maxSlices;
+    final IntSupplier initialSequence;
+
+    private TcpConfig(Builder builder) {
+        mtuBytes = builder.mtuBytes;
+        receiveBufferBytes = builder.receiveBufferBytes;
+        maxOutOfOrderBytes = builder.maxOutOfOrderBytes;
+        noDelay = builder.noDelay;
+        sack = builder.sack;
+        timestamps = builder.timestamps;
+        windowScaling = builder.windowScaling;
+        ecn = builder.ecn;
+        congestionControl = builder.congestionControl;
+        initialWindowSegments = builder.initialWindowSegments;
+        initialRtoNanos = builder.initialRtoNanos;
+        minRtoNanos = builder.minRtoNanos;
+        maxRtoNanos = builder.maxRtoNanos;
+        delayedAckNanos = builder.delayedAckNanos;
+        synRetries = builder.synRetries;
+        synAckRetries = builder.synAckRetries;
+        retries = builder.retries;
+        orphanRetries = builder.orphanRetries;
+        keepAliveIdleNanos = builder.keepAliveIdleNanos;
+        keepAliveIntervalNanos = builder.keepAliveIntervalNanos;
+        keepAliveProbes = builder.keepAliveProbes;
+        finWait2Nanos = builder.finWait2Nanos;
+        timeWaitNanos = builder.timeWaitNanos;
+        maxTimeWait = builder.maxTimeWait;
+        synCookies = builder.synCookies;
+        challengeAckIntervalNanos = builder.challengeAckIntervalNanos;
+        firstEphemeralPort = builder.firstEphemeralPort;
+        lastEphemeralPort = builder.lastEphemeralPort;
+        pathMtuAgeNanos = builder.pathMtuAgeNanos;
+        maxSlices = builder.maxSlices;
+        initialSequence = builder.initialSequence;
+    }
+
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /** Collects settings; every one has a default. Numbers out of range are refused at once. */
+    public static final class Builder {
+        private int mtuBytes = 1500;
+        private int receiveBufferBytes = 256 * 1024;
+        private int maxOutOfOrderBytes = 1 << 20;
+        private boolean noDelay = true;
+        private boolean sack = true;
+        private boolean timestamps = true;
+        private boolean windowScaling = true;
+        private EcnMode ecn = EcnMode.PASSIVE;
+        private CongestionControl.Factory congestionControl = Cubic::new;
+        private int initialWindowSegments = 10;
+        private long initialRtoNanos = 1_000_000_000L;
+        private long minRtoNanos = 200_000_000L;
+        private long maxRtoNanos = 120_000_000_000L;
+        private long delayedAckNanos = 40_000_000L;
+        private int synRetries = 6;
+        private int synAckRetries = 5;
+        private int retries = 15;
+        private int orphanRetries = 8;
+        private long keepAliveIdleNanos = 7_200_000_000_000L;
+        private long keepAliveIntervalNanos = 75_000_000_000L;
+        private int keepAliveProbes = 9;
+        private long finWait2Nanos = 60_000_000_000L;
+        private long timeWaitNanos = 60_000_000_000L;
+        private int maxTimeWait = 1 << 18;
+        private SynCookieMode synCookies = SynCookieMode.ON_OVERFLOW;
+        private long challengeAckIntervalNanos = 100_000_000L;
+        private int firstEphemeralPort = 32768;
+        private int lastEphemeralPort = 60999;
+        private long pathMtuAgeNanos = 600_000_000_000L;
+        private int maxSlices = Segment.MAX_SLICES;
+        private IntSupplier initialSequence;
+
+        private Builder() {
+        }
+
+        /**
+         * The largest IP packet the link takes, 576 to 65535, used where a connection is not given its own.
+         */
+        public Builder mtuBytes(int value) {
+            mtuBytes = intInRange("mtuBytes", value, 576, 65535);
+            return this;
+        }
+
+        /**
+         * How much a peer may send ahead of the reader; the receive window is what is left of it.
+         */
+        public Builder receiveBufferBytes(int value) {
+            receiveBufferBytes = intInRange("receiveBufferBytes", value, 2048, 1 << 30);
+            return this;
+        }
+
+        /**
+         * Cap on out-of-order data a connection holds, with {@value io.rdmaraw.tcp.Reassembly#OVERHEAD_BYTES} bytes
+         * charged per piece for its bookkeeping; what exceeds it is dropped and counted.
+         */
+        public Builder maxOutOfOrderBytes(int value) {
+            maxOutOfOrderBytes = intInRange("maxOutOfOrderBytes", value, 0, 1 << 30);
+            return this;
+        }
+
+        /**
+         * Whether small segments go out at once (true) or wait for outstanding ones (Nagle, RFC 9293 section 3.7.4).
+         */
+        public Builder noDelay(boolean value) {
+            noDelay = value;
+            return this;
+        }
+
+        /**
+         * Whether SACK (RFC 2018) is offered and accepted.
+         */
+        public Builder sack(boolean value) {
+            sack = value;
+            return this;
+        }
+
+        /**
+         * Whether timestamps (RFC 7323) are offered and accepted.
+         */
+        public Builder timestamps(boolean value) {
+            timestamps = value;
+            return this;
+        }
+
+        /**
+         * Whether window scaling (RFC 7323) is offered and accepted.
+         */
+        public Builder windowScaling(boolean value) {
+            windowScaling = value;
+            return this;
+        }
+
+        /**
+         * Use of ECN (RFC 3168).
+         */
+        public Builder ecn(EcnMode value) {
+            ecn = Objects.requireNonNull(value, "ecn");
+            return this;
+        }
+
+        /**
+         * Makes the congestion control of each connection.
+         */
+        public Builder congestionControl(CongestionControl.Factory value) {
+            congestionControl = Objects.requireNonNull(value, "congestionControl");
+            return this;
+        }
+
+        /**
+         * Initial congestion window (RFC 6928).
+         */
+        public Builder initialWindowSegments(int value) {
+            initialWindowSegments = intInRange("initialWindowSegments", value, 1, 100);
+            return this;
+        }
+
+        /**
+         * Retransmission timeout before the first RTT sample (RFC 6298).
+         */
+        public Builder initialRtoNanos(long value) {
+            initialRtoNanos = longInRange("initialRtoNanos", value, 1_000_000L, 60_000_000_000L);
+            return this;
+        }
+
+        /**
+         * Lower bound of the retransmission timeout.
+         */
+        public Builder minRtoNanos(long value) {
+            minRtoNanos = longInRange("minRtoNanos", value, 1_000_000L, 60_000_000_000L);
+            return this;
+        }
+
+        /**
+         * Upper bound of the retransmission timeout and of the time between zero-window probes.
+         */
+        public Builder maxRtoNanos(long value) {
+            maxRtoNanos = longInRange("maxRtoNanos", value, 1_000_000_000L, 600_000_000_000L);
+            return this;
+        }
+
+        /**
+         * The longest an acknowledgement is delayed (RFC 9293 section 3.8.6.3).
+         */
+        public Builder delayedAckNanos(long value) {
+            delayedAckNanos = longInRange("delayedAckNanos", value, 0, 500_000_000L);
+            return this;
+        }
+
+        /**
+         * Retransmissions of a SYN before a connection attempt fails.
+         */
+        public Builder synRetries(int value) {
+            synRetries = intInRange("synRetries", value, 0, 30);
+            return this;
+        }
+
+        /**
+         * Retransmissions of a SYN-ACK before a half-open connection is forgotten.
+         */
+        public Builder synAckRetries(int value) {
+            synAckRetries = intInRange("synAckRetries", value, 0, 30);
+            return this;
+        }
+
+        /**
+         * Consecutive timeouts without progress before a connection fails (R2, RFC 9293 section 3.8.3).
+         */
+        public Builder retries(int value) {
+            retries = intInRange("retries", value, 1, 60);
+            return this;
+        }
+
+        /**
+         * As {@code retries}, for connections the user has closed.
+         */
+        public Builder orphanRetries(int value) {
+            orphanRetries = intInRange("orphanRetries", value, 1, 60);
+            return this;
+        }
+
+        /**
+         * Silence before the first keepalive probe.
+         */
+        public Builder keepAliveIdleNanos(long value) {
+            keepAliveIdleNanos = longInRange("keepAliveIdleNanos", value, 1_000_000L, 1L << 60);
+            return this;
+        }
+
+        /**
+         * Time between keepalive probes.
+         */
+        public Builder keepAliveIntervalNanos(long value) {
+            keepAliveIntervalNanos = longInRange("keepAliveIntervalNanos", value, 1_000_000L, 1L << 60);
+            return this;
+        }
+
+        /**
+         * Unanswered keepalive probes before a connection fails.
+         */
+        public Builder keepAliveProbes(int value) {
+            keepAliveProbes = intInRange("keepAliveProbes", value, 1, 127);
+            return this;
+        }
+
+        /**
+         * How long a connection the user has closed waits for the peer's FIN.
+         */
+        public Builder finWait2Nanos(long value) {
+            finWait2Nanos = longInRange("finWait2Nanos", value, 1_000_000L, 1L << 60);
+            return this;
+        }
+
+        /**
+         * Length of TIME-WAIT.
+         */
+        public Builder timeWaitNanos(long value) {
+            timeWaitNanos = longInRange("timeWaitNanos", value, 0, 1L << 60);
+            return this;
+        }
+
+        /**
+         * Connections in TIME-WAIT at most; beyond it the oldest is forgotten and counted.
+         */
+        public Builder maxTimeWait(int value) {
+            maxTimeWait = intInRange("maxTimeWait", value, 1, 1 << 26);
+            return this;
+        }
+
+        /**
+         * When SYN cookies (RFC 4987) are used.
+         */
+        public Builder synCookies(SynCookieMode value) {
+            synCookies = Objects.requireNonNull(value, "synCookies");
+            return this;
+        }
+
+        /**
+         * Shortest time between challenge ACKs of a connection (RFC 5961 section 7).
+         */
+        public Builder challengeAckIntervalNanos(long value) {
+            challengeAckIntervalNanos = longInRange("challengeAckIntervalNanos", value, 0, 10_000_000_000L);
+            return this;
+        }
+
+        /**
+         * Lower end of the ports chosen for active opens.
+         */
+        public Builder firstEphemeralPort(int value) {
+            firstEphemeralPort = intInRange("firstEphemeralPort", value, 1, 65535);
+            return this;
+        }
+
+        /**
+         * Upper end of the ports chosen for active opens, inclusive.
+         */
+        public Builder lastEphemeralPort(int value) {
+            lastEphemeralPort = intInRange("lastEphemeralPort", value, 1, 65535);
+            return this;
+        }
+
+        /**
+         * How long a smaller path MTU is believed before a larger one is tried (RFC 1191 section 6.3).
+         */
+        public Builder pathMtuAgeNanos(long value) {
+            pathMtuAgeNanos = longInRange("pathMtuAgeNanos", value, 1_000_000_000L, 1L << 60);
+            return this;
+        }
+
+        /**
+         * Payload slices per segment at most: the scatter-gather entries a device takes, less those of the headers.
+         */
+        public Builder maxSlices(int value) {
+            maxSlices = intInRange("maxSlices", value, 1, Segment.MAX_SLICES);
+            return this;
+        }
+
+        /**
+         * For tests and simulations: initial sequence numbers from here rather than by RFC 6528. Default null. Whoever
+         * sets it in earnest opens his connections to blind attacks.
+         */
+        public Builder initialSequence(IntSupplier source) {
+            initialSequence = source;
+            return this;
+        }
+
+        /**
+         * Builds the configuration.
+         *
+         * @throws IllegalArgumentException if settings contradict each other
+         */
+        public TcpConfig build() {
+            if (firstEphemeralPort > lastEphemeralPort) {
+                throw new IllegalArgumentException("firstEphemeralPort " + firstEphemeralPort
+                        + " lies above lastEphemeralPort " + lastEphemeralPort + "; swap them");
+            }
+            if (minRtoNanos > maxRtoNanos) {
+                throw new IllegalArgumentException("minRtoNanos " + minRtoNanos + " lies above maxRtoNanos "
+                        + maxRtoNanos + "; lower it");
+            }
+            return new TcpConfig(this);
+        }
+
+        private static int intInRange(String name, int value, int low, int high) {
+            return (int) longInRange(name, value, low, high);
+        }
+
+        private static long longInRange(String name, long value, long low, long high) {
+            if (value < low || value > high) {
+                throw new IllegalArgumentException(name + " is " + value + "; it must lie in " + low + ".." + high);
+            }
+            return value;
+        }
+    }
+}

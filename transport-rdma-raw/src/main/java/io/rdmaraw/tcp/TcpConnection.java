@@ -1,0 +1,279 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.TcpState.*;
+
+import io.netty.buffer.ByteBuf;
+import java.util.Objects;
+
+/**
+ * One connection. Made by {@link TcpEngine#connect} or a {@link TcpListener}. On the engine's thread only. After
+ * {@link TcpEvents#closed} all calls are without effect, except that {@link #send} throws.
+ */
+public final class TcpConnection extends Tcb implements CongestionWindow {
+    /** Of a connection that is not accepted yet. */
+    TcpListener listener;
+    private Object attachment;
+
+    TcpConnection(TcpEngine engine, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
+            int remotePort) {
+        super(engine, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
+    }
+
+    // ---- calls of the user ----
+
+    /**
+     * Queues the readable bytes of {@code data} and takes over the reference. They are sent as windows allow and
+     * released once acknowledged. The queue has no bound: look at {@link #queuedBytes()}. The readable bytes must not
+     * change until the buffer is released; its reader index is not moved.
+     *
+     * @throws IllegalStateException if this direction is closed; the buffer is released
+     */
+    public void send(ByteBuf data) {
+        Objects.requireNonNull(data, "data");
+        if (!state.maySend() || is(FIN_QUEUED)) {
+            data.release();
+            throw new IllegalStateException("The connection is " + state
+                    + (is(FIN_QUEUED) ? " and its output is shut down" : "") + "; nothing can be sent any more");
+        }
+        int length = data.readableBytes();
+        if (length == 0) {
+            data.release();
+            return;
+        }
+        if (length > MAX_QUEUE_BYTES - queuedBytes()) {
+            data.release();
+            throw new IllegalStateException("The send queue holds " + queuedBytes() + " bytes and " + length
+                    + " more would pass its limit of 1 GiB; wait for acked() before sending more");
+        }
+        requireFlight().queue.add(data, length);
+        engine.ready(this);
+    }
+
+    /** Half of the sequence space must stay free of the queue. */
+    private static final int MAX_QUEUE_BYTES = 1 << 30;
+
+    /** Sends FIN after what is queued. The peer may go on sending. Without effect when called again. */
+    public void shutdownOutput() {
+        if (is(FIN_QUEUED) || !state.maySend()) {
+            return;
+        }
+        if (state == SYN_SENT) {
+            // RFC 9293 section 3.10.4: there is nothing to close yet, unless data waits for the peer.
+            if (queuedBytes() == 0) {
+                engine.finish(this, CloseReason.ABORTED, CLOSED);
+                return;
+            }
+        }
+        set(FIN_QUEUED);
+        requireFlight();
+        if (state == ESTABLISHED) {
+            state = FIN_WAIT_1;
+        } else if (state == CLOSE_WAIT) {
+            state = LAST_ACK;
+        }
+        engine.ready(this);
+    }
+
+    /**
+     * Closes both directions as Linux does: what is queued is still sent, followed by FIN; but with received data
+     * unread the connection is {@linkplain #abort() aborted}, since the peer must learn that it was lost. Data that
+     * arrives later is answered with RST. The connection lives on until {@link TcpEvents#closed}.
+     */
+    public void close() {
+        if (state == CLOSED || state == TIME_WAIT || is(CLOSE_CALLED)) {
+            return;
+        }
+        if (unreadBytes > 0) {
+            abort();
+            return;
+        }
+        set(CLOSE_CALLED);
+        shutdownOutput();
+        if (state == FIN_WAIT_2) {
+            ConnectionTimers.startFinWait2(this);
+        }
+    }
+
+    /** Sends RST and forgets the connection at once (SO_LINGER 0). */
+    public void abort() {
+        if (state == CLOSED || state == TIME_WAIT) {
+            return;
+        }
+        engine.reset(this);
+        engine.finish(this, CloseReason.ABORTED, CLOSED);
+    }
+
+    /**
+     * The user has read {@code bytes} of what was delivered: the receive window may open by them.
+     *
+     * @throws IllegalArgumentException if that is more than is unread
+     */
+    public void readWindowOpened(int bytes) {
+        if (state == CLOSED || state == TIME_WAIT) {
+            return;
+        }
+        if (bytes < 0 || bytes > unreadBytes) {
+            throw new IllegalArgumentException(bytes + " bytes cannot have been read: " + unreadBytes
+                    + " are unread; pass the lengths that data() reported, each once");
+        }
+        unreadBytes -= bytes;
+        if (ReceiveWindow.wantsUpdate(this)) {
+            set(ACK_NOW);
+            engine.ready(this);
+        }
+    }
+
+    /** TCP_NODELAY: whether small segments go out at once. */
+    public void noDelay(boolean on) {
+        assign(NO_DELAY, on);
+        if (on) {
+            engine.ready(this);
+        }
+    }
+
+    /** SO_KEEPALIVE, with the times of the configuration. */
+    public void keepAlive(boolean on) {
+        assign(KEEP_ALIVE, on);
+        ConnectionTimers.startKeepAlive(this);
+        engine.ready(this);
+    }
+
+    // ---- what it is ----
+
+    public TcpState state() {
+        return state;
+    }
+
+    public Object attachment() {
+        return attachment;
+    }
+
+    public void attachment(Object value) {
+        attachment = value;
+    }
+
+    public long localHigh() {
+        return localHigh;
+    }
+
+    public long localLow() {
+        return localLow;
+    }
+
+    public int localPort() {
+        return localPort;
+    }
+
+    public long remoteHigh() {
+        return remoteHigh;
+    }
+
+    public long remoteLow() {
+        return remoteLow;
+    }
+
+    public int remotePort() {
+        return remotePort;
+    }
+
+    /** Bytes handed to {@link #send} and not acknowledged yet. */
+    public int queuedBytes() {
+        return flight == null ? 0 : flight.queue.lengthBytes();
+    }
+
+    /** Bytes delivered and not yet reported by {@link #readWindowOpened}. */
+    public int unreadBytes() {
+        return unreadBytes;
+    }
+
+    /** Payload bytes held out of order. */
+    public int outOfOrderBytes() {
+        return reassembly == null ? 0 : reassembly.payloadBytes();
+    }
+
+    /** SND.UNA. */
+    public int sendUnacknowledged() {
+        return sndUna;
+    }
+
+    /** SND.NXT. */
+    public int sendNext() {
+        return sndNxt;
+    }
+
+    /** RCV.NXT. */
+    public int receiveNext() {
+        return rcvNxt;
+    }
+
+    /** The right edge of the window that was offered last: RCV.NXT + RCV.WND. */
+    public int receiveEdge() {
+        return rcvAdv;
+    }
+
+    /** The window the peer offers, in bytes. */
+    public int sendWindowBytes() {
+        return sndWnd;
+    }
+
+    /** Bytes that are in the network as far as is known (pipe, RFC 6675). */
+    public int inFlightBytes() {
+        return flight == null ? 0 : flight.pipeBytes();
+    }
+
+    /** Retransmission timeout without backoff. */
+    public long retransmissionTimeoutNanos() {
+        return rtoNanos;
+    }
+
+    /** When this connection next needs {@link TcpEngine#advance}; {@link Long#MAX_VALUE} if nothing is pending. */
+    public long deadlineNanos() {
+        return ConnectionTimers.earliest(this);
+    }
+
+    /** The path MTU in use. */
+    public int pathMtuBytes() {
+        return mtu;
+    }
+
+    @Override
+    public int congestionWindowBytes() {
+        return cwnd;
+    }
+
+    @Override
+    public int slowStartThresholdBytes() {
+        return ssthresh;
+    }
+
+    @Override
+    public int segmentBytes() {
+        return sndMss;
+    }
+
+    @Override
+    public long smoothedRttNanos() {
+        return srttNanos;
+    }
+
+    @Override
+    public void endSlowStart() {
+        ssthresh = cwnd;
+    }
+
+    Flight requireFlight() {
+        if (flight == null) {
+            flight = engine.takeFlight();
+            // Before the SYN is acknowledged the data begins behind it.
+            flight.reset(sndUna == iss && !state.synchronizedState() ? iss + 1 : sndNxt);
+        }
+        return flight;
+    }
+
+    @Override
+    public String toString() {
+        return "TcpConnection[" + (int) localPort + ">" + (int) remotePort + " " + state + " una "
+                + Integer.toUnsignedString(sndUna) + " nxt " + Integer.toUnsignedString(sndNxt) + " rcv "
+                + Integer.toUnsignedString(rcvNxt) + " cwnd " + cwnd + "]";
+    }
+}

@@ -1,0 +1,59 @@
+package io.rdmaraw.tcp;
+
+/** What an engine has counted since it was made. Written on the engine's thread; other threads may read stale values. */
+public final class TcpCounters {
+    public long segmentsIn;
+    public long segmentsOut;
+    public long payloadBytesIn;
+    public long payloadBytesOut;
+    public long activeOpens;
+    public long passiveOpens;
+    /** Segments sent again, for whatever reason. */
+    public long retransmittedSegments;
+    public long retransmissionTimeouts;
+    public long fastRecoveries;
+    public long tailLossProbes;
+    /** Recoveries undone because nothing had been lost (RFC 4015). */
+    public long spuriousRecoveries;
+    /** The peer dropped data it had reported by SACK (RFC 2018 section 8). */
+    public long sackReneges;
+    public long outOfOrderSegments;
+    /** Segments that brought nothing new. */
+    public long duplicateSegments;
+    /** Segments outside of the receive window. */
+    public long unacceptableSegments;
+    /** Segments dropped by PAWS (RFC 7323 section 5). */
+    public long pawsDrops;
+    /** Data dropped because the out-of-order memory or the receive buffer of its connection was full. */
+    public long receiveMemoryDrops;
+    public long challengeAcks;
+    /** RST and SYN that RFC 5961 kept from harming a connection. */
+    public long blindAttackSegments;
+    public long resetsIn;
+    public long resetsOut;
+    public long synCookiesSent;
+    public long synCookiesAccepted;
+    public long synCookiesRejected;
+    /** SYNs dropped because a backlog was full. */
+    public long synDrops;
+    public long timeWaitReuses;
+    /** Connections pushed out of a full TIME-WAIT table. */
+    public long timeWaitOverflows;
+    public long zeroWindowProbes;
+    public long keepAliveProbes;
+    /** Connections that ended because the peer did not answer. */
+    public long timeouts;
+    public long pathMtuReductions;
+    public long pathMtuBlackHoles;
+    /** ICMP messages that matched no connection or lay outside of its window (RFC 5927). */
+    public long icmpIgnored;
+    public long ecnReductions;
+    public long congestionMarksIn;
+    /** Answers that belong to no connection, dropped because their queue was full. */
+    public long replyDrops;
+    /** Segments that no connection or listener took. */
+    public long unmatchedSegments;
+
+    TcpCounters() {
+    }
+}

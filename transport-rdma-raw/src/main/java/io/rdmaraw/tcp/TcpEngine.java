@@ -1,0 +1,359 @@
+package io.rdmaraw.tcp;
+
+import java.util.Objects;
+import java.util.function.IntPredicate;
+import java.util.random.RandomGenerator;
+
+/**
+ * The TCP of one event loop: its connections, listeners and timers. Made and used on one thread.
+ *
+ * <p>A turn of the loop: {@link #onSegment} for each segment of a burst, {@link #advance} when
+ * {@link #nextDeadlineNanos()} has come, then {@link #pollSegment} until it returns false. What the users of connections
+ * asked for meanwhile is sent by the same polls. Acknowledgements are decided in the poll, once per burst and
+ * connection. Every method that takes the time remembers it; calls of users count as made at the latest of these times,
+ * which must not go backwards.
+ */
+public final class TcpEngine {
+    /** Segments of one connection before another gets its turn. */
+    private static final int BURST_SEGMENTS = 16;
+    private static final int MAX_POOLED = 1024;
+
+    final TcpConfig config;
+    final TcpEvents events;
+    final TcpCounters counters = new TcpCounters();
+    final ConnectionTable connections;
+    final TimerWheel wheel;
+    final InitialSequence initialSequence;
+    final SynCookies synCookies;
+    final ReplyQueue replies = new ReplyQueue(counters);
+    final AckSample sample = new AckSample();
+    final Segment scratch = new Segment();
+    /** Set by TimeWaitInput for the connection that follows one in TIME-WAIT. */
+    int timeWaitIsn;
+
+    private final ListenerTable listeners = new ListenerTable();
+    private final TimeWaitTable timeWait;
+    private final PortSelector ports;
+    private final Flight[] flights = new Flight[MAX_POOLED];
+    private final Reassembly[] reassemblies = new Reassembly[MAX_POOLED];
+    private int pooledFlights;
+    private int pooledReassemblies;
+    private TcpConnection readyHead;
+    private TcpConnection readyTail;
+    private int burst;
+    private long nowNanos;
+
+    /**
+     * @param random source of the secret keys and of random choices; a SecureRandom in earnest, a seeded one in tests
+     * @param nowNanos the time to begin with
+     */
+    public TcpEngine(TcpConfig config, TcpEvents events, RandomGenerator random, long nowNanos) {
+        this.config = Objects.requireNonNull(config, "config");
+        this.events = Objects.requireNonNull(events, "events");
+        this.nowNanos = nowNanos;
+        SipHash hash = new SipHash(random.nextLong(), random.nextLong());
+        connections = new ConnectionTable(random.nextLong(), random.nextLong());
+        initialSequence = new InitialSequence(hash, config.initialSequence);
+        synCookies = new SynCookies(hash);
+        ports = new PortSelector(hash, config, random);
+        wheel = new TimerWheel(nowNanos);
+        timeWait = new TimeWaitTable(config.maxTimeWait, config.timeWaitNanos, counters);
+    }
+
+    // ---- calls of users ----
+
+    /**
+     * Listens on an address and port; the address 0, 0 stands for all.
+     *
+     * @param backlog half-open connections at most; beyond it SYN cookies, if configured
+     * @throws IllegalStateException if there is a listener already
+     */
+    public TcpListener listen(long localHigh, long localLow, int port, int backlog, Object attachment) {
+        TcpListener listener = new TcpListener(this, localHigh, localLow, checkPort(port), Math.max(1, backlog),
+                attachment);
+        listeners.add(listener);
+        return listener;
+    }
+
+    /**
+     * Opens a connection. {@link TcpEvents#connected} or {@link TcpEvents#closed} tells how it ended.
+     *
+     * @param localPort 0 to have one chosen from the configured range
+     * @param suitable  which ports may be chosen, besides being free; null for all
+     * @param mtu       largest IP packet towards this peer; 0 for the configured one
+     * @throws IllegalStateException if the 4-tuple is in use or no port is free
+     */
+    public TcpConnection connect(long nowNanos, long localHigh, long localLow, int localPort, long remoteHigh,
+            long remoteLow, int remotePort, IntPredicate suitable, int mtu, Object attachment) {
+        this.nowNanos = nowNanos;
+        checkPort(remotePort);
+        int port = localPort;
+        if (localPort == 0) {
+            port = ports.select(localHigh, localLow, remoteHigh, remoteLow, remotePort,
+                    p -> (suitable == null || suitable.test(p)) && !listeners.isListening(p)
+                            && isFree(localHigh, localLow, p, remoteHigh, remoteLow, remotePort));
+            if (port < 0) {
+                throw new IllegalStateException("All ports from " + config.firstEphemeralPort + " to "
+                        + config.lastEphemeralPort + " are in use towards this peer; widen the range or close some");
+            }
+        } else if (!isFree(localHigh, localLow, checkPort(port), remoteHigh, remoteLow, remotePort)) {
+            throw new IllegalStateException("Port " + port + " is in use towards port " + remotePort
+                    + " of this peer; choose another or pass 0");
+        }
+        TcpConnection c = new TcpConnection(this, localHigh, localLow, port, remoteHigh, remoteLow, remotePort);
+        c.attachment(attachment);
+        Handshake.prepare(c, initialSequence.isn(localHigh, localLow, port, remoteHigh, remoteLow, remotePort, nowNanos),
+                mtu == 0 ? config.mtuBytes : mtu);
+        connections.add(c);
+        counters.activeOpens++;
+        Handshake.connect(c, nowNanos);
+        return c;
+    }
+
+    private static int checkPort(int port) {
+        if (port < 1 || port > 0xFFFF) {
+            throw new IllegalArgumentException("Port " + port + " does not exist; it must lie in 1..65535");
+        }
+        return port;
+    }
+
+    private boolean isFree(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort) {
+        int hash = connections.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
+        return connections.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort) == null
+                && timeWait.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort)
+                        == TimeWaitTable.NONE;
+    }
+
+    // ---- the loop's side ----
+
+    /**
+     * A segment has arrived, with checksum and lengths verified. The engine takes no reference from the caller; the
+     * segment may be reused at once.
+     */
+    public void onSegment(Segment s, long nowNanos) {
+        this.nowNanos = nowNanos;
+        counters.segmentsIn++;
+        int hash = connections.hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort);
+        TcpConnection c = connections.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh,
+                s.sourceLow, s.sourcePort);
+        if (c != null) {
+            SegmentInput.process(c, s, nowNanos);
+            if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
+                ready(c);
+            }
+            return;
+        }
+        boolean reuse = false;
+        int record = timeWait.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh,
+                s.sourceLow, s.sourcePort);
+        if (record != TimeWaitTable.NONE) {
+            reuse = TimeWaitInput.process(this, timeWait, record, s, nowNanos);
+            if (!reuse) {
+                return;
+            }
+        }
+        TcpListener listener = listeners.find(s.destinationHigh, s.destinationLow, s.destinationPort);
+        if (listener != null) {
+            int isn = initialSequence.isn(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh,
+                    s.sourceLow, s.sourcePort, nowNanos);
+            // RFC 9293 section 3.4.1: larger than any number of the connection before
+            ListenInput.process(this, listener, s, reuse ? Sequence.max(isn, timeWaitIsn) : isn, nowNanos);
+            return;
+        }
+        counters.unmatchedSegments++;
+        replies.resetFor(s);
+    }
+
+    /**
+     * An ICMP message quoted a segment of ours. Only one that quotes data in flight is believed (RFC 5927 section 4.1).
+     *
+     * @param seq the sequence number of the quoted TCP header
+     * @param mtu next-hop MTU of {@link IcmpError#PACKET_TOO_BIG}, 0 if it isn't told
+     */
+    public void onIcmp(IcmpError error, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
+            int remotePort, int seq, int mtu, long nowNanos) {
+        this.nowNanos = nowNanos;
+        int hash = connections.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
+        TcpConnection c = connections.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
+        if (c == null || !Sequence.inside(c.sndUna, seq, c.sndNxt)) {
+            counters.icmpIgnored++;
+            return;
+        }
+        IcmpInput.process(c, error, mtu, nowNanos);
+    }
+
+    /**
+     * Writes the next segment to send into {@code out}, which is cleared first. Its payload comes with references: see
+     * {@link Segment}.
+     *
+     * @return false if there is nothing to send now; {@code out} is undefined then
+     */
+    public boolean pollSegment(long nowNanos, Segment out) {
+        this.nowNanos = nowNanos;
+        if (replies.poll(out)) {
+            counters.segmentsOut++;
+            return true;
+        }
+        TcpConnection c;
+        while ((c = readyHead) != null) {
+            boolean live = c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT;
+            if (live && burst < BURST_SEGMENTS && SegmentOutput.poll(c, nowNanos, out)) {
+                burst++;
+                counters.segmentsOut++;
+                return true;
+            }
+            boolean exhausted = burst < BURST_SEGMENTS;
+            burst = 0;
+            readyHead = c.nextReady;
+            c.nextReady = null;
+            if (readyHead == null) {
+                readyTail = null;
+            }
+            c.clear(Tcb.READY);
+            if (live && exhausted) {
+                ConnectionTimers.settle(c, nowNanos);
+            } else if (live) {
+                ready(c);
+            }
+        }
+        return false;
+    }
+
+    /** Runs the timers that are due. Returns how many connections had one. */
+    public int advance(long nowNanos) {
+        this.nowNanos = nowNanos;
+        int count = 0;
+        TcpConnection c;
+        while ((c = wheel.advance(nowNanos)) != null) {
+            ConnectionTimers.expire(c, nowNanos);
+            count++;
+        }
+        timeWait.expire(nowNanos);
+        return count;
+    }
+
+    /**
+     * When the engine must be called next: a time in the past or the present if there is something to poll, else when
+     * {@link #advance} has work, rounded by about 1 ms; {@link Long#MAX_VALUE} if only a segment or a user can change
+     * anything.
+     */
+    public long nextDeadlineNanos() {
+        if (readyHead != null || !replies.isEmpty()) {
+            return nowNanos;
+        }
+        return Math.min(wheel.nextNanos(), timeWait.nextNanos());
+    }
+
+    /** Aborts all connections and forgets all listeners; RSTs are left to be polled. */
+    public void shutdown() {
+        for (TcpConnection c : connections.snapshot()) {
+            c.abort();
+        }
+    }
+
+    // ---- what it is ----
+
+    public TcpCounters counters() {
+        return counters;
+    }
+
+    /** Connections with a control block: all but those in TIME-WAIT. */
+    public int connectionCount() {
+        return connections.size();
+    }
+
+    public int timeWaitCount() {
+        return timeWait.size();
+    }
+
+    // ---- for the package ----
+
+    long now() {
+        return nowNanos;
+    }
+
+    void ready(TcpConnection c) {
+        if (c.is(Tcb.READY)) {
+            return;
+        }
+        c.set(Tcb.READY);
+        if (readyTail == null) {
+            readyHead = c;
+        } else {
+            readyTail.nextReady = c;
+        }
+        readyTail = c;
+    }
+
+    void removeListener(TcpListener listener) {
+        listeners.remove(listener);
+    }
+
+    /** Queues the RST of a connection, if its state has a peer to tell. */
+    void reset(TcpConnection c) {
+        if (c.state == TcpState.SYN_RECEIVED || c.state.synchronizedState()) {
+            replies.reset(c);
+        }
+    }
+
+    void sendFinalAck(TcpConnection c, long now) {
+        replies.finalAck(c, now);
+    }
+
+    /** The end of a control block. */
+    void finish(TcpConnection c, CloseReason reason, TcpState next) {
+        if (c.state == TcpState.CLOSED || c.state == TcpState.TIME_WAIT) {
+            return;
+        }
+        if (next == TcpState.TIME_WAIT) {
+            timeWait.add(c, nowNanos);
+        }
+        c.state = next;
+        connections.remove(c);
+        wheel.cancel(c);
+        c.stopRetransmitTimer();
+        c.ackDeadlineNanos = Tcb.NEVER;
+        c.idleDeadlineNanos = Tcb.NEVER;
+        c.deadlineNanos = Tcb.NEVER;
+        if (c.flight != null) {
+            Flight f = c.flight;
+            c.flight = null;
+            f.queue.release();
+            giveFlight(f);
+        }
+        if (c.reassembly != null) {
+            Reassembly held = c.reassembly;
+            c.reassembly = null;
+            held.release();
+            giveReassembly(held);
+        }
+        if (c.listener != null) {
+            c.listener.halfOpen--;
+            c.listener = null;
+        }
+        if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED)) {
+            events.closed(c, reason);
+        }
+    }
+
+    Flight takeFlight() {
+        return pooledFlights > 0 ? flights[--pooledFlights] : new Flight();
+    }
+
+    void giveFlight(Flight f) {
+        if (pooledFlights < MAX_POOLED && f.isPoolable()) {
+            flights[pooledFlights++] = f;
+        }
+    }
+
+    Reassembly takeReassembly() {
+        return pooledReassemblies > 0 ? reassemblies[--pooledReassemblies] : new Reassembly();
+    }
+
+    void giveReassembly(Reassembly r) {
+        if (pooledReassemblies < MAX_POOLED && r.isPoolable()) {
+            reassemblies[pooledReassemblies++] = r;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+package io.rdmaraw.tcp;
+
+import io.netty.buffer.ByteBuf;
+
+/**
+ * Where an engine reports what happened. One sink serves all connections of an engine; it finds its own object through
+ * {@link TcpConnection#attachment()}.
+ *
+ * <p>All methods are called on the engine's thread, from within {@link TcpEngine#onSegment}, {@link TcpEngine#advance},
+ * {@link TcpEngine#onIcmp} or a call of the user. They may call any method of {@link TcpConnection} and
+ * {@link TcpEngine} except {@code onSegment}, {@code onIcmp}, {@code advance} and {@code pollSegment}. They must not
+ * throw: an exception passes through to the engine's caller and what followed in that call is not done.
+ *
+ * <p>Order for one connection: {@code connected} or {@code accepted}; then any number of {@code data}, {@code acked};
+ * {@code peerFinished} at most once and after the last {@code data}; {@code closed} exactly once and last. A connection
+ * that was never reported {@code accepted} is never reported at all.
+ */
+public interface TcpEvents {
+    /** An active open has reached ESTABLISHED. */
+    void connected(TcpConnection connection);
+
+    /**
+     * A passive open has reached ESTABLISHED. The sink sets the {@link TcpConnection#attachment(Object) attachment}
+     * here; it may abort to refuse.
+     */
+    void accepted(TcpListener listener, TcpConnection connection);
+
+    /**
+     * Bytes in order. They count against the receive window until {@link TcpConnection#readWindowOpened} is called for
+     * them.
+     *
+     * @param buffer the buffer they lie in; the reference is the engine's and good for the length of this call: whoever
+     *               keeps it retains it. The indices of the buffer are not touched and say nothing.
+     * @param index  where they begin in {@code buffer}
+     * @param length how many they are, 1 or more
+     */
+    void data(TcpConnection connection, ByteBuf buffer, int index, int length);
+
+    /** The peer has closed its direction; no more {@code data} comes. */
+    void peerFinished(TcpConnection connection);
+
+    /**
+     * The peer has acknowledged bytes of ours.
+     *
+     * @param bytes how many left the send queue, 1 or more
+     */
+    void acked(TcpConnection connection, int bytes);
+
+    /** The connection is over: the last event. It may be in TIME_WAIT, which concerns the engine alone. */
+    void closed(TcpConnection connection, CloseReason reason);
+
+    /**
+     * A hint from the network that does not end the connection (RFC 5461, RFC 5927 section 5.2), worth a log line.
+     */
+    default void softError(TcpConnection connection, IcmpError error) {
+    }
+}

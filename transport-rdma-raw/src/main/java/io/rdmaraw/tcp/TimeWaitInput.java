@@ -1,0 +1,62 @@
+package io.rdmaraw.tcp;
+
+/** A segment for a connection in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191). */
+final class TimeWaitInput {
+    /** How far the ISN of a new connection lies beyond the old one's last number at least. */
+    private static final int ISN_DISTANCE = 1 << 16;
+
+    private TimeWaitInput() {
+    }
+
+    /** Returns true if the segment is a SYN that may open a new connection; the record is gone then. */
+    static boolean process(TcpEngine engine, TimeWaitTable table, int record, Segment s, long now) {
+        boolean old = table.hasTimestamps(record) && s.timestamps
+                && Sequence.before(s.tsValue, table.tsRecent(record));
+        int rcvNxt = table.rcvNxt(record);
+        if (s.has(TcpFlags.RST)) {
+            // RFC 5961 section 3.2 also keeps old RSTs from ending TIME-WAIT early (RFC 1337).
+            if (s.seq == rcvNxt && !old) {
+                table.remove(record);
+            }
+            return false;
+        }
+        if (s.has(TcpFlags.SYN) && !s.has(TcpFlags.ACK) && mayReuse(table, record, s, rcvNxt)) {
+            engine.timeWaitIsn = table.sndNxt(record) + ISN_DISTANCE;
+            engine.counters.timeWaitReuses++;
+            table.remove(record);
+            return true;
+        }
+        boolean bareAck = s.sequenceLength() == 0 && s.seq == rcvNxt && !old;
+        if (!bareAck) {
+            // The last ACK was lost, or it is an old duplicate. RFC 9293: a FIN again restarts the 2 MSL.
+            if (s.has(TcpFlags.FIN) && !old) {
+                table.restart(record, now);
+            }
+            acknowledge(engine, table, record, s, now);
+        }
+        return false;
+    }
+
+    /** RFC 6191 section 2: a SYN that is provably newer than the old connection. */
+    private static boolean mayReuse(TimeWaitTable table, int record, Segment s, int rcvNxt) {
+        if (table.hasTimestamps(record) && s.timestamps && s.tsValue != table.tsRecent(record)) {
+            return Sequence.after(s.tsValue, table.tsRecent(record));
+        }
+        return Sequence.after(s.seq, rcvNxt);
+    }
+
+    private static void acknowledge(TcpEngine engine, TimeWaitTable table, int record, Segment s, long now) {
+        Segment out = engine.replies.add();
+        if (out == null) {
+            return;
+        }
+        ReplyQueue.answer(s, out);
+        out.seq = table.sndNxt(record);
+        out.ack = table.rcvNxt(record);
+        out.flags = TcpFlags.ACK;
+        out.window = table.window(record);
+        if (table.hasTimestamps(record)) {
+            out.timestamps((int) (now / 1_000_000) + table.timestampOffset(record), table.tsRecent(record));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+package io.rdmaraw.tcp;
+
+import java.util.Arrays;
+
+/**
+ * Connections in TIME-WAIT, 64 bytes each and no object. Records lie in a slab; a hash table (linear probing, keyed by
+ * the engine's connection hash) finds them, and a queue in order of expiry forgets them: all stay equally long, so a
+ * record that starts anew goes to its end.
+ */
+final class TimeWaitTable {
+    static final int NONE = -1;
+    private static final int INITIAL_CAPACITY = 64;
+    private static final int WORDS = 8;
+    private static final int REMOTE_HIGH = 0;
+    private static final int REMOTE_LOW = 1;
+    private static final int LOCAL_HIGH = 2;
+    private static final int LOCAL_LOW = 3;
+    /** Local port, remote port, window field, 1 if timestamps are in use: 16 bits each. */
+    private static final int PORTS = 4;
+    /** SND.NXT, RCV.NXT. */
+    private static final int SEQUENCE = 5;
+    /** TS.Recent, offset of our timestamp clock. */
+    private static final int TIMES = 6;
+    private static final int EXPIRY = 7;
+
+    private final int maxSize;
+    private final long durationNanos;
+    private final TcpCounters counters;
+    private long[] slab = new long[INITIAL_CAPACITY * WORDS];
+    private int[] hashes = new int[INITIAL_CAPACITY];
+    /** Towards the end of the queue; for free records, the next free one. */
+    private int[] following = new int[INITIAL_CAPACITY];
+    private int[] preceding = new int[INITIAL_CAPACITY];
+    private int[] index = new int[2 * INITIAL_CAPACITY];
+    private int used;
+    private int free = NONE;
+    private int size;
+    private int first = NONE;
+    private int last = NONE;
+
+    TimeWaitTable(int maxSize, long durationNanos, TcpCounters counters) {
+        this.maxSize = maxSize;
+        this.durationNanos = durationNanos;
+        this.counters = counters;
+        Arrays.fill(index, NONE);
+    }
+
+    int size() {
+        return size;
+    }
+
+    void add(TcpConnection c, long now) {
+        if (durationNanos == 0) {
+            return;
+        }
+        if (size == maxSize) {
+            counters.timeWaitOverflows++;
+            remove(first);
+        }
+        int record = allocate();
+        int at = record * WORDS;
+        slab[at + REMOTE_HIGH] = c.remoteHigh;
+        slab[at + REMOTE_LOW] = c.remoteLow;
+        slab[at + LOCAL_HIGH] = c.localHigh;
+        slab[at + LOCAL_LOW] = c.localLow;
+        long window = Math.min(0xFFFF, c.rcvAdv - c.rcvNxt >>> c.rcvWndShift);
+        slab[at + PORTS] = (long) c.localPort << 48 | (long) c.remotePort << 32 | window << 16
+                | (c.is(Tcb.TIMESTAMPS) ? 1 : 0);
+        slab[at + SEQUENCE] = (long) c.sndNxt << 32 | c.rcvNxt & 0xFFFF_FFFFL;
+        slab[at + TIMES] = (long) c.tsRecent << 32 | c.timestampOffset & 0xFFFF_FFFFL;
+        slab[at + EXPIRY] = now + durationNanos;
+        hashes[record] = c.hash;
+        size++;
+        append(record);
+        link(record);
+    }
+
+    private int allocate() {
+        if (free != NONE) {
+            int record = free;
+            free = following[record];
+            return record;
+        }
+        if (used == following.length) {
+            int capacity = used * 2;
+            slab = Arrays.copyOf(slab, capacity * WORDS);
+            hashes = Arrays.copyOf(hashes, capacity);
+            following = Arrays.copyOf(following, capacity);
+            preceding = Arrays.copyOf(preceding, capacity);
+            index = new int[2 * capacity];
+            Arrays.fill(index, NONE);
+            // No record is free here: each is linked again.
+            for (int record = 0; record < used; record++) {
+                link(record);
+            }
+        }
+        return used++;
+    }
+
+    private void append(int record) {
+        following[record] = NONE;
+        preceding[record] = last;
+        if (last == NONE) {
+            first = record;
+        } else {
+            following[last] = record;
+        }
+        last = record;
+    }
+
+    private void link(int record) {
+        int mask = index.length - 1;
+        int i = hashes[record] & mask;
+        while (index[i] != NONE) {
+            i = i + 1 & mask;
+        }
+        index[i] = record;
+    }
+
+    /** The record of a 4-tuple, or NONE. */
+    int find(int hash, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort) {
+        if (size == 0) {
+            return NONE;
+        }
+        int mask = index.length - 1;
+        for (int i = hash & mask; index[i] != NONE; i = i + 1 & mask) {
+            int record = index[i];
+            int at = record * WORDS;
+            if (hashes[record] == hash && slab[at + REMOTE_LOW] == remoteLow && slab[at + LOCAL_LOW] == localLow
+                    && slab[at + PORTS] >>> 32 == ((long) localPort << 16 | remotePort)
+                    && slab[at + REMOTE_HIGH] == remoteHigh && slab[at + LOCAL_HIGH] == localHigh) {
+                return record;
+            }
+        }
+        return NONE;
+    }
+
+    int sndNxt(int record) {
+        return (int) (slab[record * WORDS + SEQUENCE] >>> 32);
+    }
+
+    int rcvNxt(int record) {
+        return (int) slab[record * WORDS + SEQUENCE];
+    }
+
+    int window(int record) {
+        return (int) (slab[record * WORDS + PORTS] >>> 16) & 0xFFFF;
+    }
+
+    boolean hasTimestamps(int record) {
+        return (slab[record * WORDS + PORTS] & 1) != 0;
+    }
+
+    int tsRecent(int record) {
+        return (int) (slab[record * WORDS + TIMES] >>> 32);
+    }
+
+    int timestampOffset(int record) {
+        return (int) slab[record * WORDS + TIMES];
+    }
+
+    /** Starts the 2 MSL anew. */
+    void restart(int record, long now) {
+        slab[record * WORDS + EXPIRY] = now + durationNanos;
+        dequeue(record);
+        append(record);
+    }
+
+    void remove(int record) {
+        unlink(record);
+        dequeue(record);
+        following[record] = free;
+        free = record;
+        size--;
+    }
+
+    private void dequeue(int record) {
+        int before = preceding[record];
+        int after = following[record];
+        if (before == NONE) {
+            first = after;
+        } else {
+            following[before] = after;
+        }
+        if (after == NONE) {
+            last = before;
+        } else {
+            preceding[after] = before;
+        }
+    }
+
+    private void unlink(int record) {
+        int mask = index.length - 1;
+        int gap = hashes[record] & mask;
+        while (index[gap] != record) {
+            gap = gap + 1 & mask;
+        }
+        for (int j = gap + 1 & mask; index[j] != NONE; j = j + 1 & mask) {
+            if ((j - (hashes[index[j]] & mask) & mask) >= (j - gap & mask)) {
+                index[gap] = index[j];
+                gap = j;
+            }
+        }
+        index[gap] = NONE;
+    }
+
+    /** Forgets those whose time has come. */
+    void expire(long now) {
+        while (first != NONE && slab[first * WORDS + EXPIRY] <= now) {
+            remove(first);
+        }
+    }
+
+    /** When {@link #expire} has work next; NEVER if the table is empty. */
+    long nextNanos() {
+        return first == NONE ? Tcb.NEVER : slab[first * WORDS + EXPIRY];
+    }
+}

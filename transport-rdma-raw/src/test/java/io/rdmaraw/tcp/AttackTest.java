@@ -1,0 +1,241 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.Dialogue.established;
+import static io.rdmaraw.tcp.Dialogue.plain;
+import static io.rdmaraw.tcp.TcpState.*;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+
+import org.junit.jupiter.api.Test;
+
+/** Segments that are wrong, old or forged: RST rules, RFC 5961, PAWS, SYN cookies, ICMP. */
+class AttackTest {
+    @Test
+    void onlyTheExactResetResets() {
+        Dialogue d = established(plain().receiveBufferBytes(10_000));
+        d.hears("R 0").saysNothing().state(ESTABLISHED);
+        d.hears("R 20000").saysNothing().state(ESTABLISHED);
+        d.hears("R 2").says("A 1 ack 1").state(ESTABLISHED);
+        d.after(200).hears("R 9999").says("A 1 ack 1").state(ESTABLISHED);
+        d.hears("R 1").saysNothing().state(CLOSED).heard("closed RESET_BY_PEER");
+    }
+
+    @Test
+    void resetEndsEveryState() {
+        Dialogue finWait1 = established(plain());
+        finWait1.c.shutdownOutput();
+        finWait1.says("FA 1 ack 1").hears("R 1").saysNothing().heard("closed RESET_BY_PEER");
+
+        Dialogue finWait2 = established(plain());
+        finWait2.c.shutdownOutput();
+        finWait2.says("FA 1 ack 1").hears("A 1 ack 2").hears("R 1").heard("closed RESET_BY_PEER");
+
+        Dialogue closeWait = established(plain());
+        closeWait.hears("FA 1 ack 1").says("A 1 ack 2").hears("R 2").heard("peerFinished", "closed RESET_BY_PEER");
+
+        Dialogue lastAck = established(plain());
+        lastAck.hears("FA 1 ack 1").c.close();
+        lastAck.says("FA 1 ack 2").hears("R 2").heard("peerFinished", "closed FINISHED");
+    }
+
+    @Test
+    void aSynInAConnectionEarnsAChallenge() {
+        Dialogue d = established(plain());
+        d.hears("S 1").says("A 1 ack 1").state(ESTABLISHED);
+        d.after(200).hears("S 500000").says("A 1 ack 1").state(ESTABLISHED);
+        d.after(200).hears("SA 0 ack 1").says("A 1 ack 1").state(ESTABLISHED);
+    }
+
+    @Test
+    void challengesAreLimited() {
+        Dialogue d = established(plain());
+        d.hears("S 1").hears("S 2").hears("S 3").says("A 1 ack 1");
+        d.after(50).hears("S 1").saysNothing();
+        d.after(60).hears("S 1").says("A 1 ack 1");
+        assertEquals(5, d.engine.counters().blindAttackSegments);
+    }
+
+    @Test
+    void acknowledgementsOfTheUnsentAndTheLongPastAreChallenged() {
+        Dialogue d = established(plain(), "SA 0 ack 1 win 5000 mss 1000");
+        d.hears("PA 1 len 10 ack 100").says("A 1 ack 1");
+        assertEquals(0, d.events.received.size());
+        d.after(200).hears("PA 1 len 10 ack -4998").says("A 1 ack 11");
+        d.after(200).hears("PA 11 len 10 ack -5000").says("A 1 ack 11");
+        assertEquals(10, d.events.received.size());
+    }
+
+    @Test
+    void segmentsWithoutAckMeanNothing() {
+        Dialogue d = established(plain());
+        d.hears("P 1 len 10").saysNothing();
+        d.hears("F 1").saysNothing().state(ESTABLISHED);
+        assertEquals(0, d.events.received.size());
+    }
+
+    @Test
+    void pawsDropsOldTimestampsButNotMissingOnes() {
+        Dialogue d = established(TcpConfig.builder(), "SA 0 ack 1 mss 1000 sackOK ts 1000/0");
+        d.hears("PA 1 len 10 ack 1 ts 1005/0").says("A 1 ack 11");
+        d.hears("PA 11 len 10 ack 1 ts 1004/0").says("A 1 ack 11");
+        assertEquals(10, d.events.received.size());
+        assertEquals(1, d.engine.counters().pawsDrops);
+        d.hears("PA 11 len 10 ack 1").says("A 1 ack 21");
+        d.hears("R 21 ts 1/0").heard("closed RESET_BY_PEER");
+    }
+
+    @Test
+    void timestampsThatWrapAreNotOld() {
+        Dialogue d = established(TcpConfig.builder(), "SA 0 ack 1 mss 1000 ts -2/0");
+        d.hears("PA 1 len 10 ack 1 ts -1/0").says("A 1 ack 11");
+        d.hears("PA 11 len 10 ack 1 ts 3/0").says("A 1 ack 21");
+        // RFC 7323 section 5.5: after 24 days of silence the clock may have gone round.
+        d.after(25L * 86_400_000).hears("PA 21 len 10 ack 1 ts -5/0").says("A 1 ack 31");
+    }
+
+    @Test
+    void theTimestampEchoedIsThatOfTheEarliestUnacknowledged() {
+        Dialogue d = established(TcpConfig.builder(), "SA 0 ack 1 mss 1000 sackOK ts 1000/0").withoutQuickAcks();
+        d.hears("A 1 len 1000 ack 1 ts 1010/0").hears("A 1001 len 1000 ack 1 ts 1020/0");
+        assertEquals(1010, d.c.tsRecent);
+        d.after(1);
+        // Out of order: not echoed (RFC 7323 section 4.3)
+        d.hears("A 3001 len 1000 ack 1 ts 1030/0");
+        assertEquals(1010, d.c.tsRecent);
+    }
+
+    // ---- SYN cookies ----
+
+    private static Segment syn(int port) {
+        return new Segment().source(0, Dialogue.THERE, port).destination(0, Dialogue.HERE, Dialogue.PORT)
+                .flags(TcpFlags.SYN).seq(77).mss(1400).window(5000).windowScale(5).sackPermitted(true);
+    }
+
+    @Test
+    void aFullBacklogAnswersWithCookiesThatOpenConnections() {
+        Dialogue d = new Dialogue(TcpConfig.builder()).listen(1);
+        d.hears("S 0 mss 1000").says("SA 0 ack 1");
+        Segment answer = new Segment();
+        d.engine.onSegment(syn(6000).timestamps(500, 0), d.now);
+        d.engine.pollSegment(d.now, answer);
+        assertEquals(TcpFlags.SYN | TcpFlags.ACK, answer.flags());
+        assertEquals(1, d.engine.connectionCount());
+        Segment ack = new Segment().source(0, Dialogue.THERE, 6000).destination(0, Dialogue.HERE, Dialogue.PORT)
+                .flags(TcpFlags.ACK).seq(78).ack(answer.seq() + 1).window(100).timestamps(510, answer.tsValue());
+        d.now += 60_000_000_000L;
+        d.engine.onSegment(ack, d.now);
+        d.heard("accepted");
+        TcpConnection c = d.events.accepted;
+        assertEquals(1400 - 12, c.segmentBytes());
+        assertEquals(100 << 5, c.sendWindowBytes());
+        assertEquals(true, c.is(Tcb.SACK));
+        assertEquals(answer.seq() + 1, c.sendNext());
+        c.send(io.netty.buffer.Unpooled.wrappedBuffer(new byte[10]));
+        Segment data = new Segment();
+        d.engine.pollSegment(d.now, data);
+        assertEquals(10, data.payloadLength());
+        assertEquals(78, data.ack());
+    }
+
+    @Test
+    void forgedAndOldCookiesAreReset() {
+        Dialogue d = new Dialogue(TcpConfig.builder().synCookies(TcpConfig.SynCookieMode.ALWAYS)).listen(1);
+        Segment out = new Segment();
+        d.engine.onSegment(syn(6000), d.now);
+        d.engine.pollSegment(d.now, out);
+        int cookie = out.seq();
+        // RFC 4987: without timestamps there is no room for options.
+        assertEquals(false, out.sackPermitted());
+        for (int flip = 0; flip < 32; flip++) {
+            Segment forged = new Segment().source(0, Dialogue.THERE, 6000).destination(0, Dialogue.HERE, Dialogue.PORT)
+                    .flags(TcpFlags.ACK).seq(78).ack((cookie ^ 1 << flip) + 1);
+            d.engine.onSegment(forged, d.now);
+            d.engine.pollSegment(d.now, out);
+            assertEquals(TcpFlags.RST, out.flags(), "bit " + flip);
+        }
+        d.now += 130_000_000_000L;
+        d.engine.onSegment(new Segment().source(0, Dialogue.THERE, 6000)
+                .destination(0, Dialogue.HERE, Dialogue.PORT).flags(TcpFlags.ACK).seq(78).ack(cookie + 1), d.now);
+        assertEquals(0, d.engine.connectionCount());
+        assertEquals(33, d.engine.counters().synCookiesRejected);
+    }
+
+    // ---- ICMP ----
+
+    private static void icmp(Dialogue d, IcmpError error, int seq, int mtu) {
+        d.engine.onIcmp(error, 0, Dialogue.HERE, 4000, 0, Dialogue.THERE, Dialogue.PEER_PORT, Dialogue.ISS + seq, mtu,
+                d.now);
+    }
+
+    @Test
+    void icmpEndsAnOpenButNotAConnection() {
+        Dialogue d = new Dialogue(plain()).connect();
+        d.says("S 0");
+        icmp(d, IcmpError.PORT_UNREACHABLE, 1, 0);
+        d.state(SYN_SENT);
+        icmp(d, IcmpError.TIME_EXCEEDED, 0, 0);
+        d.state(SYN_SENT).heard("softError TIME_EXCEEDED");
+        icmp(d, IcmpError.PORT_UNREACHABLE, 0, 0);
+        d.heard("closed REFUSED");
+
+        Dialogue open = established(plain());
+        open.send(10).says("PA 1 len 10 ack 1");
+        icmp(open, IcmpError.PORT_UNREACHABLE, 11, 0);
+        open.heard();
+        icmp(open, IcmpError.PORT_UNREACHABLE, 1, 0);
+        open.heard("softError PORT_UNREACHABLE").state(ESTABLISHED);
+
+        Dialogue unreachable = new Dialogue(plain()).connect();
+        unreachable.says("S 0");
+        icmp(unreachable, IcmpError.HOST_UNREACHABLE, 0, 0);
+        unreachable.heard("closed UNREACHABLE");
+    }
+
+    @Test
+    void packetTooBigCutsWhatIsInFlight() {
+        Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
+        d.send(2920).says("A 1 len 1460 ack 1", "PA 1461 len 1460 ack 1");
+        int cwnd = d.c.congestionWindowBytes();
+        icmp(d, IcmpError.PACKET_TOO_BIG, 5000, 1000);
+        d.saysNothing();
+        icmp(d, IcmpError.PACKET_TOO_BIG, 1, 1000);
+        d.says("A 1 len 960 ack 1", "A 961 len 500 ack 1", "A 1461 len 960 ack 1", "PA 2421 len 500 ack 1");
+        assertEquals(1000, d.c.pathMtuBytes());
+        d.hears("A 1 ack 2921");
+        assertEquals(true, d.c.congestionWindowBytes() >= cwnd);
+        // Larger than believed: no news. RFC 1191 section 6.3: after ten minutes the link's MTU is tried again.
+        d.send(3000).says("A 2921 len 960 ack 1", "A 3881 len 960 ack 1", "A 4841 len 960 ack 1", "PA 5801 len 120 ack 1");
+        icmp(d, IcmpError.PACKET_TOO_BIG, 2921, 1200);
+        d.saysNothing().hears("A 1 ack 5921").after(601_000).send(1460).says("PA 5921 len 1460 ack 1");
+    }
+
+    @Test
+    void aNextHopMtuOfZeroMeansTheNextPlateau() {
+        Dialogue d = established(plain(), "SA 0 ack 1 mss 1460");
+        d.send(10).says("PA 1 len 10 ack 1");
+        icmp(d, IcmpError.PACKET_TOO_BIG, 1, 0);
+        assertEquals(1492, d.c.pathMtuBytes());
+        icmp(d, IcmpError.PACKET_TOO_BIG, 1, 68);
+        assertEquals(296, d.c.pathMtuBytes());
+    }
+
+    @Test
+    void aBlackHoleIsFoundByTimeouts() {
+        Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
+        d.send(1460).says("PA 1 len 1460 ack 1");
+        d.after(210).says("PA 1 len 1460 ack 1");
+        d.after(210).says("PA 1 len 1460 ack 1");
+        // The second timeout: smaller ones from now on.
+        d.after(420).says("A 1 len 1240 ack 1");
+        assertEquals(1, d.engine.counters().pathMtuBlackHoles);
+        d.hears("A 1 ack 1241").says("PA 1241 len 220 ack 1");
+    }
+
+    @Test
+    void initialSequenceNumbersDifferByConnectionAndTime() {
+        InitialSequence isn = new InitialSequence(new SipHash(1, 2), null);
+        int first = isn.isn(0, 1, 2, 0, 3, 4, 0);
+        assertNotEquals(first, isn.isn(0, 1, 2, 0, 3, 5, 0));
+        assertEquals(250, isn.isn(0, 1, 2, 0, 3, 4, 1_000_000) - first);
+    }
+}

@@ -1,0 +1,204 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.Dialogue.established;
+import static io.rdmaraw.tcp.Dialogue.plain;
+import static io.rdmaraw.tcp.TcpState.*;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import org.junit.jupiter.api.Test;
+
+/** Closing: RFC 9293 section 3.6, and what Linux does where the RFC leaves it open. */
+class CloseTest {
+    @Test
+    void activeClose() {
+        Dialogue d = established(plain());
+        d.c.close();
+        d.says("FA 1 ack 1").state(FIN_WAIT_1);
+        d.hears("A 1 ack 2").saysNothing().state(FIN_WAIT_2);
+        d.hears("FA 1 ack 2").says("A 2 ack 2").state(TIME_WAIT).heard("peerFinished", "closed FINISHED");
+        assertEquals(1, d.engine.timeWaitCount());
+    }
+
+    @Test
+    void finAndAckInOneSegment() {
+        Dialogue d = established(plain());
+        d.c.close();
+        d.says("FA 1 ack 1");
+        d.hears("FA 1 ack 2").says("A 2 ack 2").state(TIME_WAIT);
+    }
+
+    @Test
+    void passiveCloseWithHalfClose() {
+        Dialogue d = established(plain());
+        d.hears("FA 1 ack 1").says("A 1 ack 2").state(CLOSE_WAIT).heard("peerFinished");
+        d.send(10).says("PA 1 len 10 ack 2");
+        d.c.close();
+        d.says("FA 11 ack 2").state(LAST_ACK);
+        d.hears("A 2 ack 11").saysNothing().state(LAST_ACK);
+        d.hears("A 2 ack 12").saysNothing().state(CLOSED).heard("closed FINISHED");
+        assertEquals(0, d.engine.timeWaitCount());
+        d.assertReleased();
+    }
+
+    @Test
+    void halfCloseGoesOnReceiving() {
+        Dialogue d = established(plain());
+        d.c.shutdownOutput();
+        d.says("FA 1 ack 1").hears("A 1 ack 2").state(FIN_WAIT_2);
+        d.hears("PA 1 len 100 ack 2").says("A 2 ack 101");
+        assertEquals(100, d.events.received.size());
+        ByteBuf late = Unpooled.wrappedBuffer(new byte[1]);
+        assertThrows(IllegalStateException.class, () -> d.c.send(late));
+        assertEquals(0, late.refCnt());
+        // Nobody closed: no time limit
+        d.after(300_000).saysNothing().state(FIN_WAIT_2);
+        d.hears("FA 101 ack 2").says("A 2 ack 102").heard("peerFinished", "closed FINISHED");
+    }
+
+    @Test
+    void simultaneousClose() {
+        Dialogue d = established(plain());
+        d.c.close();
+        d.says("FA 1 ack 1").hears("FA 1 ack 1").says("A 2 ack 2").state(CLOSING);
+        d.hears("A 2 ack 2").saysNothing().state(TIME_WAIT).heard("peerFinished", "closed FINISHED");
+    }
+
+    @Test
+    void finFollowsQueuedDataAndIsRetransmittedWithIt() {
+        Dialogue d = established(plain());
+        d.send(1500);
+        d.c.close();
+        d.says("A 1 len 1000 ack 1", "FPA 1001 len 500 ack 1");
+        d.hears("A 1 ack 1001").saysNothing();
+        d.after(300).says("FPA 1001 len 500 ack 1");
+        d.hears("A 1 ack 1502").state(FIN_WAIT_2);
+        d.assertReleased();
+    }
+
+    @Test
+    void lostFinIsRetransmitted() {
+        Dialogue d = established(plain().sack(false));
+        d.c.close();
+        d.says("FA 1 ack 1");
+        assertEquals(200, d.waits(1000), 2);
+        d.says("FA 1 ack 1");
+        d.hears("A 1 ack 2").state(FIN_WAIT_2);
+    }
+
+    @Test
+    void closeWithUnreadDataResets() {
+        Dialogue d = established(plain());
+        d.events.readAtOnce = false;
+        d.hears("PA 1 len 10 ack 1").says("A 1 ack 11");
+        d.c.close();
+        d.says("RA 1 ack 11").heard("closed ABORTED").state(CLOSED);
+    }
+
+    @Test
+    void dataAfterCloseResets() {
+        Dialogue d = established(plain());
+        d.c.close();
+        d.says("FA 1 ack 1").hears("A 1 ack 2");
+        d.hears("PA 1 len 10 ack 2").says("RA 2 ack 1").heard("closed DATA_AFTER_CLOSE").state(CLOSED);
+    }
+
+    @Test
+    void abortResets() {
+        Dialogue d = established(plain());
+        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
+                "PA 4001 len 1000 ack 1");
+        d.c.abort();
+        d.says("RA 5001 ack 1").heard("closed ABORTED").state(CLOSED);
+        d.assertReleased();
+        // The peer had not seen all of it: its challenge is answered with the number it wants (RFC 5961).
+        d.hears("A 1 ack 2001").says("R 2001");
+    }
+
+    @Test
+    void finWait2EndsAfterAMinuteOnceClosed() {
+        Dialogue d = established(plain());
+        d.c.close();
+        d.says("FA 1 ack 1").hears("A 1 ack 2").state(FIN_WAIT_2);
+        d.after(59_900).saysNothing().state(FIN_WAIT_2);
+        d.after(200).saysNothing().state(CLOSED).heard("closed FINISHED");
+    }
+
+    @Test
+    void finOutOfOrderWaitsForTheData() {
+        Dialogue d = established(plain());
+        d.hears("FPA 101 len 100 ack 1").says("A 1 ack 1 sack 101-202").state(ESTABLISHED);
+        d.hears("A 1 len 100 ack 1").says("A 1 ack 202").state(CLOSE_WAIT).heard("peerFinished");
+        assertEquals(200, d.events.received.size());
+    }
+
+    @Test
+    void bareFinOutOfOrderWaitsForTheData() {
+        Dialogue d = established(plain());
+        d.hears("FA 101 ack 1").says("A 1 ack 1 sack 101-102").state(ESTABLISHED);
+        d.hears("A 1 len 100 ack 1").says("A 1 ack 102").state(CLOSE_WAIT);
+    }
+
+    @Test
+    void repeatedFinIsAcknowledgedAgain() {
+        Dialogue d = established(plain());
+        d.hears("FA 1 ack 1").says("A 1 ack 2");
+        d.hears("FA 1 ack 1").says("A 1 ack 2").state(CLOSE_WAIT).heard("peerFinished");
+    }
+
+    // ---- TIME-WAIT ----
+
+    private static Dialogue timeWait(TcpConfig.Builder builder, String synAck) {
+        Dialogue d = established(builder, synAck);
+        d.engine.listen(0, 0, 4000, 8, null);
+        d.c.close();
+        d.says("FA 1 ack 1");
+        String ts = synAck.contains(" ts ") ? " ts 1000/1" : "";
+        d.hears("FA 1 ack 2" + ts).says("A 2 ack 2").heard("peerFinished", "closed FINISHED");
+        d.c = null;
+        d.events.accepted = null;
+        return d;
+    }
+
+    private static final String PLAIN_SYN_ACK = "SA 0 ack 1 mss 1000";
+
+    @Test
+    void timeWaitAnswersARepeatedFinAndStartsAnew() {
+        Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
+        d.after(50_000).hears("FA 1 ack 2").says("A 2 ack 2");
+        d.after(50_000);
+        assertEquals(1, d.engine.timeWaitCount());
+        d.after(10_100);
+        assertEquals(0, d.engine.timeWaitCount());
+        assertEquals(Long.MAX_VALUE, d.engine.nextDeadlineNanos());
+    }
+
+    @Test
+    void timeWaitIgnoresABareAckAndWrongResets() {
+        Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
+        d.hears("A 2 ack 2").saysNothing();
+        d.hears("R 1").saysNothing();
+        assertEquals(1, d.engine.timeWaitCount());
+        d.hears("R 2").saysNothing();
+        assertEquals(0, d.engine.timeWaitCount());
+    }
+
+    @Test
+    void timeWaitGivesWayToASynWithALargerNumber() {
+        Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
+        d.hears("S 1 mss 1000").says("A 2 ack 2");
+        // RFC 9293 section 3.4.1: the new ISN lies beyond the old numbers.
+        d.hears("S 3 mss 1000").says("SA 65538 ack 4");
+        assertEquals(0, d.engine.timeWaitCount());
+        assertEquals(1, d.engine.counters().timeWaitReuses);
+    }
+
+    @Test
+    void timeWaitGivesWayToASynWithALaterTimestamp() {
+        Dialogue d = timeWait(TcpConfig.builder(), "SA 0 ack 1 mss 1000 ts 900/" + 0);
+        d.hears("S -500 mss 1000 ts 999/0").says("A 2 ack 2");
+        d.hears("S -500 mss 1000 ts 1001/0").says("SA 65538 ack -499");
+    }
+}

@@ -1,0 +1,300 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.Dialogue.established;
+import static io.rdmaraw.tcp.Dialogue.plain;
+import static io.rdmaraw.tcp.TcpState.*;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import org.junit.jupiter.api.Test;
+
+/** Data without loss: windows, acknowledgements, small segments, probes. */
+class DataTest {
+    private static final String NO_SACK = "SA 0 ack 1 win 65535 mss 1000 ws 0";
+
+    // ---- receiving ----
+
+    @Test
+    void firstSegmentsAreAcknowledgedAtOnceLaterOnesAfter40Milliseconds() {
+        Dialogue d = established(plain());
+        int seq = 1;
+        for (int i = 0; i < 16; i++, seq += 10) {
+            d.hears("PA " + seq + " len 10 ack 1");
+            if (i < 15) {
+                d.says("A 1 ack " + (seq + 10));
+            }
+        }
+        d.saysNothing();
+        assertEquals(40, d.waits(1000), 2);
+        d.says("A 1 ack " + seq);
+    }
+
+    @Test
+    void everySecondFullSegmentIsAcknowledgedAtOnce() {
+        Dialogue d = established(plain()).withoutQuickAcks();
+        d.hears("A 1 len 1460 ack 1").saysNothing();
+        d.hears("A 1461 len 1460 ack 1").says("A 1 ack 2921");
+        d.hears("A 2921 len 1460 ack 1").saysNothing();
+        d.after(50).says("A 1 ack 4381");
+    }
+
+    @Test
+    void aBurstIsAcknowledgedOnce() {
+        Dialogue d = established(plain());
+        d.hears("A 1 len 1000 ack 1").hears("A 1001 len 1000 ack 1").hears("A 2001 len 1000 ack 1").says("A 1 ack 3001");
+    }
+
+    @Test
+    void anAnswerCarriesTheAcknowledgement() {
+        Dialogue d = established(plain()).withoutQuickAcks();
+        d.hears("PA 1 len 10 ack 1").send(20).says("PA 1 len 20 ack 11");
+        d.after(60).saysNothing();
+    }
+
+    @Test
+    void outOfOrderDataIsReportedAndDeliveredWhenTheGapCloses() {
+        Dialogue d = established(plain());
+        d.hears("A 101 len 100 ack 1").says("A 1 ack 1 sack 101-201");
+        d.hears("A 301 len 100 ack 1").says("A 1 ack 1 sack 301-401,101-201");
+        d.hears("A 501 len 100 ack 1").says("A 1 ack 1 sack 501-601,301-401,101-201");
+        // RFC 2018 section 4: the block that grew last goes first.
+        d.hears("A 201 len 50 ack 1").says("A 1 ack 1 sack 101-251,501-601,301-401");
+        assertEquals(350, d.c.outOfOrderBytes());
+        d.hears("A 1 len 100 ack 1").says("A 1 ack 251 sack 501-601,301-401");
+        assertEquals(250, d.events.received.size());
+        // It covers both gaps and what lies between.
+        d.hears("A 251 len 400 ack 1").says("A 1 ack 651");
+        assertEquals(650, d.events.received.size());
+        assertEquals(0, d.c.outOfOrderBytes());
+    }
+
+    @Test
+    void duplicatesAreReportedByDsack() {
+        Dialogue d = established(plain());
+        d.hears("A 1 len 100 ack 1").says("A 1 ack 101");
+        d.hears("A 1 len 100 ack 1").says("A 1 ack 101 sack 1-101");
+        d.hears("A 51 len 100 ack 1").says("A 1 ack 151 sack 51-101");
+        d.hears("A 301 len 100 ack 1").says("A 1 ack 151 sack 301-401");
+        // RFC 2883 section 4.2: inside a block that follows
+        d.hears("A 301 len 50 ack 1").says("A 1 ack 151 sack 301-351,301-401");
+        assertEquals(150, d.events.received.size());
+    }
+
+    @Test
+    void withoutSackEachSegmentOutOfOrderEarnsADuplicateAck() {
+        Dialogue d = established(plain(), NO_SACK);
+        d.hears("A 101 len 100 ack 1").hears("A 201 len 100 ack 1").hears("A 301 len 100 ack 1");
+        d.says("A 1 ack 1", "A 1 ack 1", "A 1 ack 1");
+    }
+
+    @Test
+    void segmentsBeyondTheWindowAreCutOrRefused() {
+        Dialogue d = established(plain().receiveBufferBytes(4096));
+        d.events.readAtOnce = false;
+        d.hears("A 1 len 4000 ack 1").says("A 1 ack 4001 win 96");
+        d.hears("FA 4001 len 200 ack 1").says("A 1 ack 4097 win 0").state(ESTABLISHED);
+        d.hears("A 4097 len 1 ack 1").says("A 1 ack 4097 win 0");
+        assertEquals(4096, d.events.received.size());
+        // A closed window still takes acknowledgements.
+        d.send(10).says("PA 1 len 10 ack 4097");
+        d.hears("A 4097 ack 11");
+        assertEquals(10, d.events.ackedBytes);
+    }
+
+    @Test
+    void bothKindsOfWindowProbesAreAnswered() {
+        Dialogue d = established(plain().receiveBufferBytes(2048));
+        d.events.readAtOnce = false;
+        d.hears("A 1 len 2048 ack 1").says("A 1 ack 2049 win 0");
+        d.after(200).hears("A 2049 len 1 ack 1").says("A 1 ack 2049 win 0");
+        d.after(200).hears("A 2048 ack 1").says("A 1 ack 2049 win 0");
+        d.after(200).hears("A 2048 len 1 ack 1").says("A 1 ack 2049 win 0 sack 2048-2049");
+        d.c.readWindowOpened(2048);
+        d.says("A 1 ack 2049 win 2048");
+    }
+
+    @Test
+    void windowOpensOnlyByGoodSteps() {
+        Dialogue d = established(plain().receiveBufferBytes(8192));
+        d.events.readAtOnce = false;
+        d.hears("A 1 len 8000 ack 1").says("A 1 ack 8001 win 192");
+        // RFC 9293 section 3.8.6.2.2: neither a segment nor half the buffer yet
+        d.c.readWindowOpened(1000);
+        d.saysNothing();
+        d.hears("A 8001 len 1 ack 1").says("A 1 ack 8002 win 191");
+        d.c.readWindowOpened(4000);
+        d.says("A 1 ack 8002 win 5191");
+        assertThrows(IllegalArgumentException.class, () -> d.c.readWindowOpened(4000));
+    }
+
+    @Test
+    void theRightEdgeNeverMovesBackWhateverTheScale() {
+        Dialogue d = established(plain().receiveBufferBytes(1 << 20), "SA 0 ack 1 mss 1000 ws 7");
+        d.events.readAtOnce = false;
+        int edge = d.c.receiveEdge();
+        int seq = 1;
+        for (int i = 0; i < 400; i++) {
+            d.hears("A " + seq + " len " + (i % 13 + 1) + " ack 1");
+            seq += i % 13 + 1;
+            d.after(50);
+            assertEquals(true, d.c.receiveEdge() - edge >= 0, "edge moved back at " + i);
+            edge = d.c.receiveEdge();
+        }
+    }
+
+    @Test
+    void outOfOrderMemoryIsBounded() {
+        Dialogue d = established(plain().maxOutOfOrderBytes(2000));
+        d.hears("A 101 len 600 ack 1").says("A 1 ack 1 sack 101-701");
+        d.hears("A 801 len 600 ack 1").says("A 1 ack 1 sack 801-1401,101-701");
+        d.hears("A 2001 len 600 ack 1").says("A 1 ack 1 sack 801-1401,101-701");
+        assertEquals(1, d.engine.counters().receiveMemoryDrops);
+        d.hears("A 1 len 100 ack 1").says("A 1 ack 701 sack 801-1401");
+    }
+
+    @Test
+    void urgentDataArrivesInLine() {
+        Dialogue d = established(plain());
+        Segment s = new Segment().source(0, Dialogue.THERE, Dialogue.PEER_PORT).destination(0, Dialogue.HERE, 4000)
+                .seq(Dialogue.IRS + 1).ack(Dialogue.ISS + 1).window(1000).flags(TcpFlags.ACK | TcpFlags.URG)
+                .urgentPointer(3).payload(io.netty.buffer.Unpooled.wrappedBuffer(new byte[5]), 0, 5);
+        d.engine.onSegment(s, d.now);
+        d.says("A 1 ack 6");
+        assertEquals(5, d.events.received.size());
+    }
+
+    // ---- sending ----
+
+    @Test
+    void sendsInFullSegmentsAsFarAsTheWindowsAllow() {
+        Dialogue d = established(plain(), "SA 0 ack 1 win 2500 mss 1000 sackOK");
+        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1");
+        // Half of the largest window isn't enough while something is outstanding; alone it would be.
+        d.hears("A 1 ack 1001 win 2500").says("A 2001 len 1000 ack 1");
+        d.hears("A 1 ack 3001 win 2500").says("A 3001 len 1000 ack 1", "PA 4001 len 1000 ack 1");
+        d.hears("A 1 ack 5001 win 2500").saysNothing();
+        assertEquals(5000, d.events.ackedBytes);
+        d.assertReleased();
+    }
+
+    @Test
+    void aTinyWindowIsUsedInHalvesOfTheLargest() {
+        Dialogue d = established(plain(), "SA 0 ack 1 win 100 mss 1000");
+        d.send(250).says("A 1 len 100 ack 1");
+        d.hears("A 1 ack 101 win 30").saysNothing();
+        // RFC 9293 section 3.8.6.2.1 (4): the override timeout
+        assertEquals(200, d.waits(1000), 3);
+        d.says("A 101 len 30 ack 1");
+        d.hears("A 1 ack 131 win 50").says("A 131 len 50 ack 1");
+    }
+
+    @Test
+    void nagleHoldsSmallSegmentsWhileSomethingIsOutstanding() {
+        Dialogue d = established(plain().noDelay(false));
+        d.send(10).says("PA 1 len 10 ack 1");
+        d.send(10).send(10).saysNothing();
+        d.hears("A 1 ack 11").says("PA 11 len 20 ack 1");
+        d.send(1500).says("A 31 len 1000 ack 1");
+        d.c.noDelay(true);
+        d.says("PA 1031 len 500 ack 1");
+    }
+
+    @Test
+    void noDelaySendsSmallSegmentsAtOnce() {
+        Dialogue d = established(plain());
+        d.send(10).says("PA 1 len 10 ack 1").send(10).says("PA 11 len 10 ack 1");
+    }
+
+    @Test
+    void aClosedWindowIsProbedAtGrowingIntervalsAsLongAsThePeerAnswers() {
+        Dialogue d = established(plain().retries(3), "SA 0 ack 1 win 1000 mss 1000");
+        d.send(2000).says("A 1 len 1000 ack 1");
+        d.hears("A 1 ack 1001 win 0").saysNothing();
+        long expected = 200;
+        for (int i = 0; i < 8; i++) {
+            assertEquals(expected, d.waits(200_000), 2 + expected / 50);
+            d.says("A 1000 ack 1");
+            d.hears("A 1 ack 1001 win 0").saysNothing();
+            expected *= 2;
+        }
+        d.hears("A 1 ack 1001 win 1000").says("PA 1001 len 1000 ack 1");
+    }
+
+    @Test
+    void aClosedWindowWithoutAnswersTimesOut() {
+        Dialogue d = established(plain().retries(3), "SA 0 ack 1 win 1000 mss 1000");
+        d.send(2000).says("A 1 len 1000 ack 1").hears("A 1 ack 1001 win 0");
+        d.after(20_000).says("A 1000 ack 1", "A 1000 ack 1", "A 1000 ack 1").heard("closed TIMED_OUT");
+        d.assertReleased();
+    }
+
+    @Test
+    void finWaitsForTheWindow() {
+        Dialogue d = established(plain(), "SA 0 ack 1 win 1000 mss 1000");
+        d.send(1000);
+        d.c.shutdownOutput();
+        d.says("PA 1 len 1000 ack 1");
+        d.hears("A 1 ack 1001 win 0").saysNothing();
+        d.after(210).says("A 1000 ack 1");
+        d.hears("A 1 ack 1001 win 10").says("FA 1001 ack 1");
+    }
+
+    @Test
+    void staleSegmentsDontChangeTheWindow() {
+        Dialogue d = established(plain());
+        d.hears("A 1 len 10 ack 1 win 3000").says("A 1 ack 11");
+        d.hears("A 11 len 10 ack 1 win 5000").says("A 1 ack 21");
+        assertEquals(5000, d.c.sendWindowBytes());
+        d.hears("A 5 len 20 ack 1 win 77").says("A 1 ack 25 sack 5-21");
+        assertEquals(5000, d.c.sendWindowBytes());
+    }
+
+    @Test
+    void manySmallBuffersFillOneSegmentUpToTheSliceLimit() {
+        Dialogue d = established(plain().maxSlices(3).noDelay(false));
+        d.send(1);
+        for (int i = 0; i < 7; i++) {
+            d.send(10);
+        }
+        d.says("A 1 len 21 ack 1").hears("A 1 ack 22").says("A 22 len 30 ack 1");
+        d.hears("A 1 ack 52").says("PA 52 len 20 ack 1");
+    }
+
+    @Test
+    void theWindowStartsAnewAfterAnIdleTime() {
+        Dialogue d = established(plain());
+        for (int i = 0; i < 5; i++) {
+            d.send(d.c.congestionWindowBytes());
+            d.after(10);
+            int end = d.c.sendNext() - Dialogue.ISS;
+            d.hears("A 1 ack " + end + " win 65535").after(1);
+            d.c.engine.nextDeadlineNanos();
+        }
+        assertEquals(true, d.c.congestionWindowBytes() > 20_000);
+        d.after(5000).send(10);
+        d.after(0);
+        assertEquals(10_000, d.c.congestionWindowBytes());
+    }
+
+    // ---- keepalive ----
+
+    @Test
+    void keepAliveProbesAndGivesUp() {
+        Dialogue d = established(plain().keepAliveProbes(2));
+        d.c.keepAlive(true);
+        d.after(7_199_000).saysNothing();
+        d.after(1_100).says("A 0 ack 1");
+        d.hears("A 1 ack 1");
+        d.after(7_199_000).saysNothing();
+        d.after(1_200).says("A 0 ack 1");
+        d.after(75_100).says("A 0 ack 1");
+        d.after(75_100).says("RA 1 ack 1").heard("closed TIMED_OUT");
+    }
+
+    @Test
+    void keepAliveOfThePeerIsAnswered() {
+        Dialogue d = established(plain());
+        d.hears("A 0 ack 1").says("A 1 ack 1");
+        d.after(200).hears("A 0 len 1 ack 1").says("A 1 ack 1 sack 0-1");
+    }
+}

@@ -1,0 +1,350 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.Dialogue.established;
+import static io.rdmaraw.tcp.Dialogue.plain;
+import static io.rdmaraw.tcp.TcpState.*;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+/** Loss and its recovery: RFC 6298, 5681, 6582, 6675, 8985, 6937, 5682, 4015. MSS 1000, RTT 10 ms. */
+class LossTest {
+    private static final String NO_SACK = "SA 0 ack 1 win 65535 mss 1000 ws 0";
+
+    private static Dialogue sent(Dialogue d, int segments) {
+        d.send(segments * 1000);
+        String[] expected = new String[segments];
+        for (int i = 0; i < segments; i++) {
+            expected[i] = (i == segments - 1 ? "PA " : "A ") + (1 + i * 1000) + " len 1000 ack 1";
+        }
+        return d.says(expected);
+    }
+
+    @Test
+    void retransmissionTimesOutAtDoublingIntervalsAndGivesUp() {
+        Dialogue d = established(plain().retries(4), NO_SACK).send(500).says("PA 1 len 500 ack 1");
+        for (long expected = 200; expected <= 1600; expected *= 2) {
+            assertEquals(expected, d.waits(10_000), 3);
+            d.says("PA 1 len 500 ack 1");
+            assertEquals(1000, d.c.congestionWindowBytes());
+        }
+        d.after(3210).saysNothing().heard("closed TIMED_OUT");
+        d.assertReleased();
+    }
+
+    @Test
+    void thresholdIsHalvedOnceAndSlowStartFollows() {
+        Dialogue d = sent(established(plain().congestionControl(NewReno::new), NO_SACK), 8);
+        d.after(210).says("A 1 len 1000 ack 1");
+        assertEquals(4000, d.c.slowStartThresholdBytes());
+        d.after(410).says("A 1 len 1000 ack 1");
+        assertEquals(4000, d.c.slowStartThresholdBytes());
+        assertEquals(1000, d.c.congestionWindowBytes());
+        d.after(10).hears("A 1 ack 1001").says("A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1");
+        d.after(10).hears("A 1 ack 3001").says("A 3001 len 1000 ack 1", "A 4001 len 1000 ack 1", "A 5001 len 1000 ack 1",
+                "A 6001 len 1000 ack 1");
+        d.hears("A 1 ack 8001").saysNothing();
+        d.assertReleased();
+    }
+
+    @Test
+    void karnTakesNoSampleFromARetransmission() {
+        Dialogue d = sent(established(plain(), NO_SACK), 1);
+        long before = d.c.smoothedRttNanos();
+        d.after(210).says("PA 1 len 1000 ack 1");
+        d.after(410).says("PA 1 len 1000 ack 1");
+        d.after(10).hears("A 1 ack 1001");
+        assertEquals(before, d.c.smoothedRttNanos());
+        d.send(10).says("PA 1001 len 10 ack 1");
+        // The backoff stays until there is a sample (RFC 6298 section 5).
+        assertEquals(800, d.waits(1000), 3);
+    }
+
+    @Test
+    void rttFollowsRfc6298() {
+        Dialogue d = established(plain());
+        assertEquals(10_000_000, d.c.smoothedRttNanos());
+        d.send(10).says("PA 1 len 10 ack 1").after(50).hears("A 1 ack 11");
+        assertEquals(15_000_000, d.c.smoothedRttNanos());
+        // rttvar = 3/4 * 5 + 1/4 * 40 = 13.75 ms
+        assertEquals(13_750_000, d.c.rttvarNanos);
+        assertEquals(200_000_000, d.c.retransmissionTimeoutNanos());
+    }
+
+    @Test
+    void threeDuplicateAcksRetransmitWithoutSack() {
+        Dialogue d = sent(established(plain().congestionControl(NewReno::new), NO_SACK), 8);
+        d.after(10);
+        d.hears("A 1 ack 1").saysNothing().hears("A 1 ack 1").saysNothing();
+        d.hears("A 1 ack 1").says("A 1 len 1000 ack 1");
+        assertEquals(4000, d.c.slowStartThresholdBytes());
+        d.hears("A 1 ack 1").hears("A 1 ack 1").saysNothing();
+        // RFC 6582: a partial acknowledgement retransmits the next hole at once.
+        d.after(10).hears("A 1 ack 3001").says("A 3001 len 1000 ack 1");
+        d.hears("A 1 ack 8001").saysNothing();
+        assertEquals(4000, d.c.congestionWindowBytes());
+        assertEquals(1, d.engine.counters().fastRecoveries);
+        d.assertReleased();
+    }
+
+    @Test
+    void twoDuplicateAcksLetNewDataOut() {
+        // RFC 3042: ten segments fill the window; each of the first two duplicates allows one more.
+        Dialogue d = established(plain(), NO_SACK);
+        d.send(14_000);
+        d.says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
+                "A 4001 len 1000 ack 1", "A 5001 len 1000 ack 1", "A 6001 len 1000 ack 1", "A 7001 len 1000 ack 1",
+                "A 8001 len 1000 ack 1", "A 9001 len 1000 ack 1");
+        d.after(10).hears("A 1 ack 1").says("A 10001 len 1000 ack 1");
+        d.hears("A 1 ack 1").says("A 11001 len 1000 ack 1");
+        d.hears("A 1 ack 1").says("A 1 len 1000 ack 1");
+    }
+
+    @Test
+    void rackRetransmitsWhatLaterArrivalsOvertook() {
+        Dialogue d = established(plain());
+        d.send(1000).says("PA 1 len 1000 ack 1").after(1);
+        d.send(1000).says("PA 1001 len 1000 ack 1").after(1);
+        d.send(1000).says("PA 2001 len 1000 ack 1").after(10);
+        // Sent 1 ms later and arrived: a quarter of the RTT is left for reordering.
+        d.hears("A 1 ack 1 sack 1001-2001").saysNothing();
+        assertEquals(2, d.waits(100), 1);
+        d.says("A 1 len 1000 ack 1");
+        d.hears("A 1 ack 3001").saysNothing();
+        d.assertReleased();
+    }
+
+    @Test
+    void threeSackedSegmentsNeedNoReorderingWindow() {
+        Dialogue d = sent(established(plain()), 8);
+        d.after(10).hears("A 1 ack 1 sack 1001-4001").says("A 1 len 1000 ack 1");
+        // PRR: one segment out for one in while pipe is above ssthresh.
+        assertEquals(7000, d.c.slowStartThresholdBytes());
+        d.after(10).hears("A 1 ack 8001").saysNothing();
+        assertEquals(7000, d.c.congestionWindowBytes());
+        d.assertReleased();
+    }
+
+    @Test
+    void aLostRetransmissionIsFoundToo() {
+        Dialogue d = sent(established(plain()), 5);
+        d.after(10).hears("A 1 ack 1 sack 1001-4001").says("A 1 len 1000 ack 1");
+        d.after(1).send(2000).says("A 5001 len 1000 ack 1", "PA 6001 len 1000 ack 1");
+        d.after(10).hears("A 1 ack 1 sack 1001-7001").says("A 1 len 1000 ack 1");
+        d.after(10).hears("A 1 ack 7001");
+        assertEquals(0, d.engine.counters().retransmissionTimeouts);
+    }
+
+    @Test
+    void theTailIsProbedAfterTwoRoundTrips() {
+        Dialogue d = sent(established(plain()), 4);
+        assertEquals(22, d.waits(1000), 2);
+        d.says("PA 3001 len 1000 ack 1");
+        assertEquals(1, d.engine.counters().tailLossProbes);
+        // The probe shows that the rest is missing.
+        d.after(10).hears("A 1 ack 1 sack 3001-4001");
+        // PRR: one has arrived, one may go.
+        d.after(5).says("A 1 len 1000 ack 1");
+        d.after(5).hears("A 1 ack 1001 sack 3001-4001").says("A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1");
+        assertEquals(0, d.engine.counters().retransmissionTimeouts);
+    }
+
+    @Test
+    void aProbeThatRepairsTheTailReducesTheWindowOnce() {
+        Dialogue d = sent(established(plain()), 4);
+        d.waits(1000);
+        d.says("PA 3001 len 1000 ack 1");
+        int before = d.c.congestionWindowBytes();
+        d.after(10).hears("A 1 ack 4001");
+        assertTrue(d.c.congestionWindowBytes() < before);
+
+        // Both copies arrived: nothing was lost.
+        Dialogue spurious = sent(established(plain()), 4);
+        spurious.waits(1000);
+        spurious.says("PA 3001 len 1000 ack 1");
+        spurious.after(10).hears("A 1 ack 4001 sack 3001-4001");
+        assertTrue(spurious.c.congestionWindowBytes() >= before);
+    }
+
+    @Test
+    void newDataServesAsTheProbe() {
+        Dialogue d = established(plain().noDelay(false));
+        d.send(1000).says("PA 1 len 1000 ack 1").send(1000).says("PA 1001 len 1000 ack 1");
+        d.send(10).saysNothing();
+        // Not what Nagle holds back
+        d.waits(1000);
+        d.says("A 1001 len 1000 ack 1").hears("A 1 ack 2001 sack 1001-2001").says("PA 2001 len 10 ack 1");
+        d.c.noDelay(true);
+        d.hears("A 1 ack 2011").c.cwnd = 2000;
+        d.send(3000).says("A 2011 len 1000 ack 1", "A 3011 len 1000 ack 1");
+        d.waits(1000);
+        d.says("PA 4011 len 1000 ack 1");
+    }
+
+    @Test
+    void aSpuriousTimeoutIsUndone() {
+        // RFC 5682 with SACK: the originals are acknowledged after the timeout.
+        Dialogue d = sent(established(plain()), 6);
+        d.after(24).says("PA 5001 len 1000 ack 1");
+        d.after(202).says("A 1 len 1000 ack 1");
+        int undone = d.c.congestionWindowBytes();
+        d.hears("A 1 ack 2001").saysNothing();
+        assertTrue(d.c.congestionWindowBytes() >= 10_000, "window " + d.c.congestionWindowBytes() + " was " + undone);
+        assertEquals(1, d.engine.counters().spuriousRecoveries);
+        assertEquals(CongestionControl.UNBOUNDED, d.c.slowStartThresholdBytes());
+        d.hears("A 1 ack 6001").saysNothing();
+        d.assertReleased();
+    }
+
+    @Test
+    void frtoSendsNewDataBeforeItBelievesInALoss() {
+        Dialogue d = established(plain(), NO_SACK);
+        d.send(14_000);
+        d.after(0);
+        d.says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
+                "A 4001 len 1000 ack 1", "A 5001 len 1000 ack 1", "A 6001 len 1000 ack 1", "A 7001 len 1000 ack 1",
+                "A 8001 len 1000 ack 1", "A 9001 len 1000 ack 1");
+        d.after(203).says("A 1 len 1000 ack 1");
+        // Step 2b: only the retransmission is acknowledged; two new segments decide.
+        d.hears("A 1 ack 1001").says("A 10001 len 1000 ack 1", "A 11001 len 1000 ack 1");
+        // Step 3a: a duplicate: the loss was real, the rest follows.
+        d.hears("A 1 ack 1001").says("A 1001 len 1000 ack 1");
+
+        Dialogue spurious = established(plain(), NO_SACK);
+        spurious.send(14_000);
+        spurious.after(203);
+        spurious.c.sendNext();
+        spurious.hears("A 1 ack 1001");
+        spurious.after(1);
+        // Step 3b: an advance over what was sent once
+        spurious.hears("A 1 ack 2001");
+        assertEquals(1, spurious.engine.counters().spuriousRecoveries);
+    }
+
+    @Test
+    void timestampsTellASpuriousRetransmission() {
+        // RFC 3522: the acknowledgement echoes a time before the retransmission.
+        Dialogue d = established(TcpConfig.builder().sack(false), "SA 0 ack 1 mss 1012 ts 1000/0");
+        int before = d.c.timestamp(d.now);
+        d.send(4000);
+        d.after(5);
+        d.hears("A 1 ack 1 ts 1000/" + before).hears("A 1 ack 1 ts 1000/" + before).hears("A 1 ack 1 ts 1000/" + before);
+        d.after(3);
+        assertEquals(1, d.engine.counters().fastRecoveries);
+        assertEquals(1, d.engine.counters().retransmittedSegments);
+        d.hears("A 1 ack 2001 ts 1001/" + before);
+        assertEquals(1, d.engine.counters().spuriousRecoveries);
+        assertTrue(d.c.congestionWindowBytes() >= 10_000);
+    }
+
+    @Test
+    void dsackTellsASpuriousRetransmission() {
+        Dialogue d = established(plain());
+        d.send(1000).says("PA 1 len 1000 ack 1").after(1);
+        d.send(5000).after(9);
+        d.says("A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1", "A 4001 len 1000 ack 1",
+                "PA 5001 len 1000 ack 1");
+        d.hears("A 1 ack 1 sack 1001-4001").says("A 1 len 1000 ack 1");
+        d.hears("A 1 ack 4001").saysNothing();
+        int reduced = d.c.slowStartThresholdBytes();
+        d.hears("A 1 ack 4001 sack 1-1001").saysNothing();
+        assertEquals(1, d.engine.counters().spuriousRecoveries);
+        assertTrue(d.c.slowStartThresholdBytes() > reduced);
+        // RFC 8985 section 6.2: and reordering has been seen, so the window for it is wider.
+        assertEquals(2, d.c.rackWindowMultiplier);
+    }
+
+    @Test
+    void renegedSacksAreForgottenAtTheTimeout() {
+        Dialogue d = sent(established(plain()), 3);
+        d.after(10).hears("A 1 ack 1 sack 1001-3001");
+        d.after(4).says("A 1 len 1000 ack 1");
+        // The peer has the first now, but has thrown away the others.
+        d.after(10).hears("A 1 ack 1001").saysNothing();
+        d.after(250).says("A 1001 len 1000 ack 1");
+        assertEquals(1, d.engine.counters().sackReneges);
+        d.after(10).hears("A 1 ack 2001").says("PA 2001 len 1000 ack 1");
+        d.hears("A 1 ack 3001").saysNothing();
+        d.assertReleased();
+    }
+
+    @Test
+    void nonsenseInTheSackOptionIsIgnored() {
+        Dialogue d = sent(established(plain()), 3);
+        d.hears("A 1 ack 1 sack 5001-6001").hears("A 1 ack 1 sack 2001-1001").hears("A 1 ack 1 sack 1-900000");
+        d.saysNothing();
+        assertEquals(3000, d.c.inFlightBytes());
+        d.hears("A 1 ack 1 sack 1500-2500");
+        assertEquals(3000, d.c.inFlightBytes());
+        d.hears("A 1 ack 3001");
+    }
+
+    @Test
+    void aPartiallyAcknowledgedSegmentIsTrimmed() {
+        Dialogue d = sent(established(plain(), NO_SACK), 2);
+        d.hears("A 1 ack 501");
+        assertEquals(1500, d.c.inFlightBytes());
+        d.after(230).says("A 501 len 500 ack 1");
+    }
+
+    @Test
+    void aShrunkenWindowHoldsBackAllButTheFirst() {
+        Dialogue d = sent(established(plain(), NO_SACK), 4);
+        d.after(10).hears("A 1 ack 1001 win 100").saysNothing();
+        d.after(210).says("A 1001 len 1000 ack 1");
+        // A closed window makes the first segment the probe.
+        d.hears("A 1 ack 2001 win 0").says("A 2001 len 1000 ack 1");
+        d.after(450).says("A 2001 len 1000 ack 1");
+        d.hears("A 1 ack 2001 win 5000").saysNothing();
+        d.hears("A 1 ack 4001 win 5000").saysNothing();
+        d.assertReleased();
+    }
+
+    @Test
+    void buffersAreReleasedWhenAcknowledgedAndTransmitted() {
+        Dialogue d = established(plain());
+        io.netty.buffer.ByteBuf buffer = io.netty.buffer.Unpooled.wrappedBuffer(new byte[10]);
+        d.c.send(buffer);
+        Segment first = new Segment();
+        d.engine.pollSegment(d.now, first);
+        assertEquals(false, d.engine.pollSegment(d.now, new Segment()));
+        d.now += 250_000_000;
+        d.engine.advance(d.now);
+        Segment second = new Segment();
+        assertTrue(d.engine.pollSegment(d.now, second));
+        assertEquals(3, buffer.refCnt());
+        d.hears("A 1 ack 11");
+        assertEquals(2, buffer.refCnt());
+        first.transmitted();
+        second.transmitted();
+        assertEquals(0, buffer.refCnt());
+    }
+
+    // ---- ECN ----
+
+    @Test
+    void ecnIsGrantedWhenAskedFor() {
+        Dialogue d = new Dialogue(plain()).listen(8);
+        d.hears("SEC 0 mss 1000").says("SAE 0 ack 1").hears("A 1 ack 1");
+        d.c.quickAcks = 0;
+        d.send(10).says("PA 1 len 10 ack 1 ect");
+        d.hears("A 1 len 10 ack 11 ce").says("AE 1 ack 11".replace("A", "A").replace("AE 1", "AE 11"));
+        d.hears("A 11 len 10 ack 11 ect").after(50).says("AE 11 ack 21");
+        d.hears("AC 21 len 10 ack 11 ect").after(50).says("A 11 ack 31");
+        d.state(ESTABLISHED);
+    }
+
+    @Test
+    void anEchoedMarkReducesTheWindowOncePerRoundTrip() {
+        Dialogue d = established(plain().ecn(TcpConfig.EcnMode.ACTIVE), "SAE 0 ack 1 mss 1000".replace("SAE", "SAE"));
+        d.send(6000);
+        d.says("A 1 len 1000 ack 1 ect", "A 1001 len 1000 ack 1 ect", "A 2001 len 1000 ack 1 ect",
+                "A 3001 len 1000 ack 1 ect", "A 4001 len 1000 ack 1 ect", "PA 5001 len 1000 ack 1 ect");
+        d.after(10).hears("AE 1 ack 1001").hears("AE 1 ack 2001");
+        assertEquals(7000, d.c.congestionWindowBytes());
+        assertEquals(1, d.engine.counters().ecnReductions);
+        d.send(10).says("PAC 6001 len 10 ack 1 ect");
+        d.send(10).says("PA 6011 len 10 ack 1 ect");
+    }
+}

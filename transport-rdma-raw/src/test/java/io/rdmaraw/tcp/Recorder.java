@@ -1,0 +1,56 @@
+package io.rdmaraw.tcp;
+
+import io.netty.buffer.ByteBuf;
+import java.io.ByteArrayOutputStream;
+import java.util.ArrayList;
+import java.util.List;
+
+/** An event sink that writes down what it hears; received bytes are read at once unless told otherwise. */
+class Recorder implements TcpEvents {
+    final List<String> events = new ArrayList<>();
+    final ByteArrayOutputStream received = new ByteArrayOutputStream();
+    TcpConnection accepted;
+    boolean readAtOnce = true;
+    int ackedBytes;
+
+    @Override
+    public void connected(TcpConnection connection) {
+        events.add("connected");
+    }
+
+    @Override
+    public void accepted(TcpListener listener, TcpConnection connection) {
+        accepted = connection;
+        events.add("accepted");
+    }
+
+    @Override
+    public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
+        byte[] bytes = new byte[length];
+        buffer.getBytes(index, bytes);
+        received.writeBytes(bytes);
+        if (readAtOnce) {
+            connection.readWindowOpened(length);
+        }
+    }
+
+    @Override
+    public void peerFinished(TcpConnection connection) {
+        events.add("peerFinished");
+    }
+
+    @Override
+    public void acked(TcpConnection connection, int bytes) {
+        ackedBytes += bytes;
+    }
+
+    @Override
+    public void closed(TcpConnection connection, CloseReason reason) {
+        events.add("closed " + reason);
+    }
+
+    @Override
+    public void softError(TcpConnection connection, IcmpError error) {
+        events.add("softError " + error);
+    }
+}
