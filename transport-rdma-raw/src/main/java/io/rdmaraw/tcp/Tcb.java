@@ -35,7 +35,6 @@ abstract sealed class Tcb permits TcpConnection {
     static final int PASSIVE_OPEN = 1 << 14;
     static final int FIN_SENT = 1 << 15;
     static final int FIN_SEEN = 1 << 16;
-    static final int FIN_RECEIVED = 1 << 17;
     static final int REPORTED = 1 << 18;
     static final int DSACK_PENDING = 1 << 19;
     static final int CWND_LIMITED = 1 << 20;
@@ -48,7 +47,6 @@ abstract sealed class Tcb permits TcpConnection {
     /** In the engine's list of connections that may have something to send. */
     static final int READY = 1 << 25;
     static final int TS_RECENT_VALID = 1 << 26;
-    static final int KEEP_ALIVE_PROBING = 1 << 27;
     /** A D-SACK has widened the reordering window in this round (RFC 8985 section 6.2 step 4). */
     static final int DSACK_ROUND = 1 << 28;
     /** Our data is sent as ECN-capable. */

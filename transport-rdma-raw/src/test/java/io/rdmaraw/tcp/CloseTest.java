@@ -108,7 +108,8 @@ class CloseTest {
     @Test
     void abortResets() {
         Dialogue d = established(plain());
-        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
+        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "A 3001 len 1000 ack 1",
                 "PA 4001 len 1000 ack 1");
         d.c.abort();
         d.says("RA 5001 ack 1").heard("closed ABORTED").state(CLOSED);

@@ -14,9 +14,9 @@ import java.util.SplittableRandom;
 /**
  * One engine and the segments it exchanges with the test, which plays the peer. Segments are written as
  * {@code FLAGS seq [len n] [ack n] [win n] [mss n] [ws n] [sackOK] [ts value/echo] [sack a-b,c-d] [ect] [ce]}. Numbers
- * count from each end's initial sequence number, so a SYN has number 0 and the first byte 1; the true ones begin shortly
- * before zero. What the engine sends must match in full, except that win, ts and the options of a SYN are only compared
- * if they are given.
+ * count from each end's initial sequence number, so a SYN has number 0 and the first byte 1; the true ones begin
+ * shortly before zero. What the engine sends must match in full, except that win, ts and the options of a SYN are only
+ * compared if they are given.
  */
 final class Dialogue {
     static final int ISS = -7;
@@ -262,7 +262,8 @@ final class Dialogue {
         String[] words = actual.split(" ");
         StringBuilder text = new StringBuilder(words[0]);
         for (int i = 1; i < words.length; i++) {
-            boolean hasValue = !words[i].equals("sackOK") && !words[i].equals("ect") && !Character.isDigit(words[i].charAt(0))
+            boolean hasValue = !words[i].equals("sackOK") && !words[i].equals("ect")
+                    && !Character.isDigit(words[i].charAt(0))
                     && words[i].charAt(0) != '-';
             if (LENIENT.contains(words[i]) && !wanted.contains(words[i])) {
                 i += hasValue ? 1 : 0;

@@ -62,8 +62,9 @@ final class ReferenceConnection implements SimSocket {
         this.localPort = localPort;
         this.remotePort = remotePort;
         this.random = random;
-        // Near the wrap as often as not.
-        iss = (1L << 32) + (random.chance(0.5) ? 0xffff_ffffL - random.below(100_000) : random.nextLong() >>> 32);
+        // Often just before the numbers wrap, or before their highest bit changes.
+        long edge = random.chance(0.5) ? 0xffff_ffffL : 0x7fff_ffffL;
+        iss = (1L << 32) + (random.chance(0.6) ? edge - random.below(50_000) : random.nextLong() >>> 32);
         una = iss;
         nxt = iss;
         maxSent = iss;
