@@ -199,7 +199,7 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     DatagramLoop datagrams() {
         if (datagrams == null) {
-            datagrams = new DatagramLoop();
+            datagrams = new DatagramLoop(executor);
         }
         return datagrams;
     }

@@ -45,8 +45,22 @@ public final class NeighborTable<P> {
     private record Key(int linkIndex, IpAddress hop) {
     }
 
+    /** By which senders that keep a hop's address say that they use it. */
+    public static final class Use {
+        private boolean touched;
+
+        private Use() {
+        }
+
+        /** A packet goes to the hop. */
+        public void touch() {
+            touched = true;
+        }
+    }
+
     private static final class Entry<P> {
         private final Key key;
+        private final Use use = new Use();
         private final ArrayDeque<P> waiting = new ArrayDeque<>(MAX_WAITING);
         private long mac = Neighbor.NO_MAC;
         private int attempts;
@@ -79,6 +93,38 @@ public final class NeighborTable<P> {
         }
         entry.usedNanos = nowNanos;
         return entry.mac;
+    }
+
+    /** Puts a hop in the table whose MAC address is known from elsewhere, and is to be kept fresh while it is used. */
+    public Use known(int linkIndex, IpAddress hop, long mac, long nowNanos) {
+        Key key = new Key(linkIndex, hop);
+        Entry<P> entry = entries.get(key);
+        if (entry == null && entries.size() == MAX_HOPS) {
+            return new Use();
+        }
+        if (entry == null) {
+            entry = new Entry<>(key);
+            entry.usedNanos = nowNanos;
+            entry.askedNanos = nowNanos;
+            entries.put(key, entry);
+        }
+        if (entry.mac != mac || entry.attempts > 0) {
+            learned(linkIndex, hop, mac, nowNanos);
+        }
+        return entry.use;
+    }
+
+    /** Hands every hop to an action, which may say what it has learned of them. */
+    public void forEachHop(HopAction action) {
+        for (Key key : List.copyOf(entries.keySet())) {
+            action.on(key.linkIndex(), key.hop());
+        }
+    }
+
+    /** What is done with each hop. */
+    public interface HopAction {
+        /** Does it. */
+        void on(int linkIndex, IpAddress hop);
     }
 
     /** Keeps a packet until its hop's MAC address is known, and asks for that. */
@@ -142,6 +188,10 @@ public final class NeighborTable<P> {
         List<Entry<P>> toAsk = new ArrayList<>();
         for (Iterator<Entry<P>> all = entries.values().iterator(); all.hasNext();) {
             Entry<P> entry = all.next();
+            if (entry.use.touched) {
+                entry.use.touched = false;
+                entry.usedNanos = nowNanos;
+            }
             if (nowNanos - dueNanos(entry) < 0) {
                 continue;
             }
@@ -164,7 +214,7 @@ public final class NeighborTable<P> {
         if (entry.attempts > 0) {
             return entry.askedNanos + RETRY_NANOS;
         }
-        boolean usedSince = entry.usedNanos - entry.askedNanos > 0;
+        boolean usedSince = entry.use.touched || entry.usedNanos - entry.askedNanos > 0;
         return usedSince ? entry.askedNanos + REFRESH_NANOS : entry.usedNanos + IDLE_NANOS;
     }
 

@@ -31,6 +31,9 @@ final class AckInput {
         }
         Flight f = c.flight;
         if (f == null) {
+            if (c.is(Tcb.TLP_OUTSTANDING)) {
+                TailLossProbe.onAckWhileIdle(c, s);
+            }
             return true;
         }
         AckSample sample = c.engine.sample;

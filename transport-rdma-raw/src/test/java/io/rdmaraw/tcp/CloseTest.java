@@ -187,6 +187,14 @@ class CloseTest {
     }
 
     @Test
+    void timeWaitDoesNotArgueWithAcknowledgements() {
+        Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
+        d.after(20).hears("A 500 ack 2").hears("A 500 ack 2").says("A 2 ack 2");
+        d.after(50).hears("A 500 ack 2").saysNothing();
+        d.after(60).hears("A 500 ack 2").says("A 2 ack 2");
+    }
+
+    @Test
     void timeWaitGivesWayToASynWithALargerNumber() {
         Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
         d.hears("S 1 mss 1000").says("A 2 ack 2");

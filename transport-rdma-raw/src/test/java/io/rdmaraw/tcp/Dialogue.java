@@ -33,6 +33,8 @@ final class Dialogue {
     final TcpConfig config;
     TcpConnection c;
     long now = 5_000 * MS;
+    /** Right edge of the window as the last segment told it. */
+    int edge;
     private final Deque<String> said = new ArrayDeque<>();
     private final List<ByteBuf> buffers = new ArrayList<>();
     private final Segment segment = new Segment();
@@ -172,6 +174,7 @@ final class Dialogue {
         Segment out = new Segment();
         while (engine.pollSegment(now, out)) {
             said.add(format(out));
+            edge = out.ack + (out.window << (c == null ? 0 : c.rcvWndShift)) - IRS;
             out.transmitted();
         }
     }

@@ -33,7 +33,8 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     private long nowNanos = 1_000 * MILLI;
 
     CoreDriver() {
-        TcpConfig config = TcpConfig.builder().receiveBufferBytes(65_535).ecn(TcpConfig.EcnMode.OFF).build();
+        TcpConfig config = TcpConfig.builder().receiveBufferBytes(65_535).ecn(TcpConfig.EcnMode.OFF)
+                .keepAliveIdleNanos(1_000 * MILLI).keepAliveIntervalNanos(1_000 * MILLI).build();
         engine = new TcpEngine(config, this, new SplitMix(SEED)::nextLong, nowNanos);
     }
 
@@ -123,6 +124,11 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     @Override
     public boolean sawReset() {
         return reset;
+    }
+
+    @Override
+    public void keepAlive() {
+        connection.keepAlive(true);
     }
 
     @Override

@@ -8,6 +8,7 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import jdk.net.ExtendedSocketOptions;
 
 /** The Linux kernel as the endpoint of a script: a socket in a namespace of its own, the script behind a TUN device. */
 final class KernelDriver implements ScriptDriver {
@@ -191,6 +192,16 @@ final class KernelDriver implements ScriptDriver {
             }
         }
         return reset;
+    }
+
+    @Override
+    public void keepAlive() {
+        serveUser();
+        attempt(() -> {
+            socket.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, 1);
+            socket.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, 1);
+            socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        });
     }
 
     @Override

@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * An exact exchange between one TCP endpoint and its peer, written as a dialogue. The script plays the peer and the user
- * of the endpoint; a {@link ScriptDriver} is the endpoint: our core in virtual time, or the Linux kernel behind a TUN
+ * An exact exchange between one TCP endpoint and its peer, written as a dialogue. The script plays the peer and the
+ * user of the endpoint; a {@link ScriptDriver} is the endpoint: our core in virtual time, or the Linux kernel behind a TUN
  * device. A script that Linux fails is suspect.
  *
  * <pre>
@@ -18,10 +18,10 @@ import java.util.List;
  *       .ours("P. seq 1 ack 1 len 10");
  * </pre>
  *
- * <p>A packet is its flags in tcpdump's letters (S F R P . E W), then what it carries. Sequence and acknowledgment numbers
- * count from the initial sequence number of either side. {@code ts V} in a peer's packet echoes the last timestamp of the
- * endpoint; a packet of ours is compared in what is named, and always in flags (P is ignored, and with {@code ?} at the end so
- * is the ACK flag) and length.
+ * <p>A packet is its flags in tcpdump's letters (S F R P . E W), then what it carries. Sequence and acknowledgment
+ * numbers count from the initial sequence number of either side. {@code ts V} in a peer's packet echoes the last
+ * timestamp of the endpoint; a packet of ours is compared in what is named, and always in flags (P is ignored, and with
+ * {@code ?} at the end so is the ACK flag) and length.
  */
 public final class Script {
     /** One line of the dialogue. */
@@ -34,7 +34,9 @@ public final class Script {
 
     /** What a line is. */
     enum Kind { LISTEN, CONNECT, PEER, OURS, SILENCE, SEND, READ, DELIVERED, EOF, RESET, SHUTDOWN, CLOSE, ABORT, WAIT,
-        NEW_CONNECTION }
+        KEEP_ALIVE, NEW_CONNECTION }
+
+    private static final int FULL_SEGMENT_BYTES = 1460;
 
     private final String name;
     private final List<Step> steps = new ArrayList<>();
@@ -87,6 +89,14 @@ public final class Script {
         return add(Kind.OURS, packet, 0);
     }
 
+    /** The endpoint must send so many full segments of 1460 bytes, one behind the other. */
+    public Script oursInARow(int firstSeq, int count) {
+        for (int i = 0; i < count; i++) {
+            ours(". seq " + (firstSeq + i * FULL_SEGMENT_BYTES) + " ack 1 len " + FULL_SEGMENT_BYTES);
+        }
+        return this;
+    }
+
     /** The endpoint must send nothing for so long. */
     public Script silenceMillis(long millis) {
         return add(Kind.SILENCE, "", millis);
@@ -127,6 +137,11 @@ public final class Script {
         return add(Kind.SHUTDOWN, "", 0);
     }
 
+    /** The user asks for keepalive probes after a second of silence. */
+    public Script userWantsKeepAlive() {
+        return add(Kind.KEEP_ALIVE, "", 0);
+    }
+
     /** The user closes. */
     public Script userCloses() {
         return add(Kind.CLOSE, "", 0);
@@ -144,7 +159,8 @@ public final class Script {
 
     /** The passive handshake that most scripts begin with: MSS 1460, no other options, window 65535. */
     public Script established() {
-        return listen().peer("S seq 0 win 65535 mss 1460").ours("S. seq 0 ack 1 mss 1460").peer(". seq 1 ack 1 win 65535");
+        return listen().peer("S seq 0 win 65535 mss 1460").ours("S. seq 0 ack 1 mss 1460")
+                .peer(". seq 1 ack 1 win 65535");
     }
 
     /** As {@link #established} with SACK. */

@@ -34,6 +34,9 @@ interface ScriptDriver extends AutoCloseable {
 
     boolean sawReset();
 
+    /** Probes after a second of silence, then every second. */
+    void keepAlive();
+
     void shutdownOutput();
 
     void closeSocket();

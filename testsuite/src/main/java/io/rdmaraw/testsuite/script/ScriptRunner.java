@@ -43,6 +43,7 @@ public final class ScriptRunner {
             case SEND -> driver.send((int) step.number());
             case READ -> driver.read((int) step.number());
             case SHUTDOWN -> driver.shutdownOutput();
+            case KEEP_ALIVE -> driver.keepAlive();
             case CLOSE -> driver.closeSocket();
             case ABORT -> driver.abort();
             case WAIT -> pass(step.number());

@@ -48,12 +48,14 @@ public final class Scripts {
                         .peer(". seq 0 ack 77").ours("R seq 77").peer("S. seq 0 ack 1 mss 1460").ours(". seq 1 ack 1"),
                 Script.named("reset in SYN-SENT refuses").connect().ours("S seq 0 sackOK").peer("R. seq 0 ack 1")
                         .waitMillis(20).userSeesReset().silenceMillis(1_200),
-                Script.named("reset with a wrong acknowledgment in SYN-SENT is ignored").connect().ours("S seq 0 sackOK")
+                Script.named("reset with a wrong acknowledgment in SYN-SENT is ignored").connect()
+                        .ours("S seq 0 sackOK")
                         .peer("R. seq 0 ack 5").waitMillis(50).peer("S. seq 0 ack 1 mss 1460").ours(". seq 1 ack 1"),
                 Script.named("data with the last acknowledgment of the handshake").listen().peer("S seq 0 mss 1460")
                         .ours("S. seq 0 ack 1").peer("P. seq 1 ack 1 len 50").ours(". seq 1 ack 51").delivered(50),
                 Script.named("connection in TIME-WAIT gives way to a newer SYN").established().userCloses()
-                        .ours("F. seq 1 ack 1").peer(". seq 1 ack 2").peer("F. seq 1 ack 2").ours(". seq 2 ack 2").again()
+                        .ours("F. seq 1 ack 1").peer(". seq 1 ack 2").peer("F. seq 1 ack 2").ours(". seq 2 ack 2")
+                        .again()
                         .peer("S seq 0 mss 1460").ours("S. seq 0 ack 1"));
     }
 
@@ -66,7 +68,8 @@ public final class Scripts {
                 Script.named("reset in the window but not exact earns a challenge").established().peer("R seq 100")
                         .ours(". seq 1 ack 1").peer("P. seq 1 ack 1 len 10").ours(". seq 1 ack 11").peer("R seq 11")
                         .waitMillis(20).userSeesReset().silenceMillis(100),
-                Script.named("reset outside the window is ignored").established().peer("R seq 200000").silenceMillis(100)
+                Script.named("reset outside the window is ignored").established().peer("R seq 200000")
+                        .silenceMillis(100)
                         .peer("P. seq 1 ack 1 len 10").ours(". seq 1 ack 11"),
                 Script.named("SYN in an open connection earns a challenge").established().peer("S seq 500")
                         .ours(". seq 1 ack 1").peer("P. seq 1 ack 1 len 10").ours(". seq 1 ack 11"),
@@ -112,7 +115,8 @@ public final class Scripts {
                 Script.named("no MSS option means 536").listen().peer("S seq 0 win 65535").ours("S. seq 0 ack 1")
                         .peer(". seq 1 ack 1 win 65535").userSends(600).ours(". seq 1 ack 1 len 536")
                         .ours(". seq 537 ack 1 len 64"),
-                Script.named("closed window is probed, then opens").established().peer(". seq 1 ack 1 win 0").userSends(10)
+                Script.named("closed window is probed, then opens").established().peer(". seq 1 ack 1 win 0")
+                        .userSends(10)
                         .silenceMillis(150).ours(". seq 0 ack 1").peer(". seq 1 ack 1 win 0").silenceMillis(250)
                         .ours(". seq 0 ack 1").peer(". seq 1 ack 1 win 1000").ours(". seq 1 ack 1 len 10"),
                 Script.named("small window is filled").listen().peer("S seq 0 win 500 mss 1460").ours("S. seq 0 ack 1")
@@ -123,12 +127,8 @@ public final class Scripts {
                         .peer(". seq 1 ack 501 win 65535").ours(". seq 501 ack 1 len 500")
                         .coreOnly("Linux takes a smaller window only with a newer segment"),
                 Script.named("ten segments before the first acknowledgment").established().userSends(20_000)
-                        .ours(". seq 1 ack 1 len 1460").ours(". seq 1461 ack 1 len 1460").ours(". seq 2921 ack 1 len 1460")
-                        .ours(". seq 4381 ack 1 len 1460").ours(". seq 5841 ack 1 len 1460")
-                        .ours(". seq 7301 ack 1 len 1460").ours(". seq 8761 ack 1 len 1460")
-                        .ours(". seq 10221 ack 1 len 1460").ours(". seq 11681 ack 1 len 1460")
-                        .ours(". seq 13141 ack 1 len 1460").silenceMillis(100).peer(". seq 1 ack 2921")
-                        .ours(". seq 14601 ack 1 len 1460").ours(". seq 16061 ack 1 len 1460"));
+                        .oursInARow(1, 10).silenceMillis(100).peer(". seq 1 ack 2921")
+                        .oursInARow(14601, 2));
     }
 
     private static List<Script> recovery() {
@@ -137,17 +137,28 @@ public final class Scripts {
                         .silenceMillis(150).ours(". seq 1 ack 1 len 10").silenceMillis(350).ours(". seq 1 ack 1 len 10")
                         .silenceMillis(700).ours(". seq 1 ack 1 len 10").peer(". seq 1 ack 11").silenceMillis(500),
                 Script.named("loss is found by SACK").establishedWithSack().userSends(7_300)
-                        .ours(". seq 1 ack 1 len 1460").ours(". seq 1461 ack 1 len 1460").ours(". seq 2921 ack 1 len 1460")
-                        .ours(". seq 4381 ack 1 len 1460").ours(". seq 5841 ack 1 len 1460")
+                        .oursInARow(1, 5)
                         .peer(". seq 1 ack 1 sack 1461-2921").peer(". seq 1 ack 1 sack 1461-4381")
                         .peer(". seq 1 ack 1 sack 1461-5841").ours(". seq 1 ack 1 len 1460").peer(". seq 1 ack 7301")
                         .silenceMillis(500),
                 Script.named("loss is found by three duplicates").established().userSends(7_300)
-                        .ours(". seq 1 ack 1 len 1460").ours(". seq 1461 ack 1 len 1460").ours(". seq 2921 ack 1 len 1460")
-                        .ours(". seq 4381 ack 1 len 1460").ours(". seq 5841 ack 1 len 1460").peer(". seq 1 ack 1")
+                        .oursInARow(1, 5).peer(". seq 1 ack 1")
                         .peer(". seq 1 ack 1").peer(". seq 1 ack 1").ours(". seq 1 ack 1 len 1460")
                         .peer(". seq 1 ack 7301").silenceMillis(500),
-                Script.named("tail loss is probed").establishedWithSack().userSends(1_000).ours(". seq 1 ack 1 len 1000")
+                Script.named("spurious timeout is found out (F-RTO)").established().userSends(30_000)
+                        .oursInARow(1, 10).silenceMillis(150).ours(". seq 1 ack 1 len 1460")
+                        .peer(". seq 1 ack 2921").oursInARow(14601, 2)
+                        .peer(". seq 1 ack 4381").ours(". seq 17521 ack 1 len 1460"),
+                Script.named("peer throws away what it reported (reneging)").establishedWithSack().userSends(5_840)
+                        .oursInARow(1, 4).peer(". seq 1 ack 1 sack 1461-2921")
+                        .peer(". seq 1 ack 1 sack 1461-4381").peer(". seq 1 ack 1 sack 1461-5841")
+                        .ours(". seq 1 ack 1 len 1460").peer(". seq 1 ack 1461").ours(". seq 1461 ack 1 len 1460")
+                        .peer(". seq 1 ack 5841").silenceMillis(500),
+                Script.named("silent peer is probed (keepalive)").established().userWantsKeepAlive().silenceMillis(800)
+                        .ours(". seq 0 ack 1").peer(". seq 1 ack 1").silenceMillis(800).ours(". seq 0 ack 1")
+                        .peer(". seq 1 ack 1").userSends(10).ours(". seq 1 ack 1 len 10"),
+                Script.named("tail loss is probed").establishedWithSack().userSends(1_000)
+                        .ours(". seq 1 ack 1 len 1000")
                         .ours(". seq 1 ack 1 len 1000").peer(". seq 1 ack 1001 sack 1-1001").silenceMillis(500));
     }
 
@@ -158,10 +169,12 @@ public final class Scripts {
                         .ours(". seq 1 ack 2").userSeesEnd().userSends(20).ours(". seq 1 ack 2 len 20")
                         .peer(". seq 2 ack 21").userCloses().ours("F. seq 21 ack 2").peer(". seq 2 ack 22")
                         .silenceMillis(300),
-                Script.named("half-close: we end, the peer goes on").established().userShutsDown().ours("F. seq 1 ack 1")
+                Script.named("half-close: we end, the peer goes on").established().userShutsDown()
+                        .ours("F. seq 1 ack 1")
                         .peer(". seq 1 ack 2").peer("P. seq 1 ack 2 len 30").ours(". seq 2 ack 31").delivered(30)
                         .peer("F. seq 31 ack 2").ours(". seq 2 ack 32"),
-                Script.named("TIME-WAIT answers a FIN that comes again").established().userCloses().ours("F. seq 1 ack 1")
+                Script.named("TIME-WAIT answers a FIN that comes again").established().userCloses()
+                        .ours("F. seq 1 ack 1")
                         .peer(". seq 1 ack 2").peer("F. seq 1 ack 2").ours(". seq 2 ack 2").peer("F. seq 1 ack 2")
                         .ours(". seq 2 ack 2"),
                 Script.named("FIN is sent again").established().userCloses().ours("F. seq 1 ack 1").silenceMillis(150)

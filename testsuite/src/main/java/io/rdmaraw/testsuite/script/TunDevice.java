@@ -10,8 +10,8 @@ import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A TUN device in a network namespace of the calling thread's own, which goes away with the thread. Only that thread may
- * use it, and sockets that it opens live in the namespace too. Needs root.
+ * A TUN device in a network namespace of the calling thread's own, which goes away with the thread. Only that thread
+ * may use it, and sockets that it opens live in the namespace too. Needs root.
  */
 @SuppressWarnings("restricted")
 final class TunDevice implements AutoCloseable {
