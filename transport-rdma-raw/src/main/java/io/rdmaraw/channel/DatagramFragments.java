@@ -5,7 +5,6 @@ import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
-import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpHeader;
 
@@ -80,8 +79,8 @@ final class DatagramFragments {
             statistics.droppedFragments++;
             return null;
         }
-        source = sourceOf(fragment);
-        destination = destinationOf(fragment);
+        source = IpAddress.sourceOf(fragment);
+        destination = IpAddress.destinationOf(fragment);
         Key key = new Key(source, destination, fragment.fragmentIdentification());
         Partial partial = partials.get(key);
         if (partial == null) {
@@ -112,18 +111,6 @@ final class DatagramFragments {
     /** Returns the destination of the fragment added last. */
     IpAddress destination() {
         return destination;
-    }
-
-    static IpAddress sourceOf(ParsedFrame packet) {
-        return packet.ipVersion() == 4 ? IpAddress.ipv4(packet.sourceIpv4())
-                : new IpAddress(Ipv6Header.sourceHigh(packet.networkAddress()),
-                        Ipv6Header.sourceLow(packet.networkAddress()));
-    }
-
-    static IpAddress destinationOf(ParsedFrame packet) {
-        return packet.ipVersion() == 4 ? IpAddress.ipv4(packet.destinationIpv4())
-                : new IpAddress(Ipv6Header.destinationHigh(packet.networkAddress()),
-                        Ipv6Header.destinationLow(packet.networkAddress()));
     }
 
     private static void place(Partial partial, ParsedFrame fragment, ByteBuf frame) {

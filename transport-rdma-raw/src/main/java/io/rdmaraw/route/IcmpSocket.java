@@ -7,7 +7,6 @@ import io.rdmaraw.ffi.NativeSocket;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.IcmpHeader;
 import io.rdmaraw.wire.IpProtocol;
-import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.wire.NetworkOrder;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
@@ -172,14 +171,8 @@ public final class IcmpSocket implements AutoCloseable {
         if (kind == null || quoted != ParseVerdict.TCP && quoted != ParseVerdict.UDP) {
             return null;
         }
-        long network = quote.networkAddress();
-        boolean ipv4 = quote.ipVersion() == 4;
-        IpAddress source = ipv4 ? IpAddress.ipv4(quote.sourceIpv4())
-                : new IpAddress(Ipv6Header.sourceHigh(network), Ipv6Header.sourceLow(network));
-        IpAddress destination = ipv4 ? IpAddress.ipv4(quote.destinationIpv4())
-                : new IpAddress(Ipv6Header.destinationHigh(network), Ipv6Header.destinationLow(network));
-        return new IcmpError(kind, mtuBytes, reporter, quote.protocol(), source, quote.sourcePort(), destination,
-                quote.destinationPort(), NetworkOrder.getInt(quote.transportAddress() + Integer.BYTES));
+        return new IcmpError(kind, mtuBytes, reporter, quote.protocol(), IpAddress.sourceOf(quote), quote.sourcePort(),
+                IpAddress.destinationOf(quote), quote.destinationPort(), NetworkOrder.getInt(quote.transportAddress() + Integer.BYTES));
     }
 
     @Override

@@ -76,12 +76,14 @@ final class UdpCommand implements Callable<Integer> {
                 }
             }
         }
-        UdpPair.Transport ours = UdpPair.Transport.RDMA_RAW;
         UdpPair.Transport nio = UdpPair.Transport.NIO;
         String name = "udp.rr.window" + window;
-        report.add(BenchRow.compared(name, ours.text(), ours.device(), Unit.ROUND_TRIPS_PER_SECOND, rates.get(ours),
-                nio.text(), rates.get(nio)));
-        report.add(BenchRow.of(name, nio.text(), nio.device(), Unit.ROUND_TRIPS_PER_SECOND, rates.get(nio)));
+        for (UdpPair.Transport transport : UdpPair.Transport.values()) {
+            report.add(transport == nio
+                    ? BenchRow.of(name, nio.text(), nio.device(), Unit.ROUND_TRIPS_PER_SECOND, rates.get(nio))
+                    : BenchRow.compared(name, transport.text(), transport.device(), Unit.ROUND_TRIPS_PER_SECOND,
+                            rates.get(transport), nio.text(), rates.get(nio)));
+        }
         for (UdpPair.Transport transport : UdpPair.Transport.values()) {
             report.add(BenchRow.of(name + ".alloc", transport.text(), transport.device(), Unit.BYTES_PER_DATAGRAM,
                     allocated.get(transport)));

@@ -10,6 +10,7 @@ import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.channel.socket.nio.NioDatagramChannel;
+import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.tools.report.AllocationMeter;
@@ -23,40 +24,34 @@ import java.util.concurrent.atomic.AtomicLong;
 final class UdpPair implements AutoCloseable {
     /** What carries the datagrams. */
     enum Transport {
-        RDMA_RAW("rdma-raw", "soft:loop") {
-            @Override
-            EventLoopGroup newGroup() {
-                return new RdmaRawEventLoopGroup(1);
-            }
-
-            @Override
-            Class<? extends Channel> channelClass() {
-                return RdmaRawDatagramChannel.class;
-            }
-        },
-        NIO("nio", "lo") {
-            @Override
-            EventLoopGroup newGroup() {
-                return new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
-            }
-
-            @Override
-            Class<? extends Channel> channelClass() {
-                return NioDatagramChannel.class;
-            }
-        };
+        /** The device alone. */
+        RDMA_RAW("rdma-raw", "soft:loop", false),
+        /** With the kernel's sockets on the same ports, by which ordinary programs reach the channels: the default. */
+        RDMA_RAW_KERNEL_SOCKET("rdma-raw-kernel-socket", "soft:loop", true),
+        /** Netty's NIO channels and the kernel's loopback. */
+        NIO("nio", "lo", false);
 
         private final String text;
         private final String device;
+        private final boolean kernelSocket;
 
-        Transport(String text, String device) {
+        Transport(String text, String device, boolean kernelSocket) {
             this.text = text;
             this.device = device;
+            this.kernelSocket = kernelSocket;
         }
 
-        abstract EventLoopGroup newGroup();
+        private EventLoopGroup newGroup() {
+            return this == NIO ? new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory())
+                    : new RdmaRawEventLoopGroup(1);
+        }
 
-        abstract Class<? extends Channel> channelClass();
+        private Bootstrap bootstrap(EventLoopGroup group) {
+            Bootstrap bootstrap = new Bootstrap().group(group);
+            return this == NIO ? bootstrap.channel(NioDatagramChannel.class)
+                    : bootstrap.channel(RdmaRawDatagramChannel.class)
+                            .option(RdmaRawChannelOption.KERNEL_SOCKET, kernelSocket);
+        }
 
         String text() {
             return text;
@@ -83,10 +78,8 @@ final class UdpPair implements AutoCloseable {
         clientGroup = transport.newGroup();
         allocations = new AllocationMeter(List.of(threadOf(serverGroup), threadOf(clientGroup)));
         InetSocketAddress any = new InetSocketAddress("127.0.0.1", 0);
-        server = new Bootstrap().group(serverGroup).channel(transport.channelClass()).handler(new Echo(null))
-                .bind(any).sync().channel();
-        client = new Bootstrap().group(clientGroup).channel(transport.channelClass()).handler(new Echo(roundTrips))
-                .bind(any).sync().channel();
+        server = transport.bootstrap(serverGroup).handler(new Echo(null)).bind(any).sync().channel();
+        client = transport.bootstrap(clientGroup).handler(new Echo(roundTrips)).bind(any).sync().channel();
         client.eventLoop().execute(() -> {
             for (int i = 0; i < window; i++) {
                 ByteBuf content = client.alloc().directBuffer(payloadBytes).writeZero(payloadBytes);
