@@ -40,7 +40,7 @@ static void fill_operations(struct verbs_context *verbs)
 /* The first context brings the wire up. */
 static int attach(struct sv_device *device, struct sv_context *context)
 {
-    int error = 0;
+    int error = sv_explain(0, "%s", "");
     pthread_mutex_lock(&device->mutex);
     if (atomic_load(&device->failed))
         error = EIO;
@@ -50,6 +50,7 @@ static int attach(struct sv_device *device, struct sv_context *context)
         context->next = device->contexts;
         device->contexts = context;
     }
+    memcpy(device->open_error, sv_explanation(), sizeof device->open_error);
     pthread_mutex_unlock(&device->mutex);
     return error;
 }

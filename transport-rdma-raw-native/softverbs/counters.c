@@ -97,6 +97,8 @@ SV_EXPORT int softverbs_query_counters(struct ibv_context *context, struct softv
     }
     for (struct sv_wq *wq = device->wqs; wq != NULL; wq = wq->next)
         add_received(&wq->rq, &counters->received);
+    if (device->ops->add_counters != NULL)
+        device->ops->add_counters(device, counters);
     counters->flow_rules = device->flows.rules;
     counters->registered_bytes = device->registered_bytes;
     pthread_mutex_unlock(&device->mutex);

@@ -31,6 +31,8 @@ void sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
     /* Nothing that a raw packet queue pair receives is solicited; errors count as such. */
     if (cq->armed == SV_ARM_ANY || error) {
         cq->armed = SV_ARM_NONE;
+        if (cq->progress_device != NULL)
+            atomic_fetch_sub(&cq->progress_device->armed_cqs, 1);
         sv_channel_notify(cq);
     }
 }
@@ -139,6 +141,8 @@ int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     if (error != 0)
         return error;
     sv_spin_lock(&cq->produce_lock);
+    if (cq->armed == SV_ARM_NONE && cq->progress_device != NULL)
+        atomic_fetch_add(&device->armed_cqs, 1);
     /* Asking for all after asking for solicited ones widens, the other way round changes nothing. */
     if (!solicited_only)
         cq->armed = SV_ARM_ANY;
@@ -246,6 +250,8 @@ SV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
         channel->ibv.refcnt--;
         pthread_mutex_unlock(&channel->mutex);
     }
+    if (cq->armed != SV_ARM_NONE && cq->progress_device != NULL)
+        atomic_fetch_sub(&cq->progress_device->armed_cqs, 1);
     atomic_fetch_sub(&context->objects, 1);
     pthread_mutex_destroy(&ibcq->mutex);
     pthread_cond_destroy(&ibcq->cond);

@@ -2,7 +2,10 @@
 /* The list of devices. Devices live as long as the process: a name means the same device from first to last. */
 #include "device.h"
 
+#include "wire.h"
+
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +20,27 @@ void *sv_fail(int error)
 {
     errno = error;
     return NULL;
+}
+
+static _Thread_local char last_error[SV_EXPLANATION_BYTES];
+
+int sv_explain(int error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(last_error, sizeof last_error, format, arguments);
+    va_end(arguments);
+    return error;
+}
+
+const char *sv_explanation(void)
+{
+    return last_error;
+}
+
+SV_EXPORT const char *softverbs_open_error(const struct ibv_device *device)
+{
+    return ((const struct sv_device *)device)->open_error;
 }
 
 void *sv_alloc_zeroed(size_t size)
@@ -36,6 +60,10 @@ uint32_t sv_round_up_pow2(uint32_t value)
 
 static const struct sv_port_ops *ops_for(const char *name)
 {
+    if (sv_wire_name(name, "xdp:"))
+        return &sv_xdp_ops;
+    if (sv_wire_name(name, "packet:"))
+        return &sv_packet_ops;
     if (strcmp(name, "loop") == 0 || (strncmp(name, "loop:", 5) == 0 && name[5] != '\0'))
         return &sv_loop_ops;
     return NULL;
@@ -116,8 +144,8 @@ static void add_configured_locked(void)
             snprintf(name, sizeof name, "%.*s", (int)length, list);
             int error = length < sizeof name ? add_locked(name) : EINVAL;
             if (error != 0 && error != EEXIST)
-                fprintf(stderr, "softverbs: SOFTVERBS_DEVICES names \"%.*s\", which is no device: expected loop or "
-                                "loop:<name>, at most 63 characters\n", (int)length, list);
+                fprintf(stderr, "softverbs: SOFTVERBS_DEVICES names \"%.*s\", which is no device: expected loop, "
+                                "loop:<name>, xdp:<interface> or packet:<interface>\n", (int)length, list);
         }
         list += length + (list[length] == ',');
     }

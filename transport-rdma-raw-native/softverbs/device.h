@@ -14,6 +14,7 @@
  * held) and returns how many frames that were. arm: makes sure that frames arriving from now on raise completion events.
  * rule_added and rule_removed: the wire's own steering follows (device mutex held); the first may refuse with an errno.
  * quiesce: part of a grace period, for threads that deliver without an sq.lock.
+ * add_counters: adds the drops of frames that belong to no queue.
  */
 struct sv_port_ops {
     int (*open)(struct sv_device *device);
@@ -22,11 +23,14 @@ struct sv_port_ops {
     unsigned (*progress)(struct sv_device *device);
     int (*arm)(struct sv_device *device, struct sv_cq *cq);
     int (*rule_added)(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
-    void (*rule_removed)(struct sv_device *device, struct sv_rule *rule);
+    void (*rule_removed)(struct sv_device *device, struct sv_flow *flow);
     void (*quiesce)(struct sv_device *device);
+    void (*add_counters)(struct sv_device *device, struct softverbs_counters *counters);
 };
 
 extern const struct sv_port_ops sv_loop_ops;
+extern const struct sv_port_ops sv_packet_ops;
+extern const struct sv_port_ops sv_xdp_ops;
 
 /* Faults asked for through softverbs.h. */
 struct sv_faults {
@@ -42,12 +46,14 @@ struct sv_device {
     struct ibv_device ibv;
     const struct sv_port_ops *ops;
     void *port;                 /* the wire's own state */
+    char open_error[SV_EXPLANATION_BYTES];
     uint8_t mac[6];
     _Atomic uint32_t mtu;
     _Atomic bool port_up;
     _Atomic bool failed;        /* DEVICE_FATAL: every call that can gives EIO */
     struct sv_mr_table *mrs;
     struct sv_flow_table flows;
+    _Atomic uint32_t armed_cqs; /* of a wire: frames that arrive must wake somebody */
 
     pthread_mutex_t mutex;
     struct sv_context *contexts;
@@ -71,6 +77,9 @@ void sv_device_remove_wq(struct sv_device *device, struct sv_wq *wq);
 
 /* fault.c: the errno that this call has to fail with, or 0 */
 int sv_fault(struct sv_device *device, enum softverbs_call call);
+/* What happens to a port or a device that goes away; the caller holds the device's mutex. */
+void sv_device_set_port_up(struct sv_device *device, bool up);
+void sv_device_fail(struct sv_device *device);
 
 /* memory.c */
 enum { SV_MR_FIRST = 16, SV_MR_SLOTS = 65536 };

@@ -78,12 +78,17 @@ SV_EXPORT int softverbs_fail_next_completion(struct ibv_qp *ibqp, int receive, e
     return 0;
 }
 
+void sv_device_set_port_up(struct sv_device *device, bool up)
+{
+    if (atomic_exchange(&device->port_up, up) != up)
+        sv_async_raise_all(device, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+}
+
 SV_EXPORT int softverbs_set_port_up(struct ibv_context *context, int up)
 {
     struct sv_device *device = sv_device_of(context);
     pthread_mutex_lock(&device->mutex);
-    if (atomic_exchange(&device->port_up, up != 0) != (up != 0))
-        sv_async_raise_all(device, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+    sv_device_set_port_up(device, up != 0);
     pthread_mutex_unlock(&device->mutex);
     return 0;
 }
@@ -105,14 +110,19 @@ static void all_to_error(struct sv_device *device)
     }
 }
 
+void sv_device_fail(struct sv_device *device)
+{
+    if (atomic_exchange(&device->failed, true))
+        return;
+    all_to_error(device);
+    sv_async_raise_all(device, IBV_EVENT_DEVICE_FATAL);
+}
+
 SV_EXPORT int softverbs_fail_device(struct ibv_context *context)
 {
     struct sv_device *device = sv_device_of(context);
     pthread_mutex_lock(&device->mutex);
-    if (!atomic_exchange(&device->failed, true)) {
-        all_to_error(device);
-        sv_async_raise_all(device, IBV_EVENT_DEVICE_FATAL);
-    }
+    sv_device_fail(device);
     pthread_mutex_unlock(&device->mutex);
     return 0;
 }
@@ -127,6 +137,8 @@ SV_EXPORT int softverbs_set_mtu(struct ibv_context *context, uint32_t mtu)
 {
     if (mtu < MIN_MTU || mtu > MAX_MTU)
         return EINVAL;
+    if (sv_device_of(context)->ops->open != NULL)
+        return EOPNOTSUPP;      /* the network interface's own rules */
     atomic_store(&sv_device_of(context)->mtu, mtu);
     return 0;
 }

@@ -83,7 +83,7 @@ int sv_destroy_flow(struct ibv_flow *ibflow)
         return error;
     pthread_mutex_lock(&device->mutex);
     if (device->ops->rule_removed != NULL)
-        device->ops->rule_removed(device, flow->rule);
+        device->ops->rule_removed(device, flow);
     sv_flow_table_remove(device, flow);
     flow->rule->qp->flows--;
     pthread_mutex_unlock(&device->mutex);

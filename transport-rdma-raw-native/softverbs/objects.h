@@ -266,6 +266,10 @@ struct sv_device *sv_device_of(struct ibv_context *context);
 /* Sets errno and returns NULL: the way object-creating verbs fail. */
 void *sv_fail(int error);
 void *sv_alloc_zeroed(size_t size);
+/* Keeps a sentence for softverbs_open_error() in this thread; returns `error`. */
+enum { SV_EXPLANATION_BYTES = 256 };
+int sv_explain(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *sv_explanation(void);
 uint32_t sv_round_up_pow2(uint32_t value);
 
 /* memory.c */

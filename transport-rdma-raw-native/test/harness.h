@@ -48,7 +48,7 @@ struct test {
 };
 
 extern const struct test object_tests[], queue_tests[], flow_tests[], steer_tests[], rss_tests[], event_tests[], fault_tests[],
-    offload_tests[], thread_tests[];
+    offload_tests[], thread_tests[], wire_tests[];
 
 /* ---- a device and queue pairs on it ---- */
 

@@ -16,11 +16,18 @@ extern "C" {
 #endif
 
 /*
- * Adds a device, "loop:<name>" (at most 63 characters in all), to what ibv_get_device_list() returns from now on. The
- * device "loop" is always there, and those named in the environment variable SOFTVERBS_DEVICES (separated by commas).
+ * Adds a device to what ibv_get_device_list() returns from now on:
+ *   loop:<name>       in memory, within the process (at most 63 characters in all)
+ *   xdp:<interface>   a network interface through AF_XDP
+ *   packet:<interface> a network interface through AF_PACKET
+ * The device "loop" is always there, and those named in the environment variable SOFTVERBS_DEVICES (separated by commas).
+ * The interface is looked for when the device is opened, in the network namespace of the thread that opens it.
  * EEXIST when there is one of that name, EINVAL when the name names nothing that this library drives.
  */
 int softverbs_add_device(const char *name);
+
+/* Why ibv_open_device() failed on this device the last time, as a sentence, or "" when its errno says all there is. */
+const char *softverbs_open_error(const struct ibv_device *device);
 
 /* One queue's counters. The frames and bytes are those that went through, the others are drops by reason. */
 struct softverbs_queue_counters {
@@ -38,6 +45,7 @@ struct softverbs_queue_counters {
     uint64_t flushed;           /* work requests completed with WR_FLUSH_ERR */
     uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() */
     uint64_t cq_overruns;       /* completions lost because the completion queue was full */
+    uint64_t wire_full;         /* sent: the interface took no more; received: its ring was full (a device's counter) */
 };
 
 /* A device's counters since it was first opened: the sum over all its queues, living and gone. */

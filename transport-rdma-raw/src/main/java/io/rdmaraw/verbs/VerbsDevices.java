@@ -14,7 +14,8 @@ import java.util.function.Supplier;
 
 /**
  * Finds devices by name. A name that begins with {@code soft:} asks softverbs, the software provider of this project
- * ({@code soft:loop}, {@code soft:loop:a}); any other is an RDMA device of rdma-core ({@code mlx5_0}) or the network
+ * ({@code soft:loop}, {@code soft:loop:a}, and the network interfaces {@code soft:xdp:eth0} and
+ * {@code soft:packet:eth0}); any other is an RDMA device of rdma-core ({@code mlx5_0}) or the network
  * interface of one ({@code enp3s0f0}).
  */
 public final class VerbsDevices {
@@ -23,6 +24,7 @@ public final class VerbsDevices {
 
     private static final Path NETWORK_DEVICES = Path.of("/sys/class/net");
     static final int MAX_NAME_BYTES = 64;
+    private static final int MAX_REASON_BYTES = 256;
 
     private VerbsDevices() {
     }
@@ -113,8 +115,7 @@ public final class VerbsDevices {
         try (DeviceList list = new DeviceList(library)) {
             for (int i = 0; i < list.size(); i++) {
                 if (list.name(i).equals(name)) {
-                    return new VerbsContext(library, openedAs, VerbsContext.made("ibv_open_device",
-                            NativeCall.pointer(library.openDevice, list.device(i)), openedAs));
+                    return new VerbsContext(library, openedAs, opened(library, list.device(i), openedAs));
                 }
             }
             return null;
@@ -125,6 +126,19 @@ public final class VerbsDevices {
             }
             throw e;
         }
+    }
+
+    /** softverbs says why an interface cannot be used; an error number alone would not tell. */
+    private static long opened(VerbsLibrary library, long device, String openedAs) {
+        long context = NativeCall.pointer(library.openDevice, device);
+        long reason = library.extra("softverbs_open_error");
+        if (NativeCall.isError(context) && reason != 0) {
+            String text = NativeMemory.segment(NativeCall.pointer(reason, device), MAX_REASON_BYTES).getString(0);
+            if (!text.isEmpty()) {
+                throw new VerbsException("ibv_open_device", (int) -context, "cannot open " + openedAs + ": " + text);
+            }
+        }
+        return VerbsContext.made("ibv_open_device", context, openedAs);
     }
 
     /** The array that {@code ibv_get_device_list} gives. */

@@ -41,6 +41,11 @@ class LoopConformanceTest {
         States() {
             super(LOOP);
         }
+
+        @Override
+        void awaitIgnored(QueuePair queuePair) {
+            assertEquals(1, Softverbs.of(receiver.context).received(queuePair).notReady());
+        }
     }
 
     @Nested

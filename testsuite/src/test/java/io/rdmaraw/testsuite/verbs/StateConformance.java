@@ -140,6 +140,7 @@ abstract class StateConformance extends ProviderConformance {
         queuePair.toError();
         receiver.await(1);
         sender.send(sending, FRAME);
+        awaitIgnored(queuePair);
         queuePair.toReset();
         Port.ready(queuePair);
         receiver.receive(queuePair, 2);
@@ -148,4 +149,7 @@ abstract class StateConformance extends ProviderConformance {
         assertArrayEquals(second, receiver.awaitFrames(1).getFirst());
         assertTrue(receiver.poll().isEmpty());
     }
+
+    /** Waits until a frame has reached the queue pair that was not ready for it. */
+    abstract void awaitIgnored(QueuePair queuePair);
 }

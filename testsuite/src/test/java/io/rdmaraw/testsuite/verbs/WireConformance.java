@@ -1,0 +1,57 @@
+package io.rdmaraw.testsuite.verbs;
+
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethEnd;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.Softverbs;
+import java.time.Duration;
+
+/** A veth pair with a softverbs device on each end: what one sends the other receives, and the kernel stays silent. */
+final class WireConformance implements ProviderConformance.Devices {
+    private static final Duration LIMIT = Duration.ofSeconds(20);
+
+    private final String kind;
+    private final VethPair pair;
+
+    WireConformance(String kind, TestNetwork network) {
+        this.kind = kind;
+        pair = network.withoutCapture().vethPair(network.current(), network.current());
+        quiet(pair.ours());
+        quiet(pair.peer());
+    }
+
+    /** Without addresses the kernel has nothing to say: no neighbour discovery, no multicast reports. */
+    private static void quiet(VethEnd end) {
+        end.namespace().run("ip", "addr", "flush", "dev", end.name());
+        end.namespace().run("sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/" + end.name() + "/disable_ipv6");
+    }
+
+    @Override
+    public String sender() {
+        return "soft:" + kind + ':' + pair.ours().name();
+    }
+
+    @Override
+    public String receiver() {
+        return "soft:" + kind + ':' + pair.peer().name();
+    }
+
+    /** Frames are on their way for a while; whoever polls moves them. */
+    static void awaitDropped(Port receiver, long before, int frames) {
+        Await.until(frames + " frames dropped for want of a receive", LIMIT, () -> {
+            if (!receiver.poll().isEmpty()) {
+                throw new AssertionError("a completion came instead of a drop");
+            }
+            return Softverbs.of(receiver.context).received().noReceive() >= before + frames;
+        });
+    }
+
+    static void awaitIgnored(Port receiver, QueuePair queuePair) {
+        Await.until("a frame that the queue pair was not ready for", LIMIT, () -> {
+            receiver.poll();
+            return Softverbs.of(receiver.context).received(queuePair).notReady() == 1;
+        });
+    }
+}

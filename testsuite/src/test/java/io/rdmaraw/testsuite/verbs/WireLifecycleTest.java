@@ -1,0 +1,241 @@
+package io.rdmaraw.testsuite.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethEnd;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.verbs.AsyncEvent;
+import io.rdmaraw.verbs.AsyncEventType;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.WcStatus;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.PortUnreachableException;
+import java.time.Duration;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Devices on network interfaces: sleeping, owners, interfaces that are wrong or go away. */
+@ExtendWith(NetworkExtension.class)
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class WireLifecycleTest {
+    private static final Duration LIMIT = Duration.ofSeconds(20);
+    private static final long LIMIT_NANOS = LIMIT.toNanos();
+    private static final int OUR_PORT = 7777;
+
+    private static String device(String kind, VethEnd end) {
+        return "soft:" + kind + ':' + end.name();
+    }
+
+    private static QueuePair listener(Port port, VethEnd end, int receives) {
+        QueuePair queuePair = port.readyQueuePair();
+        port.receive(queuePair, receives);
+        ProviderConformance.flow(queuePair, "dst " + end.ipv4() + " udp dst-port " + OUR_PORT);
+        return queuePair;
+    }
+
+    /** Sends a datagram from the peer's kernel. */
+    private static void sendOne(VethPair pair) throws Exception {
+        pair.peer().namespace().call(() -> {
+            try (DatagramSocket socket = new DatagramSocket()) {
+                socket.send(new DatagramPacket(new byte[10], 10, InetAddress.getByName(pair.ours().ipv4()), OUR_PORT));
+            }
+            return null;
+        });
+    }
+
+    /** Whether the kernel answers a datagram to our port, as it does when nobody listens there. */
+    private static boolean kernelAnswers(VethPair pair) throws Exception {
+        return pair.peer().namespace().call(() -> {
+            try (DatagramSocket socket = new DatagramSocket()) {
+                socket.connect(InetAddress.getByName(pair.ours().ipv4()), OUR_PORT);
+                socket.setSoTimeout(300);
+                socket.send(new DatagramPacket(new byte[10], 10));
+                socket.receive(new DatagramPacket(new byte[10], 10));
+                return false;
+            } catch (PortUnreachableException answered) {
+                return true;
+            } catch (java.net.SocketTimeoutException silent) {
+                return false;
+            }
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void anArmedQueueWakesItsSleeper(String kind, TestNetwork network) throws Exception {
+        VethPair pair = network.vethPair();
+        try (Port port = new Port(device(kind, pair.ours())); FdWaiter waiter = new FdWaiter(port.channel.fd())) {
+            QueuePair queuePair = listener(port, pair.ours(), 8);
+            for (int i = 0; i < 50; i++) {
+                port.completionQueue.requestNotification(false);
+                assertTrue(port.poll().isEmpty());
+                sendOne(pair);
+                assertEquals(1, waiter.await(LIMIT_NANOS), "slept over frame " + i);
+                assertTrue(port.channel.pollEvent());
+                assertEquals(52, port.await().byteLength());
+                port.receive(queuePair, 1);
+            }
+            // Not armed: frames raise nothing, and wait.
+            sendOne(pair);
+            assertEquals(52, port.await().byteLength());
+            assertFalse(port.channel.pollEvent());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void theKernelDoesNotAnswerForUsAndDoesAgainAfterwards(String kind, TestNetwork network) throws Exception {
+        VethPair pair = network.vethPair();
+        assertTrue(kernelAnswers(pair));
+        try (Port port = new Port(device(kind, pair.ours()))) {
+            assertTrue(kernelAnswers(pair), "without a rule everything is the kernel's");
+            QueuePair queuePair = listener(port, pair.ours(), 8);
+            assertFalse(kernelAnswers(pair));
+            assertEquals(52, port.await().byteLength());
+            queuePair.close();
+            assertTrue(kernelAnswers(pair), "the rule is gone");
+        }
+        assertTrue(kernelAnswers(pair));
+    }
+
+    /** The process of {@link #killedOwnersLeaveNothing}. */
+    static final class Owner {
+        private Owner() {
+        }
+
+        public static void main(String[] arguments) throws InterruptedException {
+            Port port = new Port(arguments[0]);
+            QueuePair queuePair = port.readyQueuePair();
+            ProviderConformance.flow(queuePair, arguments[1]);
+            System.out.println("ready");
+            Thread.sleep(Long.MAX_VALUE);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void killedOwnersLeaveNothing(String kind, TestNetwork network) throws Exception {
+        VethPair pair = network.vethPair();
+        String device = device(kind, pair.ours());
+        String classPath = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+        try (PeerProcess owner = network.current().start(ProcessHandle.current().info().command().orElseThrow(),
+                "--enable-native-access=ALL-UNNAMED", "-cp", classPath, Owner.class.getName(), device,
+                "dst " + pair.ours().ipv4() + " udp dst-port " + OUR_PORT)) {
+            owner.awaitOutput("ready", LIMIT);
+            VerbsException busy = assertThrows(VerbsException.class, () -> new Port(device));
+            assertEquals(Errno.EBUSY, busy.errno());
+            assertTrue(busy.getMessage().contains("another process uses '" + pair.ours().name()), busy.getMessage());
+            assertFalse(kernelAnswers(pair));
+            ProcessHandle.of(owner.pid()).orElseThrow().destroyForcibly();
+            owner.await(LIMIT);
+            try (Port port = new Port(device)) {
+                listener(port, pair.ours(), 4);
+                sendOne(pair);
+                assertEquals(52, port.await().byteLength());
+            }
+            assertTrue(kernelAnswers(pair));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void interfacesThatCannotBeUsedAreExplained(String kind, TestNetwork network) {
+        assertOpenFails(kind, "rr-none", Errno.ENODEV, "there is no network interface 'rr-none'");
+        VethEnd end = network.vethPair().ours();
+        end.setMtu(60_000);
+        assertOpenFails(kind, end.name(), Errno.EMSGSIZE, "ip link set dev " + end.name() + " mtu");
+        end.setMtu(1500);
+        end.down();
+        assertOpenFails(kind, end.name(), Errno.ENETDOWN, "ip link set dev " + end.name() + " up");
+        end.up();
+        new Port(device(kind, end)).close();
+        VerbsException e = assertThrows(VerbsException.class, () -> new Port("soft:" + kind + ":a-name-that-is-too-long"));
+        assertEquals(Errno.ENODEV, e.errno());
+    }
+
+    private static void assertOpenFails(String kind, String netdev, int errno, String text) {
+        VerbsException e = assertThrows(VerbsException.class, () -> new Port("soft:" + kind + ':' + netdev));
+        assertEquals(errno, e.errno(), e.getMessage());
+        assertTrue(e.getMessage().contains(text), e.getMessage());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void anInterfaceThatGoesDownAndUpIsFollowed(String kind, TestNetwork network) throws Exception {
+        VethPair pair = network.vethPair();
+        try (Port port = new Port(device(kind, pair.ours()))) {
+            listener(port, pair.ours(), 4);
+            pair.ours().down();
+            assertEquals(1, awaitEvent(port, AsyncEventType.PORT_ERR).port());
+            assertFalse(port.context.queryPort(1).isActive());
+            QueuePair sending = port.readyQueuePair();
+            port.send(sending, Frames.raw(pair.peer().mac(), pair.ours().mac(), Frames.ETHER_TYPE, 60));
+            assertEquals(1, Softverbs.of(port.context).sent(sending).portDown());
+            pair.ours().up();
+            awaitEvent(port, AsyncEventType.PORT_ACTIVE);
+            sendOne(pair);
+            assertEquals(52, port.await().byteLength());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void anInterfaceThatIsRemovedIsAFatalEvent(String kind, TestNetwork network) {
+        VethPair pair = network.vethPair();
+        try (Port port = new Port(device(kind, pair.ours()))) {
+            QueuePair queuePair = listener(port, pair.ours(), 3);
+            pair.ours().remove();
+            awaitEvent(port, AsyncEventType.DEVICE_FATAL);
+            port.await(3).forEach(c -> assertEquals(WcStatus.WR_FLUSH_ERR, c.status()));
+            assertEquals(Errno.EIO, assertThrows(VerbsException.class, queuePair::toReset).errno());
+        }
+    }
+
+    /** A device sends to itself inside the port: addresses that its own rules name need no switch that sends back. */
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void whatADeviceSendsToItselfStaysInside(String kind, TestNetwork network) {
+        VethPair pair = network.vethPair();
+        try (Port port = new Port(device(kind, pair.ours()))) {
+            QueuePair queuePair = port.readyQueuePair();
+            port.receive(queuePair, 4);
+            ProviderConformance.flow(queuePair, "dst-mac 02:00:00:00:07:07 ether-type 0x88b5");
+            QueuePair sending = port.readyQueuePair();
+            long before = pair.ours().counter("tx_packets");
+            port.send(sending, Frames.raw("02:00:00:00:07:07", pair.ours().mac(), Frames.ETHER_TYPE, 60));
+            assertEquals(60, port.await().byteLength());
+            assertEquals(before, pair.ours().counter("tx_packets"));
+            port.send(sending, Frames.raw(pair.peer().mac(), pair.ours().mac(), Frames.ETHER_TYPE, 60));
+            Await.until("the other frame on the wire", LIMIT, () -> pair.ours().counter("tx_packets") == before + 1);
+        }
+    }
+
+    private static AsyncEvent awaitEvent(Port port, AsyncEventType type) {
+        try (FdWaiter waiter = new FdWaiter(port.context.asyncFd())) {
+            while (true) {
+                AsyncEvent event = port.context.pollAsyncEvent();
+                if (event != null && event.type() == type) {
+                    return event;
+                }
+                if (event == null) {
+                    assertEquals(1, waiter.await(LIMIT_NANOS), "no event " + type);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides for each received frame whether a flow rule of this process takes it or the kernel keeps it. Which queue pair
+ * gets it, with which tag, is decided in user space by the library's own table. The same search serves three programs:
+ *   xdp:    what is ours goes to the AF_XDP socket of the receive queue
+ *   tc:     what is ours, and an AF_PACKET ring has seen, is kept from the kernel
+ *   filter: which frames an AF_PACKET ring takes
+ * The parser must agree with softverbs/headers.c. Rebuild the embedded instructions with bpf/build.py.
+ */
+#include <linux/bpf.h>
+
+#include "../softverbs/steering_maps.h"
+
+#define SECTION(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define BE16(x) ((unsigned short)__builtin_bswap16(x))
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+/* Kept by name: build.py turns references to them into map numbers. */
+struct map_reference {
+    int unused;
+};
+struct map_reference sv_map_directory SECTION("maps");
+struct map_reference sv_map_rules SECTION("maps");
+struct map_reference sv_map_scratch SECTION("maps");
+struct map_reference sv_map_sockets SECTION("maps");
+
+static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*redirect_map)(void *map, u64 key, u64 flags) = (void *)BPF_FUNC_redirect_map;
+static long (*skb_load)(const void *skb, u32 offset, void *to, u32 length) = (void *)BPF_FUNC_skb_load_bytes;
+static long (*xdp_load)(void *xdp, u32 offset, void *to, u32 length) = (void *)BPF_FUNC_xdp_load_bytes;
+static u64 (*xdp_length)(void *xdp) = (void *)BPF_FUNC_xdp_get_buff_len;
+
+enum { LAYER_IPV4 = 1, LAYER_IPV6 = 2, LAYER_VLAN = 4, LAYER_TCP = 8, LAYER_UDP = 16, LAYER_VXLAN = 32 };
+enum { TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_VLAN = 0x8100, TYPE_QINQ = 0x88a8 };
+enum { TCP = 6, UDP = 17, VXLAN_PORT = 4789 };
+enum verdict { KERNEL, OURS, COPY };
+enum { SEARCHES = 3 };
+
+struct frame {
+    void *context;
+    u32 length;
+    int is_xdp;
+};
+
+INLINE int load(const struct frame *frame, u32 offset, void *to, u32 length)
+{
+    return frame->is_xdp ? xdp_load(frame->context, offset, to, length) : skb_load(frame->context, offset, to, length);
+}
+
+/* Returns the offset behind the L4 header's first eight bytes, for UDP; else 0. */
+INLINE u32 parse_l4(const struct frame *frame, u32 offset, struct sv_steer_headers *h)
+{
+    u16 ports[2];
+    u8 protocol = h->protocol;
+    if (protocol != TCP && protocol != UDP)
+        return 0;
+    if (offset + (protocol == TCP ? 20 : 8) > frame->length || load(frame, offset, ports, sizeof ports) < 0)
+        return 0;
+    h->src_port = ports[0];
+    h->dst_port = ports[1];
+    h->layers |= protocol == TCP ? LAYER_TCP : LAYER_UDP;
+    return protocol == UDP ? offset + 8 : 0;
+}
+
+INLINE u32 parse_ipv4(const struct frame *frame, u32 offset, struct sv_steer_headers *h)
+{
+    u8 ip[20];
+    if (load(frame, offset, ip, sizeof ip) < 0 || ip[0] >> 4 != 4)
+        return 0;
+    u32 header = (ip[0] & 15) * 4;
+    if (header < 20 || offset + header > frame->length)
+        return 0;
+    h->layers |= LAYER_IPV4;
+    __builtin_memcpy(h->src_ip, ip + 12, 4);
+    __builtin_memcpy(h->dst_ip, ip + 16, 4);
+    h->protocol = ip[9];
+    h->traffic_class = ip[1];
+    h->hop_limit = ip[8];
+    h->ip_flags = (ip[6] & 0x40 ? 2 : 0) | (ip[6] & 0x20 ? 4 : 0);
+    if ((ip[6] & 0x3f) != 0 || ip[7] != 0)
+        return 0;
+    return parse_l4(frame, offset + header, h);
+}
+
+INLINE u32 parse_ipv6(const struct frame *frame, u32 offset, struct sv_steer_headers *h)
+{
+    u8 ip[40];
+    if (load(frame, offset, ip, sizeof ip) < 0 || ip[0] >> 4 != 6)
+        return 0;
+    h->layers |= LAYER_IPV6;
+    __builtin_memcpy(h->src_ip, ip + 8, 16);
+    __builtin_memcpy(h->dst_ip, ip + 24, 16);
+    h->protocol = ip[6];
+    h->traffic_class = (u8)(ip[0] << 4 | ip[1] >> 4);
+    h->hop_limit = ip[7];
+    u8 label[4] = {0, ip[1] & 15, ip[2], ip[3]};
+    __builtin_memcpy(&h->flow_label, label, 4);
+    return parse_l4(frame, offset + 40, h);
+}
+
+/* `tag_beside`: the kernel has taken the tag out of the frame and gives it separately, as TPID and TCI. */
+INLINE u32 parse(const struct frame *frame, u32 start, int tag_beside, u16 tpid, u16 tci, struct sv_steer_headers *h)
+{
+    u8 eth[14];
+    u16 type;
+    u32 offset = start + 14;
+    if (load(frame, start, eth, sizeof eth) < 0)
+        return 0;
+    __builtin_memcpy(h->dst_mac, eth, 6);
+    __builtin_memcpy(h->src_mac, eth + 6, 6);
+    __builtin_memcpy(&type, eth + 12, 2);
+    h->ether_type = type;
+    if (tag_beside) {
+        h->ether_type = tpid;
+        h->vlan_tag = BE16(tci);
+        h->vlan_ether_type = type;
+        h->layers |= LAYER_VLAN;
+    } else if (type == BE16(TYPE_VLAN) || type == BE16(TYPE_QINQ)) {
+        u16 tag[2];
+        if (load(frame, offset, tag, sizeof tag) == 0) {
+            h->vlan_tag = tag[0];
+            type = h->vlan_ether_type = tag[1];
+            h->layers |= LAYER_VLAN;
+            offset += 4;
+        }
+    }
+    if (type == BE16(TYPE_IPV4))
+        return parse_ipv4(frame, offset, h);
+    return type == BE16(TYPE_IPV6) ? parse_ipv6(frame, offset, h) : 0;
+}
+
+INLINE void parse_tunnel(const struct frame *frame, u32 vxlan, struct sv_steer_scratch *scratch)
+{
+    u8 header[8];
+    if (vxlan == 0 || scratch->outer.dst_port != BE16(VXLAN_PORT) || load(frame, vxlan, header, sizeof header) < 0 ||
+        !(header[0] & 8))
+        return;
+    u8 vni[4] = {0, header[4], header[5], header[6]};
+    __builtin_memcpy(&scratch->outer.vni, vni, 4);
+    scratch->outer.layers |= LAYER_VXLAN;
+    parse(frame, vxlan + 8, 0, 0, 0, &scratch->inner);
+}
+
+INLINE int by_default(const struct sv_steer_half *half, const struct sv_steer_scratch *scratch)
+{
+    const u8 *mac = scratch->outer.dst_mac;
+    if (half->flags & SV_STEER_SNIFFER)
+        return COPY;
+    if (mac[0] & 1)
+        return half->flags & (SV_STEER_ALL_DEFAULT | SV_STEER_MULTICAST_DEFAULT) ? COPY : KERNEL;
+    if (!(half->flags & SV_STEER_ALL_DEFAULT))
+        return KERNEL;
+    /* The defaults take what the kernel does not want: it wants what is addressed to the interface. */
+    int own = 1;
+    for (int i = 0; i < 6; i++)
+        own &= mac[i] == half->mac[i];
+    return own ? KERNEL : OURS;
+}
+
+INLINE int search(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
+{
+    const u64 *key = (const u64 *)&scratch->outer;
+    u32 shapes = half->shapes;
+    int copy = 0;
+    for (u32 i = 0; i < SV_STEER_MAX_SHAPES && i < shapes; i++) {
+        const struct sv_steer_shape *shape = &half->shape[i];
+        scratch->probe.shape_id = shape->id;
+#pragma unroll
+        for (int w = 0; w < SV_STEER_KEY_WORDS; w++)
+            scratch->probe.words[w] = key[w] & shape->mask[w];
+        const struct sv_steer_rule *rule = map_lookup(&sv_map_rules, &scratch->probe);
+        if (rule == 0)
+            continue;
+        if (rule->takers > 0)
+            return OURS;
+        copy |= rule->copies > 0;
+    }
+    int rest = by_default(half, scratch);
+    return rest == KERNEL && copy ? COPY : rest;
+}
+
+INLINE int classify(const struct frame *frame, int tag_beside, u16 tpid, u16 tci)
+{
+    u32 zero = 0;
+    struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
+    struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
+    if (directory == 0 || scratch == 0)
+        return KERNEL;
+    __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
+    u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
+    for (int i = 0; i < SEARCHES; i++) {
+        u32 sequence = *(volatile u32 *)&directory->sequence;
+        const struct sv_steer_half *half = &directory->half[sequence & 1];
+        if (i == 0 && (half->flags & SV_STEER_WANTS_INNER))
+            parse_tunnel(frame, behind_udp, scratch);
+        int verdict = search(half, scratch);
+        if (*(volatile u32 *)&directory->sequence == sequence)
+            return verdict;
+    }
+    return KERNEL;
+}
+
+INLINE int classify_skb(struct __sk_buff *skb)
+{
+    struct frame frame = {.context = skb, .length = skb->len, .is_xdp = 0};
+    return classify(&frame, skb->vlan_present != 0, (u16)skb->vlan_proto, (u16)skb->vlan_tci);
+}
+
+SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
+{
+    struct frame frame = {.context = xdp, .length = (u32)xdp_length(xdp), .is_xdp = 1};
+    if (classify(&frame, 0, 0, 0) != OURS)
+        return XDP_PASS;
+    /* A queue without a socket: to the kernel, as if there were no rule. */
+    return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index, XDP_PASS);
+}
+
+SECTION("tc") int steer_tc(struct __sk_buff *skb)
+{
+    return classify_skb(skb) == OURS ? 2 /* TC_ACT_SHOT */ : -1 /* TCX_NEXT */;
+}
+
+/* AF_PACKET alone: ours and copies. */
+SECTION("filter") int steer_filter(struct __sk_buff *skb)
+{
+    return classify_skb(skb) != KERNEL ? -1 : 0;
+}
+
+/* AF_PACKET beside AF_XDP: only what the kernel gets too. */
+SECTION("copies") int steer_copies(struct __sk_buff *skb)
+{
+    return classify_skb(skb) == COPY ? -1 : 0;
+}

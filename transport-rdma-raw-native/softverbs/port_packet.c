@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * packet:<interface>, a port through AF_PACKET: one receive ring, sending by sendmmsg straight from registered memory.
+ *
+ * The kernel sees every frame as well. Where eBPF may be used, a program on the interface's ingress takes our frames away
+ * from it after the ring has seen them, so that it answers nothing, and a filter keeps the kernel's frames out of the
+ * ring. Without that permission the ring sees everything and the library's own table sorts it, but the kernel answers for
+ * ports that it does not know.
+ */
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { RING_FRAMES = 4096, MAX_MTU = 9000, SEND_TRIES = 1000 };
+
+struct packet_port {
+    struct sv_wire wire;
+    struct sv_packet_ring ring;
+    int send_socket;
+    int ingress;        /* the program that keeps our frames from the kernel; -1: none */
+};
+
+static unsigned drain(struct sv_wire *wire)
+{
+    struct packet_port *port = (struct packet_port *)wire;
+    return sv_packet_ring_drain(&port->ring, wire->device);
+}
+
+/* ---- opening ---- */
+
+static int open_send_socket(struct packet_port *port)
+{
+    int on = 1;
+    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = port->wire.ifindex};
+    port->send_socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (port->send_socket < 0 || bind(port->send_socket, (struct sockaddr *)&address, sizeof address) != 0)
+        return errno;
+    /* Loopback has no queueing discipline to go round. */
+    (void)!setsockopt(port->send_socket, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on);
+    return 0;
+}
+
+/* Returns the descriptor of the ring's filter, or -1 when the port has to work without eBPF. */
+static int steer(struct packet_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    if (sv_steering_open(&wire->steering, wire->device->mac) != 0)
+        return -1;
+    int filter = sv_steering_load(wire->steering, SV_PROGRAM_FILTER);
+    port->ingress = filter < 0 ? -1 : sv_steering_attach(wire->steering, SV_PROGRAM_TC, wire->ifindex, false);
+    if (filter < 0) {
+        sv_steering_close(wire->steering);
+        wire->steering = NULL;
+    }
+    return filter;
+}
+
+static int open_port(struct packet_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    const char *netdev = strchr(wire->device->ibv.name, ':') + 1;
+    port->send_socket = port->ingress = port->ring.fd = -1;
+    int error = sv_wire_open(wire, wire->device, netdev, "packet", MAX_MTU);
+    if (error != 0)
+        return error;
+    int filter = steer(port);
+    error = sv_packet_ring_open(&port->ring, wire->ifindex, atomic_load(&wire->device->mtu), RING_FRAMES, filter);
+    if (filter >= 0)
+        close(filter);
+    if (error == 0)
+        error = open_send_socket(port);
+    if (error == 0)
+        error = sv_wire_add_socket(wire, port->ring.fd);
+    return error != 0 ? error : sv_wire_start(wire);
+}
+
+static void close_port(struct sv_device *device)
+{
+    struct packet_port *port = device->port;
+    sv_wire_stop(&port->wire);
+    if (port->ingress >= 0)
+        close(port->ingress);
+    sv_wire_retire_counters(&port->wire);
+    sv_packet_ring_close(&port->ring);
+    if (port->send_socket >= 0)
+        close(port->send_socket);
+    sv_wire_close(&port->wire);
+    device->port = NULL;
+    free(port);
+}
+
+static int open_device(struct sv_device *device)
+{
+    struct packet_port *port = sv_alloc_zeroed(sizeof *port);
+    if (port == NULL)
+        return ENOMEM;
+    port->wire.device = device;
+    port->wire.drain = drain;
+    device->port = port;
+    int error = open_port(port);
+    if (error != 0)
+        close_port(device);
+    return error;
+}
+
+/* ---- sending ---- */
+
+static bool is_down(int error)
+{
+    return error == ENETDOWN || error == ENXIO || error == ENODEV;
+}
+
+/* The interface's queue is short; the driver empties it within microseconds. */
+static unsigned send_all(struct packet_port *port, struct mmsghdr *messages, unsigned count, int *error)
+{
+    unsigned sent = 0;
+    for (int tries = 0; sent < count && tries < SEND_TRIES; tries++) {
+        int result = sendmmsg(port->send_socket, messages + sent, count - sent, MSG_DONTWAIT);
+        if (result > 0) {
+            sent += (unsigned)result;
+            continue;
+        }
+        *error = errno;
+        if (errno != ENOBUFS && errno != EAGAIN && errno != EINTR)
+            break;
+        sched_yield();
+    }
+    return sent;
+}
+
+static SV_HOT void transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count)
+{
+    struct packet_port *port = device->port;
+    struct softverbs_queue_counters *counters = &sender->sq.counters;
+    struct sv_frame out[SV_BURST];
+    struct mmsghdr messages[SV_BURST];
+    struct iovec vectors[SV_BURST];
+    int error = 0;
+
+    count = sv_wire_split(&port->wire, sender, frames, count, out);
+    memset(messages, 0, count * sizeof messages[0]);
+    for (unsigned i = 0; i < count; i++) {
+        vectors[i] = (struct iovec){.iov_base = (void *)(uintptr_t)out[i].data, .iov_len = out[i].length};
+        messages[i].msg_hdr.msg_iov = &vectors[i];
+        messages[i].msg_hdr.msg_iovlen = 1;
+    }
+    unsigned sent = send_all(port, messages, count, &error);
+    for (unsigned i = 0; i < sent; i++)
+        counters->bytes += out[i].length;
+    counters->frames += sent;
+    *(is_down(error) ? &counters->port_down : error == EMSGSIZE ? &counters->length_errors : &counters->wire_full) +=
+        count - sent;
+}
+
+/* ---- the rest ---- */
+
+static void quiesce(struct sv_device *device)
+{
+    struct packet_port *port = device->port;
+    if (port != NULL)
+        sv_receiver_quiesce(&port->ring.receiver);
+}
+
+static void add_counters(struct sv_device *device, struct softverbs_counters *counters)
+{
+    struct packet_port *port = device->port;
+    if (port != NULL && port->ring.fd >= 0)
+        sv_packet_ring_add_counters(&port->ring, &counters->received);
+}
+
+const struct sv_port_ops sv_packet_ops = {
+    .open = open_device,
+    .close = close_port,
+    .transmit = transmit,
+    .progress = sv_wire_progress,
+    .arm = sv_wire_arm,
+    .rule_added = sv_wire_rule_added,
+    .rule_removed = sv_wire_rule_removed,
+    .quiesce = quiesce,
+    .add_counters = add_counters,
+};

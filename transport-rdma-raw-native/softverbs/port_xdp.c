@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xdp:<interface>, a port through AF_XDP: a socket for each receive queue of the interface, and an XDP program that
+ * redirects to them what the rules take. What they don't take goes on to the kernel. XDP can't copy a frame, so what both
+ * the kernel and we want (DONT_TRAP, sniffer, multicast defaults) comes by an AF_PACKET ring beside.
+ *
+ * Generic mode unless the environment says SOFTVERBS_XDP_MODE=native: it works with every driver and leaves the kernel's
+ * own traffic its offloads.
+ */
+#include "xdp_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_QUEUES = 64, COPY_FRAMES = 1024 };
+
+struct xdp_port {
+    struct sv_wire wire;
+    struct sv_packet_ring copies;
+    int program;            /* the link that holds the XDP program on the interface */
+    bool native;
+    uint32_t queues;
+    struct sv_xdp_queue *queue[MAX_QUEUES];
+};
+
+/*
+ * The copies come first, but how far the other rings were filled is read before: so a frame that was sent before one to
+ * these rings is seen before it.
+ */
+static unsigned drain(struct sv_wire *wire)
+{
+    struct xdp_port *port = (struct xdp_port *)wire;
+    uint32_t limit[MAX_QUEUES];
+    for (uint32_t i = 0; i < port->queues; i++)
+        limit[i] = sv_xdp_queue_produced(port->queue[i]);
+    unsigned total = sv_packet_ring_drain(&port->copies, wire->device);
+    for (uint32_t i = 0; i < port->queues; i++)
+        total += sv_xdp_queue_drain(port->queue[i], wire->device, limit[i]);
+    return total;
+}
+
+/* ---- opening ---- */
+
+static int open_queue(struct xdp_port *port, uint32_t number)
+{
+    struct sv_wire *wire = &port->wire;
+    struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
+    if (queue == NULL)
+        return ENOMEM;
+    int error = sv_xdp_queue_open(queue, wire->ifindex, number, atomic_load(&wire->device->mtu), port->native);
+    if (error != 0) {
+        free(queue);
+        return error;
+    }
+    port->queue[port->queues++] = queue;
+    wire->max_mtu = queue->chunk_bytes - SV_XDP_HEADROOM - 18;
+    error = sv_steering_set_socket(wire->steering, number, queue->fd);
+    return error != 0 ? error : sv_wire_add_socket(wire, queue->fd);
+}
+
+/* Binding tells how many queues there are, without asking the driver. */
+static int open_queues(struct xdp_port *port)
+{
+    for (uint32_t i = 0; i < MAX_QUEUES; i++) {
+        int error = open_queue(port, i);
+        if (error == EINVAL && i > 0)
+            return 0;
+        if (error == EBUSY)
+            return sv_explain(EBUSY, "receive queue %u of '%s' has an AF_XDP socket already: another program uses it",
+                              i, port->wire.netdev);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+static int open_copies(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    int filter = sv_steering_load(wire->steering, SV_PROGRAM_COPIES);
+    if (filter < 0)
+        return sv_explain(-filter, "the socket filter can't be loaded: the process needs CAP_BPF");
+    int error = sv_packet_ring_open(&port->copies, wire->ifindex, atomic_load(&wire->device->mtu), COPY_FRAMES, filter);
+    close(filter);
+    return error != 0 ? error : sv_wire_add_socket(wire, port->copies.fd);
+}
+
+static int attach_program(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_XDP, wire->ifindex, port->native);
+    if (port->program >= 0)
+        return 0;
+    int error = -port->program;
+    if (error == EPERM)
+        return sv_explain(error, "the XDP program is not permitted: the process needs CAP_BPF and CAP_NET_ADMIN; "
+                          "soft:packet:%s needs CAP_NET_RAW only", wire->netdev);
+    if (error == EBUSY || error == EEXIST)
+        return sv_explain(EBUSY, "'%s' has an XDP program already: ip link set dev %s xdp off removes it",
+                          wire->netdev, wire->netdev);
+    return sv_explain(error, "the XDP program can't be put on '%s' (%s mode)%s", wire->netdev,
+                      port->native ? "native" : "generic",
+                      port->native ? ": try without SOFTVERBS_XDP_MODE=native" : "");
+}
+
+static int open_port(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    const char *mode = getenv("SOFTVERBS_XDP_MODE");
+    port->program = port->copies.fd = -1;
+    port->native = mode != NULL && strcmp(mode, "native") == 0;
+    int error = sv_wire_open(wire, wire->device, strchr(wire->device->ibv.name, ':') + 1, "xdp", SV_XDP_MAX_MTU);
+    if (error == 0)
+        error = sv_steering_open(&wire->steering, wire->device->mac);
+    if (error == 0)
+        error = open_queues(port);
+    if (error == 0)
+        error = open_copies(port);
+    if (error == 0)
+        error = attach_program(port);
+    return error != 0 ? error : sv_wire_start(wire);
+}
+
+static void add_counters(struct sv_device *device, struct softverbs_counters *counters)
+{
+    struct xdp_port *port = device->port;
+    if (port == NULL)
+        return;
+    if (port->copies.fd >= 0)
+        sv_packet_ring_add_counters(&port->copies, &counters->received);
+    for (uint32_t i = 0; i < port->queues; i++) {
+        sv_receiver_add_counters(&port->queue[i]->receiver, &counters->received);
+        counters->received.wire_full += sv_xdp_queue_drops(port->queue[i]);
+    }
+}
+
+static void close_port(struct sv_device *device)
+{
+    struct xdp_port *port = device->port;
+    sv_wire_stop(&port->wire);
+    if (port->program >= 0)
+        close(port->program);
+    sv_wire_retire_counters(&port->wire);
+    sv_packet_ring_close(&port->copies);
+    for (uint32_t i = 0; i < port->queues; i++) {
+        sv_xdp_queue_close(port->queue[i]);
+        free(port->queue[i]);
+    }
+    sv_wire_close(&port->wire);
+    device->port = NULL;
+    free(port);
+}
+
+static int open_device(struct sv_device *device)
+{
+    struct xdp_port *port = sv_alloc_zeroed(sizeof *port);
+    if (port == NULL)
+        return ENOMEM;
+    port->wire.device = device;
+    port->wire.drain = drain;
+    device->port = port;
+    int error = open_port(port);
+    if (error != 0)
+        close_port(device);
+    return error;
+}
+
+/* ---- traffic ---- */
+
+static SV_HOT void transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count)
+{
+    struct xdp_port *port = device->port;
+    struct softverbs_queue_counters *counters = &sender->sq.counters;
+    struct sv_frame out[SV_BURST];
+    int error = 0;
+
+    count = sv_wire_split(&port->wire, sender, frames, count, out);
+    if (count == 0)
+        return;
+    /* Queue pairs share the sockets evenly; one queue pair keeps its order. */
+    struct sv_xdp_queue *queue = port->queue[sender->ibv.qp_num % port->queues];
+    unsigned sent = sv_xdp_queue_send(queue, out, count, &error);
+    for (unsigned i = 0; i < sent; i++)
+        counters->bytes += out[i].length;
+    counters->frames += sent;
+    *(error == ENETDOWN || error == ENXIO ? &counters->port_down : &counters->wire_full) += count - sent;
+}
+
+static void quiesce(struct sv_device *device)
+{
+    struct xdp_port *port = device->port;
+    if (port == NULL)
+        return;
+    sv_receiver_quiesce(&port->copies.receiver);
+    for (uint32_t i = 0; i < port->queues; i++)
+        sv_receiver_quiesce(&port->queue[i]->receiver);
+}
+
+const struct sv_port_ops sv_xdp_ops = {
+    .open = open_device,
+    .close = close_port,
+    .transmit = transmit,
+    .progress = sv_wire_progress,
+    .arm = sv_wire_arm,
+    .rule_added = sv_wire_rule_added,
+    .rule_removed = sv_wire_rule_removed,
+    .quiesce = quiesce,
+    .add_counters = add_counters,
+};

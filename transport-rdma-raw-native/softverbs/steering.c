@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Maps and programs by bpf(2): see steering.h, steering_maps.h and bpf/steer.bpf.c. */
+#include "steering.h"
+
+#include "device.h"
+#include "steering_maps.h"
+#include "steering_programs.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Newer than the oldest <linux/bpf.h> this builds with: BPF_TCX_INGRESS, Linux 6.6. */
+enum { TCX_INGRESS = 46, MAX_IDLE_SHAPES = 8, MAX_SOCKETS = 64, MAX_INSTRUCTIONS = 4096 };
+
+_Static_assert(sizeof(struct sv_steer_headers) == sizeof(struct sv_headers), "the programs see the same key");
+_Static_assert(offsetof(struct sv_steer_headers, vni) == offsetof(struct sv_headers, vni), "the same key");
+_Static_assert(offsetof(struct sv_steer_headers, layers) == offsetof(struct sv_headers, layers), "the same key");
+_Static_assert((int)SV_STEER_KEY_WORDS == (int)SV_KEY_WORDS, "the programs see the same key");
+
+struct shape {
+    uint32_t priority;
+    uint32_t rules;
+    uint64_t id;
+    union sv_key mask;
+};
+
+struct sv_steering {
+    int map[SV_MAP_COUNT];
+    struct sv_steer_directory *directory;
+    uint8_t mac[6];
+    uint32_t specials[4];           /* rules by enum ibv_flow_attr_type */
+    uint32_t shapes;
+    uint64_t next_id;
+    struct shape shape[SV_STEER_MAX_SHAPES];    /* lowest priority number first */
+};
+
+static int bpf(enum bpf_cmd command, union bpf_attr *attr)
+{
+    return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
+}
+
+static uint64_t pointer(const void *address)
+{
+    return (uint64_t)(uintptr_t)address;
+}
+
+/* ---- maps ---- */
+
+static int create_map(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags)
+{
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_type = type;
+    attr.key_size = key;
+    attr.value_size = value;
+    attr.max_entries = entries;
+    attr.map_flags = flags;
+    return bpf(BPF_MAP_CREATE, &attr);
+}
+
+static int update(int map, const void *key, const void *value)
+{
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)map;
+    attr.key = pointer(key);
+    attr.value = pointer(value);
+    return bpf(BPF_MAP_UPDATE_ELEM, &attr) == 0 ? 0 : errno;
+}
+
+static int create_maps(struct sv_steering *steering)
+{
+    int *map = steering->map;
+    map[SV_MAP_DIRECTORY] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1, BPF_F_MMAPABLE);
+    if (map[SV_MAP_DIRECTORY] < 0)
+        return errno;
+    map[SV_MAP_RULES] = create_map(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key), sizeof(struct sv_steer_rule),
+                                   SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
+    if (map[SV_MAP_RULES] < 0)
+        return errno;
+    map[SV_MAP_SCRATCH] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
+    if (map[SV_MAP_SCRATCH] < 0)
+        return errno;
+    map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, MAX_SOCKETS, 0);
+    if (map[SV_MAP_SOCKETS] < 0)
+        return errno;
+    void *directory = mmap(NULL, sizeof *steering->directory, PROT_READ | PROT_WRITE, MAP_SHARED,
+                           map[SV_MAP_DIRECTORY], 0);
+    if (directory == MAP_FAILED)
+        return errno;
+    steering->directory = directory;
+    return 0;
+}
+
+/* ---- programs ---- */
+
+static const struct program {
+    const char *name;
+    enum bpf_prog_type type;
+    uint32_t attach_type;
+    const uint64_t *code;
+    size_t instructions;
+    const struct sv_map_use *uses;
+    size_t use_count;
+} programs[] = {
+#define PROGRAM(NAME, TYPE, ATTACH) \
+    {"rdma_raw_" #NAME, TYPE, ATTACH, sv_program_##NAME, sizeof sv_program_##NAME / 8, sv_program_##NAME##_maps, \
+     sizeof sv_program_##NAME##_maps / sizeof sv_program_##NAME##_maps[0]}
+    [SV_PROGRAM_XDP] = PROGRAM(xdp, BPF_PROG_TYPE_XDP, BPF_XDP),
+    [SV_PROGRAM_TC] = PROGRAM(tc, BPF_PROG_TYPE_SCHED_CLS, 0),
+    [SV_PROGRAM_FILTER] = PROGRAM(filter, BPF_PROG_TYPE_SOCKET_FILTER, 0),
+    [SV_PROGRAM_COPIES] = PROGRAM(copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
+};
+
+int sv_steering_load(struct sv_steering *steering, enum sv_program which)
+{
+    const struct program *program = &programs[which];
+    struct bpf_insn code[MAX_INSTRUCTIONS];
+    union bpf_attr attr;
+    if (program->instructions > MAX_INSTRUCTIONS)
+        return -E2BIG;
+    memcpy(code, program->code, program->instructions * sizeof code[0]);
+    for (size_t i = 0; i < program->use_count; i++) {
+        struct bpf_insn *load = &code[program->uses[i].instruction];
+        load->src_reg = BPF_PSEUDO_MAP_FD;
+        load->imm = steering->map[program->uses[i].map];
+    }
+    memset(&attr, 0, sizeof attr);
+    attr.prog_type = program->type;
+    attr.expected_attach_type = program->attach_type;
+    attr.insns = pointer(code);
+    attr.insn_cnt = (uint32_t)program->instructions;
+    attr.license = pointer("Apache-2.0");
+    strncpy(attr.prog_name, program->name, sizeof attr.prog_name - 1);
+    int fd = bpf(BPF_PROG_LOAD, &attr);
+    if (fd >= 0)
+        return fd;
+    int error = errno;
+    const char *log_to = getenv("SOFTVERBS_BPF_LOG");
+    if (log_to != NULL) {
+        static char log[1 << 20];
+        attr.log_level = 1;
+        attr.log_size = sizeof log;
+        attr.log_buf = pointer(log);
+        fd = bpf(BPF_PROG_LOAD, &attr);
+        fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log);
+        if (fd >= 0)
+            close(fd);
+    }
+    return -error;
+}
+
+int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, bool native)
+{
+    int program = sv_steering_load(steering, which);
+    if (program < 0)
+        return program;
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.link_create.prog_fd = (uint32_t)program;
+    attr.link_create.target_ifindex = (uint32_t)ifindex;
+    if (which == SV_PROGRAM_XDP) {
+        attr.link_create.attach_type = BPF_XDP;
+        attr.link_create.flags = native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
+    } else {
+        attr.link_create.attach_type = (enum bpf_attach_type)TCX_INGRESS;
+    }
+    int link = bpf(BPF_LINK_CREATE, &attr);
+    int error = errno;
+    close(program);     /* the link holds it */
+    return link >= 0 ? link : -error;
+}
+
+int sv_steering_set_socket(struct sv_steering *steering, uint32_t queue, int socket)
+{
+    return queue >= MAX_SOCKETS ? ENOSPC : update(steering->map[SV_MAP_SOCKETS], &queue, &socket);
+}
+
+/* ---- life ---- */
+
+int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
+{
+    struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
+    if (steering == NULL)
+        return ENOMEM;
+    for (int i = 0; i < SV_MAP_COUNT; i++)
+        steering->map[i] = -1;
+    memcpy(steering->mac, mac, 6);
+    int error = create_maps(steering);
+    if (error != 0) {
+        sv_steering_close(steering);
+        return sv_explain(error, error == EPERM
+            ? "eBPF maps can't be made: the process needs CAP_BPF and CAP_NET_ADMIN (or CAP_SYS_ADMIN)"
+            : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
+    }
+    memcpy(steering->directory->half[0].mac, mac, 6);
+    *out = steering;
+    return 0;
+}
+
+void sv_steering_close(struct sv_steering *steering)
+{
+    if (steering == NULL)
+        return;
+    if (steering->directory != NULL)
+        munmap(steering->directory, sizeof *steering->directory);
+    for (int i = 0; i < SV_MAP_COUNT; i++)
+        if (steering->map[i] >= 0)
+            close(steering->map[i]);
+    free(steering);
+}
+
+/* ---- rules ---- */
+
+/* Writes the half that programs do not read, then points them to it. */
+static void publish(struct sv_steering *steering)
+{
+    struct sv_steer_directory *directory = steering->directory;
+    uint32_t sequence = __atomic_load_n(&directory->sequence, __ATOMIC_RELAXED) + 1;
+    struct sv_steer_half *half = &directory->half[sequence & 1];
+    union sv_key all = {.words = {0}};
+    half->shapes = steering->shapes;
+    memcpy(half->mac, steering->mac, 6);
+    for (uint32_t i = 0; i < steering->shapes; i++) {
+        const struct shape *shape = &steering->shape[i];
+        memcpy(half->shape[i].mask, &shape->mask, sizeof shape->mask);
+        half->shape[i].id = shape->id;
+        for (uint32_t w = 0; w < SV_KEY_WORDS; w++)
+            all.words[w] |= shape->mask.words[w];
+    }
+    static const struct sv_headers none;
+    bool inner = (all.outer.layers & SV_LAYER_VXLAN) || memcmp(&all.inner, &none, sizeof none) != 0;
+    half->flags = (inner ? SV_STEER_WANTS_INNER : 0) |
+                  (steering->specials[IBV_FLOW_ATTR_ALL_DEFAULT] > 0 ? SV_STEER_ALL_DEFAULT : 0) |
+                  (steering->specials[IBV_FLOW_ATTR_MC_DEFAULT] > 0 ? SV_STEER_MULTICAST_DEFAULT : 0) |
+                  (steering->specials[IBV_FLOW_ATTR_SNIFFER] > 0 ? SV_STEER_SNIFFER : 0);
+    __atomic_store_n(&directory->sequence, sequence, __ATOMIC_SEQ_CST);
+}
+
+static struct shape *find_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
+{
+    for (uint32_t i = 0; i < steering->shapes; i++)
+        if (steering->shape[i].priority == priority && memcmp(&steering->shape[i].mask, mask, sizeof *mask) == 0)
+            return &steering->shape[i];
+    return NULL;
+}
+
+/* Shapes without rules are kept, since rules that come and go tend to look alike; but only a few, as each costs a probe. */
+static void forget_idle_shapes(struct sv_steering *steering)
+{
+    uint32_t idle = 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < steering->shapes; i++)
+        idle += steering->shape[i].rules == 0;
+    if (idle < MAX_IDLE_SHAPES)
+        return;
+    for (uint32_t i = 0; i < steering->shapes; i++)
+        if (steering->shape[i].rules > 0)
+            steering->shape[kept++] = steering->shape[i];
+    steering->shapes = kept;
+}
+
+static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
+{
+    forget_idle_shapes(steering);
+    if (steering->shapes == SV_STEER_MAX_SHAPES)
+        return NULL;
+    uint32_t at = 0;
+    while (at < steering->shapes && steering->shape[at].priority <= priority)
+        at++;
+    struct shape *shape = &steering->shape[at];
+    memmove(shape + 1, shape, (steering->shapes - at) * sizeof *shape);
+    steering->shapes++;
+    *shape = (struct shape){.priority = priority, .id = ++steering->next_id, .mask = *mask};
+    publish(steering);
+    return shape;
+}
+
+static void rule_key(const struct shape *shape, const union sv_key *value, struct sv_steer_rule_key *key)
+{
+    key->shape_id = shape->id;
+    memcpy(key->words, value->words, sizeof key->words);
+}
+
+static struct sv_steer_rule read_rule(struct sv_steering *steering, const struct sv_steer_rule_key *key)
+{
+    struct sv_steer_rule rule = {0, 0};
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)steering->map[SV_MAP_RULES];
+    attr.key = pointer(key);
+    attr.value = pointer(&rule);
+    if (bpf(BPF_MAP_LOOKUP_ELEM, &attr) != 0)
+        return (struct sv_steer_rule){0, 0};
+    return rule;
+}
+
+int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec)
+{
+    if (spec->type != IBV_FLOW_ATTR_NORMAL) {
+        steering->specials[spec->type]++;
+        publish(steering);
+        return 0;
+    }
+    struct shape *shape = find_shape(steering, spec->priority, &spec->mask);
+    if (shape == NULL)
+        shape = add_shape(steering, spec->priority, &spec->mask);
+    if (shape == NULL)
+        return ENOMEM;
+    struct sv_steer_rule_key key;
+    rule_key(shape, &spec->value, &key);
+    struct sv_steer_rule rule = {0, 0};
+    if (spec->multicast)
+        rule = read_rule(steering, &key);
+    rule.takers += !spec->continues;
+    rule.copies += spec->continues;
+    int error = update(steering->map[SV_MAP_RULES], &key, &rule);
+    if (error == 0)
+        shape->rules++;
+    return error == E2BIG ? ENOMEM : error;
+}
+
+void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow)
+{
+    if (flow->type != IBV_FLOW_ATTR_NORMAL) {
+        steering->specials[flow->type]--;
+        publish(steering);
+        return;
+    }
+    struct shape *shape = find_shape(steering, flow->priority, &flow->mask);
+    if (shape == NULL)
+        return;
+    struct sv_steer_rule_key key;
+    rule_key(shape, &flow->rule->key, &key);
+    struct sv_steer_rule rule = read_rule(steering, &key);
+    rule.takers -= !flow->rule->continues;
+    rule.copies -= flow->rule->continues;
+    shape->rules--;
+    if (rule.takers + rule.copies > 0) {
+        update(steering->map[SV_MAP_RULES], &key, &rule);
+        return;
+    }
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)steering->map[SV_MAP_RULES];
+    attr.key = pointer(&key);
+    bpf(BPF_MAP_DELETE_ELEM, &attr);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_STEERING_H
+#define SV_STEERING_H
+
+#include "flow.h"
+
+/*
+ * The kernel's half of flow steering: eBPF programs that know the device's rules and tell our frames from the kernel's.
+ * All calls are made with the device's mutex held; the programs run beside them.
+ *
+ * Everything hangs on file descriptors. When the process ends, however it ends, the kernel closes them, detaches the
+ * programs and has its frames back.
+ */
+struct sv_steering;
+
+enum sv_program { SV_PROGRAM_XDP, SV_PROGRAM_TC, SV_PROGRAM_FILTER, SV_PROGRAM_COPIES };
+
+/* 0 or an errno, with the reason explained. */
+int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6]);
+void sv_steering_close(struct sv_steering *steering);
+
+/* A descriptor of the loaded program, or a negative errno. */
+int sv_steering_load(struct sv_steering *steering, enum sv_program program);
+/* Runs SV_PROGRAM_XDP or _TC on an interface until the descriptor returned is closed; or a negative errno. */
+int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex, bool native);
+/* Frames of this receive queue that are ours go to the AF_XDP socket. */
+int sv_steering_set_socket(struct sv_steering *steering, uint32_t queue, int socket);
+
+int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
+void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_STEERING_MAPS_H
+#define SV_STEERING_MAPS_H
+
+/*
+ * What the library and the eBPF programs share: flow rules as tuple space, in the layout of union sv_key (flow.h). Included
+ * by both, so it knows only the compiler's own types.
+ *
+ * The directory is written by the library straight into the mapped array. It has two halves; the library fills the one that
+ * is not in use and then publishes it by the sequence number, whose lowest bit names the half. A program that finds the
+ * sequence changed after its search has perhaps read a half that was being rewritten, and searches again.
+ */
+
+enum {
+    SV_STEER_KEY_WORDS = 18,
+    SV_STEER_MAX_SHAPES = 128,
+    SV_STEER_MAX_RULES = 65536,
+    SV_STEER_WANTS_INNER = 1,       /* some rule looks behind VXLAN */
+    SV_STEER_ALL_DEFAULT = 2,
+    SV_STEER_MULTICAST_DEFAULT = 4,
+    SV_STEER_SNIFFER = 8,
+};
+
+/* struct sv_headers, word by word. */
+struct sv_steer_headers {
+    unsigned char dst_mac[6];
+    unsigned short ether_type;
+    unsigned char src_mac[6];
+    unsigned short vlan_tag;
+    unsigned char src_ip[16];
+    unsigned char dst_ip[16];
+    unsigned short src_port;
+    unsigned short dst_port;
+    unsigned char protocol;
+    unsigned char traffic_class;
+    unsigned char hop_limit;
+    unsigned char ip_flags;
+    unsigned int flow_label;
+    unsigned short vlan_ether_type;
+    unsigned short layers;
+    unsigned int vni;
+    unsigned int reserved;
+};
+
+struct sv_steer_shape {
+    unsigned long long mask[SV_STEER_KEY_WORDS];
+    unsigned long long id;          /* never used twice: a stale directory finds no rules of a new shape */
+};
+
+struct sv_steer_half {
+    unsigned int shapes;
+    unsigned int flags;
+    unsigned char mac[8];           /* the interface's own */
+    struct sv_steer_shape shape[SV_STEER_MAX_SHAPES];   /* lowest priority number first */
+};
+
+struct sv_steer_directory {
+    unsigned int sequence;
+    unsigned int reserved;
+    struct sv_steer_half half[2];
+};
+
+struct sv_steer_rule_key {
+    unsigned long long shape_id;
+    unsigned long long words[SV_STEER_KEY_WORDS];
+};
+
+/* How many rules with this match take the frame, and how many only want a copy (DONT_TRAP). */
+struct sv_steer_rule {
+    unsigned int takers;
+    unsigned int copies;
+};
+
+/* Where a program works: more than its stack holds. */
+struct sv_steer_scratch {
+    struct sv_steer_headers outer;
+    struct sv_steer_headers inner;
+    struct sv_steer_rule_key probe;
+};
+
+/* The maps, in the order in which bpf/build.py numbers them. */
+enum { SV_MAP_DIRECTORY, SV_MAP_RULES, SV_MAP_SCRATCH, SV_MAP_SOCKETS, SV_MAP_COUNT };
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that wakes sleepers when frames arrive, and follows the interface: see wire.h. */
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum source { SOURCE_READY, SOURCE_LINK, SOURCE_KICK };
+enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4 };
+
+static int add(struct sv_wire *wire, int fd, uint32_t events, enum source source)
+{
+    struct epoll_event event = {.events = events, .data.u32 = source};
+    return epoll_ctl(wire->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+}
+
+static void pause_briefly(void)
+{
+    struct timespec pause = {.tv_nsec = PAUSE_NANOS};
+    nanosleep(&pause, NULL);
+}
+
+/* ---- frames ---- */
+
+static void watch(struct sv_wire *wire)
+{
+    if (atomic_exchange(&wire->watching, true))
+        return;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u32 = SOURCE_READY};
+    epoll_ctl(wire->epoll, EPOLL_CTL_MOD, wire->ready, &event);
+}
+
+/*
+ * The queue counts as armed before this is called. So either `watching` is still set, and the watcher will look at
+ * armed_cqs after it has cleared it, or frames that wait now raise an event at once.
+ */
+int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
+{
+    (void)cq;
+    watch(device->port);
+    return 0;
+}
+
+unsigned sv_wire_progress(struct sv_device *device)
+{
+    struct sv_wire *wire = device->port;
+    unsigned moved = wire->drain(wire);
+    if (moved > 0)
+        atomic_fetch_add_explicit(&wire->polled, moved, memory_order_relaxed);
+    return moved;
+}
+
+static void frames_arrived(struct sv_wire *wire)
+{
+    static _Thread_local uint64_t polled_before;
+    atomic_store(&wire->watching, false);
+    while (wire->drain(wire) > 0 && !atomic_load(&wire->stopping))
+        ;
+    if (atomic_load(&wire->device->armed_cqs) == 0)
+        return;
+    /* Somebody sleeps while somebody else polls: the poller moves the frames for both. Only look again later. */
+    uint64_t polled = atomic_load_explicit(&wire->polled, memory_order_relaxed);
+    if (polled != polled_before)
+        pause_briefly();
+    polled_before = polled;
+    watch(wire);
+}
+
+/* ---- the interface ---- */
+
+/* sv_wire_stop() waits for this thread with the mutex held, so it is not to be waited for. */
+static bool lock_unless_stopping(struct sv_wire *wire)
+{
+    while (pthread_mutex_trylock(&wire->device->mutex) != 0) {
+        if (atomic_load(&wire->stopping))
+            return false;
+        pause_briefly();
+    }
+    return true;
+}
+
+static bool is_up(unsigned flags)
+{
+    return (flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+}
+
+static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
+{
+    const struct ifinfomsg *info = NLMSG_DATA(message);
+    struct sv_device *device = wire->device;
+    if (message->nlmsg_len < NLMSG_LENGTH(sizeof *info) || info->ifi_index != wire->ifindex ||
+        !lock_unless_stopping(wire))
+        return;
+    if (message->nlmsg_type == RTM_DELLINK) {
+        sv_device_set_port_up(device, false);
+        sv_device_fail(device);
+    } else if (message->nlmsg_type == RTM_NEWLINK) {
+        sv_device_set_port_up(device, is_up(info->ifi_flags));
+        const struct rtattr *attribute = (const struct rtattr *)(info + 1);
+        int left = (int)(message->nlmsg_len - NLMSG_LENGTH(sizeof *info));
+        for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
+            uint32_t mtu = 0;
+            if (attribute->rta_type == IFLA_MTU && RTA_PAYLOAD(attribute) == sizeof mtu)
+                memcpy(&mtu, RTA_DATA(attribute), sizeof mtu);
+            if (mtu > 0)
+                atomic_store(&device->mtu, mtu < wire->max_mtu ? mtu : wire->max_mtu);
+        }
+    }
+    pthread_mutex_unlock(&device->mutex);
+}
+
+static void interface_changed(struct sv_wire *wire)
+{
+    alignas(struct nlmsghdr) char buffer[16384];
+    for (;;) {
+        ssize_t length = recv(wire->link, buffer, sizeof buffer, MSG_DONTWAIT);
+        if (length <= 0)
+            return;
+        int left = (int)length;
+        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, (unsigned)left);
+             m = NLMSG_NEXT(m, left))
+            follow(wire, m);
+    }
+}
+
+/* ---- life ---- */
+
+static void *run(void *argument)
+{
+    struct sv_wire *wire = argument;
+    struct epoll_event events[MAX_EVENTS];
+    while (!atomic_load(&wire->stopping)) {
+        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, -1);
+        for (int i = 0; i < count && !atomic_load(&wire->stopping); i++) {
+            if (events[i].data.u32 == SOURCE_READY)
+                frames_arrived(wire);
+            else if (events[i].data.u32 == SOURCE_LINK)
+                interface_changed(wire);
+        }
+    }
+    return NULL;
+}
+
+/* Changes are told from here on; what changed since the interface was looked at first is asked for once more. */
+static int open_link(struct sv_wire *wire)
+{
+    struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    struct ifreq request;
+    wire->link = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (wire->link < 0 || bind(wire->link, (struct sockaddr *)&groups, sizeof groups) != 0)
+        return errno;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
+    if (ioctl(wire->filters, SIOCGIFFLAGS, &request) != 0)
+        return errno;
+    atomic_store(&wire->device->port_up, is_up((unsigned short)request.ifr_flags));
+    return 0;
+}
+
+int sv_wire_start(struct sv_wire *wire)
+{
+    int error = open_link(wire);
+    if (error == 0)
+        error = add(wire, wire->ready, 0, SOURCE_READY);    /* not watched until something is armed */
+    if (error == 0)
+        error = add(wire, wire->link, EPOLLIN, SOURCE_LINK);
+    if (error == 0)
+        error = add(wire, wire->kick, EPOLLIN, SOURCE_KICK);
+    if (error != 0)
+        return error;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);       /* signals are the program's, not this thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&wire->watcher, NULL, run, wire);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    wire->watcher_runs = error == 0;
+    if (error == 0)
+        pthread_setname_np(wire->watcher, "softverbs-wire");
+    return error;
+}
+
+void sv_wire_stop(struct sv_wire *wire)
+{
+    const uint64_t one = 1;
+    atomic_store(&wire->stopping, true);
+    if (!wire->watcher_runs)
+        return;
+    while (write(wire->kick, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(wire->watcher, NULL);
+    wire->watcher_runs = false;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See wire.h: opening an interface, steering, and frames that stay inside. The watcher thread is watcher.c. */
+#include "wire.h"
+
+#include "dispatch.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_arp.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_CLAIMED = 64, BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
+
+bool sv_wire_name(const char *name, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return strncmp(name, prefix, length) == 0 && name[length] != '\0' && strlen(name + length) < IFNAMSIZ;
+}
+
+/* ---- opening ---- */
+
+static int read_facts(struct sv_wire *wire, int socket)
+{
+    struct sv_device *device = wire->device;
+    struct ifreq request;
+    memset(&request, 0, sizeof request);
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", wire->netdev);
+    if (ioctl(socket, SIOCGIFINDEX, &request) != 0)
+        return sv_explain(ENODEV, "there is no network interface '%s' in this network namespace", wire->netdev);
+    wire->ifindex = request.ifr_ifindex;
+    if (ioctl(socket, SIOCGIFHWADDR, &request) != 0)
+        return errno;
+    int type = request.ifr_hwaddr.sa_family;
+    if (type != ARPHRD_ETHER && type != ARPHRD_LOOPBACK)
+        return sv_explain(EOPNOTSUPP, "'%s' is not an Ethernet interface", wire->netdev);
+    memcpy(device->mac, request.ifr_hwaddr.sa_data, 6);
+    if (ioctl(socket, SIOCGIFFLAGS, &request) != 0)
+        return errno;
+    wire->flags = (unsigned short)request.ifr_flags;
+    if (!(wire->flags & IFF_UP))
+        return sv_explain(ENETDOWN, "the network interface '%s' is down: ip link set dev %s up", wire->netdev,
+                          wire->netdev);
+    if (ioctl(socket, SIOCGIFMTU, &request) != 0)
+        return errno;
+    if ((uint32_t)request.ifr_mtu > wire->max_mtu)
+        return sv_explain(EMSGSIZE, "the MTU of '%s' is %d, and this kind of device carries at most %u: ip link set dev "
+                          "%s mtu %u", wire->netdev, request.ifr_mtu, wire->max_mtu, wire->netdev, wire->max_mtu);
+    atomic_store(&device->mtu, (uint32_t)request.ifr_mtu);
+    atomic_store(&device->port_up, (wire->flags & IFF_RUNNING) != 0);
+    return 0;
+}
+
+/*
+ * One process per interface and kind. An abstract name goes with its process and belongs to the network namespace. The
+ * last owner may be just ending, so it is tried for a while.
+ */
+static int take_guard(struct sv_wire *wire, const char *kind)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "rdma-raw/%s/%d", kind, wire->ifindex);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    wire->guard = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (wire->guard < 0)
+        return errno;
+    for (int i = 0; bind(wire->guard, (struct sockaddr *)&name, size) != 0; i++) {
+        if (errno != EADDRINUSE)
+            return errno;
+        if (i == BUSY_RETRIES)
+            return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s; an interface has one user at a time",
+                              wire->netdev, kind, wire->netdev);
+        struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+static int make_descriptors(struct sv_wire *wire)
+{
+    wire->filters = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (wire->filters < 0)
+        return sv_explain(errno, "%s", errno == EPERM
+            ? "raw sockets are not permitted: the process needs CAP_NET_RAW"
+            : "packet sockets can't be made: the kernel must be built with CONFIG_PACKET");
+    int error = read_facts(wire, wire->filters);
+    if (error != 0)
+        return error;
+    wire->ready = epoll_create1(EPOLL_CLOEXEC);
+    wire->epoll = epoll_create1(EPOLL_CLOEXEC);
+    wire->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return wire->ready < 0 || wire->epoll < 0 || wire->kick < 0 ? errno : 0;
+}
+
+int sv_wire_open(struct sv_wire *wire, struct sv_device *device, const char *netdev, const char *kind,
+                 uint32_t max_mtu)
+{
+    wire->device = device;
+    wire->guard = wire->filters = wire->link = wire->kick = wire->ready = wire->epoll = -1;
+    wire->max_mtu = max_mtu;
+    snprintf(wire->netdev, sizeof wire->netdev, "%s", netdev);
+    int error = make_descriptors(wire);
+    return error != 0 ? error : take_guard(wire, kind);
+}
+
+int sv_wire_add_socket(struct sv_wire *wire, int socket)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(wire->ready, EPOLL_CTL_ADD, socket, &event) == 0 ? 0 : errno;
+}
+
+void sv_wire_retire_counters(struct sv_wire *wire)
+{
+    struct softverbs_counters last;
+    memset(&last, 0, sizeof last);
+    wire->device->ops->add_counters(wire->device, &last);
+    sv_counters_add(&wire->device->retired_rx, &last.received);
+}
+
+static void close_one(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+void sv_wire_close(struct sv_wire *wire)
+{
+    sv_steering_close(wire->steering);
+    close_one(wire->guard);
+    close_one(wire->filters);
+    close_one(wire->link);
+    close_one(wire->kick);
+    close_one(wire->ready);
+    close_one(wire->epoll);
+    /* A device that failed with its interface may be opened anew. */
+    atomic_store(&wire->device->failed, false);
+    atomic_store(&wire->device->port_up, true);
+}
+
+/* ---- rules ---- */
+
+static uint64_t mac_number(const uint8_t mac[6])
+{
+    uint64_t number = 0;
+    memcpy(&number, mac, 6);
+    return number;
+}
+
+/* What the interface's own address filter must let in for a rule. Membership of the socket ends with the process. */
+static int filter_type(const struct sv_wire *wire, enum ibv_flow_attr_type type, const struct sv_headers *mask,
+                       const uint8_t mac[6])
+{
+    static const uint8_t full[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    if (type == IBV_FLOW_ATTR_MC_DEFAULT)
+        return PACKET_MR_ALLMULTI;
+    if (type != IBV_FLOW_ATTR_NORMAL)
+        return PACKET_MR_PROMISC;
+    if (memcmp(mask->dst_mac, full, 6) != 0)
+        return (mask->dst_mac[0] | mask->dst_mac[1] | mask->dst_mac[2] | mask->dst_mac[3] | mask->dst_mac[4] |
+                mask->dst_mac[5]) != 0 ? PACKET_MR_PROMISC : -1;
+    if (memcmp(mac, full, 6) == 0 || memcmp(mac, wire->device->mac, 6) == 0)
+        return -1;
+    return mac[0] & 1 ? PACKET_MR_MULTICAST : PACKET_MR_UNICAST;
+}
+
+static void change_filter(struct sv_wire *wire, int type, const uint8_t mac[6], int option)
+{
+    if (type < 0)
+        return;
+    struct packet_mreq request = {.mr_ifindex = wire->ifindex, .mr_type = (unsigned short)type, .mr_alen = 6};
+    memcpy(request.mr_address, mac, 6);
+    /* Interfaces without such a filter refuse, and let everything in. */
+    (void)!setsockopt(wire->filters, SOL_PACKET, option, &request, sizeof request);
+}
+
+static int find_claim(const struct sv_wire *wire, uint64_t mac)
+{
+    uint32_t used = atomic_load_explicit(&wire->claimed_used, memory_order_acquire);
+    for (uint32_t i = 0; i < used; i++)
+        if (atomic_load_explicit(&wire->claimed[i], memory_order_relaxed) == mac)
+            return (int)i;
+    return -1;
+}
+
+/* Beyond the table's size frames simply leave; whoever is on the wire may have that address too. */
+static void claim(struct sv_wire *wire, uint64_t mac)
+{
+    int at = find_claim(wire, mac);
+    uint32_t used = atomic_load(&wire->claimed_used);
+    if (at < 0 && used < MAX_CLAIMED) {
+        at = (int)used;
+        wire->claimed_count[at] = 0;
+        atomic_store(&wire->claimed[at], mac);
+        atomic_store(&wire->claimed_used, used + 1);
+    }
+    if (at >= 0)
+        wire->claimed_count[at]++;
+}
+
+static void unclaim(struct sv_wire *wire, uint64_t mac)
+{
+    int at = find_claim(wire, mac);
+    if (at < 0 || --wire->claimed_count[at] > 0)
+        return;
+    uint32_t last = atomic_load(&wire->claimed_used) - 1;
+    wire->claimed_count[at] = wire->claimed_count[last];
+    atomic_store(&wire->claimed[at], atomic_load(&wire->claimed[last]));
+    atomic_store(&wire->claimed_used, last);
+}
+
+int sv_wire_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
+{
+    struct sv_wire *wire = device->port;
+    (void)rule;
+    int error = wire->steering != NULL ? sv_steering_add(wire->steering, spec) : 0;
+    if (error != 0)
+        return error;
+    const uint8_t *mac = spec->value.outer.dst_mac;
+    int type = filter_type(wire, spec->type, &spec->mask.outer, mac);
+    change_filter(wire, type, mac, PACKET_ADD_MEMBERSHIP);
+    if (type == PACKET_MR_UNICAST)
+        claim(wire, mac_number(mac));
+    return 0;
+}
+
+void sv_wire_rule_removed(struct sv_device *device, struct sv_flow *flow)
+{
+    struct sv_wire *wire = device->port;
+    const uint8_t *mac = flow->rule->key.outer.dst_mac;
+    if (wire->steering != NULL)
+        sv_steering_remove(wire->steering, flow);
+    int type = filter_type(wire, flow->type, &flow->mask.outer, mac);
+    change_filter(wire, type, mac, PACKET_DROP_MEMBERSHIP);
+    if (type == PACKET_MR_UNICAST)
+        unclaim(wire, mac_number(mac));
+}
+
+/* ---- sending ---- */
+
+static bool stays_inside(const struct sv_wire *wire, const uint8_t *destination)
+{
+    uint64_t mac = mac_number(destination);
+    return mac == mac_number(wire->device->mac) || find_claim(wire, mac) >= 0;
+}
+
+unsigned sv_wire_split(struct sv_wire *wire, struct sv_qp *sender, const struct sv_frame *frames, unsigned count,
+                       struct sv_frame *out)
+{
+    struct softverbs_queue_counters *counters = &sender->sq.counters;
+    struct sv_frame own[SV_BURST];
+    struct sv_frame group[SV_BURST];
+    unsigned outside = 0;
+    unsigned inside = 0;
+    unsigned groups = 0;
+
+    if (SV_UNLIKELY(!atomic_load_explicit(&wire->device->port_up, memory_order_relaxed))) {
+        counters->port_down += count;
+        return 0;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        bool multicast = frames[i].data[0] & 1;
+        if (!multicast && stays_inside(wire, frames[i].data)) {
+            own[inside++] = frames[i];
+            counters->frames++;
+            counters->bytes += frames[i].length;
+            continue;
+        }
+        if (multicast)
+            group[groups++] = frames[i];
+        out[outside++] = frames[i];
+    }
+    if (inside > 0)
+        sv_dispatch(wire->device, sender, sender->sq.cache, counters, own, inside);
+    if (groups > 0) {
+        struct softverbs_queue_counters copies = {0};
+        sv_dispatch(wire->device, sender, sender->sq.cache, &copies, group, groups);
+        copies.no_match = 0;    /* nobody here wanted a copy: no loss */
+        sv_counters_add(counters, &copies);
+    }
+    return outside;
+}
+
+/* ---- receiving ---- */
+
+int sv_receiver_init(struct sv_receiver *receiver)
+{
+    receiver->cache = sv_alloc_zeroed(sizeof *receiver->cache);
+    return receiver->cache == NULL ? ENOMEM : 0;
+}
+
+void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
+                          unsigned count)
+{
+    sv_dispatch(device, NULL, receiver->cache, &receiver->counters, frames, count);
+}
+
+void sv_receiver_quiesce(struct sv_receiver *receiver)
+{
+    sv_spin_lock(&receiver->lock);
+    sv_spin_unlock(&receiver->lock);
+}
+
+/* What no rule takes is the kernel's, and not a drop: without eBPF the ring sees those frames too. */
+void sv_receiver_add_counters(struct sv_receiver *receiver, struct softverbs_queue_counters *sum)
+{
+    sv_spin_lock(&receiver->lock);
+    struct softverbs_queue_counters counters = receiver->counters;
+    sv_spin_unlock(&receiver->lock);
+    counters.no_match = 0;
+    sv_counters_add(sum, &counters);
+}

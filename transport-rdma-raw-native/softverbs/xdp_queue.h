@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_XDP_QUEUE_H
+#define SV_XDP_QUEUE_H
+
+#include "wire.h"
+
+/* One AF_XDP socket: it serves one receive queue of the interface, and has a UMEM of its own. See af_xdp.rst of the kernel. */
+
+/* Frames lie behind the headroom that XDP keeps in front of them. */
+enum { SV_XDP_HEADROOM = 256, SV_XDP_SMALL_CHUNK = 2048, SV_XDP_LARGE_CHUNK = 4096 };
+enum { SV_XDP_MAX_MTU = SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - 18 };
+
+/* A ring shared with the kernel. `position` is our own side's index. */
+struct sv_xdp_ring {
+    uint32_t *producer;
+    uint32_t *consumer;
+    void *entries;
+    uint32_t mask;
+    uint32_t position;
+    void *map;
+    size_t map_bytes;
+};
+
+struct sv_xdp_queue {
+    struct sv_receiver receiver;
+    struct sv_xdp_ring rx;
+    struct sv_xdp_ring fill;
+    int fd;
+    uint32_t chunk_bytes;
+    uint8_t *umem;
+    size_t umem_bytes;
+
+    SV_SEPARATE struct sv_spin send_lock;
+    struct sv_xdp_ring tx;
+    struct sv_xdp_ring completion;
+    uint32_t free_count;
+    uint64_t *free_chunks;          /* of the part of the UMEM that sends */
+};
+
+/*
+ * 0 or an errno. EINVAL from a queue number above 0 means that the interface has no such queue. EBUSY: somebody else has
+ * the queue, and still had it after a while.
+ */
+int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, uint32_t mtu, bool native);
+void sv_xdp_queue_close(struct sv_xdp_queue *queue);
+
+/* How far the kernel has filled the receive ring by now. */
+static inline uint32_t sv_xdp_queue_produced(const struct sv_xdp_queue *queue)
+{
+    return __atomic_load_n(queue->rx.producer, __ATOMIC_ACQUIRE);
+}
+/* Dispatches what came before `limit`; returns how many frames. */
+unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
+
+/* Copies frames out and has the kernel send them. Returns how many it took; *error is why not all. */
+unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
+
+/* What the kernel dropped since the queue was opened because nobody emptied it. */
+uint64_t sv_xdp_queue_drops(const struct sv_xdp_queue *queue);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ports on network interfaces, over veth pairs in a network namespace of this process: frames take a moment, so that tests
+ * wait for conditions here. Without the permission to make a namespace the group says so and is left out.
+ */
+#define _GNU_SOURCE
+#include "harness.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const kinds[] = {"packet", "xdp"};
+static unsigned pair_number;
+
+struct wire {
+    char name[2][16];
+    struct world world[2];
+    struct side side[2];
+};
+
+static bool have_namespace(void)
+{
+    static int state;
+    if (state == 0) {
+        state = unshare(CLONE_NEWNET) == 0 && system("ip link set lo up") == 0 ? 1 : -1;
+        if (state < 0)
+            printf("left out: tests on network interfaces, which need CAP_SYS_ADMIN, CAP_NET_ADMIN and ip\n");
+    }
+    return state > 0;
+}
+
+static struct timespec now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time;
+}
+
+static bool overdue(struct timespec since)
+{
+    return now().tv_sec - since.tv_sec > 20;
+}
+
+static void run(const char *format, const char *a, const char *b)
+{
+    char command[256];
+    snprintf(command, sizeof command, format, a, b);
+    CHECK_EQ(0, system(command));
+}
+
+static void open_end(struct wire *wire, const char *kind, int end)
+{
+    struct world *world = &wire->world[end];
+    char netdev[16];
+    memcpy(netdev, wire->name[end], sizeof netdev);
+    snprintf(world->device_name, sizeof world->device_name, "%s:%s", kind, netdev);
+    CHECK_EQ(0, softverbs_add_device(world->device_name));
+    struct ibv_device *device = find_device(world->device_name);
+    world->context = ibv_open_device(device);
+    if (world->context == NULL)
+        test_failed(__FILE__, __LINE__, "%s: %s", world->device_name, softverbs_open_error(device));
+    world->pd = ibv_alloc_pd(world->context);
+    side_open(world, &wire->side[end]);
+}
+
+static void wire_open(struct wire *wire, const char *kind)
+{
+    unsigned number = ++pair_number;
+    snprintf(wire->name[0], sizeof wire->name[0], "svt%ua", number);
+    snprintf(wire->name[1], sizeof wire->name[1], "svt%ub", number);
+    run("ip link add %s type veth peer name %s", wire->name[0], wire->name[1]);
+    for (int end = 0; end < 2; end++) {
+        run("sysctl -qw net.ipv6.conf.%s.disable_ipv6=1%s", wire->name[end], "");
+        run("ip link set %s up%s", wire->name[end], "");
+    }
+    for (int end = 0; end < 2; end++)
+        open_end(wire, kind, end);
+    struct timespec start = now();
+    for (int end = 0; end < 2; end++) {
+        struct ibv_port_attr port = {.state = IBV_PORT_DOWN};
+        while (port.state != IBV_PORT_ACTIVE && !overdue(start))
+            CHECK_EQ(0, ibv_query_port(wire->world[end].context, 1, &port));
+        CHECK_EQ(IBV_PORT_ACTIVE, port.state);
+    }
+}
+
+static void wire_close(struct wire *wire)
+{
+    for (int end = 0; end < 2; end++) {
+        side_close(&wire->side[end]);
+        world_close(&wire->world[end]);
+    }
+    run("ip link del %s 2>/dev/null || true%s", wire->name[0], "");
+}
+
+static struct ibv_flow *udp_rule(struct side *side, uint16_t port)
+{
+    struct rule rule;
+    rule_init(&rule, 0);
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
+    struct ibv_flow *flow = ibv_create_flow(side->qp, &rule.attr);
+    CHECK(flow != NULL);
+    return flow;
+}
+
+static struct ibv_wc wait_one(struct ibv_cq *cq)
+{
+    struct ibv_wc wc;
+    struct timespec start = now();
+    int count = 0;
+    while (count == 0 && !overdue(start))
+        count = ibv_poll_cq(cq, 1, &wc);
+    CHECK_EQ(1, count);
+    return wc;
+}
+
+static void frames_pass(const char *kind)
+{
+    struct wire wire;
+    wire_open(&wire, kind);
+    struct ibv_flow *flow = udp_rule(&wire.side[1], 2000);
+    for (unsigned i = 0; i < 300; i++) {
+        uint8_t frame[2048];
+        struct frame_spec spec = default_frame();
+        spec.payload = (uint16_t)(18 + i * 4);
+        spec.vlan = -1;
+        uint32_t length = build_frame(&spec, frame);
+        CHECK_EQ(0, post_recv_slot(&wire.side[1], i % 16, SLOT_BYTES));
+        CHECK_EQ(0, send_frame(&wire.side[0], frame, length, IBV_SEND_SIGNALED));
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[0].cq).status);
+        struct ibv_wc wc = wait_one(wire.side[1].cq);
+        CHECK_EQ(IBV_WC_SUCCESS, wc.status);
+        CHECK_EQ(length, wc.byte_len);
+        CHECK(wc.wc_flags & IBV_WC_IP_CSUM_OK);
+        CHECK_EQ(0, memcmp(frame, slot_at(&wire.side[1], i % 16), length));
+    }
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+}
+
+static void floods_are_counted(const char *kind)
+{
+    enum { FRAMES = 20000 };
+    struct wire wire;
+    struct softverbs_counters counters;
+    uint8_t frame[2048];
+    struct frame_spec spec = default_frame();
+    uint32_t length = build_frame(&spec, frame);
+    wire_open(&wire, kind);
+    struct ibv_flow *flow = udp_rule(&wire.side[1], 2000);
+    for (unsigned i = 0; i < 10; i++)
+        CHECK_EQ(0, post_recv_slot(&wire.side[1], i, SLOT_BYTES));
+    for (unsigned i = 0; i < FRAMES; i++) {
+        CHECK_EQ(0, send_frame(&wire.side[0], frame, length, IBV_SEND_SIGNALED));
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[0].cq).status);
+    }
+    CHECK_EQ(0, softverbs_query_counters(wire.world[0].context, &counters));
+    CHECK_EQ(FRAMES, counters.sent.frames);
+    struct timespec start = now();
+    uint64_t accounted = 0;
+    unsigned completions = 0;
+    while (accounted != FRAMES && !overdue(start)) {
+        struct ibv_wc wc;
+        completions += (unsigned)ibv_poll_cq(wire.side[1].cq, 1, &wc);
+        CHECK_EQ(0, softverbs_query_counters(wire.world[1].context, &counters));
+        accounted = counters.received.frames + counters.received.no_receive + counters.received.wire_full;
+    }
+    CHECK_EQ(FRAMES, accounted);
+    CHECK_EQ(10, counters.received.frames);
+    CHECK(counters.received.wire_full > 0);
+    CHECK(counters.received.no_receive > 1000);
+    while (completions < 10 && !overdue(start)) {
+        struct ibv_wc wc;
+        completions += (unsigned)ibv_poll_cq(wire.side[1].cq, 1, &wc);
+    }
+    CHECK_EQ(10, completions);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+}
+
+struct churn {
+    struct side *side;
+    _Atomic bool stop;
+    unsigned rounds;
+};
+
+static void *change_rules(void *argument)
+{
+    struct churn *churn = argument;
+    while (!churn->stop) {
+        for (uint16_t port = 3000; port < 3020; port++) {
+            struct rule rule;
+            rule_init(&rule, port % 5);
+            rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
+            struct ibv_flow *flow = ibv_create_flow(churn->side->qp, &rule.attr);
+            if (flow == NULL || ibv_destroy_flow(flow) != 0)
+                abort();
+        }
+        churn->rounds++;
+    }
+    return NULL;
+}
+
+/* A poller, the watcher (the queue is armed all the time) and one that changes rules, all at once. */
+static void threads_share_a_port(const char *kind)
+{
+    enum { FRAMES = 3000 };
+    struct wire wire;
+    uint8_t frame[2048];
+    struct frame_spec spec = default_frame();
+    uint32_t length = build_frame(&spec, frame);
+    wire_open(&wire, kind);
+    struct ibv_flow *flow = udp_rule(&wire.side[1], 2000);
+    struct churn churn = {.side = &wire.side[1]};
+    pthread_t thread;
+    CHECK_EQ(0, pthread_create(&thread, NULL, change_rules, &churn));
+    for (unsigned i = 0; i < FRAMES; i++) {
+        CHECK_EQ(0, ibv_req_notify_cq(wire.side[1].cq, 0));
+        CHECK_EQ(0, post_recv_slot(&wire.side[1], i % 16, SLOT_BYTES));
+        CHECK_EQ(0, send_frame(&wire.side[0], frame, length, IBV_SEND_SIGNALED));
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[0].cq).status);
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
+    }
+    churn.stop = true;
+    CHECK_EQ(0, pthread_join(thread, NULL));
+    CHECK(churn.rounds > 0);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+}
+
+static void an_interface_can_go(const char *kind)
+{
+    struct wire wire;
+    wire_open(&wire, kind);
+    CHECK_EQ(0, post_recv_slot(&wire.side[1], 0, SLOT_BYTES));
+    run("ip link del %s%s", wire.name[0], "");
+    for (int end = 0; end < 2; end++) {
+        struct ibv_async_event event = {.event_type = IBV_EVENT_CQ_ERR};
+        while (event.event_type != IBV_EVENT_DEVICE_FATAL) {
+            struct pollfd readable = {.fd = wire.world[end].context->async_fd, .events = POLLIN};
+            CHECK_EQ(1, poll(&readable, 1, 20000));
+            CHECK_EQ(0, ibv_get_async_event(wire.world[end].context, &event));
+            ibv_ack_async_event(&event);
+        }
+    }
+    CHECK_EQ(IBV_WC_WR_FLUSH_ERR, wait_one(wire.side[1].cq).status);
+    wire_close(&wire);
+}
+
+static void for_each_kind(void (*test)(const char *kind))
+{
+    for (size_t i = 0; have_namespace() && i < sizeof kinds / sizeof kinds[0]; i++)
+        test(kinds[i]);
+}
+
+static void test_frames(void)
+{
+    for_each_kind(frames_pass);
+}
+
+static void test_floods(void)
+{
+    for_each_kind(floods_are_counted);
+}
+
+static void test_threads(void)
+{
+    for_each_kind(threads_share_a_port);
+}
+
+static void test_removal(void)
+{
+    for_each_kind(an_interface_can_go);
+}
+
+const struct test wire_tests[] = {
+    {"wire: frames of every length pass", test_frames},
+    {"wire: what a flood loses is counted", test_floods},
+    {"wire: threads share a port while rules change", test_threads},
+    {"wire: an interface that is removed is a fatal event", test_removal},
+    {NULL, NULL},
+};
