@@ -56,7 +56,7 @@ class DatagramOverVethTest {
         // What neighbour discovery without a packet is sent from.
         host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice("soft:packet:" + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
     }
 
     @AfterEach
@@ -202,5 +202,10 @@ class DatagramOverVethTest {
             }
             assertEquals("after", answer);
         }
+    }
+
+    /** How the device is reached; followed by the interface's name. */
+    String provider() {
+        return "soft:packet:";
     }
 }

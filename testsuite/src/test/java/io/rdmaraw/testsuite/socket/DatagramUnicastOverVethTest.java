@@ -40,7 +40,7 @@ class DatagramUnicastOverVethTest extends DatagramUnicastInetTest {
         // What neighbour discovery without a packet is sent from.
         network.current().run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         ours = new RdmaRawEventLoopGroup(2, network.current().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice("soft:packet:" + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
         nio = new MultiThreadIoEventLoopGroup(2, pair.peer().namespace().threadFactory(), NioIoHandler.newFactory());
     }
 
@@ -96,5 +96,10 @@ class DatagramUnicastOverVethTest extends DatagramUnicastInetTest {
 
     String address(VethEnd end) {
         return end.ipv4();
+    }
+
+    /** How the device is reached; followed by the interface's name. */
+    String provider() {
+        return "soft:packet:";
     }
 }
