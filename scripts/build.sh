@@ -27,7 +27,7 @@ build() {
   say "building (the first time Maven also downloads what it needs: a minute or two)"
   touch "$started"
   # A source that changes while we build must count as newer than the build: the stamp keeps the time of the start.
-  if ! run_maven -q -B -ntp -pl tools -am -DskipTests -Dmaven.test.skip=true -Dmaven.javadoc.skip=true \
+  if ! run_maven -q -B -ntp -pl tools,testsuite -am -DskipTests -Dmaven.test.skip=true -Dmaven.javadoc.skip=true \
       -Dmaven.source.skip=true package >"$log" 2>&1; then
     cat "$log" >&2
     die "the build failed; Maven's messages are above and in $log"

@@ -72,28 +72,14 @@ static uint64_t pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint32_t 
     return layout.l3 == 4 ? sv_sum(ip + 12, 8, sum) : sv_sum(ip + 8, 32, sum);
 }
 
-/* Nearly every header has no options: three loads. */
-static inline bool ipv4_header_ok(const uint8_t *ip)
+bool sv_checksum_ipv4_header_ok(const uint8_t *ip)
 {
-    if (ip[0] != 0x45)
-        return sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0)) == 0xffff;
-    uint64_t first, second;
-    uint32_t third;
-    memcpy(&first, ip, 8);
-    memcpy(&second, ip + 8, 8);
-    memcpy(&third, ip + 16, 4);
-    uint64_t sum = (first & 0xffffffff) + (first >> 32) + (second & 0xffffffff) + (second >> 32) + third;
-    return sv_sum_fold(sum) == 0xffff;
+    return sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0)) == 0xffff;
 }
 
-bool sv_checksum_verify(const struct sv_frame *frame)
+bool sv_checksum_l4_ok(const struct sv_frame *frame)
 {
     struct sv_layout layout = frame->layout;
-    if (layout.l3 != 4 || layout.l4 == 0)
-        return false;
-    const uint8_t *ip = frame->data + layout.l3_offset;
-    if (!ipv4_header_ok(ip))
-        return false;
     uint32_t bytes = l4_length(frame->data, frame->length, layout);
     if (bytes == 0)
         return false;
@@ -104,6 +90,7 @@ bool sv_checksum_verify(const struct sv_frame *frame)
         if ((l4[6] | l4[7]) == 0)
             return true;    /* RFC 768: the sender computed none */
     }
+    const uint8_t *ip = frame->data + layout.l3_offset;
     return sv_sum_fold(sv_sum(l4, bytes, pseudo_sum(ip, layout, bytes))) == 0xffff;
 }
 

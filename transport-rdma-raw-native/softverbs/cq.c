@@ -24,6 +24,7 @@ void sv_cq_overrun(struct sv_cq *cq)
  */
 void sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
 {
+    cq->next = produced;
     atomic_store_explicit(&cq->produced, produced, memory_order_release);
     if (SV_LIKELY(cq->armed == SV_ARM_NONE))
         return;
@@ -62,6 +63,7 @@ void sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
         if (sv_cqe_queue(cqe) != queue)
             cq->ring[to++ & cq->mask] = *cqe;
     }
+    cq->next = to;
     atomic_store_explicit(&cq->produced, to, memory_order_release);
     cq->produced_seen = to;
     sv_spin_unlock(&cq->consume_lock);

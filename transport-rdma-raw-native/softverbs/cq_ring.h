@@ -20,7 +20,7 @@ static inline struct sv_cqe *sv_cq_slot(struct sv_cq *cq, uint32_t produced)
 
 static inline uint32_t sv_cq_produced(const struct sv_cq *cq)
 {
-    return atomic_load_explicit(&cq->produced, memory_order_relaxed);
+    return cq->next;
 }
 
 #endif

@@ -51,17 +51,25 @@ static inline void add_to_run(struct runs *runs, struct sv_rq *rq, unsigned inde
     run->tag[run->count++] = tag;
 }
 
-static inline bool same_way(const struct sv_steer_cache *cache, const struct sv_frame *frame, uint64_t generation)
+static inline uint64_t masked_difference(const struct sv_steer_cache *cache, const uint8_t *data, uint32_t words)
 {
-    if (SV_UNLIKELY(cache->generation != generation || frame->length < cache->words * 8))
-        return false;
     uint64_t difference = 0;
-    for (uint32_t i = 0; i < cache->words; i++) {
+    for (uint32_t i = 0; i < words; i++) {
         uint64_t word;
-        memcpy(&word, frame->data + i * 8, 8);
+        memcpy(&word, data + i * 8, 8);
         difference |= (word ^ cache->header[i]) & cache->mask[i];
     }
-    return difference == 0;
+    return difference;
+}
+
+static inline bool same_way(const struct sv_steer_cache *cache, const struct sv_frame *frame, uint64_t generation)
+{
+    if (SV_UNLIKELY(cache->generation != generation))
+        return false;
+    /* The whole window at once is faster than the part that counts; the mask is zero beyond that. */
+    if (SV_LIKELY(frame->length >= SV_WINDOW))
+        return masked_difference(cache, frame->data, SV_WINDOW / 8) == 0;
+    return frame->length >= cache->words * 8 && masked_difference(cache, frame->data, cache->words) == 0;
 }
 
 static void count_stats(struct sv_flow_stats *stats, uint32_t length)

@@ -114,6 +114,7 @@ struct sv_directory {
 struct sv_flow_table {
     struct sv_directory *_Atomic directory;
     _Atomic uint64_t generation;
+    union sv_key rss_interest;          /* what the hashes look at, of all queue pairs that ever had a rule */
     struct sv_rule *_Atomic sniffer;
     struct sv_rule *_Atomic all_default;
     struct sv_rule *_Atomic multicast_default;

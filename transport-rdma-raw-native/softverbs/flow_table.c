@@ -22,7 +22,7 @@ uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key)
     return (uint32_t)hash;
 }
 
-static struct sv_directory *directory_of(struct sv_flow_table *table)
+static struct sv_directory *directory_of(const struct sv_flow_table *table)
 {
     return atomic_load_explicit(&table->directory, memory_order_relaxed);
 }
@@ -113,8 +113,9 @@ static void insert(struct sv_shape *shape, struct sv_rule *rule)
 /* ---- replacing the directory ---- */
 
 /* A copy with shape[index] replaced (NULL: left out), or with `shape` inserted by priority when index is -1. */
-static struct sv_directory *with_shape(const struct sv_directory *old, int index, struct sv_shape *shape)
+static struct sv_directory *with_shape(const struct sv_flow_table *table, int index, struct sv_shape *shape)
 {
+    const struct sv_directory *old = directory_of(table);
     uint32_t shapes = old->shapes + (index < 0) - (index >= 0 && shape == NULL);
     struct sv_directory *directory = new_directory(shapes);
     if (directory == NULL)
@@ -133,7 +134,7 @@ static struct sv_directory *with_shape(const struct sv_directory *old, int index
     }
     if (!placed)
         directory->shape[n++] = shape;
-    directory->interest = old->interest;
+    directory->interest = table->rss_interest;
     for (n = 0; n < shapes; n++) {
         union sv_key mask;
         full_mask(directory->shape[n], &mask);
@@ -171,7 +172,7 @@ static int add_shape(struct sv_device *device, uint32_t priority, const union sv
     if (same_priority >= MAX_SHAPES_PER_PRIORITY)
         return ENOMEM;
     struct sv_shape *shape = new_shape(priority, mask, FIRST_SLOTS);
-    struct sv_directory *directory = shape == NULL ? NULL : with_shape(old, -1, shape);
+    struct sv_directory *directory = shape == NULL ? NULL : with_shape(&device->flows, -1, shape);
     if (directory == NULL) {
         free(shape);
         return ENOMEM;
@@ -192,7 +193,7 @@ static int grow_shape(struct sv_device *device, int index)
     union sv_key mask;
     full_mask(shape, &mask);
     struct sv_shape *bigger = new_shape(shape->priority, &mask, shape->live * 4 >= slots ? slots * 2 : slots);
-    struct sv_directory *directory = bigger == NULL ? NULL : with_shape(old, index, bigger);
+    struct sv_directory *directory = bigger == NULL ? NULL : with_shape(&device->flows, index, bigger);
     if (directory == NULL) {
         free(bigger);
         return ENOMEM;
@@ -210,15 +211,17 @@ static int grow_shape(struct sv_device *device, int index)
 static int extend_interest(struct sv_device *device, const struct sv_rss *rss)
 {
     struct sv_directory *old = directory_of(&device->flows);
-    union sv_key interest = old->interest;
+    union sv_key interest = device->flows.rss_interest;
     sv_rss_interest(rss, &interest);
-    if (memcmp(&interest, &old->interest, sizeof interest) == 0)
+    if (memcmp(&interest, &device->flows.rss_interest, sizeof interest) == 0)
         return 0;
     struct sv_directory *directory = new_directory(old->shapes);
     if (directory == NULL)
         return ENOMEM;
     memcpy(directory, old, sizeof *old + old->shapes * sizeof old->shape[0]);
-    directory->interest = interest;
+    device->flows.rss_interest = interest;
+    for (uint32_t i = 0; i < SV_KEY_WORDS; i++)
+        directory->interest.words[i] |= interest.words[i];
     replace_directory(device, directory, NULL);
     return 0;
 }
@@ -292,9 +295,9 @@ int sv_flow_table_add(struct sv_device *device, struct sv_rule *rule, const stru
 
 static void remove_normal(struct sv_device *device, struct sv_flow *flow)
 {
-    struct sv_directory *directory = directory_of(&device->flows);
-    int index = find_shape(directory, flow->priority, &flow->mask);
-    struct sv_shape *shape = directory->shape[index];
+    struct sv_flow_table *table = &device->flows;
+    int index = find_shape(directory_of(table), flow->priority, &flow->mask);
+    struct sv_shape *shape = directory_of(table)->shape[index];
     struct sv_rule *_Atomic *slot = find_slot(shape, flow->rule);
     struct sv_rule *next = atomic_load_explicit(&flow->rule->next_same, memory_order_relaxed);
     if (atomic_load_explicit(slot, memory_order_relaxed) != flow->rule || next != NULL) {
@@ -307,7 +310,7 @@ static void remove_normal(struct sv_device *device, struct sv_flow *flow)
     if (shape->live > 0)
         return;
     /* Without memory for a new directory the empty shape stays, which costs a probe but nothing else. */
-    struct sv_directory *smaller = with_shape(directory, index, NULL);
+    struct sv_directory *smaller = with_shape(table, index, NULL);
     if (smaller != NULL)
         replace_directory(device, smaller, shape);
 }

@@ -138,6 +138,7 @@ struct sv_cq {
     SV_SEPARATE _Atomic uint32_t produced;
 
     SV_SEPARATE struct sv_spin produce_lock;
+    uint32_t next;              /* the producers' own copy of `produced`, so that they need not fetch it back */
     uint32_t consumed_seen;
     uint32_t armed;             /* enum sv_arm */
     bool overrun;

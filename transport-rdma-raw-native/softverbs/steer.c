@@ -98,6 +98,6 @@ void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const str
     if (cache->words == 0 || frame->length < cache->words * 8)
         return;
     memcpy(cache->mask, mask, sizeof mask);
-    memcpy(cache->header, frame->data, cache->words * 8);
+    memcpy(cache->header, frame->data, cache->words * 8);     /* what is behind it is masked out */
     cache->generation = generation;
 }

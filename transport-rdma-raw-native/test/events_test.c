@@ -116,6 +116,21 @@ static void only_errors_are_solicited(void)
     armed_close(&a);
 }
 
+static void events_go_with_their_queue(void)
+{
+    struct armed a;
+    armed_open(&a, 16);
+    CHECK_EQ(0, ibv_req_notify_cq(a.to.cq, 0));
+    deliver(&a);
+    CHECK(readable(a.channel->fd));
+    CHECK_EQ(0, ibv_destroy_flow(a.flow));
+    side_close(&a.to);
+    CHECK(!readable(a.channel->fd));
+    CHECK_EQ(0, ibv_destroy_comp_channel(a.channel));
+    side_close(&a.from);
+    world_close(&a.world);
+}
+
 static void queues_share_a_channel_in_turn(void)
 {
     struct armed a;
@@ -270,6 +285,7 @@ const struct test event_tests[] = {
     {"an armed queue raises one event", an_armed_queue_raises_one_event},
     {"a channel without events gives EAGAIN", a_channel_without_events_gives_eagain},
     {"only errors are solicited", only_errors_are_solicited},
+    {"events go with their queue", events_go_with_their_queue},
     {"queues share a channel in turn", queues_share_a_channel_in_turn},
     {"destroying waits for acknowledgement", destroying_waits_for_acknowledgement},
     {"an overrun is an event and not a loss of memory", an_overrun_is_an_event_and_not_a_loss_of_memory},

@@ -248,6 +248,30 @@ static void a_buffer_too_small_is_a_length_error(void)
     pair_close(&p);
 }
 
+/* A burst of three, of which the first does not fit: the others find a queue in ERR. */
+static void the_rest_of_a_failed_burst_is_counted(void)
+{
+    struct pair p;
+    struct ibv_send_wr *bad;
+    struct softverbs_queue_counters received;
+    pair_open(&p);
+    memcpy(slot_at(&p.a, 0), p.frame, p.length);
+    struct ibv_sge sge = {(uintptr_t)slot_at(&p.a, 0), p.length, p.a.mr->lkey};
+    struct ibv_send_wr third = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    struct ibv_send_wr second = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .next = &third};
+    struct ibv_send_wr first = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .next = &second};
+    CHECK_EQ(0, post_recv_slot(&p.b, 0, 20));
+    CHECK_EQ(0, post_recv_slot(&p.b, 1, SLOT_BYTES));
+    CHECK_EQ(0, post_recv_slot(&p.b, 2, SLOT_BYTES));
+    CHECK_EQ(0, ibv_post_send(p.a.qp, &first, &bad));
+    CHECK_EQ(0, softverbs_query_qp_counters(p.b.qp, NULL, &received));
+    CHECK_EQ(0, received.frames);
+    CHECK_EQ(1, received.length_errors);
+    CHECK_EQ(2, received.not_ready);
+    CHECK_EQ(2, received.flushed);
+    pair_close(&p);
+}
+
 static void a_receive_outside_its_region_is_a_protection_error(void)
 {
     struct pair p;
@@ -512,6 +536,7 @@ const struct test queue_tests[] = {
     {"states allow what they should", states_allow_what_they_should},
     {"no receive posted is counted", no_receive_posted_is_counted},
     {"a buffer too small is a length error", a_buffer_too_small_is_a_length_error},
+    {"the rest of a failed burst is counted", the_rest_of_a_failed_burst_is_counted},
     {"a receive outside its region is a protection error", a_receive_outside_its_region_is_a_protection_error},
     {"sends are checked against memory and MTU", sends_are_checked_against_memory_and_mtu},
     {"the MTU allows a VLAN tag", the_mtu_allows_a_vlan_tag},

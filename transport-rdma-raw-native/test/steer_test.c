@@ -320,6 +320,25 @@ static void defaults_take_what_is_left(void)
     trio_close(&t);
 }
 
+/* No rule looks at the address, so that nothing but the multicast bit tells the two frames apart. */
+static void the_multicast_default_takes_no_unicast(void)
+{
+    struct trio t;
+    struct rule rule;
+    struct frame_spec spec = default_frame();
+    trio_open(&t);
+    rule_init(&rule, 0);
+    rule.attr.type = IBV_FLOW_ATTR_MC_DEFAULT;
+    struct ibv_flow *flow = must_create(&t.b, &rule);
+    CHECK(!arrives(&t, &spec));
+    spec.dst[0] |= 1;
+    CHECK(arrives(&t, &spec));
+    spec.dst[0] &= 0xfe;
+    CHECK(!arrives(&t, &spec));
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    trio_close(&t);
+}
+
 static void multicast_goes_to_all_who_want_it(void)
 {
     struct trio t;
@@ -453,6 +472,7 @@ const struct test steer_tests[] = {
     {"DONT_TRAP takes a copy", dont_trap_takes_a_copy},
     {"a sniffer sees everything", a_sniffer_sees_everything},
     {"defaults take what is left", defaults_take_what_is_left},
+    {"the multicast default takes no unicast", the_multicast_default_takes_no_unicast},
     {"multicast goes to all who want it", multicast_goes_to_all_who_want_it},
     {"own multicast is withheld when asked", own_multicast_is_withheld_when_asked},
     {"devices are apart", devices_are_apart},

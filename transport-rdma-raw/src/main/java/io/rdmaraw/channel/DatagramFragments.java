@@ -5,7 +5,6 @@ import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
-import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpHeader;
 
@@ -16,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Puts UDP datagrams together from fragments (RFC 791 section 3.2, RFC 8200 section 4.5). Fragments are copied to where
- * they belong; overlapping ones end their datagram (RFC 5722). For one channel.
+ * they belong; overlapping ones end their datagram (RFC 5722), repeated ones are ignored. For one channel.
  */
 final class DatagramFragments {
     /** What a sender may leave unfinished here; Linux allows 4 MiB per namespace. */
@@ -42,6 +41,17 @@ final class DatagramFragments {
         Partial(long deadlineNanos, ByteBuf bytes) {
             this.deadlineNanos = deadlineNanos;
             this.bytes = bytes;
+        }
+
+        /** Marks units as there; returns how many were there before. */
+        private int mark(int firstUnit, int units) {
+            int repeated = 0;
+            for (int unit = firstUnit; unit < firstUnit + units; unit++) {
+                long bit = 1L << unit;
+                repeated += (present[unit / Long.SIZE] & bit) == 0 ? 0 : 1;
+                present[unit / Long.SIZE] |= bit;
+            }
+            return repeated;
         }
     }
 
@@ -69,8 +79,8 @@ final class DatagramFragments {
             statistics.droppedFragments++;
             return null;
         }
-        source = sourceOf(fragment);
-        destination = destinationOf(fragment);
+        source = IpAddress.sourceOf(fragment);
+        destination = IpAddress.destinationOf(fragment);
         Key key = new Key(source, destination, fragment.fragmentIdentification());
         Partial partial = partials.get(key);
         if (partial == null) {
@@ -103,18 +113,6 @@ final class DatagramFragments {
         return destination;
     }
 
-    static IpAddress sourceOf(ParsedFrame packet) {
-        return packet.ipVersion() == 4 ? IpAddress.ipv4(packet.sourceIpv4())
-                : new IpAddress(Ipv6Header.sourceHigh(packet.networkAddress()),
-                        Ipv6Header.sourceLow(packet.networkAddress()));
-    }
-
-    static IpAddress destinationOf(ParsedFrame packet) {
-        return packet.ipVersion() == 4 ? IpAddress.ipv4(packet.destinationIpv4())
-                : new IpAddress(Ipv6Header.destinationHigh(packet.networkAddress()),
-                        Ipv6Header.destinationLow(packet.networkAddress()));
-    }
-
     private static void place(Partial partial, ParsedFrame fragment, ByteBuf frame) {
         int offset = fragment.fragmentOffsetBytes();
         int lengthBytes = fragment.payloadLengthBytes();
@@ -127,12 +125,12 @@ final class DatagramFragments {
         if (end > MAX_DATAGRAM_BYTES || partial.totalBytes >= 0 && end > partial.totalBytes) {
             partial.broken = true;
         }
-        for (int unit = offset / 8; unit < (end + 7) / 8 && !partial.broken; unit++) {
-            long bit = 1L << unit;
-            partial.broken = (partial.present[unit / Long.SIZE] & bit) != 0;
-            partial.present[unit / Long.SIZE] |= bit;
+        int units = (end + 7) / 8 - offset / 8;
+        int repeated = partial.broken ? 0 : partial.mark(offset / 8, units);
+        if (repeated > 0 && repeated < units) {
+            partial.broken = true;
         }
-        if (!partial.broken) {
+        if (!partial.broken && repeated == 0) {
             partial.bytes.setBytes(offset, frame, frame.readerIndex() + fragment.payloadOffset(), lengthBytes);
             partial.presentBytes += lengthBytes;
         }

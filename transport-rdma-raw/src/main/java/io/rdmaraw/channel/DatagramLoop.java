@@ -7,12 +7,31 @@ import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.ParseVerdict;
 
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.Executor;
 
 /** What the datagram channels of one loop have in common. For the loop's thread. */
 final class DatagramLoop {
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();
     private final SocketAddressCache addresses = new SocketAddressCache();
+    private final Executor loop;
+    private LoopNeighbors neighbors;
+
+    DatagramLoop(Executor loop) {
+        this.loop = loop;
+    }
+
+    /** Returns the next hops of this loop, and what waits for them. */
+    LoopNeighbors neighbors(HostNetwork host) {
+        if (neighbors == null) {
+            neighbors = new LoopNeighbors(host, loop);
+        }
+        return neighbors;
+    }
+
+    void awaitNeighbor(WaitingDatagram datagram) {
+        neighbors.await(datagram);
+    }
 
     /** Returns the verdicts on all frames that this loop's datagram channels received. */
     ParseCounters parseCounters() {

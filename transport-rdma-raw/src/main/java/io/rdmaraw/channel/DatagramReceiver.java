@@ -22,6 +22,7 @@ final class DatagramReceiver {
     private DatagramFragments fragments;
     private InetSocketAddress local;
     private IpAddress localAddress;
+    private boolean localAny;
     private boolean connected;
     private IpAddress remoteAddress;
     private int remotePort;
@@ -42,6 +43,7 @@ final class DatagramReceiver {
     void setAddresses(InetSocketAddress newLocal, InetSocketAddress remoteOrNull) {
         local = newLocal;
         localAddress = IpAddress.of(newLocal.getAddress());
+        localAny = localAddress.isAny();
         connected = remoteOrNull != null;
         remoteAddress = connected ? IpAddress.of(remoteOrNull.getAddress()) : null;
         remotePort = connected ? remoteOrNull.getPort() : 0;
@@ -73,14 +75,20 @@ final class DatagramReceiver {
     }
 
     private boolean receiveUdp(ByteBuf frame, ParsedFrame parsed) {
-        IpAddress source = DatagramFragments.sourceOf(parsed);
-        IpAddress destination = DatagramFragments.destinationOf(parsed);
-        if (!accepts(source, parsed.sourcePort(), destination, parsed.destinationPort())) {
+        if (!accepts(parsed.sourceHigh(), parsed.sourceLow(), parsed.sourcePort(), parsed.destinationHigh(),
+                parsed.destinationLow(), parsed.destinationPort())) {
             statistics.droppedNotForChannel++;
             frame.release();
             return false;
         }
-        return deliver(content(frame, parsed), source, parsed.sourcePort(), destination);
+        InetSocketAddress sender = loop.addresses().get(parsed.sourceHigh(), parsed.sourceLow(), parsed.sourcePort());
+        InetSocketAddress recipient = recipient(parsed.destinationHigh(), parsed.destinationLow());
+        return inbox.receive(new DatagramPacket(content(frame, parsed), recipient, sender));
+    }
+
+    private InetSocketAddress recipient(long destinationHigh, long destinationLow) {
+        return channel.config().isReceiveOriginalDestination()
+                ? loop.addresses().get(destinationHigh, destinationLow, local.getPort()) : local;
     }
 
     /** Shows the payload in place; a frame that others hold too is left as it is for them. */
@@ -91,23 +99,21 @@ final class DatagramReceiver {
         return frame.slice(frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
     }
 
-    private boolean deliver(ByteBuf content, IpAddress source, int sourcePort, IpAddress destination) {
-        InetSocketAddress sender = loop.addresses().get(source.high(), source.low(), sourcePort);
-        InetSocketAddress recipient = !channel.config().isReceiveOriginalDestination() ? local
-                : loop.addresses().get(destination.high(), destination.low(), local.getPort());
-        return inbox.receive(new DatagramPacket(content, recipient, sender));
-    }
-
-    /** The rules let through more than is meant: fragments match by addresses alone, rules can be shared. */
-    private boolean accepts(IpAddress source, int sourcePort, IpAddress destination, int destinationPort) {
-        if (destinationPort != local.getPort()
-                || connected && (sourcePort != remotePort || !source.equals(remoteAddress))) {
+    /**
+     * The rules let through more than is meant: fragments match by addresses alone, rules can be shared. By numbers, so
+     * that a datagram costs no address objects.
+     */
+    private boolean accepts(long sourceHigh, long sourceLow, int sourcePort, long destinationHigh, long destinationLow,
+                            int destinationPort) {
+        if (destinationPort != local.getPort() || connected && (sourcePort != remotePort
+                || sourceLow != remoteAddress.low() || sourceHigh != remoteAddress.high())) {
             return false;
         }
-        if (destination.isMulticast()) {
-            return memberships.accepts(destination, source);
+        if (IpAddress.isMulticast(destinationHigh, destinationLow)) {
+            return memberships.accepts(new IpAddress(destinationHigh, destinationLow),
+                    new IpAddress(sourceHigh, sourceLow));
         }
-        return localAddress.isAny() || localAddress.equals(destination);
+        return localAny || localAddress.low() == destinationLow && localAddress.high() == destinationHigh;
     }
 
     private boolean receiveFragment(ByteBuf frame, ParsedFrame parsed) {
@@ -119,13 +125,17 @@ final class DatagramReceiver {
             return false;
         }
         int sourcePort = datagram.getUnsignedShort(0);
-        if (!accepts(fragments.source(), sourcePort, fragments.destination(), datagram.getUnsignedShort(2))) {
+        IpAddress source = fragments.source();
+        IpAddress destination = fragments.destination();
+        if (!accepts(source.high(), source.low(), sourcePort, destination.high(), destination.low(),
+                datagram.getUnsignedShort(2))) {
             statistics.droppedNotForChannel++;
             datagram.release();
             return false;
         }
-        return deliver(datagram.skipBytes(UdpHeader.LENGTH_BYTES), fragments.source(), sourcePort,
-                fragments.destination());
+        return inbox.receive(new DatagramPacket(datagram.skipBytes(UdpHeader.LENGTH_BYTES),
+                recipient(destination.high(), destination.low()),
+                loop.addresses().get(source.high(), source.low(), sourcePort)));
     }
 
     /** Takes an error to heart only when it quotes a datagram that the channel may have sent (RFC 1122, 4.1.3.3). */
@@ -146,8 +156,8 @@ final class DatagramReceiver {
         ParsedFrame quote = new ParsedFrame();
         return loop.parseQuote(error, quote) == ParseVerdict.UDP && quote.sourcePort() == local.getPort()
                 && quote.destinationPort() == remotePort
-                && DatagramFragments.destinationOf(quote).equals(remoteAddress)
-                && DatagramFragments.sourceOf(quote).equals(localAddress);
+                && IpAddress.destinationOf(quote).equals(remoteAddress)
+                && IpAddress.sourceOf(quote).equals(localAddress);
     }
 
     /** The peer has no such port; an unconnected channel is not told, as it could not know which peer. */

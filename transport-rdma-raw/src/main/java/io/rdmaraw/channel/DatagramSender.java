@@ -149,6 +149,8 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                     failures[finished] = failure;
                 }
             }
+            case UNRESOLVED -> channel.datagrams().awaitNeighbor(
+                    new WaitingDatagram(channel, path, content.retainedSlice(index, lengthBytes)));
             case PORT_UNREACHABLE -> receiver.reportPortUnreachable();
             case DEVICE -> {
                 int written = writer.write(path, content, index, lengthBytes);
@@ -158,12 +160,25 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                 for (int i = 0; i < written; i++) {
                     messageOfFrame[frames++] = (byte) finished;
                 }
+                path.touch();
                 statistics.sentFragments += written > 1 ? written : 0;
                 statistics.sentDatagrams++;
                 statistics.sentBytes += lengthBytes;
             }
         }
         return true;
+    }
+
+    /** Sends a datagram that had to wait for its next hop's address; it is lost when there is no room. */
+    void sendResolved(DatagramPath path, ByteBuf content) {
+        int written = writer.write(path, content, content.readerIndex(), content.readableBytes());
+        if (written == 0 || writer.queue().post() != 0) {
+            statistics.droppedUnresolved++;
+        } else {
+            statistics.sentDatagrams++;
+            statistics.sentBytes += content.readableBytes();
+        }
+        content.release();
     }
 
     private DatagramPath pathTo(InetSocketAddress recipient, InetSocketAddress senderOrNull) throws IOException {

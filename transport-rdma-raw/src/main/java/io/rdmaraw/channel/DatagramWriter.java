@@ -92,7 +92,9 @@ final class DatagramWriter {
         long address = headers.memoryAddress();
         int ipBytes;
         if (path.isIpv4()) {
-            ipBytes = writeIpv4(path, address, udpBytes, Ipv4Header.DONT_FRAGMENT, 0);
+            // RFC 6864: only packets that nobody may cut up go without an identification.
+            ipBytes = path.isDontFragment() ? writeIpv4(path, address, udpBytes, Ipv4Header.DONT_FRAGMENT, 0)
+                    : writeIpv4(path, address, udpBytes, 0, ++identification & 0xffff);
         } else {
             ipBytes = writeIpv6(path, address, udpBytes, IpProtocol.UDP);
         }

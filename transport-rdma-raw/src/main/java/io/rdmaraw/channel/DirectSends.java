@@ -2,6 +2,8 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPromise;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.queue.FrameQueue;
 
 import java.util.Arrays;
@@ -9,12 +11,19 @@ import java.util.Arrays;
 /**
  * The frames that were written to a channel and not yet flushed. They go from here to the device without Netty's
  * outbound buffer, whose bookkeeping costs more than sending the frame does.
+ *
+ * <p>Frames in slots of the channel's own queue are kept by number, and a promise is stored only where another stands:
+ * storing a reference into an old array costs G1 a fence.
  */
 final class DirectSends {
     private static final int MAX_FRAMES = 1024;
+    private static final int FOREIGN = -1;
 
-    private ByteBuf[] frames = new ByteBuf[FrameQueue.BURST_FRAMES];
+    private int[] slotIndices = new int[FrameQueue.BURST_FRAMES];
+    private ByteBuf[] foreignFrames = new ByteBuf[FrameQueue.BURST_FRAMES];
     private ChannelPromise[] promises = new ChannelPromise[FrameQueue.BURST_FRAMES];
+    /** The pool that the slot numbers are of: the one of the queue that the channel is on. */
+    private SlotPool slots;
     private int size;
     /** The first frame that has not been handed to the device. */
     private int next;
@@ -34,17 +43,37 @@ final class DirectSends {
     }
 
     /** Adds a frame and its reference. Frames of one burst share a promise, and follow one another. */
-    void add(ByteBuf frame, ChannelPromise promise) {
-        if (size == frames.length) {
-            frames = Arrays.copyOf(frames, 2 * size);
-            promises = Arrays.copyOf(promises, 2 * size);
+    void add(ByteBuf frame, ChannelPromise promise, SlotPool ownSlots) {
+        int index = size;
+        if (index == slotIndices.length) {
+            grow();
+        }
+        slots = ownSlots;
+        if (frame instanceof FrameBuf slot && ownSlots.owns(slot)) {
+            slotIndices[index] = slot.slotIndex();
+        } else {
+            slotIndices[index] = FOREIGN;
+            foreignFrames[index] = frame;
+        }
+        if (promises[index] != promise) {
+            promises[index] = promise;
         }
         if (!promise.isVoid()) {
             promisesToKeep = true;
         }
-        frames[size] = frame;
-        promises[size++] = promise;
+        size = index + 1;
         pendingBytes += frame.readableBytes();
+    }
+
+    private void grow() {
+        slotIndices = Arrays.copyOf(slotIndices, 2 * size);
+        foreignFrames = Arrays.copyOf(foreignFrames, 2 * size);
+        promises = Arrays.copyOf(promises, 2 * size);
+    }
+
+    private ByteBuf frame(int index) {
+        int slotIndex = slotIndices[index];
+        return slotIndex == FOREIGN ? foreignFrames[index] : slots.slot(slotIndex);
     }
 
     /**
@@ -80,7 +109,7 @@ final class DirectSends {
     private void offerBurst(FrameQueue queue) {
         int end = Math.min(flushedEnd, next + FrameQueue.BURST_FRAMES);
         while (next < end) {
-            ByteBuf frame = frames[next];
+            ByteBuf frame = frame(next);
             int lengthBytes = frame.readableBytes();
             if (!promises[next].setUncancellable()) {
                 promises[next] = null;
@@ -88,7 +117,10 @@ final class DirectSends {
             } else if (queue.offer(frame) != FrameQueue.ACCEPTED) {
                 return;
             }
-            frames[next++] = null;
+            if (slotIndices[next] == FOREIGN) {
+                foreignFrames[next] = null;
+            }
+            next++;
             pendingBytes -= lengthBytes;
         }
     }
@@ -116,7 +148,9 @@ final class DirectSends {
     }
 
     private void reset() {
-        Arrays.fill(promises, 0, size, null);
+        if (promisesToKeep) {
+            Arrays.fill(promises, 0, size, null);
+        }
         size = 0;
         next = 0;
         flushedEnd = 0;
@@ -126,20 +160,22 @@ final class DirectSends {
 
     /** Takes away all frames that are left, in order. */
     void drainTo(Sink sink) {
-        int from = next;
-        int end = size;
-        ByteBuf[] restFrames = Arrays.copyOfRange(frames, from, end);
-        ChannelPromise[] restPromises = Arrays.copyOfRange(promises, from, end);
-        int flushed = flushedEnd - from;
+        int count = size - next;
+        int flushed = flushedEnd - next;
+        ByteBuf[] frames = new ByteBuf[count];
+        for (int i = 0; i < count; i++) {
+            frames[i] = frame(next + i);
+            foreignFrames[next + i] = null;
+        }
+        ChannelPromise[] framePromises = Arrays.copyOfRange(promises, next, size);
         if (flushing) {
             // The flush that is under way, one of whose listeners called, still looks at the promises.
-            promises = new ChannelPromise[frames.length];
+            promises = new ChannelPromise[promises.length];
         }
-        Arrays.fill(frames, from, end, null);
         reset();
-        for (int i = 0; i < restFrames.length; i++) {
-            boolean lastOfPromise = i + 1 == restFrames.length || restPromises[i + 1] != restPromises[i];
-            sink.take(restFrames[i], restPromises[i], lastOfPromise, i + 1 == flushed);
+        for (int i = 0; i < count; i++) {
+            boolean lastOfPromise = i + 1 == count || framePromises[i + 1] != framePromises[i];
+            sink.take(frames[i], framePromises[i], lastOfPromise, i + 1 == flushed);
         }
     }
 

@@ -47,7 +47,7 @@ final class DirectUnsafe implements Channel.Unsafe {
             frame.release();
             promise.tryFailure(refusal);
         } else if (sends.hasRoom(1, channel.config().getWriteBufferHighWaterMark())) {
-            sends.add(frame, promise);
+            sends.add(frame, promise, port.queue().slots());
         } else {
             overflow();
             base.write(frame, promise);
@@ -67,7 +67,7 @@ final class DirectUnsafe implements Channel.Unsafe {
             promise.trySuccess();
         } else if (sends.hasRoom(burst.size(), channel.config().getWriteBufferHighWaterMark())) {
             for (int n = burst.size(); n > 0; n--) {
-                sends.add(burst.removeFirst(), promise);
+                sends.add(burst.removeFirst(), promise, port.queue().slots());
             }
             burst.release();
         } else {

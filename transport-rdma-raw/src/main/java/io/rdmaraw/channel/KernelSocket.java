@@ -100,11 +100,13 @@ final class KernelSocket {
         }
     }
 
-    void connect(InetSocketAddress remote) throws IOException {
+    /** Connects; returns the local address that the kernel has chosen. */
+    InetSocketAddress connect(InetSocketAddress remote) throws IOException {
         if (socket.isConnected()) {
             await(socket.disconnect());
         }
         await(socket.connect(remote));
+        return (InetSocketAddress) jdkSocket.getLocalAddress();
     }
 
     void disconnect() {

@@ -20,13 +20,6 @@ import java.util.List;
 
 /** The network of a loop device for one datagram channel: a {@link LoopHost} that frames never leave. */
 final class LoopNetwork implements DatagramNetwork {
-    /** The better a rule fits the earlier it is looked at; one shape of match per priority keeps the search short. */
-    private static final int CONNECTED_PRIORITY = 0;
-    private static final int ADDRESS_PRIORITY = 1;
-    private static final int WILDCARD_PRIORITY = 2;
-    /** What has no ports: fragments. */
-    private static final int REST_PRIORITY = 3;
-
     private final String deviceName;
     private final LoopHost host;
     private final boolean ipv4Only;
@@ -112,75 +105,33 @@ final class LoopNetwork implements DatagramNetwork {
         LoopEndpoint bound = endpoint;
         List<FlowSpec> flows = new ArrayList<>();
         if (bound.takesVersion(4)) {
-            flows.add(unicast(bound, 4).build());
-            flows.add(toMac(bound.mac(), REST_PRIORITY).ipv4().allowHostTraffic().build());
+            flows.add(unicast(bound, 4));
+            flows.add(rest(bound).ipv4().build());
             if (bound.remoteOrNull() == null && bound.local().isAny()) {
-                flows.add(toMac(EthernetHeader.BROADCAST, WILDCARD_PRIORITY).ipv4().udp()
-                        .destinationPort(bound.port()).build());
+                flows.add(FlowMatches.udp(EthernetHeader.BROADCAST, bound.local(), bound.port(), null, 0, 4));
             }
         }
         if (bound.takesVersion(6)) {
-            flows.add(unicast(bound, 6).build());
-            flows.add(toMac(bound.mac(), REST_PRIORITY).ipv6().allowHostTraffic().build());
+            flows.add(unicast(bound, 6));
+            flows.add(rest(bound).ipv6().build());
         }
         return flows;
     }
 
-    private static FlowSpecBuilder unicast(LoopEndpoint bound, int ipVersion) {
-        boolean connected = bound.remoteOrNull() != null;
-        boolean any = bound.local().isAny();
-        FlowSpecBuilder flow = toMac(bound.mac(),
-                connected ? CONNECTED_PRIORITY : any ? WILDCARD_PRIORITY : ADDRESS_PRIORITY);
-        if (ipVersion == 4) {
-            flow.ipv4();
-        } else {
-            flow.ipv6();
-        }
-        if (!any) {
-            setDestination(flow, bound.local());
-        }
-        if (connected) {
-            setSource(flow, bound.remoteOrNull());
-        }
-        flow.udp().destinationPort(bound.port());
-        return connected ? flow.sourcePort(bound.remotePort()) : flow;
+    private static FlowSpec unicast(LoopEndpoint bound, int ipVersion) {
+        return FlowMatches.udp(bound.mac(), bound.local(), bound.port(), bound.remoteOrNull(), bound.remotePort(),
+                ipVersion);
     }
 
-    private static FlowSpecBuilder toMac(long mac, int priority) {
-        return FlowSpec.builder().priority(priority).destinationMac(mac, EthernetHeader.BROADCAST);
-    }
-
-    private static void setDestination(FlowSpecBuilder flow, IpAddress address) {
-        String text = address.toString();
-        if (address.isIpv4()) {
-            flow.ipv4Destination(text);
-        } else {
-            flow.ipv6Destination(text);
-        }
-    }
-
-    private static void setSource(FlowSpecBuilder flow, IpAddress address) {
-        String text = address.toString();
-        if (address.isIpv4()) {
-            flow.ipv4Source(text);
-        } else {
-            flow.ipv6Source(text);
-        }
+    private static FlowSpecBuilder rest(LoopEndpoint bound) {
+        return FlowMatches.toMac(bound.mac(), FlowMatches.REST_PRIORITY).allowHostTraffic();
     }
 
     @Override
     public List<FlowSpec> groupFlows(InetSocketAddress group) {
         IpAddress address = IpAddress.of(group.getAddress());
-        FlowSpecBuilder ports = toMac(groupMac(address), ADDRESS_PRIORITY);
-        setDestination(ports, address);
-        FlowSpecBuilder fragments = toMac(groupMac(address), REST_PRIORITY).allowHostTraffic();
-        setDestination(fragments, address);
-        return List.of(ports.udp().destinationPort(group.getPort()).build(), fragments.build());
-    }
-
-    private static long groupMac(IpAddress group) {
-        return group.isIpv4() ? EthernetHeader.multicastOfIpv4(group.ipv4())
-                : EthernetHeader.multicastOfIpv6(group.low());
+        return List.of(FlowMatches.group(address).udp().destinationPort(group.getPort()).build(),
+                FlowMatches.groupFragments(address));
     }
 
     @Override
@@ -203,7 +154,7 @@ final class LoopNetwork implements DatagramNetwork {
         DatagramPath.Kind kind = DatagramPath.Kind.DEVICE;
         long mac = EthernetHeader.BROADCAST;
         if (target.isMulticast()) {
-            mac = groupMac(target);
+            mac = FlowMatches.groupMac(target);
         } else if (!broadcast) {
             LoopEndpoint to = host.find(IpProtocol.UDP, source, from.port(), target, port);
             if (to == null && usesKernel()) {
@@ -217,7 +168,7 @@ final class LoopNetwork implements DatagramNetwork {
                 mac = to.mac();
             }
         }
-        return new DatagramPath(kind, generation, destination, source, from.port(), target, port, from.mac(), mac);
+        return DatagramPath.direct(kind, generation, destination, source, from.port(), target, from.mac(), mac);
     }
 
     /** A datagram to a wildcard address goes to this host, as on Linux. */

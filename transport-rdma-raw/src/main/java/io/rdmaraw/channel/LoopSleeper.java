@@ -7,6 +7,7 @@ import io.rdmaraw.ffi.FdWaiter;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 
 /**
  * Lets a loop sleep until a completion event, an asynchronous event, a wake-up or a timer.
@@ -29,6 +30,7 @@ final class LoopSleeper implements AutoCloseable {
     private final AtomicInteger state = new AtomicInteger(AWAKE);
     private final EventFd wakeupFd = new EventFd();
     private int[] portFds = {};
+    private int asyncBits;
     private FdWaiter waiter = new FdWaiter(wakeupFd.fd());
     private PortWatcher portWatcher;
     /** A waker has seen the loop blocked and signals, or has signalled, without the loop having seen it. */
@@ -40,12 +42,15 @@ final class LoopSleeper implements AutoCloseable {
 
     /** Waits for the descriptors of these ports from now on. */
     void watch(PortQueue[] ports) {
+        Set<Integer> asyncFds = new LinkedHashSet<>();
         Set<Integer> fds = new LinkedHashSet<>();
         for (PortQueue port : ports) {
+            asyncFds.add(port.device().context().asyncFd());
             fds.add(port.completionChannel().fd());
-            fds.add(port.device().context().asyncFd());
         }
-        portFds = fds.stream().mapToInt(Integer::intValue).toArray();
+        // After the wake-up descriptor's bit come those of the asynchronous events.
+        asyncBits = (1 << asyncFds.size()) - 1 << 1;
+        portFds = Stream.concat(asyncFds.stream(), fds.stream()).mapToInt(Integer::intValue).toArray();
         int[] all = new int[portFds.length + 1];
         all[0] = wakeupFd.fd();
         System.arraycopy(portFds, 0, all, 1, portFds.length);
@@ -82,7 +87,7 @@ final class LoopSleeper implements AutoCloseable {
     /**
      * Blocks until there is something to do, unless there is already.
      *
-     * @return whether the ports' descriptors may be readable
+     * @return whether a device's asynchronous events may be readable
      */
     boolean sleep(IoHandlerContext context) {
         return nio.hasHandles() ? sleepInSelector(context) : sleepInPoll(context);
@@ -99,7 +104,7 @@ final class LoopSleeper implements AutoCloseable {
         if ((ready & WAKEUP_BIT) != 0 && wakeupFd.drain()) {
             signalOutstanding = false;
         }
-        return (ready & ~WAKEUP_BIT) != 0;
+        return (ready & asyncBits) != 0;
     }
 
     private boolean sleepInSelector(IoHandlerContext context) {

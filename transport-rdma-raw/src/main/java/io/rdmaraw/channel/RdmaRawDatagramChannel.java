@@ -13,6 +13,7 @@ import io.netty.channel.IoRegistration;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
@@ -120,6 +121,20 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         return statistics;
     }
 
+    DatagramLoop datagrams() {
+        return ioHandler.datagrams();
+    }
+
+    /** A datagram's next hop has become known; a channel that left its loop meanwhile loses it. */
+    void sendResolved(DatagramPath path, ByteBuf content) {
+        if (port == null) {
+            statistics.droppedUnresolved++;
+            content.release();
+        } else {
+            sender.sendResolved(path, content);
+        }
+    }
+
     PortQueue port() {
         return port;
     }
@@ -181,8 +196,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             throw new IOException("the channel is bound already, to " + localAddress);
         }
         if (network == null) {
-            String device = ioHandler.config().ipDevice();
-            DatagramNetwork chosen = new LoopNetwork(device, ipv4Only, config, kernel);
+            DatagramNetwork chosen = newNetwork(ioHandler.config().ipDevice());
             sender = new DatagramSender(this, chosen, kernel, inbox, receiver);
             network = chosen;
         }
@@ -195,6 +209,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             throw e;
         }
         localAddress = bound;
+    }
+
+    private DatagramNetwork newNetwork(String device) throws IOException {
+        if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
+            return new LoopNetwork(device, ipv4Only, config, kernel);
+        }
+        return new SharedNetwork(device, ipv4Only, config, kernel, ioHandler.datagrams(), eventLoop());
     }
 
     private static InetSocketAddress checked(SocketAddress address) {

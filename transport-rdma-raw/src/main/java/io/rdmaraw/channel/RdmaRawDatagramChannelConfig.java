@@ -43,6 +43,7 @@ public final class RdmaRawDatagramChannelConfig extends DefaultChannelConfig imp
     RdmaRawDatagramChannelConfig(RdmaRawDatagramChannel channel) {
         super(channel);
         this.channel = channel;
+        super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
     }
 
     @Override

@@ -20,6 +20,7 @@ public final class RdmaRawDatagramStatistics {
     long sentFragments;
     long sentToKernel;
     long portUnreachable;
+    long droppedUnresolved;
 
     RdmaRawDatagramStatistics() {
     }
@@ -92,6 +93,11 @@ public final class RdmaRawDatagramStatistics {
     /** Datagrams sent by the kernel's socket of the same port. */
     public long sentToKernel() {
         return sentToKernel;
+    }
+
+    /** Datagrams that were not sent because the next hop's MAC address did not become known in time. */
+    public long droppedUnresolved() {
+        return droppedUnresolved;
     }
 
     /** Datagrams to a port that nobody has. */

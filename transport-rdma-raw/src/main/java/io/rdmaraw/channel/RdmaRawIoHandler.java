@@ -109,7 +109,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     /** One round over everything without blocking; returns how many queues and channels had work. */
     private int serve(IoHandlerContext context) {
         int served = pollPorts();
-        if (nio.hasHandles() && (served == 0 || --nioCountdown <= 0)) {
+        // A loop about to wait looks at its selector there: in bursts that follow one another it never gets so far.
+        if (nio.hasHandles() && (served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
             served += nio.runNow(context);
         }
@@ -199,7 +200,7 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     DatagramLoop datagrams() {
         if (datagrams == null) {
-            datagrams = new DatagramLoop();
+            datagrams = new DatagramLoop(executor);
         }
         return datagrams;
     }

@@ -32,6 +32,9 @@ public final class Errno {
     public static final int ETIMEDOUT = 110;
     public static final int EMSGSIZE = 90;
     public static final int ERANGE = 34;
+    public static final int ENETUNREACH = 101;
+    public static final int ENOBUFS = 105;
+    public static final int EHOSTUNREACH = 113;
 
     private static final String[] NAMES = {
         "", "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",

@@ -33,6 +33,7 @@ public final class NativeCall {
     private static final MethodHandle INT_2 = capturing(ValueLayout.JAVA_INT, 2);
     private static final MethodHandle INT_3 = capturing(ValueLayout.JAVA_INT, 3);
     private static final MethodHandle INT_4 = capturing(ValueLayout.JAVA_INT, 4);
+    private static final MethodHandle INT_5 = capturing(ValueLayout.JAVA_INT, 5);
     private static final MethodHandle LONG_1 = capturing(ValueLayout.JAVA_LONG, 1);
     private static final MethodHandle LONG_2 = capturing(ValueLayout.JAVA_LONG, 2);
     private static final MethodHandle LONG_3 = capturing(ValueLayout.JAVA_LONG, 3);
@@ -159,6 +160,17 @@ public final class NativeCall {
         }
     }
 
+    /** Calls an {@code int f(a, b, c, d, e)}; see {@link #intValue(long, long, long, long)}. */
+    public static int intValue(long function, long a, long b, long c, long d, long e) {
+        try {
+            MemorySegment state = CALL_STATE.get();
+            int result = (int) INT_5.invokeExact(function, state, a, b, c, d, e);
+            return result != -1 ? result : -errnoOr(state, Errno.EIO);
+        } catch (Throwable failure) {
+            throw unexpected(failure);
+        }
+    }
+
     /** Calls a {@code long f(a, b, c, d, e, f)}; see {@link #value(long, long, long, long)}. */
     public static long value(long function, long a, long b, long c, long d, long e, long f) {
         try {
@@ -181,6 +193,15 @@ public final class NativeCall {
     @SuppressWarnings("restricted")
     public static MethodHandle hotHandle(FunctionDescriptor descriptor) {
         return addressFirst(Linker.nativeLinker().downcallHandle(descriptor, Linker.Option.critical(false)));
+    }
+
+    /**
+     * As {@link #hotHandle}, with the function as a {@link MemorySegment}: for what is called for every burst. A segment
+     * made for the call is not always optimised away, and then each call allocates.
+     */
+    @SuppressWarnings("restricted")
+    public static MethodHandle hottestHandle(FunctionDescriptor descriptor) {
+        return Linker.nativeLinker().downcallHandle(descriptor, Linker.Option.critical(false));
     }
 
     /** What to throw when a method handle throws: nothing but a programming error can be the reason. */

@@ -12,7 +12,7 @@ import java.nio.ByteOrder;
  */
 public final class PageMemory implements AutoCloseable {
     private static final long HUGE_PAGE_BYTES = 2L << 20;
-    private static final int MAP_FLAGS = Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS | Libc.MAP_POPULATE;
+    private static final long PAGE_BYTES = 4096;
 
     private final long address;
     private final long lengthBytes;
@@ -37,20 +37,48 @@ public final class PageMemory implements AutoCloseable {
         }
         long hugeLength = roundUp(minLengthBytes, HUGE_PAGE_BYTES);
         if (hugeLength - minLengthBytes <= minLengthBytes) {
-            long address = mapAnonymous(hugeLength, MAP_FLAGS | Libc.MAP_HUGETLB);
+            long address = mapAnonymous(hugeLength, Libc.MAP_POPULATE | Libc.MAP_HUGETLB);
             if (address > 0) {
                 return new PageMemory(address, hugeLength, true);
             }
         }
-        long length = roundUp(minLengthBytes, 4096);
-        long address = mapAnonymous(length, MAP_FLAGS);
-        if (address < 0) {
-            throw new OutOfMemoryError("mmap of " + length + " bytes failed: " + Errno.describe((int) -address)
-                    + "; free memory or configure fewer or smaller slots");
+        if (minLengthBytes < HUGE_PAGE_BYTES) {
+            long length = roundUp(minLengthBytes, PAGE_BYTES);
+            return new PageMemory(mapOrThrow(length, Libc.MAP_POPULATE), length, false);
+        }
+        return mapTransparent(hugeLength);
+    }
+
+    /**
+     * Maps memory that transparent huge pages can back: aligned to one, and advised before it is first touched, since
+     * the kernel makes small pages huge only in the background. It matters: a ring of 2 KiB slots touches another
+     * page with every second frame, which the address translation cache does not hold as small pages.
+     */
+    private static PageMemory mapTransparent(long lengthBytes) {
+        long mapped = mapOrThrow(lengthBytes + HUGE_PAGE_BYTES, 0);
+        long address = roundUp(mapped, HUGE_PAGE_BYTES);
+        if (address > mapped) {
+            Libc.munmap(mapped, address - mapped);
+        }
+        long excess = mapped + HUGE_PAGE_BYTES - address;
+        if (excess > 0) {
+            Libc.munmap(address + lengthBytes, excess);
         }
         // Advice only: a system without transparent huge pages refuses it, and nothing is lost.
-        Libc.madvise(address, length, Libc.MADV_HUGEPAGE);
-        return new PageMemory(address, length, false);
+        Libc.madvise(address, lengthBytes, Libc.MADV_HUGEPAGE);
+        for (long page = 0; page < lengthBytes; page += PAGE_BYTES) {
+            NativeMemory.putByte(address + page, (byte) 0);
+        }
+        return new PageMemory(address, lengthBytes, false);
+    }
+
+    private static long mapOrThrow(long lengthBytes, int flags) {
+        long address = mapAnonymous(lengthBytes, flags);
+        if (address < 0) {
+            throw new OutOfMemoryError("mmap of " + lengthBytes + " bytes failed: " + Errno.describe((int) -address)
+                    + "; free memory or configure fewer or smaller slots");
+        }
+        return address;
     }
 
     /** Returns the first byte's address, a multiple of the page size. */
@@ -85,7 +113,8 @@ public final class PageMemory implements AutoCloseable {
     }
 
     private static long mapAnonymous(long lengthBytes, int flags) {
-        return Libc.mmap(0, lengthBytes, Libc.PROT_READ | Libc.PROT_WRITE, flags, -1, 0);
+        return Libc.mmap(0, lengthBytes, Libc.PROT_READ | Libc.PROT_WRITE,
+                Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS | flags, -1, 0);
     }
 
     private static long roundUp(long value, long unit) {

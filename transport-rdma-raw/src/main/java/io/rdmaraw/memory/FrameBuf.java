@@ -15,6 +15,8 @@ import java.nio.ByteBuffer;
  * returns to the slot. Such content is no longer registered ({@link #isRegistered()}).
  */
 public final class FrameBuf extends NativeByteBuf {
+    private static final int NONE = -1;
+
     private final SlotPool pool;
     private final long slotAddress;
     private final int slotBytes;
@@ -24,8 +26,12 @@ public final class FrameBuf extends NativeByteBuf {
     /** The view of the part that {@link #window} last showed; headers have few different lengths. */
     private ByteBuffer windowView;
     private int windowOffset;
-    /** What goes out behind this buffer's content, released with it; or null. */
-    private ByteBuf attached;
+    /**
+     * What goes out behind this buffer's content, released with it: a slot of the same pool by its number, since G1
+     * fences the storing of references into old objects, or any other buffer.
+     */
+    private int attachedSlot = NONE;
+    private ByteBuf attachedForeign;
     /** The memory in use instead of the slot, or null. */
     private ByteBuffer overflow;
     /** The next buffer in the pool's list of buffers that other threads gave back. */
@@ -53,10 +59,6 @@ public final class FrameBuf extends NativeByteBuf {
         return this;
     }
 
-    boolean isOf(SlotPool other) {
-        return pool == other;
-    }
-
     /**
      * Makes the buffer begin at a later byte of its content and end earlier, as a slice does but without another
      * object. Only the one holder of the buffer may do this.
@@ -77,12 +79,25 @@ public final class FrameBuf extends NativeByteBuf {
 
     /** Ties a buffer's reference to this one: it is released when this buffer goes back to its pool. */
     public void attach(ByteBuf buf) {
-        attached = buf;
+        if (buf instanceof FrameBuf slot && slot.pool == pool) {
+            attachedSlot = slot.slotIndex;
+        } else {
+            attachedForeign = buf;
+        }
+    }
+
+    private ByteBuf attached() {
+        return attachedSlot == NONE ? attachedForeign : pool.slot(attachedSlot);
     }
 
     /** Returns the number of bytes tied to this buffer by {@link #attach}. */
     public int attachedBytes() {
-        return attached == null ? 0 : attached.readableBytes();
+        ByteBuf payload = attached();
+        return payload == null ? 0 : payload.readableBytes();
+    }
+
+    boolean isOf(SlotPool other) {
+        return pool == other;
     }
 
     /** Returns the slot's number in its slab. */
@@ -163,14 +178,21 @@ public final class FrameBuf extends NativeByteBuf {
         return windowView;
     }
 
+    private void releaseAttached() {
+        ByteBuf payload = attached();
+        if (attachedSlot == NONE) {
+            attachedForeign = null;
+        }
+        attachedSlot = NONE;
+        payload.release();
+    }
+
     @Override
     protected void deallocate() {
         overflow = null;
         address = slotAddress;
-        ByteBuf payload = attached;
-        if (payload != null) {
-            attached = null;
-            payload.release();
+        if (attachedSlot != NONE || attachedForeign != null) {
+            releaseAttached();
         }
         pool.giveBack(this);
     }

@@ -40,8 +40,10 @@ final class SendRing {
     private final ByteBuf[] foreignInFlight;
     private final int mask;
     private final long workRequests;
-    private final long scatterList;
-    private final int scatterStride;
+    /** One element for each request: all that most frames need, side by side so that they share cache lines. */
+    private final long singleElements;
+    /** {@link #maxSge} elements for each request, used where one does not do. */
+    private final long elementLists;
     private final long badWorkRequest;
     private final long workCompletions;
     /** Sequence number of the next frame to be posted. */
@@ -49,6 +51,8 @@ final class SendRing {
     /** Sequence number of the oldest frame not known to be sent. */
     private long reclaimedSequence;
     private int offered;
+    /** A bit for each offered request that does not have the one element of its own. */
+    private long inParts;
     private long offeredBytes;
     private boolean failed;
     private int refusalErrno;
@@ -65,9 +69,9 @@ final class SendRing {
         foreignInFlight = new ByteBuf[depth];
         Arrays.fill(slotsInFlight, NONE);
         mask = depth - 1;
-        scatterStride = maxSge * Sge.SIZE_BYTES;
         workRequests = arrays.allocate(FrameQueue.BURST_FRAMES * SendWr.SIZE_BYTES);
-        scatterList = arrays.allocate(FrameQueue.BURST_FRAMES * scatterStride);
+        singleElements = arrays.allocate(FrameQueue.BURST_FRAMES * Sge.SIZE_BYTES);
+        elementLists = arrays.allocate((long) FrameQueue.BURST_FRAMES * maxSge * Sge.SIZE_BYTES);
         badWorkRequest = arrays.allocate(Long.BYTES);
         workCompletions = arrays.allocate(POLL_ENTRIES * Wc.SIZE_BYTES);
         padding = slots.takeClosed();
@@ -75,7 +79,8 @@ final class SendRing {
         for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
             long wr = workRequest(i);
             SendWr.opcode(wr, SendWr.OPCODE_SEND);
-            SendWr.sgList(wr, scatterList + (long) i * scatterStride);
+            SendWr.sgList(wr, singleElement(i));
+            SendWr.numSge(wr, 1);
             SendWr.next(wr, nextOf(i));
             SendWr.sendFlags(wr, flagsOf(i));
         }
@@ -83,6 +88,14 @@ final class SendRing {
 
     private long workRequest(int index) {
         return workRequests + (long) index * SendWr.SIZE_BYTES;
+    }
+
+    private long singleElement(int index) {
+        return singleElements + (long) index * Sge.SIZE_BYTES;
+    }
+
+    private long elementList(int index) {
+        return elementLists + (long) index * maxSge * Sge.SIZE_BYTES;
     }
 
     private long nextOf(int index) {
@@ -113,27 +126,34 @@ final class SendRing {
         if (room() == 0) {
             return FrameQueue.FULL;
         }
-        int index = offered;
         int lengthBytes = frame.readableBytes();
-        long sge = scatterList + (long) index * scatterStride;
-        int sgeCount;
+        if (frame instanceof FrameBuf slot && slots.owns(slot) && slot.isRegistered()
+                && lengthBytes >= MIN_FRAME_BYTES) {
+            int index = offered;
+            writeSge(singleElement(index), slot.memoryAddress() + slot.readerIndex(), lengthBytes, slot.lkey());
+            slotsInFlight[(int) (postedSequence + index) & mask] = slot.slotIndex();
+            offered = index + 1;
+            offeredBytes += lengthBytes;
+            return FrameQueue.ACCEPTED;
+        }
+        return offerInParts(frame, lengthBytes);
+    }
+
+    /** The frame has several parts, or needs padding, or lies outside this queue's slots. */
+    private int offerInParts(ByteBuf frame, int lengthBytes) {
+        long sge = elementList(offered);
         ByteBuf held = frame;
-        if (frame instanceof FrameBuf slot && slot.isRegistered() && slots.owns(slot)) {
-            writeSge(sge, slot.memoryAddress() + slot.readerIndex(), lengthBytes, slot.lkey());
-            sgeCount = 1;
-        } else {
-            sgeCount = gather(frame, sge, lengthBytes, partLimit(lengthBytes));
-            if (sgeCount == 0) {
-                FrameBuf copy = slots.take();
-                if (copy == null) {
-                    return FrameQueue.FULL;
-                }
-                copy.writeBytes(frame, frame.readerIndex(), lengthBytes);
-                frame.release();
-                writeSge(sge, copy.slotAddress(), lengthBytes, copy.lkey());
-                sgeCount = 1;
-                held = copy;
+        int sgeCount = gather(frame, sge, lengthBytes, partLimit(lengthBytes));
+        if (sgeCount == 0) {
+            FrameBuf copy = slots.take();
+            if (copy == null) {
+                return FrameQueue.FULL;
             }
+            copy.writeBytes(frame, frame.readerIndex(), lengthBytes);
+            frame.release();
+            writeSge(sge, copy.slotAddress(), lengthBytes, copy.lkey());
+            sgeCount = 1;
+            held = copy;
         }
         enqueue(held, sge, sgeCount, lengthBytes);
         return FrameQueue.ACCEPTED;
@@ -146,7 +166,7 @@ final class SendRing {
         int headerBytes = headers.readableBytes();
         int payloadBytes = payload.readableBytes();
         int lengthBytes = headerBytes + payloadBytes;
-        long sge = scatterList + (long) offered * scatterStride;
+        long sge = elementList(offered);
         int parts = payloadBytes == 0 ? 0
                 : gather(payload, sge + Sge.SIZE_BYTES, payloadBytes, partLimit(lengthBytes) - 1);
         if (parts == 0) {
@@ -175,8 +195,9 @@ final class SendRing {
         }
         int index = offered;
         long wr = workRequest(index);
-        SendWr.wrId(wr, postedSequence + index);
+        SendWr.sgList(wr, sge);
         SendWr.numSge(wr, sgeCount);
+        inParts |= 1L << index;
         hold((int) (postedSequence + index) & mask, held);
         offered = index + 1;
         offeredBytes += lengthBytes;
@@ -248,10 +269,17 @@ final class SendRing {
         long lastWr = workRequest(last);
         SendWr.next(lastWr, 0);
         SendWr.sendFlags(lastWr, SendWr.FLAG_SIGNALED);
+        // Only these have completions when all goes well; one of another request tells of an error, and then all of
+        // the ring is given up.
+        SendWr.wrId(lastWr, postedSequence + last);
+        if (count > SIGNAL_INTERVAL) {
+            SendWr.wrId(workRequest(SIGNAL_INTERVAL - 1), postedSequence + SIGNAL_INTERVAL - 1);
+        }
         int errno = queuePair.postSend(workRequests, badWorkRequest);
         long refused = errno == 0 ? 0 : postAroundRefused(errno, count);
         SendWr.next(lastWr, nextOf(last));
         SendWr.sendFlags(lastWr, flagsOf(last));
+        restoreInParts();
         int sent = count - Long.bitCount(refused);
         counters.sentFrames += sent;
         counters.sentBytes += offeredBytes;
@@ -261,6 +289,16 @@ final class SendRing {
         offered = 0;
         offeredBytes = 0;
         return refused;
+    }
+
+    /** Requests that had several elements have one again. */
+    private void restoreInParts() {
+        for (long rest = inParts; rest != 0; rest &= rest - 1) {
+            int index = Long.numberOfTrailingZeros(rest);
+            SendWr.sgList(workRequest(index), singleElement(index));
+            SendWr.numSge(workRequest(index), 1);
+        }
+        inParts = 0;
     }
 
     /** Goes on behind each frame that the device refuses, so that one bad frame costs only itself. */

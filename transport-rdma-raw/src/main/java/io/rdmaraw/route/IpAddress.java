@@ -2,6 +2,7 @@ package io.rdmaraw.route;
 
 import io.rdmaraw.wire.Ipv4Header;
 import io.rdmaraw.wire.Ipv6Header;
+import io.rdmaraw.wire.ParsedFrame;
 
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -41,6 +42,21 @@ public record IpAddress(long high, long low) {
         return address instanceof Inet4Address ? ipv4(bytes.getInt()) : new IpAddress(bytes.getLong(), bytes.getLong());
     }
 
+    /** Returns where a packet comes from. */
+    public static IpAddress sourceOf(ParsedFrame packet) {
+        return new IpAddress(packet.sourceHigh(), packet.sourceLow());
+    }
+
+    /** Returns where a packet goes to. */
+    public static IpAddress destinationOf(ParsedFrame packet) {
+        return new IpAddress(packet.destinationHigh(), packet.destinationLow());
+    }
+
+    /** Returns whether the address of these halves is a multicast group. */
+    public static boolean isMulticast(long high, long low) {
+        return high == 0 && low >>> 32 == MAPPED ? Ipv4Header.isMulticast((int) low) : Ipv6Header.isMulticast(high);
+    }
+
     /** Returns whether it is an IPv4 address. */
     public boolean isIpv4() {
         return high == 0 && low >>> 32 == MAPPED;
@@ -68,7 +84,7 @@ public record IpAddress(long high, long low) {
 
     /** Returns whether it is a multicast group. */
     public boolean isMulticast() {
-        return isIpv4() ? Ipv4Header.isMulticast((int) low) : Ipv6Header.isMulticast(high);
+        return isMulticast(high, low);
     }
 
     /** Returns the address as the JDK has it. */

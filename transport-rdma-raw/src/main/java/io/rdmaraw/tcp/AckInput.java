@@ -16,7 +16,12 @@ final class AckInput {
         if (Sequence.after(ack, c.sndNxt) || Sequence.before(ack, c.sndUna - c.maxSndWnd)) {
             // RFC 5961 section 5.2: neither acknowledges what was never sent nor what was sent long ago.
             c.engine.counters.blindAttackSegments++;
-            AckPolicy.challenge(c, now);
+            if (s.payloadLength > 0) {
+                // Delayed by more than a window, perhaps: its sender is told at once where we stand.
+                AckPolicy.onDisorder(c);
+            } else {
+                AckPolicy.challenge(c, now);
+            }
             return false;
         }
         boolean old = Sequence.before(ack, c.sndUna);
@@ -26,6 +31,9 @@ final class AckInput {
         }
         Flight f = c.flight;
         if (f == null) {
+            if (c.is(Tcb.TLP_OUTSTANDING)) {
+                TailLossProbe.onAckWhileIdle(c, s);
+            }
             return true;
         }
         AckSample sample = c.engine.sample;
@@ -153,9 +161,9 @@ final class AckInput {
     }
 
     /**
-     * RFC 7323 section 4.1, for what was sent more than once. Only an echo of the latest transmission is a round trip: an
-     * earlier time is echoed when the first copy arrived late, but also when it arrived in time and its acknowledgement
-     * was lost, and a sample of all the timeouts since then would carry the RTO away.
+     * RFC 7323 section 4.1, for what was sent more than once. Only an echo of the latest transmission is a round trip:
+     * an earlier time is echoed when the first copy arrived late, but also when it arrived in time and its
+     * acknowledgement was lost, and a sample of all the timeouts since then would carry the RTO away.
      */
     private static void measureByTimestamp(TcpConnection c, Segment s, AckSample sample, long now) {
         if (c.is(Tcb.TIMESTAMPS) && s.timestamps && sample.retransmissionDelivered

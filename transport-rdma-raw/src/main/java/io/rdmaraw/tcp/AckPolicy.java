@@ -46,8 +46,8 @@ final class AckPolicy {
 
     /**
      * Answers a segment that does not fit with an acknowledgement, as RFC 9293 section 3.10.7.4 and RFC 5961 want it,
-     * but not more often than the configuration allows (RFC 5961 section 7): two ends that disagree must not answer each
-     * other for ever. The limit is per connection, so that it tells an outsider nothing.
+     * but not more often than the configuration allows (RFC 5961 section 7): two ends that disagree must not answer
+     * each other for ever. The limit is per connection, so that it tells an outsider nothing.
      */
     static void challenge(TcpConnection c, long now) {
         TcpEngine engine = c.engine;

@@ -59,7 +59,6 @@ final class ConnectionTimers {
                 || c.is(Tcb.CLOSE_CALLED) && c.state == TcpState.FIN_WAIT_2) {
             return;
         }
-        c.clear(Tcb.KEEP_ALIVE_PROBING);
         c.keepAliveProbesSent = 0;
         c.idleDeadlineNanos = c.is(Tcb.KEEP_ALIVE)
                 ? c.lastReceiveNanos + c.engine.config.keepAliveIdleNanos : Tcb.NEVER;

@@ -9,6 +9,8 @@ public final class Cubic implements CongestionControl {
     private static final long NO_EPOCH = Long.MIN_VALUE;
 
     private double windowMax;
+    /** cwnd_prior: the window at the last reduction, before fast convergence. */
+    private double windowPrior;
     private double k;
     private double windowEstimate;
     /** Fraction of a segment not yet added to the window. */
@@ -43,7 +45,7 @@ public final class Cubic implements CongestionControl {
         // Section 4.2, equation (1) one RTT ahead, within the bounds given for "target"
         double target = Math.clamp(cubic(t + rtt), segments, 1.5 * segments);
         // Section 4.3: equation (4); alpha is 1 once the estimate has reached the window before the reduction.
-        windowEstimate += (windowEstimate >= windowMax ? 1 : ALPHA) * acked / segments;
+        windowEstimate += (windowEstimate >= windowPrior ? 1 : ALPHA) * acked / segments;
         double grown = segments;
         if (cubic(t) < windowEstimate) {
             grown = Math.max(segments, windowEstimate);
@@ -91,9 +93,10 @@ public final class Cubic implements CongestionControl {
         priorEstimate = windowEstimate;
         priorEpochNanos = epochStartNanos;
         int mss = window.segmentBytes();
-        // Section 4.6 permits cwnd here; it does not exceed what was in flight by more than a burst's worth.
+        // Section 4.6 permits cwnd here, since it only grows while it is used.
         double segments = (double) window.congestionWindowBytes() / mss;
         // Section 4.7, fast convergence: below the last maximum another flow is claiming its share.
+        windowPrior = segments;
         windowMax = segments < windowMax ? segments * (1 + BETA) / 2 : segments;
         epochStartNanos = NO_EPOCH;
         hyStart = null;

@@ -2,6 +2,8 @@ package io.rdmaraw.tcp;
 
 import static io.rdmaraw.tcp.TcpState.*;
 
+import io.netty.buffer.ByteBuf;
+
 /** Text and FIN of an acceptable segment (RFC 9293 section 3.10.7.4, seventh and eighth check). */
 final class DataInput {
     private DataInput() {
@@ -80,7 +82,7 @@ final class DataInput {
         }
     }
 
-    private static void deliver(TcpConnection c, io.netty.buffer.ByteBuf buffer, int index, int length) {
+    private static void deliver(TcpConnection c, ByteBuf buffer, int index, int length) {
         c.rcvNxt += length;
         c.unreadBytes += length;
         c.engine.counters.payloadBytesIn += length;
@@ -91,7 +93,7 @@ final class DataInput {
         Reassembly held = c.reassembly;
         while (held.hasAt(c.rcvNxt) && c.state.mayReceive()) {
             int length = held.firstEnd() - c.rcvNxt;
-            io.netty.buffer.ByteBuf buffer = held.firstBuffer();
+            ByteBuf buffer = held.firstBuffer();
             int index = length > 0 ? held.firstIndexOf(c.rcvNxt) : 0;
             held.removeFirst();
             try {
@@ -175,7 +177,7 @@ final class DataInput {
     private static void onFin(TcpConnection c, long now) {
         c.rcvNxt++;
         c.rcvAdv = Sequence.max(c.rcvAdv, c.rcvNxt);
-        c.set(Tcb.FIN_RECEIVED | Tcb.ACK_NOW);
+        c.set(Tcb.ACK_NOW);
         if (c.reassembly != null) {
             c.reassembly.release();
             c.engine.giveReassembly(c.reassembly);

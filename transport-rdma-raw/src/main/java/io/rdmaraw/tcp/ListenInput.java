@@ -62,7 +62,7 @@ final class ListenInput {
         }
     }
 
-    /** The ACK that returns a cookie makes the connection; returns false if it is none of ours. */
+    /** The ACK that returns a cookie makes the connection. Returns false if the segment is to be reset. */
     private static boolean acceptCookie(TcpEngine engine, TcpListener listener, Segment s, long now) {
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
         boolean expected = mode == TcpConfig.SynCookieMode.ALWAYS || mode == TcpConfig.SynCookieMode.ON_OVERFLOW
@@ -74,7 +74,9 @@ final class ListenInput {
         int mss = engine.synCookies.mssOf(s, now);
         if (mss == 0) {
             engine.counters.synCookiesRejected++;
-            return false;
+            // Data that overtook the ACK returns the cookie with a number that doesn't fit; a RST would kill what the
+            // ACK is about to open. What isn't a cookie at all looks like this for two minutes at most.
+            return s.sequenceLength() > 0 && engine.synCookies.isRecent(s, now);
         }
         engine.counters.synCookiesAccepted++;
         Segment syn = engine.scratch;

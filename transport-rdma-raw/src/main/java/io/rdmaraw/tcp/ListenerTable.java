@@ -40,6 +40,12 @@ final class ListenerTable {
         return wildcard;
     }
 
+    void closeAll() {
+        while (!listeners.isEmpty()) {
+            listeners.getLast().close();
+        }
+    }
+
     boolean isListening(int port) {
         for (int i = 0; i < listeners.size(); i++) {
             if (listeners.get(i).localPort == port) {

@@ -7,7 +7,7 @@ final class ReceiveWindow {
 
     /** The window field for a segment that goes out now; moves the offered edge. */
     static int advertise(TcpConnection c, boolean syn) {
-        int free = Math.max(0, c.receiveBufferBytes - c.unreadBytes);
+        int free = freeBytes(c);
         int offered = c.rcvAdv - c.rcvNxt;
         int window = offered;
         // RFC 9293 section 3.8.6.2.2: the edge moves by a full segment or half the buffer, or not at all.
@@ -17,8 +17,10 @@ final class ReceiveWindow {
         // RFC 7323 section 2.2: the window field of a SYN is not scaled.
         int shift = syn ? 0 : c.rcvWndShift;
         int field = window >> shift;
-        // RFC 7323 section 2.4: rounding must not take back what was offered (RFC 9293 section 3.8.6).
-        if (field << shift < offered) {
+        // RFC 7323 section 2.4: rounding must not take back what was offered (RFC 9293 section 3.8.6). It must not add
+        // a unit with every segment either, past what the buffer holds: then the field, not the edge, falls short of
+        // what was offered, by less than a unit, and what was offered is still taken.
+        if (field << shift < offered && field + 1 << shift < free + (1 << shift)) {
             field++;
         }
         field = Math.min(field, 0xFFFF);
@@ -26,12 +28,17 @@ final class ReceiveWindow {
         return field;
     }
 
+    /** What is left of the buffer, as far as the window field can say it. */
+    private static int freeBytes(TcpConnection c) {
+        return Math.max(0, Math.min(c.receiveBufferBytes - c.unreadBytes, 0xFFFF << c.rcvWndShift));
+    }
+
     /** Whether reading has opened the window so far that the peer should be told at once. */
     static boolean wantsUpdate(TcpConnection c) {
         if (!c.state.mayReceive()) {
             return false;
         }
-        int free = c.receiveBufferBytes - c.unreadBytes;
+        int free = freeBytes(c);
         int offered = c.rcvAdv - c.rcvNxt;
         // The peer can use it (RFC 9293 section 3.8.6.2.2) and was running short: it sees at least twice what it had.
         return free - offered >= Math.min(c.receiveBufferBytes / 2, c.receiveMss) && free >= 2 * offered;

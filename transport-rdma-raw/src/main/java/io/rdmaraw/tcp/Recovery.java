@@ -22,7 +22,7 @@ final class Recovery {
             Rack.onDsack(c);
         }
         countDuplicates(c, f, sample);
-        if (TailLossProbe.onAck(c, f, sample, s.ack) && r.phase == Phase.OPEN) {
+        if (TailLossProbe.onAck(c, sample, s.ack) && r.phase == Phase.OPEN) {
             reduceOnce(c, f, now);
         }
         if (r.phase == Phase.TIMEOUT) {
@@ -131,7 +131,7 @@ final class Recovery {
         beginUndo(c, r);
         r.phase = Phase.FAST;
         r.endSeq = c.sndNxt;
-        r.tlpOutstanding = false;
+        c.clear(Tcb.TLP_OUTSTANDING);
         c.ssthresh = c.congestion.onCongestion(c, flightBytes(c), now);
         // RFC 6937 section 3: RecoverFS is what was outstanding.
         Prr.start(r, flightBytes(c));
@@ -208,7 +208,7 @@ final class Recovery {
         r.lastSackCount = 0;
         r.duplicateAcks = 0;
         r.duplicateAckBytes = 0;
-        r.tlpOutstanding = false;
+        c.clear(Tcb.TLP_OUTSTANDING);
         c.clear(Tcb.TAIL_PROBE_DUE);
         if (c.is(Tcb.SACK)) {
             Rack.markOnTimeout(c, f, now);

@@ -2,7 +2,7 @@ package io.rdmaraw.tcp;
 
 import java.util.Arrays;
 
-/** The variables of loss recovery: PRR (RFC 6937), F-RTO (RFC 5682), undo (RFC 4015), TLP (RFC 8985 section 7). */
+/** The variables of loss recovery: PRR (RFC 6937), F-RTO (RFC 5682), undo (RFC 4015). */
 final class RecoveryState {
     /** Where the connection stands. */
     enum Phase {
@@ -50,11 +50,6 @@ final class RecoveryState {
 
     Frto frto;
 
-    // TLP
-    boolean tlpOutstanding;
-    boolean tlpRetransmission;
-    int tlpEndSeq;
-
     /** SACK blocks of the last acknowledgement, so that what they covered isn't walked again. */
     final int[] lastSack = new int[2 * Segment.MAX_SACK_BLOCKS];
     int lastSackCount;
@@ -69,9 +64,6 @@ final class RecoveryState {
         recoverFlightBytes = 0;
         clearUndo();
         frto = Frto.OFF;
-        tlpOutstanding = false;
-        tlpRetransmission = false;
-        tlpEndSeq = seq;
         lastSackCount = 0;
         Arrays.fill(lastSack, 0);
     }

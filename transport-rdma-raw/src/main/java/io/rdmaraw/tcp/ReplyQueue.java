@@ -87,9 +87,8 @@ final class ReplyQueue {
     void finalAck(TcpConnection c, long now) {
         Segment out = add();
         if (out != null) {
-            Segment filled = out;
-            SegmentOutput.begin(c, filled, c.sndNxt, TcpFlags.ACK, now);
-            filled.connection = null;
+            SegmentOutput.begin(c, out, c.sndNxt, TcpFlags.ACK, now);
+            out.connection = null;
         }
     }
 }

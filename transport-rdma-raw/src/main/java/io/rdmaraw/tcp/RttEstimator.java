@@ -1,6 +1,8 @@
 package io.rdmaraw.tcp;
 
-/** Smoothed RTT and retransmission timeout (RFC 6298), and the minimum RTT of the last minutes (RFC 8985 section 6.2). */
+/**
+ * Smoothed RTT and retransmission timeout (RFC 6298), and the minimum RTT of the last minutes (RFC 8985 section 6.2).
+ */
 final class RttEstimator {
     private static final long MIN_RTT_WINDOW_NANOS = 300_000_000_000L;
 

@@ -80,8 +80,10 @@ final class SackInput {
         }
     }
 
-    /** Marks what of start..end covers whole segments. The segment at each end may be covered together with a part known
-     * before, so the neighbours' coverage is looked up in the blocks themselves. */
+    /**
+     * Marks what of start..end covers whole segments. The segment at each end may be covered together with a part known
+     * before, so the neighbours' coverage is looked up in the blocks themselves.
+     */
     private static void mark(TcpConnection c, Flight f, Segment s, int start, int end, AckSample sample, long now) {
         Scoreboard sb = f.scoreboard;
         for (int entry = sb.find(start); entry != sb.tail() && Sequence.before(sb.startSeq(entry), end); entry++) {

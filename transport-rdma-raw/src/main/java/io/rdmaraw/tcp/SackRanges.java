@@ -1,5 +1,7 @@
 package io.rdmaraw.tcp;
 
+import java.util.Arrays;
+
 /**
  * The ranges of sequence numbers received ahead of RCV.NXT, sorted, and in which of them segments arrived last: what
  * the SACK option reports (RFC 2018 section 4). A FIN received ahead is part of its range.
@@ -58,8 +60,8 @@ final class SackRanges {
 
     private void insert(int i, int start, int end) {
         if (count == starts.length) {
-            starts = java.util.Arrays.copyOf(starts, count * 2);
-            ends = java.util.Arrays.copyOf(ends, count * 2);
+            starts = Arrays.copyOf(starts, count * 2);
+            ends = Arrays.copyOf(ends, count * 2);
         }
         System.arraycopy(starts, i, starts, i + 1, count - i);
         System.arraycopy(ends, i, ends, i + 1, count - i);

@@ -275,8 +275,8 @@ final class Scoreboard {
     }
 
     /**
-     * Cuts an entry in two at {@code seq}, which lies inside it. Both halves keep what is known of the whole. Takes time
-     * in proportion to the entries: it happens when the MSS falls.
+     * Cuts an entry in two at {@code seq}, which lies inside it. Both halves keep what is known of the whole. Takes
+     * time in proportion to the entries: it happens when the MSS falls.
      */
     void split(int entry, int seq) {
         if (tail - head == mask + 1) {

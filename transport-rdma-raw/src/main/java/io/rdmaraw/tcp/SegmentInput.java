@@ -3,8 +3,8 @@ package io.rdmaraw.tcp;
 import static io.rdmaraw.tcp.TcpState.*;
 
 /**
- * An arriving segment for a connection past SYN-SENT: RFC 9293 section 3.10.7.4, check by check, with the refinements of
- * RFC 5961 and RFC 7323.
+ * An arriving segment for a connection past SYN-SENT: RFC 9293 section 3.10.7.4, check by check, with the refinements
+ * of RFC 5961 and RFC 7323.
  */
 final class SegmentInput {
     /** RFC 7323 section 5.5: after 24 days without a segment the last timestamp says nothing. */

@@ -129,14 +129,14 @@ final class SegmentOutput {
         // A probe is no reason to send what Nagle or the avoidance of silly windows holds back.
         if (length > 0 && (length == limit || c.is(Tcb.NO_DELAY) && length < room)) {
             emitNew(c, f, length, length < room, now, out);
-            TailLossProbe.onProbeSent(c, f, false);
+            TailLossProbe.onProbeSent(c, false);
             return true;
         }
         int last = sb.tail() - 1;
         if (sb.isSacked(last)) {
             return false;
         }
-        TailLossProbe.onProbeSent(c, f, true);
+        TailLossProbe.onProbeSent(c, true);
         return sendAgain(c, f, last, now, out);
     }
 
@@ -279,6 +279,7 @@ final class SegmentOutput {
         out.clear();
         out.source(c.localHigh, c.localLow, c.localPort);
         out.destination(c.remoteHigh, c.remoteLow, c.remotePort);
+        out.dscp = c.dscp;
         out.connection = c;
     }
 }

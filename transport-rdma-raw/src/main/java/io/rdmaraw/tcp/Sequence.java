@@ -1,6 +1,8 @@
 package io.rdmaraw.tcp;
 
-/** Arithmetic on sequence numbers, modulo 2<sup>32</sup> (RFC 9293 section 3.4). Right while distances stay below 2^31. */
+/**
+ * Arithmetic on sequence numbers, modulo 2<sup>32</sup> (RFC 9293 section 3.4). Right while distances stay below 2^31.
+ */
 final class Sequence {
     private Sequence() {
     }

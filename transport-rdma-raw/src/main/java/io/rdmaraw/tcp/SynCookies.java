@@ -1,9 +1,9 @@
 package io.rdmaraw.tcp;
 
 /**
- * SYN cookies (RFC 4987 section 3.6): with the backlog full, the SYN-ACK's sequence number carries all that is needed to
- * build the connection when the ACK returns. 5 bits of time, 3 bits of MSS, 24 bits of keyed hash. Window scale, SACK
- * and ECN travel in the low bits of the timestamp, if the peer offers timestamps, and are lost otherwise.
+ * SYN cookies (RFC 4987 section 3.6): with the backlog full, the SYN-ACK's sequence number carries all that is needed
+ * to build the connection when the ACK returns. 5 bits of time, 3 bits of MSS, 24 bits of keyed hash. Window scale,
+ * SACK and ECN travel in the low bits of the timestamp, if the peer offers timestamps, and are lost otherwise.
  */
 final class SynCookies {
     private static final long PERIOD_NANOS = 64_000_000_000L;
@@ -47,6 +47,11 @@ final class SynCookies {
                 SipHash.ports(s.destinationPort, s.sourcePort), last) & 0xFFFFFF;
     }
 
+    /** Whether the number acknowledged may be a recent cookie of ours, for whatever client sequence number. */
+    boolean isRecent(Segment ack, long now) {
+        return ((int) (now / PERIOD_NANOS) - (ack.ack - 1 >>> 27) & 31) <= MAX_AGE_PERIODS;
+    }
+
     /** The MSS that the ACK of a SYN-ACK proves to have been offered; 0 if it is no cookie of ours or too old. */
     int mssOf(Segment ack, long now) {
         int cookie = ack.ack - 1;
@@ -61,7 +66,8 @@ final class SynCookies {
 
     /** Our timestamp with the peer's options in it: the time rounded down, so that it never lies ahead. */
     static int timestampWith(Segment syn, TcpConfig config, int timestamp) {
-        int scale = config.windowScaling && syn.windowScale != Segment.ABSENT ? Math.min(14, syn.windowScale) : NO_SCALE;
+        int scale = config.windowScaling && syn.windowScale != Segment.ABSENT ? Math.min(14, syn.windowScale)
+                : NO_SCALE;
         int options = scale | (config.sack && syn.sackPermitted ? 16 : 0)
                 | (config.ecn != TcpConfig.EcnMode.OFF && Ecn.offered(syn) ? 32 : 0);
         int value = timestamp >>> OPTION_BITS << OPTION_BITS | options;

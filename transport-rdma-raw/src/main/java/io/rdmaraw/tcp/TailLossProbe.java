@@ -15,7 +15,7 @@ final class TailLossProbe {
     /** Section 7.2: when to probe; NEVER if a probe would be out of place. */
     static long deadline(TcpConnection c, Flight f, long now) {
         RecoveryState r = f.recovery;
-        if (!c.is(Tcb.SACK) || r.phase != Phase.OPEN || r.tlpOutstanding || c.srttNanos == 0
+        if (!c.is(Tcb.SACK) || r.phase != Phase.OPEN || c.is(Tcb.TLP_OUTSTANDING) || c.srttNanos == 0
                 || f.scoreboard.sackedCount() > 0 || f.scoreboard.lostBytes() > 0 || c.backoff > 0) {
             return Tcb.NEVER;
         }
@@ -33,31 +33,39 @@ final class TailLossProbe {
         c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
     }
 
-    static void onProbeSent(TcpConnection c, Flight f, boolean retransmission) {
-        RecoveryState r = f.recovery;
-        r.tlpOutstanding = true;
-        r.tlpRetransmission = retransmission;
-        r.tlpEndSeq = c.sndNxt;
+    static void onProbeSent(TcpConnection c, boolean retransmission) {
+        c.set(Tcb.TLP_OUTSTANDING);
+        c.assign(Tcb.TLP_RETRANSMISSION, retransmission);
+        c.tlpEndSeq = c.sndNxt;
         c.engine.counters.tailLossProbes++;
     }
 
-    /** Section 7.4.2: what the acknowledgement says about the probe. Returns true if the probe repaired a loss. */
-    static boolean onAck(TcpConnection c, Flight f, AckSample sample, int ack) {
-        RecoveryState r = f.recovery;
-        if (!r.tlpOutstanding || Sequence.before(ack, r.tlpEndSeq)) {
+    /**
+     * Section 7.4.2: what the acknowledgement says about the probe. Returns true if the probe repaired a loss, which
+     * must not go unanswered by congestion control.
+     */
+    static boolean onAck(TcpConnection c, AckSample sample, int ack) {
+        if (!c.is(Tcb.TLP_OUTSTANDING) || Sequence.before(ack, c.tlpEndSeq)) {
             return false;
         }
-        if (!r.tlpRetransmission || sample.dsack) {
-            // New data was acknowledged, or both the original and the probe arrived.
-            r.tlpOutstanding = false;
+        if (!c.is(Tcb.TLP_RETRANSMISSION) || sample.dsack || sample.duplicate && !sample.newlySacked) {
+            // New data was acknowledged, or the original and the probe have both arrived.
+            c.clear(Tcb.TLP_OUTSTANDING);
             return false;
         }
-        if (Sequence.after(ack, r.tlpEndSeq) || sample.ackedBytes > 0) {
-            // The probe filled a hole at the tail. Section 7.4.1: that is one loss, which must not go unanswered.
-            // A D-SACK would have come with this acknowledgement had the original arrived.
-            r.tlpOutstanding = false;
+        if (Sequence.after(ack, c.tlpEndSeq)) {
+            // Later data is acknowledged and nothing was heard of a second copy: the probe filled a hole.
+            c.clear(Tcb.TLP_OUTSTANDING);
             return true;
         }
+        // The acknowledgement may be for either copy; the next ones tell.
         return false;
+    }
+
+    /** The same while nothing is in flight: the acknowledgement of a second copy says that nothing was lost. */
+    static void onAckWhileIdle(TcpConnection c, Segment s) {
+        if (s.ack == c.tlpEndSeq && s.payloadLength == 0) {
+            c.clear(Tcb.TLP_OUTSTANDING);
+        }
     }
 }

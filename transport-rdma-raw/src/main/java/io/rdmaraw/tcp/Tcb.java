@@ -35,7 +35,8 @@ abstract sealed class Tcb permits TcpConnection {
     static final int PASSIVE_OPEN = 1 << 14;
     static final int FIN_SENT = 1 << 15;
     static final int FIN_SEEN = 1 << 16;
-    static final int FIN_RECEIVED = 1 << 17;
+    /** A tail loss probe is out (RFC 8985 section 7.4). */
+    static final int TLP_OUTSTANDING = 1 << 17;
     static final int REPORTED = 1 << 18;
     static final int DSACK_PENDING = 1 << 19;
     static final int CWND_LIMITED = 1 << 20;
@@ -48,7 +49,8 @@ abstract sealed class Tcb permits TcpConnection {
     /** In the engine's list of connections that may have something to send. */
     static final int READY = 1 << 25;
     static final int TS_RECENT_VALID = 1 << 26;
-    static final int KEEP_ALIVE_PROBING = 1 << 27;
+    /** It was a retransmission. */
+    static final int TLP_RETRANSMISSION = 1 << 27;
     /** A D-SACK has widened the reordering window in this round (RFC 8985 section 6.2 step 4). */
     static final int DSACK_ROUND = 1 << 28;
     /** Our data is sent as ECN-capable. */
@@ -105,6 +107,8 @@ abstract sealed class Tcb permits TcpConnection {
     /** The right edge we have offered: rcvNxt + RCV.WND. */
     int rcvAdv;
     byte rcvWndShift;
+    /** Differentiated services codepoint of what is sent. */
+    byte dscp;
     int receiveBufferBytes;
     /** Delivered to the user and not read yet. */
     int unreadBytes;
@@ -145,6 +149,8 @@ abstract sealed class Tcb permits TcpConnection {
     int ssthresh = CongestionControl.UNBOUNDED;
     /** SND.NXT at the last reduction for ECE: one reduction per window. */
     int ecnEndSeq;
+    /** TLP.end_seq of RFC 8985 section 7.1; outlives what was in flight. */
+    int tlpEndSeq;
 
     // ---- RACK (RFC 8985 section 5.2) ----
     long rackSentNanos;

@@ -138,6 +138,35 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
         engine.ready(this);
     }
 
+    /**
+     * Sets the differentiated services codepoint of segments to come (IP_TOS without the ECN bits).
+     *
+     * @throws IllegalArgumentException if it lies outside of 0 to 63
+     */
+    public void dscp(int codepoint) {
+        if (codepoint < 0 || codepoint > 63) {
+            throw new IllegalArgumentException("The codepoint " + codepoint + " must lie in 0..63");
+        }
+        dscp = (byte) codepoint;
+    }
+
+    /**
+     * Sets how much the peer may send ahead of the reader (SO_RCVBUF). Beyond 64 KiB it takes effect in full only when
+     * called before the SYN goes out, since that fixes the scale of the window. What was offered is never taken back.
+     *
+     * @throws IllegalArgumentException if it lies outside of 2048 to 2^30
+     */
+    public void receiveBuffer(int bytes) {
+        if (bytes < 2048 || bytes > 1 << 30) {
+            throw new IllegalArgumentException("A receive buffer of " + bytes + " bytes must lie in 2048..2^30");
+        }
+        receiveBufferBytes = bytes;
+        if (ReceiveWindow.wantsUpdate(this)) {
+            set(ACK_NOW);
+            engine.ready(this);
+        }
+    }
+
     // ---- what it is ----
 
     public TcpState state() {

@@ -1,6 +1,8 @@
 package io.rdmaraw.tcp;
 
-/** What an engine has counted since it was made. Written on the engine's thread; other threads may read stale values. */
+/**
+ * What an engine has counted since it was made. Written on the engine's thread; other threads may read stale values.
+ */
 public final class TcpCounters {
     public long segmentsIn;
     public long segmentsOut;

@@ -8,10 +8,10 @@ import java.util.random.RandomGenerator;
  * The TCP of one event loop: its connections, listeners and timers. Made and used on one thread.
  *
  * <p>A turn of the loop: {@link #onSegment} for each segment of a burst, {@link #advance} when
- * {@link #nextDeadlineNanos()} has come, then {@link #pollSegment} until it returns false. What the users of connections
- * asked for meanwhile is sent by the same polls. Acknowledgements are decided in the poll, once per burst and
- * connection. Every method that takes the time remembers it; calls of users count as made at the latest of these times,
- * which must not go backwards.
+ * {@link #nextDeadlineNanos()} has come, then {@link #pollSegment} until it returns false. What the users of
+ * connections asked for meanwhile is sent by the same polls. Acknowledgements are decided in the poll, once per burst
+ * and connection. Every method that takes the time remembers it; calls of users count as made at the latest of these
+ * times, which must not go backwards.
  */
 public final class TcpEngine {
     /** Segments of one connection before another gets its turn. */
@@ -102,7 +102,8 @@ public final class TcpEngine {
         }
         TcpConnection c = new TcpConnection(this, localHigh, localLow, port, remoteHigh, remoteLow, remotePort);
         c.attachment(attachment);
-        Handshake.prepare(c, initialSequence.isn(localHigh, localLow, port, remoteHigh, remoteLow, remotePort, nowNanos),
+        Handshake.prepare(c, initialSequence.isn(localHigh, localLow, port, remoteHigh, remoteLow, remotePort,
+                nowNanos),
                 mtu == 0 ? config.mtuBytes : mtu);
         connections.add(c);
         counters.activeOpens++;
@@ -117,7 +118,8 @@ public final class TcpEngine {
         return port;
     }
 
-    private boolean isFree(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort) {
+    private boolean isFree(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
+            int remotePort) {
         int hash = connections.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
         return connections.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort) == null
                 && timeWait.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort)
@@ -245,8 +247,9 @@ public final class TcpEngine {
         return Math.min(wheel.nextNanos(), timeWait.nextNanos());
     }
 
-    /** Aborts all connections and forgets all listeners; RSTs are left to be polled. */
+    /** Closes all listeners and aborts all connections; their RSTs are left to be polled, as far as there is room. */
     public void shutdown() {
+        listeners.closeAll();
         for (TcpConnection c : connections.snapshot()) {
             c.abort();
         }

@@ -37,7 +37,9 @@ public final class TcpListener {
         return halfOpen;
     }
 
-    /** Stops listening. Connections that were accepted live on, half-open ones are dropped when their SYN-ACK is due. */
+    /**
+     * Stops listening. Connections that were accepted live on, half-open ones are dropped when their SYN-ACK is due.
+     */
     public void close() {
         if (!closed) {
             closed = true;

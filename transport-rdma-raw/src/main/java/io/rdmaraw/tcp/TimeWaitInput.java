@@ -26,8 +26,13 @@ final class TimeWaitInput {
             table.remove(record);
             return true;
         }
-        boolean bareAck = s.sequenceLength() == 0 && s.seq == rcvNxt && !old;
-        if (!bareAck) {
+        if (s.sequenceLength() == 0) {
+            // Two ends that disagree must not acknowledge each other's acknowledgements for ever (RFC 5961 section 7).
+            if ((s.seq != rcvNxt || old)
+                    && table.mayAnswer(record, now, engine.config.challengeAckIntervalNanos)) {
+                acknowledge(engine, table, record, s, now);
+            }
+        } else {
             // The last ACK was lost, or it is an old duplicate. RFC 9293: a FIN again restarts the 2 MSL.
             if (s.has(TcpFlags.FIN) && !old) {
                 table.restart(record, now);

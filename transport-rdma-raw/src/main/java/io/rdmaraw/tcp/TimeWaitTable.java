@@ -22,6 +22,8 @@ final class TimeWaitTable {
     /** TS.Recent, offset of our timestamp clock. */
     private static final int TIMES = 6;
     private static final int EXPIRY = 7;
+    /** Ticks beyond any interval between answers, and far from overflow. */
+    private static final int LONG_AGO = 1 << 20;
 
     private final int maxSize;
     private final long durationNanos;
@@ -31,6 +33,8 @@ final class TimeWaitTable {
     /** Towards the end of the queue; for free records, the next free one. */
     private int[] following = new int[INITIAL_CAPACITY];
     private int[] preceding = new int[INITIAL_CAPACITY];
+    /** When a segment without data was last answered, in units of 2^20 ns. */
+    private int[] answered = new int[INITIAL_CAPACITY];
     private int[] index = new int[2 * INITIAL_CAPACITY];
     private int used;
     private int free = NONE;
@@ -70,6 +74,7 @@ final class TimeWaitTable {
         slab[at + TIMES] = (long) c.tsRecent << 32 | c.timestampOffset & 0xFFFF_FFFFL;
         slab[at + EXPIRY] = now + durationNanos;
         hashes[record] = c.hash;
+        answered[record] = ticks(now) - LONG_AGO;
         size++;
         append(record);
         link(record);
@@ -87,6 +92,7 @@ final class TimeWaitTable {
             hashes = Arrays.copyOf(hashes, capacity);
             following = Arrays.copyOf(following, capacity);
             preceding = Arrays.copyOf(preceding, capacity);
+            answered = Arrays.copyOf(answered, capacity);
             index = new int[2 * capacity];
             Arrays.fill(index, NONE);
             // No record is free here: each is linked again.
@@ -157,6 +163,19 @@ final class TimeWaitTable {
 
     int timestampOffset(int record) {
         return (int) slab[record * WORDS + TIMES];
+    }
+
+    /** Whether the last answer is long enough ago for another; notes it if so. */
+    boolean mayAnswer(int record, long now, long intervalNanos) {
+        if (ticks(now) - answered[record] < ticks(intervalNanos)) {
+            return false;
+        }
+        answered[record] = ticks(now);
+        return true;
+    }
+
+    private static int ticks(long nanos) {
+        return (int) (nanos >> TimerWheel.TICK_SHIFT);
     }
 
     /** Starts the 2 MSL anew. */

@@ -1,7 +1,5 @@
 package io.rdmaraw.tcp;
 
-import java.util.Arrays;
-
 /**
  * A hierarchical timer wheel with ticks of 2^20 ns (about 1 ms). A connection is filed once, under the earliest
  * deadline it has had since it was last filed; a deadline that moves later, as they nearly always do, leaves it where
@@ -185,11 +183,5 @@ final class TimerWheel {
         heads[slot] = c;
         occupied[0] |= 1L << slot;
         size++;
-    }
-
-    void clear() {
-        Arrays.fill(heads, null);
-        Arrays.fill(occupied, 0);
-        size = 0;
     }
 }

@@ -3,6 +3,7 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
@@ -15,7 +16,7 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
 
     final VerbsContext context;
     private final CompletionChannel channel;
-    private final long pollFunction;
+    private final MemorySegment pollFunction;
     private int unacknowledgedEvents;
 
     CompletionQueue(VerbsContext context, CompletionChannel channelOrNull, long cq, VerbsObject... alsoUses) {

@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import io.rdmaraw.ffi.NativeCall;
 import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /**
@@ -16,13 +17,13 @@ import java.lang.invoke.MethodHandle;
 final class HotCalls {
     /** {@code int poll_cq(struct ibv_cq *, int, struct ibv_wc *)}. */
     private static final MethodHandle POLL =
-            NativeCall.hotHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
+            NativeCall.hottestHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
     /** {@code int post(struct ibv_qp *, struct wr *, struct wr **)}: send, receive, and the receive of a work queue. */
     private static final MethodHandle POST =
-            NativeCall.hotHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+            NativeCall.hottestHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     /** {@code int req_notify_cq(struct ibv_cq *, int)}. */
     private static final MethodHandle NOTIFY =
-            NativeCall.hotHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
+            NativeCall.hottestHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
     /** {@code int start_poll(struct ibv_cq_ex *, struct ibv_poll_cq_attr *)}. */
     private static final MethodHandle START_POLL =
             NativeCall.hotHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
@@ -34,7 +35,7 @@ final class HotCalls {
     private HotCalls() {
     }
 
-    static int poll(long function, long cq, int maxEntries, long wcArray) {
+    static int poll(MemorySegment function, long cq, int maxEntries, long wcArray) {
         try {
             return (int) POLL.invokeExact(function, cq, maxEntries, wcArray);
         } catch (Throwable e) {
@@ -42,7 +43,7 @@ final class HotCalls {
         }
     }
 
-    static int post(long function, long queue, long firstWr, long badWrPointer) {
+    static int post(MemorySegment function, long queue, long firstWr, long badWrPointer) {
         try {
             return (int) POST.invokeExact(function, queue, firstWr, badWrPointer);
         } catch (Throwable e) {
@@ -50,7 +51,7 @@ final class HotCalls {
         }
     }
 
-    static int requestNotification(long function, long cq, int solicitedOnly) {
+    static int requestNotification(MemorySegment function, long cq, int solicitedOnly) {
         try {
             return (int) NOTIFY.invokeExact(function, cq, solicitedOnly);
         } catch (Throwable e) {

@@ -2,6 +2,7 @@ package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,8 +25,8 @@ public final class QueuePair extends VerbsObject {
     final VerbsContext context;
     private final ProtectionDomain domain;
     private final QueuePairOptions options;
-    private final long postSendFunction;
-    private final long postReceiveFunction;
+    private final MemorySegment postSendFunction;
+    private final MemorySegment postReceiveFunction;
     private final int number;
 
     private QueuePair(ProtectionDomain domain, QueuePairOptions granted, long qp, VerbsObject[] uses) {

@@ -15,8 +15,8 @@ import java.util.Objects;
  * @param maxTsoHeaderBytes      bytes of headers that a TSO send can carry; 0 for no TSO
  * @param signalAll              whether every send completes, flagged or not
  * @param createFlags            {@link #BLOCK_SELF_MULTICAST_LOOPBACK} and so on, or 0
- * @param rssOrNull              makes an RSS queue pair, which receives through work queues; it has no completion queues
- *                               (null) and no rings (all sizes 0)
+ * @param rssOrNull              makes an RSS queue pair, which receives through work queues; it has no
+ *                               completion queues (null) and no rings (all sizes 0)
  */
 public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQueue receiveCompletionQueue,
         int maxSendWr, int maxReceiveWr, int maxSendSge, int maxReceiveSge, int maxInlineDataBytes,

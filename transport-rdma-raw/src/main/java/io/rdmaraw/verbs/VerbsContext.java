@@ -4,6 +4,7 @@ import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.Arena;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
@@ -22,10 +23,10 @@ public final class VerbsContext extends VerbsObject {
     private static final int GID_SIZE_BYTES = 16;
 
     final VerbsLibrary library;
-    final long pollCqFunction;
-    final long requestNotificationFunction;
-    final long postSendFunction;
-    final long postReceiveFunction;
+    final MemorySegment pollCqFunction;
+    final MemorySegment requestNotificationFunction;
+    final MemorySegment postSendFunction;
+    final MemorySegment postReceiveFunction;
     /** The objects that an asynchronous event can name, by the address of their C structure. */
     final ConcurrentHashMap<Long, VerbsObject> eventSources = new ConcurrentHashMap<>();
     private final String deviceName;
@@ -272,12 +273,12 @@ public final class VerbsContext extends VerbsObject {
         return result;
     }
 
-    private long operation(int offset, String call) {
+    private MemorySegment operation(int offset, String call) {
         long function = NativeMemory.getLong(address + offset);
         if (function == 0) {
             throw VerbsException.of(call, Errno.EOPNOTSUPP, deviceName);
         }
-        return function;
+        return MemorySegment.ofAddress(function);
     }
 
     @Override

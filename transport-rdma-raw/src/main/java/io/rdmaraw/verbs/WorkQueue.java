@@ -3,6 +3,7 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.Arena;
 
 /**
@@ -17,7 +18,7 @@ public final class WorkQueue extends VerbsObject {
     private static final long COND_INIT = Libc.address("pthread_cond_init");
 
     private final VerbsContext context;
-    private final long postReceiveFunction;
+    private final MemorySegment postReceiveFunction;
     private final int number;
     private final int maxWr;
     private final int maxSge;
@@ -28,7 +29,7 @@ public final class WorkQueue extends VerbsObject {
         this.context = context;
         this.maxWr = maxWr;
         this.maxSge = maxSge;
-        postReceiveFunction = NativeMemory.getLong(wq + WqLayout.POST_RECV_OFFSET);
+        postReceiveFunction = MemorySegment.ofAddress(NativeMemory.getLong(wq + WqLayout.POST_RECV_OFFSET));
         number = NativeMemory.getInt(wq + WqLayout.WQ_NUM_OFFSET);
         context.eventSources.put(wq, this);
     }

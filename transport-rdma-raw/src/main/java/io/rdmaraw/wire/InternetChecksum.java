@@ -95,7 +95,7 @@ public final class InternetChecksum {
     public static long sum(ByteBuf buffer, int index, int lengthBytes) {
         if (buffer.hasMemoryAddress()) {
             if (index < 0 || lengthBytes < 0 || index > buffer.capacity() - lengthBytes) {
-                throw new IndexOutOfBoundsException("index " + index + ", length " + lengthBytes + ", buffer " + buffer);
+                throw new IndexOutOfBoundsException("bytes " + index + " to " + (index + lengthBytes) + " of " + buffer);
             }
             return sum(buffer.memoryAddress() + index, lengthBytes);
         }
@@ -156,7 +156,8 @@ public final class InternetChecksum {
     /** Returns the sum of the pseudo header of RFC 8200 section 8.1, the addresses read from the IPv6 header. */
     public static long pseudoHeaderIpv6(long ipHeaderAddress, int protocol, int transportLengthBytes) {
         return halves(NativeMemory.getLong(ipHeaderAddress + 8)) + halves(NativeMemory.getLong(ipHeaderAddress + 16))
-                + halves(NativeMemory.getLong(ipHeaderAddress + 24)) + halves(NativeMemory.getLong(ipHeaderAddress + 32))
+                + halves(NativeMemory.getLong(ipHeaderAddress + 24))
+                + halves(NativeMemory.getLong(ipHeaderAddress + 32))
                 + pseudoWord(protocol, transportLengthBytes);
     }
 

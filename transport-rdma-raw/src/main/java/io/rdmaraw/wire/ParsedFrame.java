@@ -164,6 +164,30 @@ public final class ParsedFrame {
         return Ipv4Header.destination(networkAddress());
     }
 
+    /** Returns the upper half of the source address; that of an IPv4 address in its mapped form (RFC 4291, 2.5.5.2). */
+    public long sourceHigh() {
+        return ipVersion == 4 ? 0 : Ipv6Header.sourceHigh(networkAddress());
+    }
+
+    /** Returns the lower half of the source address; see {@link #sourceHigh()}. */
+    public long sourceLow() {
+        return ipVersion == 4 ? mapped(sourceIpv4()) : Ipv6Header.sourceLow(networkAddress());
+    }
+
+    /** Returns the upper half of the destination address; see {@link #sourceHigh()}. */
+    public long destinationHigh() {
+        return ipVersion == 4 ? 0 : Ipv6Header.destinationHigh(networkAddress());
+    }
+
+    /** Returns the lower half of the destination address; see {@link #sourceHigh()}. */
+    public long destinationLow() {
+        return ipVersion == 4 ? mapped(destinationIpv4()) : Ipv6Header.destinationLow(networkAddress());
+    }
+
+    private static long mapped(int ipv4) {
+        return 0xffff_0000_0000L | ipv4 & 0xffff_ffffL;
+    }
+
     /** Returns where the transport header begins. */
     public int transportOffset() {
         return transportOffset;

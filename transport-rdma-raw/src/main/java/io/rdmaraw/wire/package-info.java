@@ -9,7 +9,7 @@
  * clock or keeps global state.
  *
  * <p>Numbers are plain Java values: ports, lengths and checksums as non-negative {@code int}, IPv4 addresses as
- * {@code int} with the first octet in the highest byte, IPv6 addresses as two {@code long}s, MAC addresses as the low 48
- * bits of a {@code long}.
+ * {@code int} with the first octet in the highest byte, IPv6 addresses as two {@code long}s, MAC addresses as the low
+ * 48 bits of a {@code long}.
  */
 package io.rdmaraw.wire;

@@ -42,6 +42,12 @@ class RdmaRawChannelErrorTest {
     }
 
     @Test
+    void anUnknownKindOfSoftwareDeviceIsAnsweredWithThoseThatExist() {
+        String message = failToBind(RdmaRawAddress.of("soft:nothing")).getMessage();
+        assertTrue(message.contains("soft:nothing") && message.contains("soft:loop"), message);
+    }
+
+    @Test
     void aRuleThatTakesTheHostsTrafficIsRefusedUnlessNamed() {
         FlowSpec everything = FlowSpec.builder().build();
         String message = failToBind(RdmaRawAddress.of(device.name, everything)).getMessage();

@@ -108,7 +108,8 @@ class CloseTest {
     @Test
     void abortResets() {
         Dialogue d = established(plain());
-        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
+        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "A 3001 len 1000 ack 1",
                 "PA 4001 len 1000 ack 1");
         d.c.abort();
         d.says("RA 5001 ack 1").heard("closed ABORTED").state(CLOSED);
@@ -183,6 +184,14 @@ class CloseTest {
         assertEquals(1, d.engine.timeWaitCount());
         d.hears("R 2").saysNothing();
         assertEquals(0, d.engine.timeWaitCount());
+    }
+
+    @Test
+    void timeWaitDoesNotArgueWithAcknowledgements() {
+        Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
+        d.after(20).hears("A 500 ack 2").hears("A 500 ack 2").says("A 2 ack 2");
+        d.after(50).hears("A 500 ack 2").saysNothing();
+        d.after(60).hears("A 500 ack 2").says("A 2 ack 2");
     }
 
     @Test

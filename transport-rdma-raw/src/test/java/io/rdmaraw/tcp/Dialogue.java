@@ -14,9 +14,9 @@ import java.util.SplittableRandom;
 /**
  * One engine and the segments it exchanges with the test, which plays the peer. Segments are written as
  * {@code FLAGS seq [len n] [ack n] [win n] [mss n] [ws n] [sackOK] [ts value/echo] [sack a-b,c-d] [ect] [ce]}. Numbers
- * count from each end's initial sequence number, so a SYN has number 0 and the first byte 1; the true ones begin shortly
- * before zero. What the engine sends must match in full, except that win, ts and the options of a SYN are only compared
- * if they are given.
+ * count from each end's initial sequence number, so a SYN has number 0 and the first byte 1; the true ones begin
+ * shortly before zero. What the engine sends must match in full, except that win, ts and the options of a SYN are only
+ * compared if they are given.
  */
 final class Dialogue {
     static final int ISS = -7;
@@ -33,6 +33,8 @@ final class Dialogue {
     final TcpConfig config;
     TcpConnection c;
     long now = 5_000 * MS;
+    /** Right edge of the window as the last segment told it. */
+    int edge;
     private final Deque<String> said = new ArrayDeque<>();
     private final List<ByteBuf> buffers = new ArrayList<>();
     private final Segment segment = new Segment();
@@ -172,6 +174,7 @@ final class Dialogue {
         Segment out = new Segment();
         while (engine.pollSegment(now, out)) {
             said.add(format(out));
+            edge = out.ack + (out.window << (c == null ? 0 : c.rcvWndShift)) - IRS;
             out.transmitted();
         }
     }
@@ -262,7 +265,8 @@ final class Dialogue {
         String[] words = actual.split(" ");
         StringBuilder text = new StringBuilder(words[0]);
         for (int i = 1; i < words.length; i++) {
-            boolean hasValue = !words[i].equals("sackOK") && !words[i].equals("ect") && !Character.isDigit(words[i].charAt(0))
+            boolean hasValue = !words[i].equals("sackOK") && !words[i].equals("ect")
+                    && !Character.isDigit(words[i].charAt(0))
                     && words[i].charAt(0) != '-';
             if (LENIENT.contains(words[i]) && !wanted.contains(words[i])) {
                 i += hasValue ? 1 : 0;

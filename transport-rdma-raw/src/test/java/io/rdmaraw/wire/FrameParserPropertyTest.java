@@ -88,7 +88,7 @@ class FrameParserPropertyTest {
         };
         int changes = random.nextInt(4);
         for (int i = 0; i < changes && bytes.length > 0; i++) {
-            int index = random.nextBoolean() ? random.nextInt(Math.min(bytes.length, 60)) : random.nextInt(bytes.length);
+            int index = random.nextInt(random.nextBoolean() ? Math.min(bytes.length, 60) : bytes.length);
             bytes[index] = (byte) (random.nextBoolean() ? random.nextInt() : bytes[index] ^ 1 << random.nextInt(8));
         }
         return bytes;
@@ -139,9 +139,11 @@ class FrameParserPropertyTest {
         byte[] v4 = hex(Frames.ETHERNET);
         byte[] v6 = hex(Frames.ETHERNET6);
         byte[] data = hex("68656c6c6f");
-        byte[] tcp4 = Frames.ipv4(6, 0x4000, Frames.tcp(4, hex("020405b40402080a01020304000000000103030701010101"), data));
+        byte[] options = hex("020405b40402080a01020304000000000103030701010101");
+        byte[] tcp4 = Frames.ipv4(6, 0x4000, Frames.tcp(4, options, data));
         byte[] udp6 = Frames.udp(6, data);
-        byte[] manyExtensions = join(IntStream.range(0, 9).mapToObj(i -> hex("3c00010400000000")).toArray(byte[][]::new));
+        byte[] extension = hex("3c00010400000000");
+        byte[] manyExtensions = join(IntStream.range(0, 9).mapToObj(i -> extension).toArray(byte[][]::new));
         String nd = "8700000000000000" + Frames.V6_DESTINATION + "0101020000000001";
         return List.of(
                 join(v4, tcp4), join(v4, Frames.ipv4(17, 0, Frames.udp(4, data))),

@@ -150,7 +150,8 @@ class FrameParserTest {
         expectIpv4(ParseVerdict.IPV4_BAD_TOTAL_LENGTH, fixed(with(good, 3, 19)));
         expectIpv4(ParseVerdict.IPV4_BAD_CHECKSUM, with(good, 8, 63));
         expectIpv4(ParseVerdict.IPV4_BAD_SOURCE, fixed(with(good, 12, 224)));
-        expectIpv4(ParseVerdict.IPV4_BAD_SOURCE, fixed(with(with(with(with(good, 12, 255), 13, 255), 14, 255), 15, 255)));
+        byte[] fromBroadcast = with(with(with(with(good, 12, 255), 13, 255), 14, 255), 15, 255);
+        expectIpv4(ParseVerdict.IPV4_BAD_SOURCE, fixed(fromBroadcast));
         expectIpv4(ParseVerdict.OTHER_PROTOCOL, ipv4(132, 0, DATA));
         assertEquals("hello", payload());
         expectIpv4(ParseVerdict.OTHER_PROTOCOL, ipv4(58, 0, new byte[24]));

@@ -12,12 +12,17 @@ final class AckChecks {
     /** A receiver can't know the sender's segment size; below this, several segments count as one. */
     private static final int SMALLEST_FULL_SEGMENT_BYTES = 1220;
 
+    /** Memory for what is out of order is bounded, and each piece costs some however small it is. */
+    private static final int MOST_SEGMENTS_HELD = 1_000;
+
     private final long delayedAckLimitNanos;
     /** All that came, and of it what the receiver had no reason to drop. */
     private final Ranges received = new Ranges();
     private final Ranges certain = new Ranges();
     private long contiguous;
     private long certainContiguous;
+    private long highestEnd;
+    private int outOfOrderSegments;
     private boolean hasTimestamp;
     private int newestTimestamp;
     private long lastAck;
@@ -54,9 +59,10 @@ final class AckChecks {
         return lastAck;
     }
 
-    void received(Packet p, long seq, long edge, long nowNanos) {
+    /** Returns whether the packet brought data that the receiver had no reason to drop. */
+    boolean received(Packet p, long seq, long edge, long nowNanos) {
         if (p.has(Packet.SYN)) {
-            return;
+            return false;
         }
         long end = seq + p.sequenceLength();
         long possible = contiguous;
@@ -68,8 +74,11 @@ final class AckChecks {
             hasTimestamp = true;
             newestTimestamp = p.tsValue;
         }
-        if (p.payload.length == 0 || end > edge || older) {
-            return;
+        highestEnd = Math.max(highestEnd, end);
+        outOfOrderSegments = contiguous >= highestEnd ? 0 : outOfOrderSegments + (seq > possible ? 1 : 0);
+        boolean memoryMayBeFull = seq > possible && outOfOrderSegments > MOST_SEGMENTS_HELD;
+        if (p.payload.length == 0 || end > edge || older || memoryMayBeFull) {
+            return false;
         }
         long before = certainContiguous;
         certain.add(seq, end);
@@ -82,6 +91,7 @@ final class AckChecks {
             largestSegment = Math.max(largestSegment, p.payload.length);
             unackedFullBytes += p.payload.length;
         }
+        return end > before;
     }
 
     void check(Packet p, Demand demand) {

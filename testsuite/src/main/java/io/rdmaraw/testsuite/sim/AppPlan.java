@@ -59,9 +59,9 @@ final class AppPlan {
 
     @Override
     public String toString() {
-        return totalBytes + " B in chunks of " + chunkLow + ".." + chunkHigh + (thinkNanos > 0 ? " every " + thinkNanos
-                / 1000 + " us" : "") + ", buffer " + sendBufferBytes + (readBytes > 0 ? ", reads " + readBytes + " every "
-                + readPauseNanos / 1000 + " us" : "") + (stallFromByte < Long.MAX_VALUE ? ", stalls at " + stallFromByte
+        return totalBytes + " B in chunks of " + chunkLow + ".." + chunkHigh
+                + (thinkNanos > 0 ? " every " + thinkNanos / 1000 + " us" : "") + ", buffer " + sendBufferBytes
+                + (readBytes > 0 ? ", reads " + readBytes + " every " + readPauseNanos / 1000 + " us" : "") + (stallFromByte < Long.MAX_VALUE ? ", stalls at " + stallFromByte
                 + " for " + stallNanos / LinkPlan.MILLI + " ms" : "") + ", " + end;
     }
 }

@@ -195,7 +195,8 @@ final class Application implements SimSocket.Events {
     @Override
     public String toString() {
         return name + " sent " + sentBytes + "/" + plan.totalBytes + " received " + receivedBytes + "/"
-                + (peer == null ? 0 : peer.plan.totalBytes) + (shutDown ? " shut" : "") + (peerFinished ? " peer-fin" : "")
+                + (peer == null ? 0 : peer.plan.totalBytes) + (shutDown ? " shut" : "")
+                + (peerFinished ? " peer-fin" : "")
                 + (closeCalled ? " close" : "") + (closed ? " closed " + closeReason : "") + " unread " + unreadBytes;
     }
 }

@@ -17,7 +17,7 @@ final class CoreConfigs {
                 .ecn(TcpConfig.EcnMode.values()[plan.ecn]).delayedAckNanos(plan.delayedAckNanos)
                 .congestionControl(plan.newReno ? NewReno::new : Cubic::new)
                 .synCookies(plan.cookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)
-                // Giving up is right in the field and an excuse here: whatever the faults, the run must come to its end.
+                // Giving up is right in the field and an excuse here: whatever the faults, the run must end well.
                 .synRetries(PATIENT_RETRIES).synAckRetries(PATIENT_RETRIES).retries(PATIENT_RETRIES)
                 .orphanRetries(PATIENT_RETRIES).finWait2Nanos(7_200_000 * LinkPlan.MILLI).build();
     }

@@ -237,8 +237,9 @@ class EngineHost implements SimHost, TcpEvents {
     @Override
     public void acked(TcpConnection connection, int bytes) {
         check(bytes > 0, "tells of progress only", name);
-        socketOf(connection).ackedBytes += bytes;
-        check(socketOf(connection).ackedBytes <= socketOf(connection).sentBytes, "acknowledged is a part of sent", name);
+        EngineSocket socket = socketOf(connection);
+        socket.ackedBytes += bytes;
+        check(socket.ackedBytes <= socket.sentBytes, "acknowledged is a part of sent", name);
     }
 
     @Override

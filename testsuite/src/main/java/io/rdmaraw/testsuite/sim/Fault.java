@@ -5,8 +5,8 @@ package io.rdmaraw.testsuite.sim;
  * changing what the others do, which is how a failure is shrunk. Links have two bits, one for each direction.
  */
 enum Fault {
-    JITTER, RATE, SMALL_QUEUE, ECN_MARKS, LOSS, BURST_LOSS, REORDER, DUPLICATE, CORRUPT, SMALL_MTU, MTU_SHRINK, MTU_BLACK_HOLE,
-    ACK_THINNING, OPTION_STRIPPING, BLACKOUT, STALE_DUPLICATES, FORGERY,
+    JITTER, RATE, SMALL_QUEUE, ECN_MARKS, LOSS, BURST_LOSS, REORDER, DUPLICATE, CORRUPT, SMALL_MTU, MTU_SHRINK,
+    MTU_BLACK_HOLE, ACK_THINNING, OPTION_STRIPPING, BLACKOUT, STALE_DUPLICATES, FORGERY,
     /** Of the scenario, not of a link. */
     SEVERAL_CONNECTIONS, PEER_QUIRKS, SLOW_READERS, PAUSES, LONG_TRANSFERS, ABORTS, SIMULTANEOUS_OPEN, UNUSUAL_CONFIG;
 
@@ -24,6 +24,7 @@ enum Fault {
 
     /** Returns the name of a mask's bit. */
     static String nameOf(int bit) {
-        return bit < 2 * LINK_FAULTS ? values()[bit / 2] + (bit % 2 == 0 ? ">" : "<") : values()[bit - LINK_FAULTS].name();
+        return bit < 2 * LINK_FAULTS ? values()[bit / 2] + (bit % 2 == 0 ? ">" : "<")
+                : values()[bit - LINK_FAULTS].name();
     }
 }

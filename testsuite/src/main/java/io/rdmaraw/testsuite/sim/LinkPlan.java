@@ -145,11 +145,11 @@ final class LinkPlan {
         return nowNanos >= mtuShrinkNanos ? laterMtuBytes : mtuBytes;
     }
 
-    /** Returns whether packets arrive in order, whole and all of them. */
+    /** Returns whether packets arrive in order, whole, all of them and once. */
     boolean keepsEverything() {
         return lossProbability == 0 && turnBad == 0 && reorderProbability == 0 && rateBitsPerSecond == 0
                 && corruptProbability == 0 && blackoutToNanos == 0 && ackThinning == 0 && mtuBytes == 65535
-                && laterMtuBytes == 0;
+                && laterMtuBytes == 0 && staleProbability == 0 && duplicateProbability == 0;
     }
 
     @Override
@@ -171,7 +171,8 @@ final class LinkPlan {
         add(text, stripSack, ", no SACK");
         add(text, stripWindowScale, ", no window scale");
         add(text, stripMss, ", no MSS option");
-        add(text, blackoutToNanos > 0, ", blackout " + blackoutFromNanos / MILLI + ".." + blackoutToNanos / MILLI + " ms");
+        add(text, blackoutToNanos > 0, ", blackout " + blackoutFromNanos / MILLI + ".." + blackoutToNanos / MILLI
+                + " ms");
         add(text, staleProbability > 0, ", stale duplicates %.3f".formatted(staleProbability));
         add(text, forgeryProbability > 0, ", forgery %.3f".formatted(forgeryProbability));
         return text.toString();

@@ -57,7 +57,8 @@ final class PeerPlan {
         return "mss " + mss + (timestamps ? "" : ", no timestamps") + (sack ? "" : ", no SACK")
                 + (windowScaling ? "" : ", no scaling") + ", buffer " + bufferBytes
                 + (shrinkProbability > 0 ? ", shrinks %.3f".formatted(shrinkProbability) : "")
-                + (renegeProbability > 0 ? ", reneges %.3f".formatted(renegeProbability) : "") + (ragged ? ", ragged" : "")
+                + (renegeProbability > 0 ? ", reneges %.3f".formatted(renegeProbability) : "")
+                + (ragged ? ", ragged" : "")
                 + (sillyWindows ? ", silly windows" : "") + (omitTimestamps > 0 ? ", omits timestamps" : "");
     }
 }

@@ -108,7 +108,7 @@ final class ReferencePeer implements SimHost {
         Packet packet = Packet.decode(quoted);
         ReferenceConnection connection = connections.get(key(packet.sourcePort, packet.destinationPort));
         if (connection != null) {
-            connection.packetTooBig(mtuBytes, nowNanos);
+            connection.packetTooBig(mtuBytes);
         }
     }
 

@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Everything that is decided before a run: who the ends are, what the path does, what the applications want. A function of
- * the seed and of the mask of faults that are switched off.
+ * Everything that is decided before a run: who the ends are, what the path does, what the applications want. A function
+ * of the seed and of the mask of faults that are switched off.
  */
 final class Scenario {
     /** What the two ends are. */
@@ -43,8 +43,8 @@ final class Scenario {
         peer = new PeerPlan(random.split(4), on(Fault.PEER_QUIRKS));
         client = new CorePlan(random.split(5), on(Fault.UNUSUAL_CONFIG));
         server = new CorePlan(random.split(6), on(Fault.UNUSUAL_CONFIG));
-        // A cookie's connection is made from the first packet behind the SYN: if that is lost or late, the next one gets a
-        // reset, from any stack.
+        // A cookie's connection is made from the first packet behind the SYN: if that is lost or late, the next one
+        // gets a reset, from any stack; and if it comes again when all is over, it makes another connection.
         server.cookies &= forward.keepsEverything();
         drawConversations(random.split(7));
     }

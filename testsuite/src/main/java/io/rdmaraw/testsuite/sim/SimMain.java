@@ -52,7 +52,8 @@ public final class SimMain {
         SimMain main = new SimMain();
         String complaint = main.parse(args);
         if (complaint != null) {
-            out.println(complaint + "; usage: sim [--seeds N] [--from S] [--off MASK] [--threads T] [--pcap DIR] [--rule NAME] [--json]");
+            out.println(complaint + "; usage: sim [--seeds N] [--from S] [--off MASK] [--threads T] [--pcap DIR]"
+                    + " [--rule NAME] [--json]");
             return 2;
         }
         long begin = System.nanoTime();

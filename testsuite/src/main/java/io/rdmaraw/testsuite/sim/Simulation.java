@@ -121,7 +121,8 @@ final class Simulation {
     private void open(Scenario.Conversation conversation, Application first, Application second) {
         first.start(client.connect(conversation.clientPort(), serverPort(conversation), first, nowNanos), nowNanos);
         if (scenario.simultaneousOpen) {
-            second.start(server.connect(serverPort(conversation), conversation.clientPort(), second, nowNanos), nowNanos);
+            second.start(server.connect(serverPort(conversation), conversation.clientPort(), second, nowNanos),
+                    nowNanos);
         }
     }
 

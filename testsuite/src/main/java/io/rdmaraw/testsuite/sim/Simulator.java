@@ -79,7 +79,8 @@ final class Simulator {
     /** Runs the failing scenario once more and writes its packets. */
     void capture(Failure failure, Path file) throws IOException {
         try (PcapWriter pcap = new PcapWriter(file)) {
-            Simulation simulation = new Simulation(new Scenario(failure.seed, failure.off, only), cores, (now, packet) -> {
+            Scenario scenario = new Scenario(failure.seed, failure.off, only);
+            Simulation simulation = new Simulation(scenario, cores, (now, packet) -> {
                 try {
                     pcap.write(now, packet);
                 } catch (IOException e) {

@@ -7,7 +7,7 @@ import io.rdmaraw.tcp.TcpState;
 
 /** What the core's own variables must say between events. */
 final class StateChecks {
-    /** RFC 3042 (limited transmit) and the rounding of proportional rate reduction may go beyond the congestion window by so much. */
+    /** Limited transmit (RFC 3042) and the rounding of rate reduction may pass the congestion window by so much. */
     private static final int SEGMENTS_BEYOND_WINDOW = 3;
 
     private StateChecks() {
@@ -28,8 +28,8 @@ final class StateChecks {
     }
 
     /**
-     * {@code nextBefore} is SND.NXT before the packet was polled. A tail loss probe may carry new data whatever the window
-     * is (RFC 8985 section 7.3): one segment until something is acknowledged.
+     * {@code nextBefore} is SND.NXT before the packet was polled. A tail loss probe may carry new data whatever the
+     * window is (RFC 8985 section 7.3): one segment until something is acknowledged.
      */
     static void afterSending(String name, EngineSocket socket, Packet packet, int nextBefore) {
         TcpConnection c = socket.connection;
@@ -71,6 +71,7 @@ final class StateChecks {
     }
 
     static boolean receives(TcpConnection c) {
-        return c.state() == TcpState.ESTABLISHED || c.state() == TcpState.FIN_WAIT_1 || c.state() == TcpState.FIN_WAIT_2;
+        TcpState state = c.state();
+        return state == TcpState.ESTABLISHED || state == TcpState.FIN_WAIT_1 || state == TcpState.FIN_WAIT_2;
     }
 }

@@ -3,8 +3,8 @@ package io.rdmaraw.testsuite.sim;
 import java.util.List;
 
 /**
- * A protocol bug: in {@code file} of io.rdmaraw.tcp, {@code find} (whitespace does not matter) becomes {@code replace}. The
- * core itself knows nothing of it; the test compiles the changed source beside the true one.
+ * A protocol bug: in {@code file} of io.rdmaraw.tcp, {@code find} (whitespace does not matter) becomes
+ * {@code replace}. The core itself knows nothing of it; the test compiles the changed source beside the true one.
  */
 record Mutant(String name, String file, String find, String replace) {
     static final List<Mutant> ALL = List.of(
@@ -30,9 +30,8 @@ record Mutant(String name, String file, String find, String replace) {
                     "if ("),
             new Mutant("duplicate bytes delivered", "DataInput", "int skip = Math.max(0, c.rcvNxt - at);",
                     "int skip = 0;"),
-            new Mutant("FIN that waited behind a hole never told", "DataInput",
-                    "case ESTABLISHED -> c.state = CLOSE_WAIT;",
-                    "case ESTABLISHED -> { c.state = CLOSE_WAIT; if (s == null) { return; } }"),
+            new Mutant("FIN never told to the user", "DataInput",
+                    "default -> { } } c.engine.events.peerFinished(c); }", "default -> { } } }"),
             new Mutant("FIN not retransmitted", "SegmentOutput", "if (fin) { out.flags |= TcpFlags.FIN; }",
                     "if (fin && data > 0) { out.flags |= TcpFlags.FIN; }"),
             new Mutant("FIN before the last data", "SegmentOutput", "if (last && roomForFin && c.is(Tcb.FIN_QUEUED))",
@@ -40,7 +39,8 @@ record Mutant(String name, String file, String find, String replace) {
             new Mutant("any reset in the window kills", "SegmentInput", "if (s.seq != c.rcvNxt) {",
                     "if (s.seq == c.rcvNxt - 1) {"),
             new Mutant("SYN in the window kills", "SegmentInput",
-                    "c.engine.counters.blindAttackSegments++; AckPolicy.challenge(c, now); return false; } // Without ACK",
+                    "c.engine.counters.blindAttackSegments++; AckPolicy.challenge(c, now); return false; } "
+                            + "// Without ACK",
                     "c.engine.finish(c, CloseReason.RESET_BY_PEER, CLOSED); return false; } // Without ACK"),
             new Mutant("options not counted against the MSS", "SegmentOutput", "return c.sndMss - sackOptionBytes(c);",
                     "return c.sndMss + 12;"),
@@ -54,9 +54,11 @@ record Mutant(String name, String file, String find, String replace) {
                     "out.timestamps(c.timestamp(now), c.tsRecent + 1);"),
             new Mutant("timestamps run backwards", "Tcb", "return (int) (nowNanos / 1_000_000) + timestampOffset;",
                     "return timestampOffset - (int) (nowNanos / 1_000_000);"),
-            new Mutant("congestion mark not echoed", "SegmentOutput", "c.is(Tcb.ECE_OWED) ? flags | TcpFlags.ECE : flags",
+            new Mutant("congestion mark not echoed", "SegmentOutput",
+                    "c.is(Tcb.ECE_OWED) ? flags | TcpFlags.ECE : flags",
                     "flags"),
-            new Mutant("ECN used though not agreed", "SegmentOutput", "if (c.is(Tcb.ECN)) {", "if (length > 0) {"),
+            new Mutant("ECN used though not agreed", "SegmentOutput",
+                    "if (c.is(Tcb.ECN_SENDER)) {", "if (length > 0) {"),
             new Mutant("no timer for a closed window", "ConnectionTimers",
                     "&& c.retransmitTimer != RetransmitTimer.PERSIST) {",
                     "&& c.retransmitTimer != RetransmitTimer.PERSIST && c.sndWnd > 0) {"),

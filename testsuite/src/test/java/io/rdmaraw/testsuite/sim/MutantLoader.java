@@ -17,7 +17,8 @@ import javax.tools.ToolProvider;
 final class MutantLoader extends ClassLoader {
     private static final String CORE = "io.rdmaraw.tcp.";
     private static final String SIMULATOR = "io.rdmaraw.testsuite.sim.";
-    private static final Path SOURCES = Path.of("..", "transport-rdma-raw", "src", "main", "java", "io", "rdmaraw", "tcp");
+    private static final Path SOURCES = Path.of("..", "transport-rdma-raw", "src", "main", "java", "io",
+            "rdmaraw", "tcp");
 
     static {
         registerAsParallelCapable();
@@ -39,7 +40,8 @@ final class MutantLoader extends ClassLoader {
                     + "\"; adapt the mutant \"" + mutant.name() + "\" to the new source");
         }
         Path file = directory.resolve(mutant.file() + ".java");
-        Files.writeString(file, source.substring(0, matcher.start()) + mutant.replace() + source.substring(matcher.end()));
+        Files.writeString(file, source.substring(0, matcher.start()) + mutant.replace()
+                + source.substring(matcher.end()));
         compile(file, directory);
         return new MutantLoader(directory);
     }

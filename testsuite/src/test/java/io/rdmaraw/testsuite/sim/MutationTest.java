@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.sim;
 
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.Method;
@@ -25,9 +26,11 @@ class MutationTest {
     void isCaught(Mutant mutant, @TempDir Path directory) throws Exception {
         Class<?> seeds = MutantLoader.of(mutant, directory).loadClass("io.rdmaraw.testsuite.sim.SeedRange");
         Method firstFailure = seeds.getMethod("firstFailure", long.class, long.class);
-        Object caught = firstFailure.invoke(null, 1L, SEEDS);
+        String caught = (String) firstFailure.invoke(null, 1L, SEEDS);
         assertNotNull(caught, () -> "The simulator does not see the planted bug: " + mutant.name());
         System.out.println(mutant.name() + ": " + caught);
+        long seed = Long.parseLong(caught.substring(5, caught.indexOf(':')));
+        assertNull(SeedRange.firstFailure(seed, 1), "The seed fails without the bug, too, and so proves nothing");
     }
 
     @Test

@@ -53,7 +53,7 @@ class SimulationTest {
     /** The reference peer at both ends: what fails here is the simulator's own fault. */
     @Test
     void theReferencePeerAgreesWithItself() {
-        Simulator simulator = new Simulator(null, null);
+        Simulator simulator = new Simulator(null, Scenario.Ends.CORE_TO_REFERENCE);
         for (long seed = 1; seed <= 500; seed++) {
             assertNull(simulator.run(seed, 0));
         }

@@ -48,6 +48,7 @@ abstract class FlowConformance extends ProviderConformance {
                 Arguments.of("vlan 5", Frames.tagged(RAW, 0xe005), Frames.tagged(RAW, 6)),
                 Arguments.of("vlan 5 ether-type 0x88b5", Frames.tagged(RAW, 5), Frames.tagged(DNS, 5)),
                 Arguments.of("vlan 5", Frames.tagged(RAW, 5), RAW),
+                Arguments.of("vlan 0", Frames.tagged(RAW, 0x6000), RAW),
                 Arguments.of("vlan-tag 0x6005/0xffff", Frames.tagged(RAW, 0x6005), Frames.tagged(RAW, 5)),
                 Arguments.of("ip4", DNS, udp6),
                 Arguments.of("ip4", DNS, RAW),

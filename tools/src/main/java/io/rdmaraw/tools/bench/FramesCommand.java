@@ -45,6 +45,7 @@ final class FramesCommand implements Callable<Integer> {
         FramesBenchOptions options = quick
                 ? new FramesBenchOptions(device, frameBytes, QUICK_BURSTS, Math.min(runs, 5), 0.5, 2)
                 : new FramesBenchOptions(device, frameBytes, BURSTS, runs, 1, 4);
+        BenchReport.warnIfBusy(spec.commandLine().getErr());
         BenchReport report = new FramesBench(options, spec.commandLine().getErr()).run();
         PrintWriter out = spec.commandLine().getOut();
         if (json) {

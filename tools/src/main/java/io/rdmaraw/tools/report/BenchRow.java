@@ -64,7 +64,9 @@ public record BenchRow(String caseName, String transport, String device, String 
     public enum Unit {
         NANOS_PER_FRAME("ns/frame", false),
         MEGAFRAMES_PER_SECOND("Mframe/s", true),
-        BYTES_PER_FRAME("B/frame", false);
+        BYTES_PER_FRAME("B/frame", false),
+        ROUND_TRIPS_PER_SECOND("round trips/s", true),
+        BYTES_PER_DATAGRAM("B/datagram", false);
 
         private final String text;
         private final boolean moreIsBetter;

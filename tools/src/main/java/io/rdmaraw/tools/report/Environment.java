@@ -3,6 +3,7 @@ package io.rdmaraw.tools.report;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.util.Version;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
@@ -20,7 +21,13 @@ final class Environment {
         machine.put("os", firstValue("/etc/os-release", "PRETTY_NAME").replace("\"", ""));
         machine.put("kernel", System.getProperty("os.version"));
         machine.put("arch", System.getProperty("os.arch"));
+        machine.put("loadAverage", Json.rounded(loadAverage()));
         return machine;
+    }
+
+    /** Processes that wanted a core in the last minute; negative where the system does not tell. */
+    static double loadAverage() {
+        return ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
     }
 
     static ObjectNode versions() {

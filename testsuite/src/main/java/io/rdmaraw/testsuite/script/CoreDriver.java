@@ -1,0 +1,191 @@
+package io.rdmaraw.testsuite.script;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.rdmaraw.tcp.CloseReason;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.TcpConfig;
+import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.TcpEngine;
+import io.rdmaraw.tcp.TcpEvents;
+import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.testsuite.sim.Packet;
+import io.rdmaraw.testsuite.sim.SegmentCodec;
+import io.rdmaraw.testsuite.sim.SplitMix;
+
+/** The core as the endpoint of a script; time passes when the script waits. */
+final class CoreDriver implements ScriptDriver, TcpEvents {
+    private static final long MILLI = 1_000_000;
+    private static final long OURS = 0xffff_0a4d_0001L;
+    private static final long PEER = 0xffff_0a4d_0002L;
+    private static final long SEED = 42;
+
+    private final TcpEngine engine;
+    private final SegmentCodec codec = new SegmentCodec();
+    private final Segment in = new Segment();
+    private final Segment out = new Segment();
+    private TcpConnection connection;
+    private boolean readsAtOnce;
+    private int delivered;
+    private int unread;
+    private boolean end;
+    private boolean reset;
+    private long nowNanos = 1_000 * MILLI;
+
+    CoreDriver() {
+        TcpConfig config = TcpConfig.builder().receiveBufferBytes(65_535).ecn(TcpConfig.EcnMode.OFF)
+                .keepAliveIdleNanos(1_000 * MILLI).keepAliveIntervalNanos(1_000 * MILLI).build();
+        engine = new TcpEngine(config, this, new SplitMix(SEED)::nextLong, nowNanos);
+    }
+
+    @Override
+    public long ourAddress() {
+        return OURS;
+    }
+
+    @Override
+    public long peerAddress() {
+        return PEER;
+    }
+
+    @Override
+    public void listen(boolean reads) {
+        readsAtOnce = reads;
+        engine.listen(0, OURS, OUR_PORT, 16, null);
+    }
+
+    @Override
+    public void connect(boolean reads) {
+        readsAtOnce = reads;
+        connection = engine.connect(nowNanos, 0, OURS, OUR_PORT, 0, PEER, PEER_PORT, null, 0, null);
+    }
+
+    @Override
+    public void inject(Packet packet) {
+        // A round trip of a millisecond, as between two hosts of one network.
+        passSilently(MILLI);
+        if (!codec.decode(packet.encode(), in)) {
+            throw new IllegalArgumentException("not a sound packet: " + packet);
+        }
+        ByteBuf payload = Unpooled.wrappedBuffer(packet.payload);
+        in.payload(payload, 0, packet.payload.length);
+        engine.onSegment(in, nowNanos);
+        in.detachPayload();
+        payload.release();
+    }
+
+    private void passSilently(long nanos) {
+        nowNanos += nanos;
+        if (engine.nextDeadlineNanos() <= nowNanos) {
+            engine.advance(nowNanos);
+        }
+    }
+
+    @Override
+    public Packet await(long timeoutMillis) {
+        long limit = nowNanos + timeoutMillis * MILLI;
+        while (true) {
+            if (engine.pollSegment(nowNanos, out)) {
+                Packet packet = Packet.decode(codec.encode(out));
+                out.transmitted();
+                return packet;
+            }
+            long next = engine.nextDeadlineNanos();
+            if (next > limit) {
+                nowNanos = limit;
+                return null;
+            }
+            nowNanos = Math.max(nowNanos, next);
+            engine.advance(nowNanos);
+        }
+    }
+
+    @Override
+    public void send(int bytes) {
+        connection.send(Unpooled.buffer(bytes).writeZero(bytes));
+    }
+
+    @Override
+    public void read(int bytes) {
+        unread -= bytes;
+        connection.readWindowOpened(bytes);
+    }
+
+    @Override
+    public int delivered() {
+        return delivered;
+    }
+
+    @Override
+    public boolean sawEnd() {
+        return end;
+    }
+
+    @Override
+    public boolean sawReset() {
+        return reset;
+    }
+
+    @Override
+    public void keepAlive() {
+        connection.keepAlive(true);
+    }
+
+    @Override
+    public void shutdownOutput() {
+        connection.shutdownOutput();
+    }
+
+    @Override
+    public void closeSocket() {
+        connection.close();
+    }
+
+    @Override
+    public void abort() {
+        connection.abort();
+    }
+
+    @Override
+    public void close() {
+        engine.shutdown();
+        while (engine.pollSegment(nowNanos, out)) {
+            out.transmitted();
+        }
+    }
+
+    @Override
+    public void connected(TcpConnection opened) {
+        connection = opened;
+    }
+
+    @Override
+    public void accepted(TcpListener listener, TcpConnection opened) {
+        connection = opened;
+    }
+
+    @Override
+    public void data(TcpConnection from, ByteBuf buffer, int index, int length) {
+        delivered += length;
+        unread += length;
+        if (readsAtOnce) {
+            unread = 0;
+            from.readWindowOpened(length);
+        }
+    }
+
+    @Override
+    public void peerFinished(TcpConnection from) {
+        end = true;
+    }
+
+    @Override
+    public void acked(TcpConnection from, int bytes) {
+        // The script looks at the wire.
+    }
+
+    @Override
+    public void closed(TcpConnection from, CloseReason reason) {
+        reset |= reason == CloseReason.RESET_BY_PEER || reason == CloseReason.REFUSED;
+    }
+}

@@ -1,0 +1,94 @@
+package io.rdmaraw.testsuite.script;
+
+import io.rdmaraw.testsuite.sim.Packet;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** A packet as a script names it: flags, and fields by name. */
+final class PacketText {
+    private static final String LETTERS = "FSRP.UEW";
+
+    final int flags;
+    private final boolean ackOptional;
+    private final Map<String, String> fields = new HashMap<>();
+    final List<long[]> sack = new ArrayList<>();
+
+    PacketText(String text) {
+        String[] words = text.strip().split("\\s+");
+        ackOptional = words[0].endsWith("?");
+        flags = flagsOf(words[0].replace("?", ""));
+        for (int i = 1; i < words.length; i++) {
+            switch (words[i]) {
+                case "sackOK" -> fields.put("sackOK", "");
+                case "sack" -> {
+                    String[] edges = words[++i].split("-");
+                    sack.add(new long[] {Long.parseLong(edges[0]), Long.parseLong(edges[1])});
+                }
+                default -> fields.put(words[i], words[++i]);
+            }
+        }
+    }
+
+    private static int flagsOf(String letters) {
+        int flags = 0;
+        for (char letter : letters.toCharArray()) {
+            int bit = LETTERS.indexOf(letter);
+            if (bit < 0) {
+                throw new IllegalArgumentException("no flag '" + letter + "' in \"" + letters + "\"");
+            }
+            flags |= 1 << bit;
+        }
+        return flags;
+    }
+
+    boolean has(String field) {
+        return fields.containsKey(field);
+    }
+
+    int number(String field, int otherwise) {
+        String value = fields.get(field);
+        return value == null ? otherwise : (int) Long.parseLong(value);
+    }
+
+    /** Returns what of {@code packet} is not as named, or null. */
+    String difference(Packet packet, int ourIss, int peerIss) {
+        int ignored = Packet.PSH | (ackOptional ? Packet.ACK : 0);
+        if ((packet.flags & ~ignored) != (flags & ~ignored)) {
+            return "flags";
+        }
+        String wrong = differs("seq", packet.seq - ourIss);
+        wrong = wrong != null ? wrong : differs("ack", packet.ack - peerIss);
+        wrong = wrong != null ? wrong : differs("win", packet.window);
+        wrong = wrong != null ? wrong : differs("mss", packet.mss);
+        wrong = wrong != null ? wrong : differs("ws", packet.windowScale);
+        wrong = wrong != null ? wrong : differs("ts", packet.timestamps ? packet.tsEcho : -1);
+        if (wrong != null) {
+            return wrong;
+        }
+        if (packet.payload.length != number("len", 0)) {
+            return "len";
+        }
+        if (has("sackOK") != packet.sackPermitted && packet.has(Packet.SYN)) {
+            return "sackOK";
+        }
+        return sackDiffers(packet, peerIss) ? "sack" : null;
+    }
+
+    private String differs(String field, int value) {
+        return has(field) && number(field, 0) != value ? field : null;
+    }
+
+    private boolean sackDiffers(Packet packet, int peerIss) {
+        if (packet.sack.length != 2 * sack.size()) {
+            return true;
+        }
+        for (int i = 0; i < sack.size(); i++) {
+            if (packet.sack[2 * i] - peerIss != sack.get(i)[0] || packet.sack[2 * i + 1] - peerIss != sack.get(i)[1]) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

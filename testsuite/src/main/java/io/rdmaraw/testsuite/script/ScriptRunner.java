@@ -1,0 +1,128 @@
+package io.rdmaraw.testsuite.script;
+
+import io.rdmaraw.testsuite.sim.Packet;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Plays a {@link Script} against a {@link ScriptDriver} and says where they differ. */
+public final class ScriptRunner {
+    private static final long PATIENCE_MILLIS = 8_000;
+    private static final int PEER_ISS = 0xffff_fff0;
+    private static final int NEW_CONNECTION_STEP = 1 << 20;
+
+    private final Script script;
+    private final ScriptDriver driver;
+    private final List<String> seen = new ArrayList<>();
+    private int ourIss;
+    private boolean ourIssKnown;
+    private int peerIss = PEER_ISS;
+    private int lastTsValue;
+
+    ScriptRunner(Script script, ScriptDriver driver) {
+        this.script = script;
+        this.driver = driver;
+    }
+
+    /** Throws {@link AssertionError} at the first line that is not as written. */
+    void run() {
+        for (Script.Step step : script.steps()) {
+            String complaint = play(step);
+            if (complaint != null) {
+                throw new AssertionError(script.name() + ", at " + step + ": " + complaint + "\n  "
+                        + String.join("\n  ", seen));
+            }
+            seen.add(step.toString());
+        }
+    }
+
+    private String play(Script.Step step) {
+        switch (step.kind()) {
+            case LISTEN -> driver.listen(script.readsAtOnce());
+            case CONNECT -> driver.connect(script.readsAtOnce());
+            case PEER -> inject(new PacketText(step.text()));
+            case SEND -> driver.send((int) step.number());
+            case READ -> driver.read((int) step.number());
+            case SHUTDOWN -> driver.shutdownOutput();
+            case KEEP_ALIVE -> driver.keepAlive();
+            case CLOSE -> driver.closeSocket();
+            case ABORT -> driver.abort();
+            case WAIT -> pass(step.number());
+            case NEW_CONNECTION -> {
+                peerIss += NEW_CONNECTION_STEP;
+                ourIssKnown = false;
+            }
+            default -> {
+                return check(step);
+            }
+        }
+        return null;
+    }
+
+    private String check(Script.Step step) {
+        return switch (step.kind()) {
+            case OURS -> expect(new PacketText(step.text()));
+            case SILENCE -> {
+                Packet packet = driver.await(step.number());
+                yield packet == null ? null : "sent " + relative(packet);
+            }
+            case DELIVERED -> driver.delivered() == step.number() ? null : driver.delivered() + " bytes delivered";
+            case EOF -> driver.sawEnd() ? null : "no end seen";
+            case RESET -> driver.sawReset() ? null : "no reset seen";
+            default -> throw new IllegalStateException(step.toString());
+        };
+    }
+
+    private void pass(long millis) {
+        for (Packet packet = driver.await(millis); packet != null; packet = driver.await(1)) {
+            seen.add("(ours " + relative(packet) + ")");
+        }
+    }
+
+    private void inject(PacketText text) {
+        Packet packet = new Packet().route(0, driver.peerAddress(), ScriptDriver.PEER_PORT, 0, driver.ourAddress(),
+                ScriptDriver.OUR_PORT);
+        packet.flags = text.flags;
+        packet.seq = peerIss + text.number("seq", 0);
+        packet.ack = packet.has(Packet.ACK) ? ourIss + text.number("ack", 0) : 0;
+        packet.window = text.number("win", packet.has(Packet.RST) ? 0 : 65535);
+        packet.mss = text.number("mss", 0);
+        packet.windowScale = text.number("ws", -1);
+        packet.sackPermitted = text.has("sackOK");
+        packet.ecn = text.number("ecn", 0);
+        if (text.has("ts")) {
+            packet.timestamps = true;
+            packet.tsValue = text.number("ts", 0);
+            packet.tsEcho = packet.has(Packet.ACK) ? lastTsValue : 0;
+        }
+        packet.sack = new int[2 * text.sack.size()];
+        for (int i = 0; i < packet.sack.length; i++) {
+            packet.sack[i] = ourIss + (int) text.sack.get(i / 2)[i % 2];
+        }
+        packet.payload = new byte[text.number("len", 0)];
+        driver.inject(packet);
+    }
+
+    private String expect(PacketText text) {
+        Packet packet = driver.await(PATIENCE_MILLIS);
+        if (packet == null) {
+            return "nothing was sent";
+        }
+        if (packet.has(Packet.SYN) && !ourIssKnown) {
+            ourIss = packet.seq;
+            ourIssKnown = true;
+        }
+        lastTsValue = packet.timestamps ? packet.tsValue : lastTsValue;
+        String wrong = text.difference(packet, ourIssKnown ? ourIss : 0, peerIss);
+        return wrong == null ? null : wrong + " differs: sent " + relative(packet);
+    }
+
+    private String relative(Packet packet) {
+        Packet copy = Packet.decode(packet.encode());
+        copy.seq -= ourIssKnown ? ourIss : 0;
+        copy.ack -= packet.has(Packet.ACK) ? peerIss : 0;
+        for (int i = 0; i < copy.sack.length; i++) {
+            copy.sack[i] -= peerIss;
+        }
+        return copy.toString();
+    }
+}

@@ -1,0 +1,211 @@
+package io.rdmaraw.testsuite.socket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.socket.DatagramPacket;
+import io.netty.util.CharsetUtil;
+import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.PortUnreachableException;
+import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Datagram channels on a veth interface, by the kernel's own addresses, against the Linux kernel as the peer. */
+@ExtendWith(NetworkExtension.class)
+class DatagramOverVethTest {
+    private static final int PATIENCE_SECONDS = 30;
+
+    private NetworkNamespace host;
+    private VethPair pair;
+    private IoEventLoopGroup group;
+    private final BlockingQueue<DatagramPacket> received = new LinkedBlockingQueue<>();
+    private final BlockingQueue<Throwable> errors = new LinkedBlockingQueue<>();
+
+    @BeforeEach
+    void open(TestNetwork network) {
+        host = network.namespace();
+        pair = network.vethPair(host, network.namespace());
+        // What neighbour discovery without a packet is sent from.
+        host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+        group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
+    }
+
+    @AfterEach
+    void close() {
+        received.forEach(ReferenceCountUtil::release);
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    private final class Inbox extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            received.add((DatagramPacket) msg);
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            errors.add(cause);
+        }
+    }
+
+    private RdmaRawDatagramChannel bind(SocketAddress local) throws InterruptedException {
+        return (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .option(ChannelOption.SO_RCVBUF, 1 << 20).handler(new Inbox()).bind(local).sync().channel();
+    }
+
+    private DatagramSocket peerSocket(String address) throws Exception {
+        DatagramSocket socket = pair.peer().namespace().call(() ->
+                new DatagramSocket(new InetSocketAddress(InetAddress.ofLiteral(address), 0)));
+        socket.setSoTimeout(PATIENCE_SECONDS * 1000);
+        return socket;
+    }
+
+    private static void send(DatagramSocket socket, String text, InetSocketAddress to) throws Exception {
+        byte[] bytes = text.getBytes(StandardCharsets.US_ASCII);
+        socket.send(new java.net.DatagramPacket(bytes, bytes.length, to));
+    }
+
+    private static String receive(DatagramSocket socket) throws Exception {
+        java.net.DatagramPacket packet = new java.net.DatagramPacket(new byte[65535], 65535);
+        socket.receive(packet);
+        return new String(packet.getData(), 0, packet.getLength(), StandardCharsets.US_ASCII);
+    }
+
+    private DatagramPacket take() throws InterruptedException {
+        DatagramPacket packet = received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        assertNotNull(packet, "no datagram came");
+        return packet;
+    }
+
+    private static ByteBuf text(String text) {
+        return Unpooled.copiedBuffer(text, CharsetUtil.US_ASCII);
+    }
+
+    private static InetSocketAddress at(String address, int port) {
+        return new InetSocketAddress(InetAddress.ofLiteral(address), port);
+    }
+
+    /** The server has never heard of the peer: its answers wait for the neighbour to be resolved. */
+    @Test
+    void answersAKernelClient() throws Exception {
+        RdmaRawDatagramChannel server = bind(new InetSocketAddress(0));
+        int port = server.localAddress().getPort();
+        String[][] ends = {{pair.ours().ipv4(), pair.peer().ipv4()}, {pair.ours().ipv6(), pair.peer().ipv6()}};
+        for (String[] end : ends) {
+            try (DatagramSocket client = peerSocket(end[1])) {
+                for (int i = 0; i < 100; i++) {
+                    send(client, "question " + i, at(end[0], port));
+                    DatagramPacket question = take();
+                    assertEquals(client.getLocalSocketAddress(), question.sender());
+                    server.writeAndFlush(new DatagramPacket(question.content(), question.sender())).sync();
+                    assertEquals("question " + i, receive(client));
+                }
+            }
+        }
+        assertEquals(200, server.statistics().receivedDatagrams());
+        assertEquals(0, server.statistics().receivedFromKernel(), "all of them came by the device");
+        assertEquals(0, server.statistics().sentToKernel());
+        assertEquals(200, server.statistics().sentDatagrams());
+    }
+
+    @Test
+    void longDatagramsGoBothWays() throws Exception {
+        RdmaRawDatagramChannel server = bind(at(pair.ours().ipv4(), 0));
+        String longText = "0123456789".repeat(2000);
+        try (DatagramSocket client = peerSocket(pair.peer().ipv4())) {
+            send(client, longText, server.localAddress());
+            DatagramPacket question = take();
+            assertEquals(longText, question.content().toString(CharsetUtil.US_ASCII));
+            server.writeAndFlush(new DatagramPacket(question.content(), question.sender())).sync();
+            assertEquals(longText, receive(client));
+        }
+        assertEquals(1, server.statistics().receivedFromKernel(), "fragments match no rule and reach the kernel");
+        assertEquals(14, server.statistics().sentFragments());
+    }
+
+    @Test
+    void aPortThatThePeerDoesNotHave() throws Exception {
+        RdmaRawDatagramChannel client = bind(new InetSocketAddress(0));
+        client.connect(at(pair.peer().ipv4(), 9)).sync();
+        assertEquals(pair.ours().ipv4(), client.localAddress().getAddress().getHostAddress());
+        client.writeAndFlush(text("anybody?")).sync();
+        assertInstanceOf(PortUnreachableException.class, errors.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
+        assertTrue(client.isOpen());
+    }
+
+    @Test
+    void clientsOnTheSameHostReachTheServer() throws Exception {
+        RdmaRawDatagramChannel server = bind(new InetSocketAddress(0));
+        int port = server.localAddress().getPort();
+        for (String address : new String[] {"127.0.0.1", pair.ours().ipv4(), "::1", pair.ours().ipv6()}) {
+            try (DatagramSocket client = host.call(() -> new DatagramSocket())) {
+                client.setSoTimeout(PATIENCE_SECONDS * 1000);
+                send(client, "local", at(address, port));
+                DatagramPacket question = take();
+                server.writeAndFlush(new DatagramPacket(question.content(), question.sender())).sync();
+                assertEquals("local", receive(client), address);
+            }
+        }
+        assertEquals(4, server.statistics().receivedFromKernel());
+    }
+
+    /** The peer's MAC address changes, as when a standby takes over its address. */
+    @Test
+    void followsANeighborThatMoves() throws Exception {
+        RdmaRawDatagramChannel server = bind(at(pair.ours().ipv4(), 0));
+        try (DatagramSocket client = peerSocket(pair.peer().ipv4())) {
+            server.writeAndFlush(new DatagramPacket(text("before"), (InetSocketAddress) client.getLocalSocketAddress()))
+                    .sync();
+            assertEquals("before", receive(client));
+            pair.peer().namespace().run("ip", "link", "set", pair.peer().name(), "address", "02:00:00:00:77:77");
+            host.run("ip", "neigh", "replace", pair.peer().ipv4(), "lladdr", "02:00:00:00:77:77", "dev",
+                    pair.ours().name());
+            client.setSoTimeout(100);
+            String answer = null;
+            for (int i = 0; i < 100 && answer == null; i++) {
+                server.writeAndFlush(new DatagramPacket(text("after"),
+                        (InetSocketAddress) client.getLocalSocketAddress())).sync();
+                try {
+                    answer = receive(client);
+                } catch (SocketTimeoutException e) {
+                    // The notification is still on its way.
+                }
+            }
+            assertEquals("after", answer);
+        }
+    }
+
+    /** How the device is reached; followed by the interface's name. */
+    String provider() {
+        return "soft:packet:";
+    }
+}

@@ -1,0 +1,92 @@
+package io.rdmaraw.tools.bench;
+
+import io.rdmaraw.tools.report.BenchReport;
+import io.rdmaraw.tools.report.BenchRow;
+import io.rdmaraw.tools.report.BenchRow.Unit;
+import io.rdmaraw.tools.report.Json;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+
+/** {@code rdma-raw bench udp}. */
+@Command(name = "udp", mixinStandardHelpOptions = true, showDefaultValues = true,
+        description = "Sends datagrams to and fro between two event loops on 127.0.0.1: by the loop device, and by "
+                + "Netty's NIO channels and the kernel's loopback, in turns.")
+final class UdpCommand implements Callable<Integer> {
+    private static final int[] WINDOWS = {1, 64};
+
+    @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "18",
+            description = "length of the datagrams, 0 to 1472")
+    private int payloadBytes;
+
+    @Option(names = "--runs", paramLabel = "N", defaultValue = "7", description = "runs of each case, 1 to 100")
+    private int runs;
+
+    @Option(names = "--quick", description = "fewer and shorter runs: less than a minute")
+    private boolean quick;
+
+    @Option(names = "--json", description = "print the result as one JSON object")
+    private boolean json;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (payloadBytes < 0 || payloadBytes > 1472 || runs < 1 || runs > 100) {
+            throw new ParameterException(spec.commandLine(), "--length must be 0 to 1472 and --runs 1 to 100");
+        }
+        PrintWriter progress = spec.commandLine().getErr();
+        BenchReport.warnIfBusy(progress);
+        BenchReport report = new BenchReport("udp");
+        for (int window : WINDOWS) {
+            progress.println("udp.rr.window" + window);
+            progress.flush();
+            measure(window, report);
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            Json.print(out, report.toJson());
+        } else {
+            report.printTable(out);
+        }
+        return 0;
+    }
+
+    private void measure(int window, BenchReport report) throws InterruptedException {
+        Map<UdpPair.Transport, List<Double>> rates = new EnumMap<>(UdpPair.Transport.class);
+        Map<UdpPair.Transport, List<Double>> allocated = new EnumMap<>(UdpPair.Transport.class);
+        int count = quick ? Math.min(runs, 3) : runs;
+        for (int i = 0; i < count; i++) {
+            for (UdpPair.Transport transport : UdpPair.Transport.values()) {
+                try (UdpPair pair = new UdpPair(transport, window, payloadBytes)) {
+                    pair.run(quick ? 1.5 : 3);
+                    UdpPair.Sample sample = pair.run(quick ? 1 : 2);
+                    rates.computeIfAbsent(transport, t -> new ArrayList<>()).add(sample.roundTripsPerSecond());
+                    allocated.computeIfAbsent(transport, t -> new ArrayList<>()).add(sample.bytesPerDatagram());
+                }
+            }
+        }
+        UdpPair.Transport nio = UdpPair.Transport.NIO;
+        String name = "udp.rr.window" + window;
+        for (UdpPair.Transport transport : UdpPair.Transport.values()) {
+            report.add(transport == nio
+                    ? BenchRow.of(name, nio.text(), nio.device(), Unit.ROUND_TRIPS_PER_SECOND, rates.get(nio))
+                    : BenchRow.compared(name, transport.text(), transport.device(), Unit.ROUND_TRIPS_PER_SECOND,
+                            rates.get(transport), nio.text(), rates.get(nio)));
+        }
+        for (UdpPair.Transport transport : UdpPair.Transport.values()) {
+            report.add(BenchRow.of(name + ".alloc", transport.text(), transport.device(), Unit.BYTES_PER_DATAGRAM,
+                    allocated.get(transport)));
+        }
+    }
+}

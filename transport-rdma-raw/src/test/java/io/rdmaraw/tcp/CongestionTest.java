@@ -1,0 +1,204 @@
+package io.rdmaraw.tcp;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+/** The growth of the window, against the formulas of the RFCs. */
+class CongestionTest {
+    private static final int MSS = 1000;
+
+    /** A sender that always fills its window, seen once per round trip. */
+    private static final class Sender implements CongestionWindow {
+        final CongestionControl control;
+        long rttNanos;
+        int cwnd;
+        int ssthresh = CongestionControl.UNBOUNDED;
+        long now;
+        int seq = -5000;
+
+        Sender(CongestionControl control, int segments, long rttMillis) {
+            this.control = control;
+            cwnd = segments * MSS;
+            rttNanos = rttMillis * 1_000_000;
+        }
+
+        void round() {
+            int segments = cwnd / MSS;
+            int next = seq + segments * MSS;
+            for (int i = 0; i < segments; i++) {
+                now += rttNanos / segments;
+                control.onRttSample(this, rttNanos, seq + (i + 1) * MSS, next + i * MSS);
+                cwnd = control.onAcked(this, MSS, now);
+            }
+            seq = next;
+        }
+
+        void congestion() {
+            ssthresh = control.onCongestion(this, cwnd, now);
+            cwnd = ssthresh;
+        }
+
+        @Override
+        public int congestionWindowBytes() {
+            return cwnd;
+        }
+
+        @Override
+        public int slowStartThresholdBytes() {
+            return ssthresh;
+        }
+
+        @Override
+        public int segmentBytes() {
+            return MSS;
+        }
+
+        @Override
+        public long smoothedRttNanos() {
+            return rttNanos;
+        }
+
+        @Override
+        public void endSlowStart() {
+            ssthresh = cwnd;
+        }
+    }
+
+    @Test
+    void newRenoDoublesThenAddsOneSegmentPerRoundTrip() {
+        Sender s = new Sender(new NewReno(), 10, 50);
+        s.round();
+        assertEquals(20_000, s.cwnd);
+        s.congestion();
+        assertEquals(10_000, s.cwnd);
+        for (int i = 1; i <= 5; i++) {
+            s.round();
+            assertEquals(10_000 + i * MSS, s.cwnd, MSS);
+        }
+    }
+
+    @Test
+    void newRenoNeverFallsBelowTwoSegments() {
+        assertEquals(2 * MSS, new NewReno().onCongestion(new Sender(null, 1, 1), 1000, 0));
+        assertEquals(2 * MSS, new Cubic().onCongestion(new Sender(null, 1, 1), 1000, 0));
+    }
+
+    @Test
+    void slowStartIsBoundedPerAcknowledgement() {
+        Sender s = new Sender(new NewReno(), 10, 50);
+        assertEquals(10_000 + 8 * MSS, s.control.onAcked(s, 100 * MSS, 0));
+    }
+
+    @Test
+    void cubicReturnsToTheOldWindowAfterKSeconds() {
+        // RFC 9438 section 4.2: W_max 1000, beta 0.7, K = cbrt(300 / 0.4) = 9.09 s; RTT 100 ms
+        Sender s = new Sender(new Cubic(), 1000, 100);
+        s.congestion();
+        assertEquals(700_000, s.cwnd);
+        long start = s.now;
+        while (s.now - start < 4_540_000_000L) {
+            s.round();
+        }
+        // Half way the curve has 1000 - 0.4 * 4.54^3 = 962 segments.
+        assertEquals(962, s.cwnd / MSS, 15);
+        while (s.now - start < 9_090_000_000L) {
+            s.round();
+        }
+        assertEquals(1000, s.cwnd / MSS, 10);
+        while (s.now - start < 14_090_000_000L) {
+            s.round();
+        }
+        // Convex beyond: 1000 + 0.4 * 5^3 = 1050
+        assertEquals(1050, s.cwnd / MSS, 15);
+    }
+
+    @Test
+    void cubicIsNoSlowerThanRenoOnShortPaths() {
+        Sender s = new Sender(new Cubic(), 100, 1);
+        s.congestion();
+        long start = s.now;
+        int rounds = 0;
+        while (s.cwnd < 100 * MSS && rounds < 1000) {
+            s.round();
+            rounds++;
+        }
+        // RFC 9438 section 4.3: 30 segments at 0.53 per round trip
+        assertEquals(57, rounds, 8);
+        assertTrue(s.now - start < 100_000_000);
+    }
+
+    @Test
+    void cubicFreesItsShareOfAFallenMaximum() {
+        Sender s = new Sender(new Cubic(), 1000, 100);
+        s.congestion();
+        s.congestion();
+        assertEquals(490_000, s.cwnd, 1);
+        // Fast convergence: W_max is 700 * 0.85 = 595, so K = cbrt(105 / 0.4) = 6.4 s.
+        long start = s.now;
+        while (s.now - start < 6_400_000_000L) {
+            s.round();
+        }
+        assertEquals(595, s.cwnd / MSS, 10);
+    }
+
+    @Test
+    void cubicUndoneGoesOnWhereItWas() {
+        Sender s = new Sender(new Cubic(), 1000, 100);
+        s.congestion();
+        for (int i = 0; i < 20; i++) {
+            s.round();
+        }
+        int cwnd = s.cwnd;
+        int ssthresh = s.ssthresh;
+        s.congestion();
+        s.cwnd = cwnd;
+        s.ssthresh = ssthresh;
+        s.control.onUndo();
+        s.round();
+        // One step along the old curve, and not a new one from a lower maximum
+        assertTrue(s.cwnd > cwnd && s.cwnd < cwnd * 1.02, cwnd + " to " + s.cwnd);
+        while (s.now < 9_200_000_000L) {
+            s.round();
+        }
+        assertEquals(1000, s.cwnd / MSS, 12);
+    }
+
+    @Test
+    void hyStartLeavesSlowStartWhenTheRttRises() {
+        Sender s = new Sender(new Cubic(), 10, 50);
+        s.round();
+        s.round();
+        assertEquals(40_000, s.cwnd);
+        s.rttNanos += 10_000_000;
+        s.round();
+        // RFC 9406 section 4.2: eight samples later it is conservative, a quarter of the growth; five rounds, then
+        // done.
+        int before = s.cwnd;
+        s.round();
+        assertEquals(before * 1.25, s.cwnd, before * 0.05);
+        for (int i = 0; i < 5; i++) {
+            s.round();
+        }
+        assertTrue(s.ssthresh < CongestionControl.UNBOUNDED, "still in slow start");
+        int after = s.cwnd;
+        s.round();
+        assertTrue(s.cwnd < after * 1.1);
+    }
+
+    @Test
+    void hyStartGoesBackWhenTheRiseWasSpurious() {
+        Sender s = new Sender(new Cubic(), 10, 50);
+        s.round();
+        s.round();
+        s.rttNanos += 10_000_000;
+        s.round();
+        s.rttNanos -= 10_000_000;
+        s.round();
+        int before = s.cwnd;
+        s.round();
+        assertEquals(2 * before, s.cwnd, before * 0.1);
+        assertEquals(CongestionControl.UNBOUNDED, s.ssthresh);
+    }
+}

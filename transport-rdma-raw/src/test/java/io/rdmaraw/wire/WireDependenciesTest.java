@@ -1,0 +1,19 @@
+package io.rdmaraw.wire;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import org.junit.jupiter.api.Test;
+
+/** The wire formats stand at the bottom: nothing of channels, verbs or protocols above them. */
+class WireDependenciesTest {
+    @Test
+    void knowsNothingAboveIt() {
+        noClasses().that().resideInAPackage("io.rdmaraw.wire..").should().dependOnClassesThat().resideInAnyPackage(
+                "io.netty.channel..", "io.rdmaraw.verbs..", "io.rdmaraw.queue..", "io.rdmaraw.memory..",
+                "io.rdmaraw.tcp..", "io.rdmaraw.route..", "io.rdmaraw.channel..")
+                .check(new ClassFileImporter().withImportOption(new ImportOption.DoNotIncludeTests())
+                        .importPackages("io.rdmaraw.wire"));
+    }
+}
