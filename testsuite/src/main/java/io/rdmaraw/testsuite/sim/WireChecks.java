@@ -110,8 +110,10 @@ final class WireChecks {
         // RFC 9293 section 3.10.7.4: what an unacceptable segment acknowledges does not count.
         boolean acceptable = p.sequenceLength() == 0 ? seq >= acks.contiguous() && seq <= myEdge : fresh;
         // RFC 5961 section 5.2: with a very old acknowledgment even good data is dropped, so nothing is owed for it.
+        // The last unit of a scaled window may be an effect of rounding (RFC 7323 section 2.4): not surely taken.
+        long certainEdge = myEdge - ((1L << myShift) - 1);
         boolean oldAck = iss != UNKNOWN && unwrapSent(p.ack) < maxAck;
-        boolean taken = acks.received(p, seq, oldAck ? seq : myEdge, nowNanos);
+        boolean taken = acks.received(p, seq, oldAck ? seq : certainEdge, nowNanos);
         if (p.has(Packet.ACK) && iss != UNKNOWN) {
             takeAck(p, acceptable);
         }
