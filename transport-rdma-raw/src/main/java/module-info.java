@@ -5,4 +5,8 @@ module io.rdmaraw {
     requires transitive io.netty.common;
     requires transitive io.netty.buffer;
     requires transitive io.netty.transport;
+    requires static io.netty.transport.unix.common;
+
+    exports io.rdmaraw.channel;
+    exports io.rdmaraw.verbs;
 }

@@ -17,8 +17,10 @@ final class ReceiveWindow {
         // RFC 7323 section 2.2: the window field of a SYN is not scaled.
         int shift = syn ? 0 : c.rcvWndShift;
         int field = window >> shift;
-        // RFC 7323 section 2.4: rounding must not take back what was offered (RFC 9293 section 3.8.6).
-        if (field << shift < offered) {
+        // RFC 7323 section 2.4: rounding must not take back what was offered (RFC 9293 section 3.8.6). It must not add
+        // a unit with every segment either, past what the buffer holds: then the field, not the edge, falls short of
+        // what was offered, by less than a unit, and what was offered is still taken.
+        if (field << shift < offered && field + 1 << shift < free + (1 << shift)) {
             field++;
         }
         field = Math.min(field, 0xFFFF);

@@ -60,6 +60,19 @@ public final class FrameParser {
         return counted(QuoteParser.parse(out, error.ipVersion()));
     }
 
+    /**
+     * Parses what an ICMP error quotes, when the error itself is not at hand as a packet: raw ICMPv6 sockets give no IP
+     * header. Otherwise as {@link #parseQuote(ParsedFrame, ParsedFrame)}.
+     *
+     * @param address     absolute address of the quoted packet
+     * @param lengthBytes how much of it is there
+     * @param ipVersion   4 or 6
+     */
+    public ParseVerdict parseQuote(long address, int lengthBytes, int ipVersion, ParsedFrame out) {
+        out.reset(address, lengthBytes);
+        return counted(QuoteParser.parse(out, ipVersion));
+    }
+
     private ParseVerdict counted(ParseVerdict verdict) {
         counters.count(verdict);
         return verdict;

@@ -1,0 +1,49 @@
+# shellcheck shell=bash
+# Builds with Maven when a source is newer than the last build.
+
+# Written when a build has succeeded. Lies in target/, so that `mvnw clean` forgets the build too.
+readonly BUILD_STAMP="$ROOT/target/rdma-raw.built"
+readonly BUILD_LOCK="$ROOT/target/rdma-raw.lock"
+
+run_maven() {
+  # Maven's own libraries still use sun.misc.Unsafe and JNI; on a new JDK that prints warnings which look like ours.
+  export MAVEN_OPTS="--sun-misc-unsafe-memory-access=allow --enable-native-access=ALL-UNNAMED ${MAVEN_OPTS:-}"
+  (cd "$ROOT" && ./mvnw "$@" </dev/null)
+}
+
+# Directories count as well as files: removing a source changes only its directory. The modules' own directories do
+# not: target/ appears in them while we build.
+is_built() {
+  [ -f "$BUILD_STAMP" ] || return 1
+  local newer
+  newer="$(cd "$ROOT" && find . \( -name target -o -name .git -o -name docs -o -name '*.md' \) -prune -o \
+    \( -type f -o -type d -path './*/*' \) -newer "$BUILD_STAMP" -print -quit)"
+  [ -z "$newer" ]
+}
+
+build() {
+  local started="$BUILD_STAMP.started" log="$ROOT/target/rdma-raw.log"
+  require_build_tools
+  say "building (the first time Maven also downloads what it needs: a minute or two)"
+  touch "$started"
+  # A source that changes while we build must count as newer than the build: the stamp keeps the time of the start.
+  if ! run_maven -q -B -ntp -pl tools,testsuite -am -DskipTests -Dmaven.test.skip=true -Dmaven.javadoc.skip=true \
+      -Dmaven.source.skip=true package >"$log" 2>&1; then
+    cat "$log" >&2
+    die "the build failed; Maven's messages are above and in $log"
+  fi
+  mv "$started" "$BUILD_STAMP"
+}
+
+require_built() {
+  mkdir -p "$ROOT/target"
+  is_built && return 0
+  # Two launchers at once must not build into the same directories; the second finds the work done.
+  if command -v flock >/dev/null; then
+    exec 9>"$BUILD_LOCK"
+    flock 9
+  fi
+  is_built || build
+  # The tool must not inherit the lock, or it would hold the next build up for as long as it runs.
+  exec 9>&-
+}

@@ -1,0 +1,77 @@
+# shellcheck shell=bash
+# Packages of the distribution: installed where we may (root on Debian or Ubuntu), else named exactly.
+
+apt_lists_updated=no
+
+can_install_packages() {
+  [ "${RDMA_RAW_NO_INSTALL:-}" != 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
+}
+
+# The package lists of a fresh container are empty; one update per run is enough.
+update_apt_lists_once() {
+  [ "$apt_lists_updated" = no ] || return 0
+  say "updating the package lists"
+  apt-get update -qq >&2 || say "apt-get update failed; going on with the package lists that are here"
+  apt_lists_updated=yes
+}
+
+apt_install() {
+  update_apt_lists_once
+  say "installing $*"
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
+}
+
+# Prints the first of the named packages that a configured package source offers; fails when none does.
+first_offered_package() {
+  local package
+  for package in "$@"; do
+    if apt-cache show "$package" >/dev/null 2>&1; then
+      printf '%s\n' "$package"
+      return 0
+    fi
+  done
+  return 1
+}
+
+# Packages needed to compile the native part, one per line; empty when nothing is missing.
+missing_build_packages() {
+  command -v cc >/dev/null || printf '%s\n' gcc libc6-dev
+  command -v make >/dev/null || printf '%s\n' make
+  # libibverbs-dev has no program to look for: ask the compiler, which also finds headers put elsewhere (CPATH).
+  if ! command -v cc >/dev/null || ! echo '#include <infiniband/verbs.h>' | cc -E - >/dev/null 2>&1; then
+    printf '%s\n' libibverbs-dev
+  fi
+}
+
+require_build_tools() {
+  local -a missing
+  mapfile -t missing < <(missing_build_packages)
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  if can_install_packages && apt_install "${missing[@]}"; then
+    mapfile -t missing < <(missing_build_packages)
+    [ "${#missing[@]}" -gt 0 ] || return 0
+  fi
+  die "the C compiler, make or the libibverbs headers are missing; install them with:" \
+    "sudo apt-get install -y ${missing[*]}   (Fedora, RHEL: sudo dnf install gcc make rdma-core-devel)"
+}
+
+# Programs that some tests run as peers or to inspect the wire, as PROGRAM:PACKAGE.
+readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils-ping ibv_devinfo:ibverbs-utils)
+
+missing_test_packages() {
+  local entry
+  for entry in "${TEST_PROGRAMS[@]}"; do
+    PATH="$PATH:/usr/sbin:/sbin" command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry##*:}"
+  done
+}
+
+# Unlike the build tools these are wanted, not required: a test that lacks its program is skipped and says so.
+want_test_programs() {
+  local -a missing
+  mapfile -t missing < <(missing_test_packages)
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  if can_install_packages && apt_install "${missing[@]}"; then
+    return 0
+  fi
+  say "some tests will be skipped; to run them all: sudo apt-get install -y ${missing[*]}"
+}

@@ -1,0 +1,41 @@
+package io.rdmaraw.testsuite.net;
+
+import java.util.List;
+import java.util.OptionalLong;
+
+/** Removes what a killed run could not: namespaces and interfaces whose process is gone, and their programs. */
+final class Leftovers {
+    private Leftovers() {
+    }
+
+    static void remove() {
+        for (String name : NetworkNamespace.list()) {
+            if (isOrphan(name)) {
+                removeNamespace(name);
+            }
+        }
+        for (String name : interfaces()) {
+            if (isOrphan(name)) {
+                Ip.attempt("link", "del", "dev", name);
+            }
+        }
+    }
+
+    private static boolean isOrphan(String name) {
+        OptionalLong owner = NetworkNames.owner(name);
+        return owner.isPresent() && ProcessHandle.of(owner.getAsLong()).isEmpty();
+    }
+
+    /** Programs first: a namespace lives on, without a name, for as long as a process is in it. */
+    private static void removeNamespace(String name) {
+        Ip.attempt("netns", "pids", name).output().lines().map(String::strip).filter(line -> line.matches("\\d+"))
+                .map(Long::parseLong).forEach(pid -> ProcessHandle.of(pid).ifPresent(ProcessHandle::destroyForcibly));
+        Ip.attempt("netns", "del", name);
+    }
+
+    /** Lines read "3: rr1_0a@if4: <BROADCAST,...". */
+    private static List<String> interfaces() {
+        return Ip.attempt("-o", "link", "show", "type", "veth").output().lines()
+                .map(line -> line.split("[: @]+")).filter(words -> words.length > 1).map(words -> words[1]).toList();
+    }
+}

@@ -1,0 +1,88 @@
+package io.rdmaraw.testsuite.net;
+
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.ConditionEvaluationResult;
+import org.junit.jupiter.api.extension.ExecutionCondition;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
+import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolver;
+
+/**
+ * Hands a {@link TestNetwork} to each test (or, asked for in {@code @BeforeAll}, one to the class) and closes it after.
+ * Where namespaces cannot be made the tests are skipped, and say why. When a test fails its captures are kept in the
+ * directory of the system property {@code rdmaraw.captures}, {@code target/captures} by default.
+ */
+public final class NetworkExtension implements ExecutionCondition, ParameterResolver, AfterEachCallback {
+    private static final Namespace STORE = Namespace.create(NetworkExtension.class);
+
+    @Override
+    public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
+        return Ability.REASON_AGAINST
+                .map(ConditionEvaluationResult::disabled)
+                .orElseGet(() -> ConditionEvaluationResult.enabled("network namespaces can be made"));
+    }
+
+    @Override
+    public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
+        return parameter.getParameter().getType() == TestNetwork.class;
+    }
+
+    @Override
+    public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+        // JUnit closes it with the context: after the test, or after the class.
+        return context.getStore(STORE).getOrComputeIfAbsent(TestNetwork.class, key -> newNetwork(context));
+    }
+
+    private static TestNetwork newNetwork(ExtensionContext context) {
+        String test = context.getTestClass().map(Class::getSimpleName).orElse("test")
+                + context.getTestMethod().map(method -> '.' + method.getName()).orElse("");
+        Path directory = Path.of(System.getProperty("rdmaraw.captures", "target/captures"));
+        return new TestNetwork(test, directory.toAbsolutePath());
+    }
+
+    @Override
+    public void afterEach(ExtensionContext context) {
+        TestNetwork network = context.getStore(STORE).get(TestNetwork.class, TestNetwork.class);
+        Optional<Throwable> failure = context.getExecutionException();
+        if (network == null || failure.isEmpty()) {
+            return;
+        }
+        List<Path> files = network.keepCaptures();
+        if (!files.isEmpty()) {
+            failure.get().addSuppressed(new CapturedFrames(files));
+        }
+    }
+
+    /** Tells in the report of a failed test where its frames are. */
+    private static final class CapturedFrames extends Throwable {
+        private static final long serialVersionUID = 1L;
+
+        CapturedFrames(List<Path> files) {
+            super("frames captured in " + files, null, false, false);
+        }
+    }
+
+    /** Found out once, by doing it: being root is not enough in a container without the capabilities. */
+    private static final class Ability {
+        static final Optional<String> REASON_AGAINST = findOut();
+
+        private static Optional<String> findOut() {
+            try {
+                Leftovers.remove();
+                NetworkNamespace.create(NetworkNames.nextNumber()).close();
+                for (String program : List.of("ethtool", "tcpdump")) {
+                    PeerProcess.run(List.of(program, "--version"), java.time.Duration.ofSeconds(10)).orThrow();
+                }
+                return Optional.empty();
+            } catch (UncheckedIOException | IllegalStateException e) {
+                return Optional.of("needs network namespaces (root, or CAP_SYS_ADMIN and CAP_NET_ADMIN) and the"
+                        + " programs ip, ethtool and tcpdump: " + e.getMessage());
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+package io.rdmaraw.testsuite.net;
+
+/**
+ * Two interfaces joined by a virtual cable, both up, with addresses of one subnet and without offloads.
+ *
+ * @param ours the end that the code under test opens
+ * @param peer the other end, with the kernel or a stock program behind it
+ */
+public record VethPair(VethEnd ours, VethEnd peer) {
+    static final int IPV4_PREFIX_BITS = 28;
+    static final int IPV6_PREFIX_BITS = 64;
+
+    static VethPair create(int number, NetworkNamespace ourNamespace, NetworkNamespace peerNamespace) {
+        Subnet subnet = Subnet.unused(number);
+        VethPair pair = new VethPair(end(ourNamespace, number, 'a', 1, subnet),
+                end(peerNamespace, number, 'b', 2, subnet));
+        String[] add = {"link", "add", pair.ours.name(), "type", "veth", "peer", "name", pair.peer.name()};
+        Ip.run(add);
+        try {
+            move(pair.ours);
+            move(pair.peer);
+            pair.configure();
+        } catch (Throwable e) {
+            // Whichever end is still here takes the other one with it.
+            Ip.attempt("link", "del", "dev", pair.ours.name());
+            Ip.attempt("link", "del", "dev", pair.peer.name());
+            throw e;
+        }
+        return pair;
+    }
+
+    private static VethEnd end(NetworkNamespace namespace, int number, char letter, int host, Subnet subnet) {
+        long pid = ProcessHandle.current().pid();
+        String mac = String.format("02:72:%02x:%02x:%02x:%x%x", pid >> 8 & 0xff, pid & 0xff, number >> 4 & 0xff,
+                number & 0xf, host);
+        return new VethEnd(namespace, NetworkNames.networkInterface(number, letter), mac, subnet.ipv4(host),
+                subnet.ipv6(host));
+    }
+
+    private static void move(VethEnd end) {
+        if (!end.namespace().isCurrent()) {
+            Ip.run("link", "set", "dev", end.name(), "netns", end.namespace().name());
+        }
+    }
+
+    private void configure() {
+        for (VethEnd end : new VethEnd[] {ours, peer}) {
+            end.configure();
+            end.offloadsOff();
+            end.up();
+        }
+        ours.awaitCarrier();
+        peer.awaitCarrier();
+    }
+
+    void close() {
+        // The ends in named namespaces go with those.
+        if (ours.namespace().isCurrent()) {
+            Ip.attempt("link", "del", "dev", ours.name());
+        }
+        if (peer.namespace().isCurrent()) {
+            Ip.attempt("link", "del", "dev", peer.name());
+        }
+    }
+}

@@ -1,0 +1,14 @@
+package io.rdmaraw.testsuite.socket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
+import io.netty.testsuite.transport.socket.DatagramUnicastIPv6Test;
+
+import java.util.List;
+
+class RdmaRawDatagramUnicastIPv6Test extends DatagramUnicastIPv6Test {
+    @Override
+    protected List<BootstrapComboFactory<Bootstrap, Bootstrap>> newFactories() {
+        return RdmaRawSocketTestPermutation.INSTANCE.datagram(socketInternetProtocalFamily());
+    }
+}

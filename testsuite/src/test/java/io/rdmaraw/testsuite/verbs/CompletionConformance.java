@@ -1,0 +1,249 @@
+package io.rdmaraw.testsuite.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.verbs.AsyncEvent;
+import io.rdmaraw.verbs.AsyncEventType;
+import io.rdmaraw.verbs.CompletionChannel;
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.ExtendedCompletionQueue;
+import io.rdmaraw.verbs.ExtendedCompletionQueueOptions;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.SendWr;
+import io.rdmaraw.verbs.Wc;
+import io.rdmaraw.verbs.WcStatus;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** Completion queues: notification, overrun, extended polling; asynchronous events. */
+abstract class CompletionConformance extends ProviderConformance {
+    private static final byte[] FRAME = Frames.raw("02:00:00:00:00:02", "02:00:00:00:00:01", Frames.ETHER_TYPE, 60);
+
+    CompletionConformance(Devices devices) {
+        super(devices);
+    }
+
+    private void post(QueuePair queuePair, long wrId) {
+        long slot = Port.write(sender.slot(), FRAME);
+        assertEquals(0, sender.postSend(queuePair, wrId, SendWr.FLAG_SIGNALED, new long[] {slot, FRAME.length,
+            sender.memory.lkey()}));
+    }
+
+    @Test
+    void anArmedQueueSendsOneEventAndIsThenDisarmed() {
+        QueuePair queuePair = sender.readyQueuePair();
+        try (FdWaiter waiter = new FdWaiter(sender.channel.fd())) {
+            post(queuePair, 1);
+            sender.await(1);
+            assertEquals(0, waiter.await(0), "not armed: no event");
+            assertFalse(sender.channel.pollEvent());
+            sender.completionQueue.requestNotification(false);
+            assertEquals(0, waiter.await(0), "an empty queue has nothing to tell");
+            post(queuePair, 2);
+            post(queuePair, 3);
+            assertEquals(1, waiter.await(-1));
+            assertTrue(sender.channel.pollEvent());
+            assertFalse(sender.channel.pollEvent(), "one event for one arming");
+            sender.await(2);
+            post(queuePair, 4);
+            sender.await(1);
+            assertFalse(sender.channel.pollEvent(), "the event disarmed the queue");
+        }
+    }
+
+    @Test
+    void armingTwiceIsArmingOnce() {
+        QueuePair queuePair = sender.readyQueuePair();
+        sender.completionQueue.requestNotification(false);
+        sender.completionQueue.requestNotification(false);
+        post(queuePair, 1);
+        sender.await(1);
+        assertTrue(sender.channel.pollEvent());
+        assertFalse(sender.channel.pollEvent());
+    }
+
+    @Test
+    void aQueueArmedForSolicitedCompletionsStaysSilentForOthersButTellsErrors() {
+        QueuePair queuePair = sender.readyQueuePair();
+        sender.completionQueue.requestNotification(true);
+        post(queuePair, 1);
+        sender.await(1);
+        assertFalse(sender.channel.pollEvent());
+        long slot = sender.slot();
+        assertEquals(0, sender.postReceive(queuePair, 2, new long[] {slot, 64, sender.memory.lkey()}));
+        queuePair.toError();
+        assertEquals(WcStatus.WR_FLUSH_ERR, sender.await().status());
+        assertTrue(sender.channel.pollEvent(), "a completion in error is always solicited");
+    }
+
+    @Test
+    void aQueueThatIsNotArmedStaysSilentEvenForErrors() {
+        QueuePair queuePair = sender.readyQueuePair();
+        sender.receive(queuePair, 1);
+        queuePair.toError();
+        assertEquals(WcStatus.WR_FLUSH_ERR, sender.await().status());
+        assertFalse(sender.channel.pollEvent());
+    }
+
+    /** A sleeper that arms, polls once more and then sleeps must never sleep over a completion. */
+    @Test
+    void noWakeupIsLost() throws Exception {
+        int rounds = 20_000;
+        QueuePair queuePair = sender.readyQueuePair();
+        AtomicInteger taken = new AtomicInteger();
+        Thread poster = Thread.ofPlatform().unstarted(() -> {
+            for (int i = 0; i < rounds; i++) {
+                while (taken.get() < i) {
+                    Thread.onSpinWait();
+                }
+                post(queuePair, i);
+            }
+        });
+        long wcs = Libc.allocateZeroed(16L * Wc.SIZE_BYTES);
+        try (FdWaiter waiter = new FdWaiter(sender.channel.fd())) {
+            poster.start();
+            int sleeps = 0;
+            while (taken.get() < rounds) {
+                int count = sender.completionQueue.poll(16, wcs);
+                if (count == 0) {
+                    sender.completionQueue.requestNotification(false);
+                    count = sender.completionQueue.poll(16, wcs);
+                    if (count == 0) {
+                        assertEquals(1, waiter.await(20_000_000_000L), "slept over completion " + taken);
+                        assertTrue(sender.channel.pollEvent());
+                        sleeps++;
+                    }
+                }
+                taken.addAndGet(count);
+                sender.channel.pollEvent();
+            }
+            poster.join();
+            assertTrue(sleeps > 0, "the test never slept");
+        } finally {
+            Libc.free(wcs);
+        }
+    }
+
+    @Test
+    void twoQueuesShareAChannel() {
+        CompletionChannel channel = sender.context.createCompletionChannel();
+        CompletionQueue first = sender.context.createCompletionQueue(16, channel, 0);
+        CompletionQueue second = sender.context.createCompletionQueue(16, channel, 0);
+        QueuePair queuePair = Port.ready(sender.queuePair(o ->
+                o.sendCompletionQueue(first).receiveCompletionQueue(second)));
+        first.requestNotification(false);
+        second.requestNotification(false);
+        long slot = sender.slot();
+        sender.postReceive(queuePair, 1, new long[] {slot, 64, sender.memory.lkey()});
+        post(queuePair, 2);
+        queuePair.toError();
+        assertTrue(channel.pollEvent());
+        assertTrue(channel.pollEvent());
+        assertFalse(channel.pollEvent());
+        assertEquals(2, sender.await(first, 1).getFirst().wrId());
+        assertEquals(1, sender.await(second, 1).getFirst().wrId());
+        channel.close();
+        assertTrue(first.isClosed() && second.isClosed() && queuePair.isClosed(), "the channel takes its queues along");
+    }
+
+    @Test
+    void closingAQueueWithEventsDoesNotHang() {
+        CompletionChannel channel = sender.context.createCompletionChannel();
+        CompletionQueue queue = sender.context.createCompletionQueue(4096, channel, 0);
+        QueuePair queuePair = Port.ready(sender.queuePair(o -> o.completionQueue(queue)));
+        for (int i = 0; i < 2500; i++) {
+            queue.requestNotification(false);
+            post(queuePair, i);
+            sender.await(queue, 1);
+            assertTrue(channel.pollEvent());
+        }
+        queue.requestNotification(false);
+        post(queuePair, 0);
+        queue.close();
+        assertFalse(channel.pollEvent(), "the event of a closed queue is gone");
+    }
+
+    @Test
+    void aQueueHoldsAtLeastWhatWasAskedForAndCanBeResized() {
+        CompletionQueue queue = sender.context.createCompletionQueue(100, null, 0);
+        assertTrue(queue.capacity() >= 100);
+        QueuePair queuePair = Port.ready(sender.queuePair(o -> o.completionQueue(queue)));
+        post(queuePair, 1);
+        post(queuePair, 2);
+        queue.resize(1000);
+        assertTrue(queue.capacity() >= 1000);
+        assertEquals(2, sender.await(queue, 2).get(1).wrId());
+    }
+
+    @Test
+    void anOverrunQueueSaysSo() {
+        CompletionQueue small = sender.context.createCompletionQueue(1, null, 0);
+        QueuePair queuePair = Port.ready(sender.queuePair(o -> o.sendCompletionQueue(small).maxSendWr(64)));
+        int more = small.capacity() + 1;
+        for (int i = 0; i < more; i++) {
+            post(queuePair, i);
+        }
+        AsyncEvent event = awaitEvent(AsyncEventType.CQ_ERR);
+        assertEquals(small, event.sourceOrNull());
+        small.close();
+    }
+
+    @Test
+    void anExtendedQueueReadsFieldByField() {
+        long fields = ExtendedCompletionQueueOptions.WITH_BYTE_LEN | ExtendedCompletionQueueOptions.WITH_QP_NUM
+                | ExtendedCompletionQueueOptions.WITH_FLOW_TAG;
+        ExtendedCompletionQueue queue = receiver.context.createExtendedCompletionQueue(
+                new ExtendedCompletionQueueOptions(64, null, 0, fields, 0));
+        assertFalse(queue.startPoll());
+        QueuePair queuePair = Port.ready(receiver.queuePair(o -> o.receiveCompletionQueue(queue)));
+        flow(queuePair, "ether-type 0x88b5 tag 4711");
+        receiver.receive(queuePair, 3);
+        QueuePair sending = sender.readyQueuePair();
+        for (int length : new int[] {60, 61, 62}) {
+            sender.send(sending, Frames.raw("02:00:00:00:00:02", "02:00:00:00:00:01", Frames.ETHER_TYPE, length));
+        }
+        int seen = 0;
+        while (seen < 3) {
+            if (queue.startPoll()) {
+                // Ended also when a check fails, or closing would wait for the end of the poll.
+                try {
+                    do {
+                        assertEquals(WcStatus.SUCCESS, queue.status());
+                        assertEquals(Wc.OPCODE_RECV, queue.opcode());
+                        assertEquals(60 + seen, queue.byteLength());
+                        assertEquals(4711, queue.flowTag());
+                        assertTrue(queue.wrId() != 0);
+                        seen++;
+                    } while (queue.nextPoll());
+                } finally {
+                    queue.endPoll();
+                }
+            }
+        }
+        assertFalse(queue.startPoll());
+        assertThrows(IllegalStateException.class, queue::completionTimestampTicks, "a field that was not asked for");
+        assertThrows(IllegalStateException.class, queue::vlanTag);
+    }
+
+    @Test
+    void thereAreNoEventsToBeginWith() {
+        assertNull(sender.context.pollAsyncEvent());
+    }
+
+    final AsyncEvent awaitEvent(AsyncEventType type) {
+        try (FdWaiter waiter = new FdWaiter(sender.context.asyncFd())) {
+            AsyncEvent event = sender.context.pollAsyncEvent();
+            while (event == null || event.type() != type) {
+                assertEquals(1, waiter.await(20_000_000_000L), "no event " + type);
+                event = sender.context.pollAsyncEvent();
+            }
+            return event;
+        }
+    }
+}

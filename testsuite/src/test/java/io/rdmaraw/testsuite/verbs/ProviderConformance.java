@@ -1,0 +1,78 @@
+package io.rdmaraw.testsuite.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.rdmaraw.verbs.Flow;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.VerbsException;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
+
+/**
+ * What every provider of the verbs ABI must do, whichever carries the frames. Subclasses say between which two devices
+ * frames travel; a loop device reaches itself.
+ *
+ * <p>That something does not arrive is shown by what is sent after it: frames between two queue pairs keep their order.
+ */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+abstract class ProviderConformance {
+    /** The devices under test. */
+    interface Devices {
+        /** The device that sends. */
+        String sender();
+
+        /** The device that receives what {@link #sender} sends; can be the same. */
+        String receiver();
+    }
+
+    final Devices devices;
+    Port sender;
+    Port receiver;
+
+    ProviderConformance(Devices devices) {
+        this.devices = devices;
+    }
+
+    @BeforeEach
+    void open() {
+        sender = new Port(devices.sender());
+        receiver = new Port(devices.receiver());
+    }
+
+    @AfterEach
+    void close() {
+        sender.close();
+        receiver.close();
+    }
+
+    /** A rule in text form. */
+    static Flow flow(QueuePair queuePair, String rule) {
+        return queuePair.createFlow(FlowSpec.parse(rule));
+    }
+
+    /** A receiving queue pair with a rule, and receives posted. */
+    QueuePair listener(String rule, int receives) {
+        QueuePair queuePair = receiver.readyQueuePair();
+        receiver.receive(queuePair, receives);
+        flow(queuePair, rule);
+        return queuePair;
+    }
+
+    static void assertFails(int errno, Executable call) {
+        VerbsException e = assertThrows(VerbsException.class, call);
+        assertEquals(errno, e.errno(), e.getMessage());
+    }
+
+    static void assertFrames(List<byte[]> expected, List<byte[]> actual) {
+        assertEquals(expected.size(), actual.size());
+        for (int i = 0; i < expected.size(); i++) {
+            assertArrayEquals(expected.get(i), actual.get(i), "frame " + i);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+package io.rdmaraw.tools;
+
+import io.rdmaraw.tools.bench.BenchCommand;
+import io.rdmaraw.tools.demo.DemoCommand;
+import io.rdmaraw.tools.devinfo.DevinfoCommand;
+import io.rdmaraw.tools.doctor.DoctorCommand;
+import io.rdmaraw.tools.pcap.PcapException;
+import io.rdmaraw.tools.pktgen.PktgenCommand;
+import io.rdmaraw.verbs.VerbsException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The command line of the project. The launcher {@code rdma-raw} starts it. */
+@Command(name = "rdma-raw", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND",
+        subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, BenchCommand.class,
+                DoctorCommand.class},
+        description = "Ethernet frames through Netty over raw-packet queue pairs.")
+public final class Main implements Runnable {
+    /** As BSD's sysexits and picocli have it: the arguments are wrong, nothing was tried. */
+    public static final int EXIT_USAGE = 2;
+    /** The command ran and what it checks is not so, or it could not run. */
+    public static final int EXIT_FAILED = 1;
+
+    @Spec
+    private CommandSpec spec;
+
+    private Main() {
+    }
+
+    public static void main(String[] args) {
+        System.exit(commandLine().execute(args));
+    }
+
+    static CommandLine commandLine() {
+        CommandLine commandLine = new CommandLine(new Main());
+        commandLine.setCaseInsensitiveEnumValuesAllowed(true);
+        commandLine.setExecutionExceptionHandler((e, command, parsed) -> report(e, command));
+        return commandLine;
+    }
+
+    /** What the user can put right is one sentence; anything else is our fault and shows where it happened. */
+    private static int report(Exception e, CommandLine command) {
+        if (e instanceof ToolException || e instanceof VerbsException || e instanceof PcapException
+                || e instanceof IllegalArgumentException) {
+            command.getErr().println("rdma-raw: " + e.getMessage());
+        } else {
+            e.printStackTrace(command.getErr());
+        }
+        command.getErr().flush();
+        return EXIT_FAILED;
+    }
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "a command is missing");
+    }
+}

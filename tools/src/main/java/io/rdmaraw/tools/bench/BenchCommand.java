@@ -1,0 +1,20 @@
+package io.rdmaraw.tools.bench;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw bench}. */
+@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "frames",
+        subcommands = FramesCommand.class,
+        description = "Measures, with what it compares to beside it in the same run.")
+public final class BenchCommand implements Runnable {
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "which bench? there is: frames");
+    }
+}

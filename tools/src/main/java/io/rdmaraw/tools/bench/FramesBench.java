@@ -1,0 +1,64 @@
+package io.rdmaraw.tools.bench;
+
+import io.rdmaraw.tools.bench.FramesCase.Mode;
+import io.rdmaraw.tools.report.BenchReport;
+import io.rdmaraw.tools.report.BenchRow;
+import io.rdmaraw.tools.report.BenchRow.Unit;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Receiving and echoing on one device, in C and through a Netty pipeline, in turns: a ratio compares two runs that
+ * followed each other, so that a machine that slows down for a while slows both.
+ */
+final class FramesBench {
+    private static final String C = "c";
+    private static final String FRAMES = "rdma-raw";
+    private static final String BURSTS = "rdma-raw-bursts";
+
+    private final FramesBenchOptions options;
+    private final PrintWriter progress;
+    private final CProgram program = CProgram.find();
+    private final BenchReport report = new BenchReport("frames");
+
+    FramesBench(FramesBenchOptions options, PrintWriter progress) {
+        this.options = options;
+        this.progress = progress;
+    }
+
+    BenchReport run() throws InterruptedException {
+        for (Mode mode : Mode.values()) {
+            for (int burst : options.bursts()) {
+                FramesCase what = new FramesCase(mode, burst);
+                List<Double> inC = compare(what, FRAMES, false);
+                inC.addAll(compare(what, BURSTS, true));
+                report.add(BenchRow.of(what.caseName(), C, options.device(), Unit.NANOS_PER_FRAME, inC));
+            }
+        }
+        return report;
+    }
+
+    /** Adds the rows of one transport; returns what C took in between. */
+    private List<Double> compare(FramesCase what, String transport, boolean burstMessages) throws InterruptedException {
+        progress.println(what.caseName() + ' ' + transport);
+        progress.flush();
+        List<Double> inC = new ArrayList<>();
+        List<Double> inJava = new ArrayList<>();
+        List<Double> allocated = new ArrayList<>();
+        try (LoopUnderTest loop = new LoopUnderTest(what, options.device(), options.frameBytes(), burstMessages)) {
+            loop.run(options.warmUpSeconds());
+            for (int i = 0; i < options.runs(); i++) {
+                inC.add(program.nanosPerFrame(what, options));
+                LoopUnderTest.Sample sample = loop.run(options.runSeconds());
+                inJava.add(sample.nanosPerFrame());
+                allocated.add(sample.bytesPerFrame());
+            }
+        }
+        report.add(BenchRow.compared(what.caseName(), transport, options.device(), Unit.NANOS_PER_FRAME, inJava, C,
+                inC));
+        report.add(BenchRow.of(what.caseName() + ".alloc", transport, options.device(), Unit.BYTES_PER_FRAME,
+                allocated));
+        return inC;
+    }
+}

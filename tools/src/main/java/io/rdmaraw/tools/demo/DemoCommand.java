@@ -1,0 +1,61 @@
+package io.rdmaraw.tools.demo;
+
+import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.report.Json;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw demo}. */
+@Command(name = "demo", mixinStandardHelpOptions = true, showDefaultValues = true,
+        description = "Echoes Ethernet frames between two event loops. Each frame carries a sequence number and a"
+                + " checksum that is verified when it is back. Ends with 1 if a frame is lost or changed.")
+public final class DemoCommand implements Callable<Integer> {
+    @Option(names = {"-d", "--device"}, paramLabel = "D", defaultValue = "soft:loop",
+            description = "the device: see ./rdma-raw devinfo --list")
+    private String device;
+
+    @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "5", description = "how long")
+    private double seconds;
+
+    @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "64",
+            description = "length of the frames without FCS, 60 or more")
+    private int frameBytes;
+
+    @Option(names = {"-w", "--window"}, paramLabel = "FRAMES", defaultValue = "256",
+            description = "frames under way at once, 1 to 512")
+    private int window;
+
+    @Option(names = "--json", description = "print the result as one JSON object")
+    private boolean json;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        check(seconds > 0 && seconds <= 86_400, "--seconds must be more than 0 and at most 86400");
+        check(frameBytes >= ProbeFrame.MIN_BYTES && frameBytes <= 9_216, "--length must be 60 to 9216");
+        // More would overrun a receive queue of the default depth when a loop is late.
+        check(window >= 1 && window <= 512, "--window must be 1 to 512");
+        DemoOptions options = new DemoOptions(device, seconds, frameBytes, window);
+        DemoResult result = new EchoDemo(options, spec.commandLine().getErr()).run();
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            Json.print(out, result.toJson());
+        } else {
+            result.printTable(out);
+        }
+        return result.isClean() ? 0 : Main.EXIT_FAILED;
+    }
+
+    private void check(boolean right, String fault) {
+        if (!right) {
+            throw new ParameterException(spec.commandLine(), fault);
+        }
+    }
+}

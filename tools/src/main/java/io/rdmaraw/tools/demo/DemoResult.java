@@ -1,0 +1,46 @@
+package io.rdmaraw.tools.demo;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.report.TextTable;
+import java.io.PrintWriter;
+import java.util.Locale;
+
+/**
+ * What came out.
+ *
+ * @param frames                  frames that went there and back and were verified, from first to last
+ * @param lost                    frames that did not come back
+ * @param corrupt                 frames that came back changed, twice or out of order
+ * @param nanosPerFrame           time per round trip at full window, after the warm-up
+ * @param bytesAllocatedPerFrame  Java heap that both loops allocated, after the warm-up
+ */
+record DemoResult(DemoOptions options, long frames, long lost, long corrupt, double nanosPerFrame,
+        double bytesAllocatedPerFrame) {
+
+    boolean isClean() {
+        return lost == 0 && corrupt == 0 && frames > 0;
+    }
+
+    private double megaframesPerSecond() {
+        return nanosPerFrame == 0 ? 0 : 1000 / nanosPerFrame;
+    }
+
+    ObjectNode toJson() {
+        return Json.object().put("device", options.device()).put("frameBytes", options.frameBytes())
+                .put("window", options.window()).put("frames", frames).put("lost", lost).put("corrupt", corrupt)
+                .put("mfps", Json.rounded(megaframesPerSecond())).put("nsPerFrame", Json.rounded(nanosPerFrame))
+                .put("bytesAllocatedPerFrame", Math.round(bytesAllocatedPerFrame * 1000) / 1000.0);
+    }
+
+    void printTable(PrintWriter out) {
+        new TextTable("echo on " + options.device(), "")
+                .row("frames verified", String.format(Locale.ROOT, "%,d", frames))
+                .row("lost", Long.toString(lost))
+                .row("corrupt", Long.toString(corrupt))
+                .row("Mframe/s there and back", String.format(Locale.ROOT, "%.3f", megaframesPerSecond()))
+                .row("ns per frame", String.format(Locale.ROOT, "%.1f", nanosPerFrame))
+                .row("bytes allocated per frame", String.format(Locale.ROOT, "%.3f", bytesAllocatedPerFrame))
+                .print(out);
+    }
+}

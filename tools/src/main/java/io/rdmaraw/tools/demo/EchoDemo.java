@@ -1,0 +1,103 @@
+package io.rdmaraw.tools.demo;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.channel.RdmaRawAddress;
+import io.rdmaraw.channel.RdmaRawChannel;
+import io.rdmaraw.tools.report.AllocationMeter;
+import io.rdmaraw.tools.report.LiveLine;
+import io.rdmaraw.tools.report.Loops;
+import io.rdmaraw.tools.report.RunFailure;
+import io.rdmaraw.verbs.FlowSpec;
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Two event loops on one device: one sends frames and verifies what returns, the other echoes. */
+final class EchoDemo {
+    private static final long PROBE_MAC = 0x027261770001L;
+    private static final long MAC_MASK = 0xffffffffffffL;
+    private static final long ECHO_MAC = 0x027261770002L;
+    /** Without a returning frame for so long, what is under way counts as lost. */
+    private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final double WARM_UP_SHARE = 0.3;
+    private static final double MAX_WARM_UP_SECONDS = 3;
+
+    private final DemoOptions options;
+    private final PrintWriter live;
+    private final RunFailure failure = new RunFailure();
+    private final ProbeHandler probe;
+    private final EchoHandler echo = new EchoHandler(failure);
+
+    EchoDemo(DemoOptions options, PrintWriter live) {
+        this.options = options;
+        this.live = live;
+        probe = new ProbeHandler(ECHO_MAC, PROBE_MAC, options.frameBytes(), options.window(), failure);
+    }
+
+    DemoResult run() throws InterruptedException {
+        try (Loops loops = new Loops(2)) {
+            // The echo first: a frame sent before its rule stands would be lost.
+            Channel echoChannel = open(loops.group(), echo, ECHO_MAC);
+            Channel probeChannel = open(loops.group(), probe, PROBE_MAC);
+            try {
+                return measure(probeChannel, List.of(threadOf(echoChannel), threadOf(probeChannel)));
+            } finally {
+                probeChannel.close().sync();
+                echoChannel.close().sync();
+            }
+        }
+    }
+
+    private Channel open(EventLoopGroup group, ChannelHandler handler, long mac) throws InterruptedException {
+        FlowSpec flow = FlowSpec.builder().destinationMac(mac, MAC_MASK).etherType(ProbeFrame.ETHERTYPE).build();
+        return new Bootstrap().group(group).channel(RdmaRawChannel.class).handler(handler)
+                .bind(RdmaRawAddress.of(options.device(), flow)).sync().channel();
+    }
+
+    private static Thread threadOf(Channel channel) throws InterruptedException {
+        return channel.eventLoop().submit(Thread::currentThread).sync().getNow();
+    }
+
+    private DemoResult measure(Channel channel, List<Thread> loops) throws InterruptedException {
+        ChannelHandlerContext ctx = channel.pipeline().context(probe);
+        LiveLine line = new LiveLine(live, "echo", probe::verifiedFrames,
+                () -> probe.verifiedFrames() * options.frameBytes(), probe::lostFrames);
+        channel.eventLoop().execute(() -> probe.start(ctx));
+        double warmUpSeconds = Math.min(MAX_WARM_UP_SECONDS, options.seconds() * WARM_UP_SHARE);
+        watch(line, ctx, warmUpSeconds);
+        AllocationMeter meter = new AllocationMeter(loops);
+        long framesBefore = probe.verifiedFrames();
+        long nanos = watch(line, ctx, options.seconds() - warmUpSeconds);
+        long frames = probe.verifiedFrames() - framesBefore;
+        long allocatedBytes = meter.bytes();
+        drain(ctx);
+        failure.throwIfReported("the echo on " + options.device());
+        return new DemoResult(options, probe.verifiedFrames(), probe.lostFrames(), probe.corruptFrames(),
+                frames == 0 ? 0 : (double) nanos / frames, frames == 0 ? 0 : (double) allocatedBytes / frames);
+    }
+
+    /** Lets the run go on for a while, and restarts it when all frames under way were lost. */
+    private long watch(LiveLine line, ChannelHandlerContext ctx, double seconds) throws InterruptedException {
+        StallWatch stall = new StallWatch(probe::verifiedFrames, STALL_NANOS, () -> giveUp(ctx));
+        return line.watch((long) (seconds * 1e9), failure.latch(), stall);
+    }
+
+    private void giveUp(ChannelHandlerContext ctx) {
+        ctx.executor().execute(() -> probe.giveUp(ctx));
+    }
+
+    private void drain(ChannelHandlerContext ctx) throws InterruptedException {
+        ctx.executor().submit(probe::stop).sync();
+        CountDownLatch empty = new CountDownLatch(1);
+        StallWatch stall = new StallWatch(probe::verifiedFrames, STALL_NANOS, empty::countDown);
+        while (probe.framesUnderWay() > 0 && stall.getAsBoolean() && !empty.await(1, TimeUnit.MILLISECONDS)) {
+            // Until the last frame is back, or none has come back for too long.
+        }
+        ctx.executor().submit(() -> probe.giveUp(ctx)).sync();
+    }
+}

@@ -1,0 +1,131 @@
+package io.rdmaraw.tools.demo;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.rdmaraw.tools.frame.EthernetAddresses;
+import io.rdmaraw.tools.report.Counter;
+import io.rdmaraw.tools.report.RunFailure;
+
+/**
+ * Keeps a window of frames under way, verifies each that comes back and sends it out again with the next sequence
+ * number. Frames come back in order, so a gap in the numbers is a loss. Counters are read by other threads; everything
+ * else belongs to the loop.
+ */
+final class ProbeHandler extends ChannelInboundHandlerAdapter {
+    private final long destination;
+    private final long source;
+    private final int frameBytes;
+    private final int window;
+    private final RunFailure failure;
+    private final Counter verified = new Counter();
+    private final Counter lost = new Counter();
+    private final Counter corrupt = new Counter();
+    private final Counter sent = new Counter();
+    private long nextToSend;
+    private long nextExpected;
+    private boolean sending;
+
+    /** @param destination MAC address as 48 bits, as is {@code source} */
+    ProbeHandler(long destination, long source, int frameBytes, int window, RunFailure failure) {
+        this.destination = destination;
+        this.source = source;
+        this.frameBytes = frameBytes;
+        this.window = window;
+        this.failure = failure;
+    }
+
+    /** Sends the first window. On the loop. */
+    void start(ChannelHandlerContext ctx) {
+        sending = true;
+        fillWindow(ctx);
+    }
+
+    /** From now on frames that come back are not sent again. On the loop. */
+    void stop() {
+        sending = false;
+    }
+
+    /** Takes whatever is under way for lost, and starts over if the run is not ending. On the loop. */
+    void giveUp(ChannelHandlerContext ctx) {
+        lost.add(nextToSend - nextExpected);
+        nextExpected = nextToSend;
+        if (sending) {
+            fillWindow(ctx);
+        }
+    }
+
+    private void fillWindow(ChannelHandlerContext ctx) {
+        while (nextToSend - nextExpected < window) {
+            ByteBuf frame = ctx.alloc().directBuffer(frameBytes).writerIndex(frameBytes);
+            ProbeFrame.writeHeader(frame, destination, source);
+            send(ctx, frame);
+        }
+        ctx.flush();
+    }
+
+    private void send(ChannelHandlerContext ctx, ByteBuf frame) {
+        ProbeFrame.stamp(frame, nextToSend++, frameBytes);
+        sent.add(1);
+        ctx.write(frame, ctx.voidPromise());
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object msg) {
+        ByteBuf frame = (ByteBuf) msg;
+        account(frame);
+        if (sending && nextToSend - nextExpected < window) {
+            EthernetAddresses.swap(frame);
+            send(ctx, frame);
+        } else {
+            frame.release();
+        }
+    }
+
+    private void account(ByteBuf frame) {
+        if (!ProbeFrame.isIntact(frame, frameBytes)) {
+            corrupt.add(1);
+            return;
+        }
+        long sequence = ProbeFrame.sequence(frame);
+        if (sequence < nextExpected || sequence >= nextToSend) {
+            // Twice, too late, or never sent: not what was asked for, whatever its checksum says.
+            corrupt.add(1);
+            return;
+        }
+        lost.add(sequence - nextExpected);
+        nextExpected = sequence + 1;
+        verified.add(1);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        // A loss leaves room in the window that no returning frame fills.
+        if (sending && nextToSend - nextExpected < window) {
+            fillWindow(ctx);
+        }
+        ctx.flush();
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        failure.report(cause);
+    }
+
+    long verifiedFrames() {
+        return verified.get();
+    }
+
+    long lostFrames() {
+        return lost.get();
+    }
+
+    long corruptFrames() {
+        return corrupt.get();
+    }
+
+    /** Frames that neither came back nor are given up. */
+    long framesUnderWay() {
+        return sent.get() - verified.get() - lost.get();
+    }
+}

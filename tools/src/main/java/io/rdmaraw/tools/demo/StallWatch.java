@@ -1,0 +1,35 @@
+package io.rdmaraw.tools.demo;
+
+import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
+
+/** Does something each time a count has stood still for too long. Used by one thread; always true. */
+final class StallWatch implements BooleanSupplier {
+    private final LongSupplier count;
+    private final long limitNanos;
+    private final Runnable onStall;
+    private long lastCount;
+    private long lastNanos;
+
+    StallWatch(LongSupplier count, long limitNanos, Runnable onStall) {
+        this.count = count;
+        this.limitNanos = limitNanos;
+        this.onStall = onStall;
+        lastCount = count.getAsLong();
+        lastNanos = System.nanoTime();
+    }
+
+    @Override
+    public boolean getAsBoolean() {
+        long now = System.nanoTime();
+        long current = count.getAsLong();
+        if (current != lastCount) {
+            lastCount = current;
+            lastNanos = now;
+        } else if (now - lastNanos > limitNanos) {
+            lastNanos = now;
+            onStall.run();
+        }
+        return true;
+    }
+}

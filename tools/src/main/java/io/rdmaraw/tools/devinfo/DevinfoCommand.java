@@ -1,0 +1,88 @@
+package io.rdmaraw.tools.devinfo;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.VerbsException;
+import java.io.PrintWriter;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw devinfo}: what each device of each provider can do. */
+@Command(name = "devinfo", mixinStandardHelpOptions = true,
+        description = "Prints what each device can do, as ibv_devinfo -v does, for rdma-core and for softverbs.")
+public final class DevinfoCommand implements Callable<Integer> {
+    private static final String FAILURE = "failure";
+
+    @Option(names = {"-d", "--device"}, paramLabel = "D",
+            description = "only this device, such as soft:loop, mlx5_0 or the name of a network device")
+    private String device;
+
+    @Option(names = {"-l", "--list"}, description = "print the names only")
+    private boolean namesOnly;
+
+    @Option(names = "--json", description = "print one JSON object")
+    private boolean json;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        List<String> names = device == null ? VerbsDevices.names() : List.of(device);
+        if (names.isEmpty()) {
+            throw new ToolException("there is no device: neither rdma-core nor softverbs could be loaded; see"
+                    + " ./rdma-raw doctor");
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        if (namesOnly) {
+            printNames(out, names);
+            return 0;
+        }
+        List<Map<String, Object>> descriptions = names.stream().map(this::describe).toList();
+        if (json) {
+            ObjectNode report = Json.object();
+            report.set("devices", new ObjectMapper().<ArrayNode>valueToTree(descriptions));
+            Json.print(out, report);
+        } else {
+            descriptions.forEach(description -> DescriptionPrinter.print(out, description));
+        }
+        return descriptions.stream().anyMatch(description -> description.containsKey(FAILURE)) ? Main.EXIT_FAILED : 0;
+    }
+
+    /** Of several devices, one that cannot be opened must not hide the others. */
+    private Map<String, Object> describe(String name) {
+        try (VerbsContext context = VerbsDevices.open(name)) {
+            return DeviceDescription.of(context);
+        } catch (VerbsException e) {
+            if (device != null) {
+                throw e;
+            }
+            Map<String, Object> description = new LinkedHashMap<>();
+            description.put("hca_id", name);
+            description.put(FAILURE, e.getMessage());
+            return description;
+        }
+    }
+
+    private void printNames(PrintWriter out, List<String> names) {
+        if (json) {
+            ObjectNode report = Json.object();
+            names.forEach(report.putArray("devices")::add);
+            Json.print(out, report);
+        } else {
+            names.forEach(out::println);
+        }
+    }
+}

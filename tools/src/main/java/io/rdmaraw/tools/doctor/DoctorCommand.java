@@ -1,0 +1,99 @@
+package io.rdmaraw.tools.doctor;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.doctor.Finding.Severity;
+import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.verbs.VerbsDevices;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw doctor}. */
+@Command(name = "doctor", mixinStandardHelpOptions = true,
+        description = "Says what a device lacks on this host and how to put it right: capabilities, locked memory,"
+                + " kernel options, interface, MTU, offloads. Ends with 1 if the device cannot work.")
+public final class DoctorCommand implements Callable<Integer> {
+    @Option(names = {"-d", "--device"}, paramLabel = "D",
+            description = "the device, such as soft:xdp:eth0 or mlx5_0 (default: every device there is)")
+    private String device;
+
+    @Option(names = "--json", description = "print one JSON object")
+    private boolean json;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        Map<String, List<Finding>> findings = new LinkedHashMap<>();
+        devices().forEach(name -> findings.put(name, examine(name)));
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            Json.print(out, toJson(findings));
+        } else {
+            printText(out, findings);
+        }
+        return isWell(findings) ? 0 : Main.EXIT_FAILED;
+    }
+
+    /** The embedded loop device always: where even that cannot be opened, the reason must be shown. */
+    private Set<String> devices() {
+        if (device != null) {
+            return Set.of(device);
+        }
+        Set<String> devices = new LinkedHashSet<>(VerbsDevices.names());
+        devices.add("soft:loop");
+        return devices;
+    }
+
+    private static List<Finding> examine(String device) {
+        Host host = new Host(Path.of("/"));
+        NetdevChecks netdevs = new NetdevChecks(host, new Ethtool());
+        DeviceKind kind = DeviceKind.of(device);
+        String behind = kind.behind(device);
+        List<Finding> findings = new ArrayList<>();
+        switch (kind) {
+            case LOOP -> { }
+            case XDP, PACKET -> findings.addAll(netdevs.check(behind, true));
+            case RDMA -> findings.addAll(new RdmaChecks(host, netdevs).check(behind));
+        }
+        findings.addAll(new HostChecks(host).check(kind));
+        findings.addAll(OpenCheck.check(device));
+        return findings;
+    }
+
+    private static boolean isWell(Map<String, List<Finding>> findings) {
+        return findings.values().stream().flatMap(List::stream)
+                .noneMatch(finding -> finding.severity() == Severity.FAIL);
+    }
+
+    private static ObjectNode toJson(Map<String, List<Finding>> findings) {
+        ObjectNode report = Json.object();
+        ArrayNode devices = report.putArray("devices");
+        findings.forEach((name, list) -> {
+            ArrayNode array = devices.addObject().put("device", name).putArray("findings");
+            list.forEach(finding -> array.add(finding.toJson()));
+        });
+        return report;
+    }
+
+    private static void printText(PrintWriter out, Map<String, List<Finding>> findings) {
+        findings.forEach((name, list) -> {
+            out.println(name);
+            list.forEach(finding -> out.println(finding.toString().indent(2).stripTrailing()));
+        });
+        out.flush();
+    }
+}

@@ -1,0 +1,45 @@
+package io.rdmaraw.tools.doctor;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.report.Json;
+
+/**
+ * One thing that was looked at.
+ *
+ * @param subject what was looked at, in a word or two
+ * @param text    what is so
+ * @param remedy  what to do about it; empty where nothing is to be done
+ */
+record Finding(Severity severity, String subject, String text, String remedy) {
+    enum Severity {
+        /** As it should be. */
+        OK,
+        /** Works, but slower or less than it could. */
+        WARN,
+        /** The device cannot work so. */
+        FAIL
+    }
+
+    static Finding ok(String subject, String text) {
+        return new Finding(Severity.OK, subject, text, "");
+    }
+
+    static Finding warn(String subject, String text, String remedy) {
+        return new Finding(Severity.WARN, subject, text, remedy);
+    }
+
+    static Finding fail(String subject, String text, String remedy) {
+        return new Finding(Severity.FAIL, subject, text, remedy);
+    }
+
+    ObjectNode toJson() {
+        return Json.object().put("severity", severity.name()).put("subject", subject).put("text", text)
+                .put("remedy", remedy);
+    }
+
+    @Override
+    public String toString() {
+        String line = String.format("%-4s  %-14s  %s", severity, subject, text);
+        return remedy.isEmpty() ? line : line + "\n      to do: " + remedy;
+    }
+}

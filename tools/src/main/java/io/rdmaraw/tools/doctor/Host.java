@@ -1,0 +1,75 @@
+package io.rdmaraw.tools.doctor;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import java.util.zip.GZIPInputStream;
+
+/** Facts about this host, read from /proc, /sys, /dev and /boot below a root directory (another one in tests). */
+final class Host {
+    private final Path root;
+
+    Host(Path root) {
+        this.root = root;
+    }
+
+    Optional<String> read(String file) {
+        try {
+            return Optional.of(Files.readString(root.resolve(file)).strip());
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+
+    boolean exists(String file) {
+        return Files.exists(root.resolve(file));
+    }
+
+    List<String> list(String directory) {
+        try (Stream<Path> entries = Files.list(root.resolve(directory))) {
+            return entries.map(path -> path.getFileName().toString()).sorted().toList();
+        } catch (IOException e) {
+            return List.of();
+        }
+    }
+
+    /** The value after a name at the beginning of a line, such as "CapEff:" in /proc/self/status. */
+    Optional<String> valueOf(String file, String name) {
+        return read(file).flatMap(text -> text.lines().filter(line -> line.startsWith(name)).findFirst())
+                .map(line -> line.substring(name.length()).strip());
+    }
+
+    boolean hasCapability(Capability capability) {
+        return valueOf("proc/self/status", "CapEff:").map(hex -> Long.parseUnsignedLong(hex, 16))
+                .filter(set -> (set >>> capability.number() & 1) != 0).isPresent();
+    }
+
+    /** The soft limit of locked memory in bytes; {@link Long#MAX_VALUE} for unlimited. */
+    long memlockBytes() {
+        return valueOf("proc/self/limits", "Max locked memory").map(line -> line.split("\\s+")[0])
+                .map(value -> value.equals("unlimited") ? Long.MAX_VALUE : Long.parseLong(value)).orElse(0L);
+    }
+
+    /** An option of the running kernel, such as {@code CONFIG_BPF_SYSCALL}; empty where the kernel's options are kept
+     * from us. An option that is not set is "n". */
+    Optional<String> kernelOption(String option) {
+        return kernelOptions().map(text -> text.lines().filter(line -> line.startsWith(option + '=')).findFirst()
+                .map(line -> line.substring(option.length() + 1)).orElse("n"));
+    }
+
+    private Optional<String> kernelOptions() {
+        try {
+            byte[] packed = Files.readAllBytes(root.resolve("proc/config.gz"));
+            try (GZIPInputStream in = new GZIPInputStream(new ByteArrayInputStream(packed))) {
+                return Optional.of(new String(in.readAllBytes(), StandardCharsets.US_ASCII));
+            }
+        } catch (IOException notThere) {
+            return read("proc/sys/kernel/osrelease").flatMap(release -> read("boot/config-" + release));
+        }
+    }
+}

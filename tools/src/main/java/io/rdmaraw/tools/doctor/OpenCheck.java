@@ -1,0 +1,61 @@
+package io.rdmaraw.tools.doctor;
+
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.PortAttributes;
+import io.rdmaraw.verbs.ProtectionDomain;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.QueuePairOptions;
+import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.VerbsException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Opens the device and a raw-packet queue pair on it: what works needs no further proof. */
+final class OpenCheck {
+    private static final int ENTRIES = 64;
+
+    private OpenCheck() {
+    }
+
+    static List<Finding> check(String device) {
+        List<Finding> findings = new ArrayList<>();
+        try (VerbsContext context = VerbsDevices.open(device)) {
+            findings.add(Finding.ok("open", device + " can be opened"));
+            int ports = context.queryDeviceExtended().ports();
+            for (int port = 1; port <= ports; port++) {
+                findings.add(port(context, port));
+            }
+            findings.add(queuePair(context));
+        } catch (VerbsException e) {
+            findings.add(Finding.fail("open", e.getMessage(), "see the other findings"));
+        }
+        return findings;
+    }
+
+    private static Finding port(VerbsContext context, int port) {
+        PortAttributes attributes = context.queryPort(port);
+        if (attributes.linkLayer() == PortAttributes.LINK_LAYER_INFINIBAND) {
+            return Finding.fail("port " + port, "is an InfiniBand port, which carries no Ethernet frames",
+                    "set it to Ethernet (mlxconfig LINK_TYPE_P1=2)");
+        }
+        return attributes.isActive() ? Finding.ok("port " + port, "is active")
+                : Finding.fail("port " + port, "has no link (state " + attributes.state() + ')',
+                        "bring its network device up and check the cable");
+    }
+
+    private static Finding queuePair(VerbsContext context) {
+        try (ProtectionDomain domain = context.allocateProtectionDomain();
+                CompletionQueue completions = context.createCompletionQueue(ENTRIES, null, 0);
+                QueuePair queuePair = domain.createQueuePair(QueuePairOptions.builder().completionQueue(completions)
+                        .maxSendWr(ENTRIES).maxReceiveWr(ENTRIES).build())) {
+            queuePair.toInit(1);
+            queuePair.toReadyToReceive();
+            queuePair.toReadyToSend();
+            return Finding.ok("queue pair", "a raw-packet queue pair is ready to send");
+        } catch (VerbsException e) {
+            return Finding.fail("queue pair", e.getMessage(), "see the other findings; devices with raw-packet queue"
+                    + " pairs are those of mlx5, mlx4, mana and bnxt_re, and soft: devices");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+package io.rdmaraw.tools.frame;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * An Ethernet frame described by text, layer by layer from the outside:
+ *
+ * <pre>eth(dst=02:00:00:00:00:02)/vlan(id=5)/ipv4(src=198.18.0.1,dst=198.18.0.2)/udp(dst=7)/payload(length=18)</pre>
+ *
+ * <p>Every field has a default, so {@code eth/ipv4/udp} is a whole template. Ethertypes, lengths and checksums are
+ * worked out. Immutable.
+ */
+public final class FrameTemplate {
+    /** Fields of each layer, for help texts. */
+    public static final String SYNTAX =
+            "eth(dst,src,type)[/vlan(id,prio,type)][/ipv4(src,dst,ttl,tos,id)|/ipv6(src,dst,hlim,tc,fl)][/udp(src,dst)]"
+            + "[/payload(length|hex)]";
+    private static final int MAX_FRAME_BYTES = 65_535;
+
+    private final List<Layer> headers;
+    private final byte[] payload;
+
+    private FrameTemplate(List<Layer> headers, byte[] payload) {
+        this.headers = List.copyOf(headers);
+        this.payload = payload;
+    }
+
+    /**
+     * Parses a template.
+     *
+     * @throws IllegalArgumentException with one sentence that names the fault
+     */
+    public static FrameTemplate parse(String template) {
+        try {
+            return of(LayerText.split(template).stream().map(FrameTemplate::layer).toList());
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "frame template '" + template + "': " + e.getMessage() + " (syntax: " + SYNTAX + ")", e);
+        }
+    }
+
+    private static Layer layer(LayerText text) {
+        return switch (text.name()) {
+            case "eth" -> Layer.Ethernet.of(text);
+            case "vlan" -> Layer.Vlan.of(text);
+            case "ipv4" -> Layer.Ipv4.of(text);
+            case "ipv6" -> Layer.Ipv6.of(text);
+            case "udp" -> Layer.Udp.of(text);
+            case "payload" -> Layer.Payload.of(text);
+            default -> throw new IllegalArgumentException("there is no layer '" + text.name() + "'");
+        };
+    }
+
+    private static FrameTemplate of(List<Layer> layers) {
+        List<Layer> headers = new ArrayList<>(layers);
+        byte[] payload = new byte[0];
+        if (headers.getLast() instanceof Layer.Payload last) {
+            payload = last.bytes();
+            headers.removeLast();
+        }
+        Layer outer = null;
+        for (Layer layer : headers) {
+            if (!mayStandOn(layer, outer)) {
+                throw new IllegalArgumentException("a layer '" + nameOf(layer) + "' cannot "
+                        + (outer == null ? "begin a frame" : "follow '" + nameOf(outer) + "'"));
+            }
+            outer = layer;
+        }
+        if (headers.isEmpty()) {
+            throw new IllegalArgumentException("a frame begins with eth");
+        }
+        return new FrameTemplate(headers, payload);
+    }
+
+    private static boolean mayStandOn(Layer layer, Layer outer) {
+        return switch (layer) {
+            case Layer.Ethernet ethernet -> outer == null;
+            case Layer.Vlan vlan -> outer instanceof Layer.Ethernet || outer instanceof Layer.Vlan;
+            case Layer.Ip ip -> outer instanceof Layer.Ethernet || outer instanceof Layer.Vlan;
+            case Layer.Udp udp -> outer instanceof Layer.Ip;
+            case Layer.Payload inTheMiddle -> false;
+        };
+    }
+
+    private static String nameOf(Layer layer) {
+        return switch (layer) {
+            case Layer.Ethernet ethernet -> "eth";
+            case Layer.Vlan vlan -> "vlan";
+            case Layer.Ipv4 ipv4 -> "ipv4";
+            case Layer.Ipv6 ipv6 -> "ipv6";
+            case Layer.Udp udp -> "udp";
+            case Layer.Payload payload -> "payload";
+        };
+    }
+
+    /** Bytes of all headers. */
+    public int headerBytes() {
+        return headers.stream().mapToInt(Layer::headerBytes).sum();
+    }
+
+    /** The frame with the payload as the template says it; without FCS and without padding. */
+    public byte[] build() {
+        return build(headerBytes() + payload.length);
+    }
+
+    /**
+     * The frame cut or continued to a length: the payload is what changes.
+     *
+     * @param frameBytes without FCS
+     * @throws IllegalArgumentException if the headers alone are longer, or no frame is that long
+     */
+    public byte[] build(int frameBytes) {
+        if (frameBytes < headerBytes() || frameBytes > MAX_FRAME_BYTES) {
+            throw new IllegalArgumentException("a frame of " + frameBytes + " bytes is not possible: the headers of the"
+                    + " template take " + headerBytes() + " bytes, and no frame is longer than " + MAX_FRAME_BYTES);
+        }
+        ByteBuf frame = Unpooled.buffer(frameBytes, frameBytes);
+        for (int i = 0; i < headers.size(); i++) {
+            Layer layer = headers.get(i);
+            Layer next = i + 1 < headers.size() ? headers.get(i + 1) : null;
+            layer.writeHeader(frame, next, frame.writableBytes() - layer.headerBytes());
+        }
+        frame.writeBytes(Layer.Payload.counting(payload, frame.writableBytes()));
+        if (headers.getLast() instanceof Layer.Udp udp) {
+            Layer.Udp.writeChecksum(frame, headerBytes() - udp.headerBytes(),
+                    (Layer.Ip) headers.get(headers.size() - 2));
+        }
+        return frame.array();
+    }
+}

@@ -1,0 +1,191 @@
+package io.rdmaraw.tools.frame;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.Ipv4Header;
+import java.util.Arrays;
+
+/** One layer of a frame. A layer writes its own header; what depends on its neighbours is handed to it. */
+sealed interface Layer {
+    /** IEEE Std 802 local experimental ethertype 1: nobody's protocol, so no kernel acts on it. */
+    int ETHERTYPE_EXPERIMENTAL = 0x88b5;
+    /** RFC 3692: for experiments. */
+    int PROTOCOL_EXPERIMENTAL = 253;
+
+    int headerBytes();
+
+    /**
+     * Appends the header to the frame.
+     *
+     * @param next         the layer inside this one, or null
+     * @param payloadBytes bytes of the frame after this header
+     */
+    void writeHeader(ByteBuf frame, Layer next, int payloadBytes);
+
+    /** The ethertype that announces a layer. */
+    static int etherTypeOf(Layer layer, int otherwise) {
+        return switch (layer) {
+            case Vlan vlan -> EtherType.VLAN;
+            case Ipv4 ipv4 -> EtherType.IPV4;
+            case Ipv6 ipv6 -> EtherType.IPV6;
+            case null, default -> otherwise;
+        };
+    }
+
+    private static int protocolOf(Layer layer) {
+        return layer instanceof Udp ? IpProtocol.UDP : PROTOCOL_EXPERIMENTAL;
+    }
+
+    record Ethernet(byte[] destination, byte[] source, int etherType) implements Layer {
+        static Ethernet of(LayerText text) {
+            text.allow("dst", "src", "type");
+            return new Ethernet(text.mac("dst", "02:00:00:00:00:02"), text.mac("src", "02:00:00:00:00:01"),
+                    text.number("type", ETHERTYPE_EXPERIMENTAL, 0, 0xffff));
+        }
+
+        @Override
+        public int headerBytes() {
+            return 14;
+        }
+
+        @Override
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            frame.writeBytes(destination).writeBytes(source).writeShort(etherTypeOf(next, etherType));
+        }
+    }
+
+    record Vlan(int id, int priority, int etherType) implements Layer {
+        static Vlan of(LayerText text) {
+            text.allow("id", "prio", "type");
+            return new Vlan(text.number("id", 1, 0, 4095), text.number("prio", 0, 0, 7),
+                    text.number("type", ETHERTYPE_EXPERIMENTAL, 0, 0xffff));
+        }
+
+        @Override
+        public int headerBytes() {
+            return 4;
+        }
+
+        @Override
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            frame.writeShort(priority << 13 | id).writeShort(etherTypeOf(next, etherType));
+        }
+    }
+
+    /** A layer that UDP can stand on: it knows the addresses of the pseudo header. */
+    sealed interface Ip extends Layer {
+        byte[] source();
+
+        byte[] destination();
+    }
+
+    record Ipv4(byte[] source, byte[] destination, int ttl, int tos, int id) implements Ip {
+        static Ipv4 of(LayerText text) {
+            text.allow("src", "dst", "ttl", "tos", "id");
+            // RFC 2544 sets 198.18.0.0/15 aside for benchmarks.
+            return new Ipv4(text.ip("src", "198.18.0.1", 4), text.ip("dst", "198.18.0.2", 4),
+                    text.number("ttl", 64, 0, 255), text.number("tos", 0, 0, 255), text.number("id", 0, 0, 0xffff));
+        }
+
+        @Override
+        public int headerBytes() {
+            return 20;
+        }
+
+        @Override
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            int start = frame.writerIndex();
+            frame.writeByte(0x45).writeByte(tos).writeShort(headerBytes() + payloadBytes);
+            frame.writeShort(id).writeShort(Ipv4Header.DONT_FRAGMENT);
+            frame.writeByte(ttl).writeByte(protocolOf(next)).writeShort(0).writeBytes(source).writeBytes(destination);
+            frame.setShort(start + 10, InternetChecksum.finish(InternetChecksum.sum(frame, start, headerBytes())));
+        }
+    }
+
+    record Ipv6(byte[] source, byte[] destination, int hopLimit, int trafficClass, int flowLabel) implements Ip {
+        static Ipv6 of(LayerText text) {
+            text.allow("src", "dst", "hlim", "tc", "fl");
+            // RFC 5180 sets 2001:2::/48 aside for benchmarks.
+            return new Ipv6(text.ip("src", "2001:2::1", 16), text.ip("dst", "2001:2::2", 16),
+                    text.number("hlim", 64, 0, 255), text.number("tc", 0, 0, 255), text.number("fl", 0, 0, 0xfffff));
+        }
+
+        @Override
+        public int headerBytes() {
+            return 40;
+        }
+
+        @Override
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            frame.writeInt(6 << 28 | trafficClass << 20 | flowLabel).writeShort(payloadBytes);
+            frame.writeByte(protocolOf(next)).writeByte(hopLimit).writeBytes(source).writeBytes(destination);
+        }
+    }
+
+    record Udp(int sourcePort, int destinationPort) implements Layer {
+        static Udp of(LayerText text) {
+            text.allow("src", "dst");
+            // 9 is the discard service: a host that gets the frame by mistake does nothing with it.
+            return new Udp(text.number("src", 49152, 0, 0xffff), text.number("dst", 9, 0, 0xffff));
+        }
+
+        @Override
+        public int headerBytes() {
+            return 8;
+        }
+
+        @Override
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            frame.writeShort(sourcePort).writeShort(destinationPort);
+            frame.writeShort(headerBytes() + payloadBytes).writeShort(0);
+        }
+
+        /** Fills the checksum in, once the payload is written. The header begins at {@code offset}. */
+        static void writeChecksum(ByteBuf frame, int offset, Ip ip) {
+            int lengthBytes = frame.writerIndex() - offset;
+            ByteBuf pseudoHeader = Unpooled.buffer(40).writeBytes(ip.source()).writeBytes(ip.destination())
+                    .writeInt(lengthBytes).writeInt(IpProtocol.UDP);
+            int checksum = InternetChecksum.finish(
+                    InternetChecksum.sum(pseudoHeader, 0, pseudoHeader.readableBytes())
+                    + InternetChecksum.sum(frame, offset, lengthBytes));
+            // RFC 768: a computed zero is sent as all ones, as zero says "no checksum".
+            frame.setShort(offset + 6, checksum == 0 ? 0xffff : checksum);
+        }
+    }
+
+    /** Bytes after the headers. With a length but without bytes, the payload counts up from 0. */
+    record Payload(byte[] bytes) implements Layer {
+        static Payload of(LayerText text) {
+            text.allow("length", "hex");
+            if (text.has("hex")) {
+                if (text.has("length")) {
+                    throw new IllegalArgumentException("payload takes length or hex, not both");
+                }
+                return new Payload(text.hex("hex"));
+            }
+            return new Payload(counting(new byte[0], text.number("length", 0, 0, 0xffff)));
+        }
+
+        /** The bytes given, cut or continued to a length. */
+        static byte[] counting(byte[] given, int lengthBytes) {
+            byte[] bytes = Arrays.copyOf(given, lengthBytes);
+            for (int i = given.length; i < lengthBytes; i++) {
+                bytes[i] = (byte) i;
+            }
+            return bytes;
+        }
+
+        @Override
+        public int headerBytes() {
+            return 0;
+        }
+
+        @Override
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            // Has none.
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package io.rdmaraw.tools.pktgen;
+
+import io.netty.bootstrap.Bootstrap;
+import io.rdmaraw.channel.RdmaRawAddress;
+import io.rdmaraw.channel.RdmaRawChannel;
+import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.pcap.PcapWriter;
+import io.rdmaraw.tools.report.EndOnSignal;
+import io.rdmaraw.tools.report.LiveLine;
+import io.rdmaraw.tools.report.Loops;
+import io.rdmaraw.tools.report.RunFailure;
+import io.rdmaraw.verbs.FlowSpec;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw pktgen rx}. */
+@Command(name = "rx", mixinStandardHelpOptions = true, showDefaultValues = true,
+        description = "Receives the frames that a flow rule matches, counts them, and writes them to a file if"
+                + " asked to.")
+final class ReceiveCommand implements Callable<Integer> {
+    @Option(names = {"-m", "--match"}, paramLabel = "RULE", required = true,
+            description = "which frames, such as \"dst 198.18.0.2 udp dst-port 9\" or \"ether-type 0x88b5\"")
+    private String match;
+
+    @Option(names = {"-o", "--write"}, paramLabel = "FILE", description = "write the frames to this pcap file")
+    private Path file;
+
+    @Mixin
+    private RunOptions options;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        options.check(spec.commandLine());
+        FlowSpec flow = FlowSpec.parse(match);
+        RunFailure failure = new RunFailure();
+        try (EndOnSignal goOn = new EndOnSignal();
+                PcapWriter writer = file == null ? null : PcapWriter.create(file)) {
+            receive(flow, writer, failure, goOn).print(spec.commandLine().getOut(), options.json());
+        } catch (IOException e) {
+            throw new ToolException("cannot write " + file + ": " + e.getMessage(), e);
+        }
+        failure.throwIfReported("receiving on " + options.device());
+        return 0;
+    }
+
+    private TrafficResult receive(FlowSpec flow, PcapWriter writer, RunFailure failure, EndOnSignal goOn)
+            throws InterruptedException {
+        CountDownLatch done = new CountDownLatch(1);
+        Receiver receiver = new Receiver(options.count(), writer, failure, done);
+        try (Loops loops = new Loops(1)) {
+            RdmaRawChannel channel = (RdmaRawChannel) new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class)
+                    .handler(receiver).bind(RdmaRawAddress.of(options.device(), options.port(), flow)).sync().channel();
+            LiveLine line = new LiveLine(spec.commandLine().getErr(), "rx", receiver::frames, receiver::bytes,
+                    () -> channel.statistics().droppedWithoutRead());
+            double seconds = line.watch(options.durationNanos(), done, goOn) / 1e9;
+            channel.close().sync();
+            return new TrafficResult("rx", options.device(), receiver.frames(), receiver.bytes(),
+                    channel.statistics().droppedWithoutRead(), seconds);
+        }
+    }
+}

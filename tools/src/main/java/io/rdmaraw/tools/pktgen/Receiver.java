@@ -1,0 +1,75 @@
+package io.rdmaraw.tools.pktgen;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.rdmaraw.tools.pcap.PcapWriter;
+import io.rdmaraw.tools.report.Counter;
+import io.rdmaraw.tools.report.RunFailure;
+import java.io.IOException;
+import java.util.concurrent.CountDownLatch;
+
+/** Counts frames, and writes them to a file where one is given. */
+final class Receiver extends ChannelInboundHandlerAdapter {
+    private final long maxFrames;
+    private final PcapWriter fileOrNull;
+    private final RunFailure failure;
+    private final CountDownLatch done;
+    private final Counter frames = new Counter();
+    private final Counter bytes = new Counter();
+    private byte[] copy = new byte[2048];
+
+    /**
+     * @param maxFrames  0 for no end
+     * @param fileOrNull used on the loop until {@code done} opens or the channel is closed
+     */
+    Receiver(long maxFrames, PcapWriter fileOrNull, RunFailure failure, CountDownLatch done) {
+        this.maxFrames = maxFrames;
+        this.fileOrNull = fileOrNull;
+        this.failure = failure;
+        this.done = done;
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object msg) throws IOException {
+        ByteBuf frame = (ByteBuf) msg;
+        try {
+            if (maxFrames > 0 && frames.get() == maxFrames) {
+                return;
+            }
+            frames.add(1);
+            bytes.add(frame.readableBytes());
+            if (fileOrNull != null) {
+                write(frame);
+            }
+            if (frames.get() == maxFrames) {
+                done.countDown();
+            }
+        } finally {
+            frame.release();
+        }
+    }
+
+    private void write(ByteBuf frame) throws IOException {
+        int lengthBytes = frame.readableBytes();
+        if (copy.length < lengthBytes) {
+            copy = new byte[lengthBytes];
+        }
+        frame.getBytes(frame.readerIndex(), copy, 0, lengthBytes);
+        fileOrNull.write(System.currentTimeMillis() * 1_000_000L, copy, 0, lengthBytes);
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        failure.report(cause);
+        done.countDown();
+    }
+
+    long frames() {
+        return frames.get();
+    }
+
+    long bytes() {
+        return bytes.get();
+    }
+}

@@ -1,0 +1,41 @@
+package io.rdmaraw.tools.pktgen;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.report.Json;
+import java.io.PrintWriter;
+import java.util.Locale;
+
+/**
+ * What passed.
+ *
+ * @param direction "tx" or "rx"
+ * @param frameBytes bytes of all frames, without FCS
+ * @param dropped   frames that reached the channel but not the count
+ */
+record TrafficResult(String direction, String device, long frames, long frameBytes, long dropped, double seconds) {
+
+    private double megaframesPerSecond() {
+        return seconds == 0 ? 0 : frames / seconds / 1e6;
+    }
+
+    private double gigabitsPerSecond() {
+        return seconds == 0 ? 0 : frameBytes * 8 / seconds / 1e9;
+    }
+
+    void print(PrintWriter out, boolean json) {
+        if (json) {
+            Json.print(out, toJson());
+            return;
+        }
+        out.println(String.format(Locale.ROOT, "%s %s: %,d frames, %,d bytes, %,d dropped in %.3f s: %.3f Mframe/s,"
+                + " %.3f Gbit/s", direction, device, frames, frameBytes, dropped, seconds, megaframesPerSecond(),
+                gigabitsPerSecond()));
+        out.flush();
+    }
+
+    private ObjectNode toJson() {
+        return Json.object().put("direction", direction).put("device", device).put("frames", frames)
+                .put("bytes", frameBytes).put("dropped", dropped).put("seconds", Json.rounded(seconds))
+                .put("mfps", Json.rounded(megaframesPerSecond())).put("gbps", Json.rounded(gigabitsPerSecond()));
+    }
+}

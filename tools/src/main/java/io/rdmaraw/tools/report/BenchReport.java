@@ -1,0 +1,51 @@
+package io.rdmaraw.tools.report;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/** What a bench found, as a table or as JSON. */
+public final class BenchReport {
+    private static final double BUSY_LOAD = 0.5;
+
+    private final String bench;
+    private final List<BenchRow> rows = new ArrayList<>();
+
+    public BenchReport(String bench) {
+        this.bench = bench;
+    }
+
+    /** Warns before a bench if other programs take the cores: figures would tell of them. */
+    public static void warnIfBusy(PrintWriter out) {
+        double load = Environment.loadAverage();
+        if (load > BUSY_LOAD) {
+            out.println(String.format(Locale.ROOT, "rdma-raw: this machine is busy (load %.1f on %d cores): the figures"
+                    + " will say more about the other programs than about this one", load,
+                    Runtime.getRuntime().availableProcessors()));
+            out.flush();
+        }
+    }
+
+    public void add(BenchRow row) {
+        rows.add(row);
+    }
+
+    public ObjectNode toJson() {
+        ObjectNode report = Json.object();
+        report.put("bench", bench);
+        report.set("machine", Environment.machine());
+        report.set("versions", Environment.versions());
+        ArrayNode array = report.putArray("rows");
+        rows.forEach(row -> array.add(row.toJson()));
+        return report;
+    }
+
+    public void printTable(PrintWriter out) {
+        TextTable table = new TextTable("case", "transport", "device", "min", "median", "max", "unit", "ratio");
+        rows.forEach(row -> table.row(row.toText()));
+        table.print(out);
+    }
+}

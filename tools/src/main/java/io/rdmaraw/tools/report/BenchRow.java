@@ -1,0 +1,85 @@
+package io.rdmaraw.tools.report;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * One case measured on one transport.
+ *
+ * @param caseName  stable: scripts read it
+ * @param transport what was measured, such as {@code rdma-raw} or {@code c}
+ * @param device    on which device
+ * @param unit      such as {@code ns/frame}
+ * @param values    one value per run
+ * @param ratioTo   the transport that the ratios compare with, or null
+ * @param ratios    one ratio per run; above 1 is better than {@code ratioTo}
+ */
+public record BenchRow(String caseName, String transport, String device, String unit, Distribution values,
+        String ratioTo, Distribution ratios) {
+
+    /** A row that is compared with nothing. */
+    public static BenchRow of(String caseName, String transport, String device, Unit unit, List<Double> values) {
+        return new BenchRow(caseName, transport, device, unit.text(), Distribution.of(values), null, null);
+    }
+
+    /** A row compared with another one, run by run: the n-th value with the n-th reference value. */
+    public static BenchRow compared(String caseName, String transport, String device, Unit unit, List<Double> values,
+            String ratioTo, List<Double> references) {
+        if (values.size() != references.size()) {
+            throw new IllegalArgumentException(values.size() + " runs cannot be compared with " + references.size());
+        }
+        List<Double> ratios = new ArrayList<>();
+        for (int i = 0; i < values.size(); i++) {
+            ratios.add(unit.ratio(values.get(i), references.get(i)));
+        }
+        return new BenchRow(caseName, transport, device, unit.text(), Distribution.of(values), ratioTo,
+                Distribution.of(ratios));
+    }
+
+    ObjectNode toJson() {
+        ObjectNode row = Json.object();
+        row.put("case", caseName).put("transport", transport).put("device", device).put("unit", unit);
+        row.put("min", Json.rounded(values.min())).put("median", Json.rounded(values.median()));
+        row.put("max", Json.rounded(values.max())).put("runs", values.runs());
+        if (ratioTo != null) {
+            row.put("ratioTo", ratioTo).put("ratioMin", Json.rounded(ratios.min()));
+            row.put("ratioMedian", Json.rounded(ratios.median())).put("ratioMax", Json.rounded(ratios.max()));
+        }
+        return row;
+    }
+
+    String[] toText() {
+        return new String[] {caseName, transport, device, text(values.min()), text(values.median()),
+            text(values.max()), unit,
+            ratioTo == null ? "" : text(ratios.median()) + " of " + ratioTo + " (" + text(ratios.min()) + ".."
+                    + text(ratios.max()) + ')'};
+    }
+
+    private static String text(double value) {
+        return String.format(java.util.Locale.ROOT, value < 10 ? "%.2f" : "%.1f", value);
+    }
+
+    /** What a value counts, and with it which direction is better. */
+    public enum Unit {
+        NANOS_PER_FRAME("ns/frame", false),
+        MEGAFRAMES_PER_SECOND("Mframe/s", true),
+        BYTES_PER_FRAME("B/frame", false);
+
+        private final String text;
+        private final boolean moreIsBetter;
+
+        Unit(String text, boolean moreIsBetter) {
+            this.text = text;
+            this.moreIsBetter = moreIsBetter;
+        }
+
+        public String text() {
+            return text;
+        }
+
+        double ratio(double value, double reference) {
+            return moreIsBetter ? value / reference : reference / value;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package io.rdmaraw.tools.doctor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.tools.doctor.Finding.Severity;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.zip.GZIPOutputStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The checks on hosts that are made of files. */
+class DoctorChecksTest {
+    @TempDir
+    private Path root;
+    private Host host;
+    private HostChecks hostChecks;
+    private NetdevChecks netdevChecks;
+    private String features = "";
+
+    @BeforeEach
+    void aHostWithoutAnything() throws IOException {
+        host = new Host(root);
+        hostChecks = new HostChecks(host);
+        netdevChecks = new NetdevChecks(host, netdev -> Optional.ofNullable(features));
+        write("proc/self/status", "Name:\tjava\nCapEff:\t0000000000000000\n");
+        write("proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units\n"
+                + "Max locked memory         8388608              8388608              bytes\n");
+        write("proc/meminfo", "MemTotal: 1 kB\nHugePages_Free:        0\n");
+        write("proc/sys/kernel/osrelease", "6.1.0-test\n");
+    }
+
+    @Test
+    void theLoopDeviceNeedsNothing() {
+        assertEquals(List.of(Severity.WARN),
+                hostChecks.check(DeviceKind.LOOP).stream().map(Finding::severity).toList());
+    }
+
+    @Test
+    void missingCapabilitiesAreNamed() {
+        assertFinding(Severity.FAIL, "CAP_NET_RAW is missing", "--cap-add NET_RAW", hostChecks.check(DeviceKind.RDMA));
+        assertFinding(Severity.FAIL, "CAP_BPF is missing", "--ambient-caps +bpf", hostChecks.check(DeviceKind.XDP));
+    }
+
+    @Test
+    void capabilitiesAreReadFromTheEffectiveSet() throws IOException {
+        // Bits 12, 13 and 39.
+        write("proc/self/status", "CapPrm:\t0\nCapEff:\t0000008000003000\n");
+        assertTrue(hostChecks.check(DeviceKind.XDP).stream()
+                .noneMatch(finding -> finding.subject().equals("capability") && finding.severity() == Severity.FAIL));
+        // CAP_SYS_ADMIN instead of CAP_BPF.
+        write("proc/self/status", "CapEff:\t0000000000203000\n");
+        assertFinding(Severity.OK, "CAP_BPF is there", "", hostChecks.check(DeviceKind.XDP));
+    }
+
+    @Test
+    void memlockMustHoldTheMemoryOfALoop() throws IOException {
+        assertFinding(Severity.FAIL, "8,192 KiB; each event loop registers 8,192 KiB", "ulimit -l unlimited",
+                hostChecks.check(DeviceKind.RDMA));
+        write("proc/self/limits", "Max locked memory         16777216   unlimited   bytes\n");
+        assertFinding(Severity.WARN, "16,384 KiB", "more than one loop", hostChecks.check(DeviceKind.RDMA));
+        write("proc/self/limits", "Max locked memory         unlimited   unlimited   bytes\n");
+        assertFinding(Severity.OK, "unlimited", "", hostChecks.check(DeviceKind.RDMA));
+        write("proc/self/limits", "Max locked memory         65536   65536   bytes\n");
+        write("proc/self/status", "CapEff:\t0000000000004000\n");
+        assertFinding(Severity.OK, "CAP_IPC_LOCK", "", hostChecks.check(DeviceKind.RDMA));
+    }
+
+    @Test
+    void kernelOptionsComeFromBootOrProc() throws IOException {
+        assertFinding(Severity.OK, "CONFIG_XDP_SOCKETS cannot be read", "", hostChecks.check(DeviceKind.XDP));
+        write("boot/config-6.1.0-test", "CONFIG_BPF_SYSCALL=y\n# CONFIG_XDP_SOCKETS is not set\n");
+        assertFinding(Severity.OK, "CONFIG_BPF_SYSCALL=y", "", hostChecks.check(DeviceKind.XDP));
+        assertFinding(Severity.FAIL, "CONFIG_XDP_SOCKETS is not set", "soft:packet", hostChecks.check(DeviceKind.XDP));
+        try (var out = new GZIPOutputStream(Files.newOutputStream(root.resolve("proc/config.gz")))) {
+            out.write("CONFIG_BPF_SYSCALL=y\nCONFIG_XDP_SOCKETS=y\n".getBytes());
+        }
+        assertFinding(Severity.OK, "CONFIG_XDP_SOCKETS=y", "", hostChecks.check(DeviceKind.XDP));
+    }
+
+    @Test
+    void networkDevicesMustExistBeUpAndFit() throws IOException {
+        netdev("eth0", "0x1003", "1", "1500");
+        netdev("eth1", "0x1002", "", "9000");
+        netdev("lo", "0x9", "1", "65536");
+        assertFinding(Severity.FAIL, "no network device 'eth7'", "eth0, eth1, lo", netdevChecks.check("eth7", true));
+        assertFinding(Severity.OK, "eth0 is up", "", netdevChecks.check("eth0", true));
+        assertFinding(Severity.OK, "eth0 has 1500", "", netdevChecks.check("eth0", true));
+        assertFinding(Severity.FAIL, "eth1 is down", "ip link set dev eth1 up", netdevChecks.check("eth1", true));
+        assertFinding(Severity.FAIL, "eth1 has 9000", "mtu 1500", netdevChecks.check("eth1", true));
+        assertFinding(Severity.WARN, "loopback", "veth", netdevChecks.check("lo", true));
+        netdev("eth0", "0x1003", "0", "1500");
+        assertFinding(Severity.FAIL, "no carrier", "cable", netdevChecks.check("eth0", true));
+    }
+
+    @Test
+    void offloadsThatMergeFramesAreNamed() throws IOException {
+        netdev("eth0", "0x1003", "1", "1500");
+        features = "generic-receive-offload: on\nlarge-receive-offload: off [fixed]\nrx-vlan-offload: on\n";
+        assertFinding(Severity.WARN, "gro, rxvlan on", "ethtool -K eth0 gro off rxvlan off",
+                netdevChecks.check("eth0", true));
+        assertTrue(netdevChecks.check("eth0", false).stream().noneMatch(f -> f.subject().equals("offloads")));
+        features = null;
+        assertFinding(Severity.WARN, "no ethtool", "apt-get", netdevChecks.check("eth0", true));
+    }
+
+    @Test
+    void rdmaDevicesAreFoundByTheirOwnNameOrTheirNetdevs() throws IOException {
+        RdmaChecks checks = new RdmaChecks(host, netdevChecks);
+        assertFinding(Severity.FAIL, "no RDMA device 'mlx5_0'", "soft:loop", checks.check("mlx5_0"));
+        write("sys/class/infiniband/mlx5_0/device/net/ens1/mtu", "1500");
+        netdev("ens1", "0x1003", "1", "1500");
+        assertFinding(Severity.FAIL, "uverbs* are missing", "ib_uverbs", checks.check("mlx5_0"));
+        write("dev/infiniband/uverbs0", "");
+        assertFinding(Severity.OK, "uverbs* are there", "", checks.check("ens1"));
+        assertFinding(Severity.OK, "mlx5_0", "", checks.check("ens1"));
+        assertFinding(Severity.OK, "ens1 is up", "", checks.check("ens1"));
+        assertFinding(Severity.FAIL, "no RDMA device 'ens2'", "use one of: mlx5_0", checks.check("ens2"));
+    }
+
+    @Test
+    void namesTellTheKindOfDevice() {
+        assertEquals(DeviceKind.LOOP, DeviceKind.of("soft:loop:a"));
+        assertEquals(DeviceKind.XDP, DeviceKind.of("soft:xdp:eth0"));
+        assertEquals("eth0", DeviceKind.XDP.behind("soft:xdp:eth0"));
+        assertEquals(DeviceKind.PACKET, DeviceKind.of("soft:packet:eth0"));
+        assertEquals(DeviceKind.RDMA, DeviceKind.of("mlx5_0"));
+        assertEquals("mlx5_0", DeviceKind.RDMA.behind("mlx5_0"));
+    }
+
+    private static void assertFinding(Severity severity, String text, String remedy, List<Finding> findings) {
+        assertTrue(findings.stream().anyMatch(finding -> finding.severity() == severity
+                && finding.text().contains(text) && finding.remedy().contains(remedy)), findings.toString());
+    }
+
+    private void netdev(String name, String flags, String carrier, String mtu) throws IOException {
+        write("sys/class/net/" + name + "/flags", flags + '\n');
+        write("sys/class/net/" + name + "/carrier", carrier + '\n');
+        write("sys/class/net/" + name + "/mtu", mtu + '\n');
+    }
+
+    private void write(String file, String text) throws IOException {
+        Path path = root.resolve(file);
+        Files.createDirectories(path.getParent());
+        Files.writeString(path, text);
+    }
+}

@@ -1,0 +1,184 @@
+package io.rdmaraw.tools.launcher;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The launcher's functions, sourced one file at a time into a bash. */
+class LauncherScriptsTest {
+    private static final Path PROJECT = Path.of("..").toAbsolutePath().normalize();
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void aJdkIsTakenByItsReleaseFile() throws Exception {
+        jdk("jdk-17", "17.0.9", true);
+        jdk("jdk-24", "24", true);
+        jdk("jre-25", "25.0.3", false);
+        jdk("jdk-25", "25.0.3", true);
+        jdk("jdk-30", "30-ea", true);
+        for (String unsuitable : List.of("jdk-17", "jdk-24", "jre-25", "none")) {
+            assertEquals(1, script("jdk.sh", "is_suitable_jdk " + directory.resolve(unsuitable)).exitCode, unsuitable);
+        }
+        for (String suitable : List.of("jdk-25", "jdk-30")) {
+            assertEquals(0, script("jdk.sh", "is_suitable_jdk " + directory.resolve(suitable)).exitCode, suitable);
+        }
+    }
+
+    @Test
+    void javaHomeComesFirstUnlessItIsTooOld() throws Exception {
+        Path chosen = jdk("jdk-26", "26", true);
+        Path inPath = jdk("jdk-25", "25", true);
+        Path old = jdk("jdk-17", "17", true);
+        Map<String, String> path = Map.of("PATH", inPath.resolve("bin") + ":/usr/bin:/bin");
+        assertEquals(chosen.toString(), script(with(path, "JAVA_HOME", chosen), "jdk.sh", "find_jdk").output);
+        assertEquals(inPath.toString(), script(with(path, "JAVA_HOME", old), "jdk.sh", "find_jdk").output);
+        assertEquals(inPath.toString(), script(path, "jdk.sh", "find_jdk").output);
+    }
+
+    @Test
+    void aMissingJdkIsExplained() throws Exception {
+        Result result = script("messages.sh", ". scripts/packages.sh; . scripts/jdk.sh; find_jdk() { return 1; };"
+                + " RDMA_RAW_NO_INSTALL=1; require_jdk");
+        assertEquals(2, result.exitCode);
+        assertTrue(result.output.contains("sudo apt-get install -y openjdk-25-jdk-headless"), result.output);
+        assertTrue(result.output.contains("JAVA_HOME"), result.output);
+    }
+
+    @Test
+    void missingPackagesAreNamed() throws Exception {
+        Result result = script("messages.sh", ". scripts/packages.sh; PATH=/nowhere; RDMA_RAW_NO_INSTALL=1;"
+                + " require_build_tools");
+        assertEquals(2, result.exitCode);
+        assertTrue(result.output.contains("sudo apt-get install -y gcc libc6-dev make libibverbs-dev"), result.output);
+    }
+
+    @Test
+    void theBuildIsStaleWhenASourceChangesOrGoes() throws Exception {
+        Path source = file("module/src/A.java");
+        Path other = file("module/src/B.java");
+        Path readme = file("README.md");
+        Path product = file("module/target/A.class");
+        assertFalse(isBuilt(), "there is no stamp");
+        Path stamp = file("target/rdma-raw.built");
+        Instant built = Instant.parse("2026-01-01T12:00:00Z");
+        touch(built.minusSeconds(1), source, other, source.getParent(), source.getParent().getParent());
+        touch(built, stamp);
+        touch(built.plusSeconds(1), readme, product, product.getParent(), directory);
+        assertTrue(isBuilt(), "products and texts are no sources");
+        touch(built.plusSeconds(1), source);
+        assertFalse(isBuilt(), "a source is newer");
+        touch(built.minusSeconds(1), source);
+        assertTrue(isBuilt());
+        Files.delete(other);
+        assertFalse(isBuilt(), "a source is gone");
+    }
+
+    @Test
+    void testsAreCountedOverAllModules() throws Exception {
+        report("a", "  <testcase name=\"one\"/>", "  <testcase name=\"two\">",
+                "    <skipped message=\"needs &lt;root&gt;&#10;and more\"/>", "  </testcase>");
+        report("b", "  <testcase name=\"three\">", "    <failure message=\"x\"><![CDATA[", "  <testcase quoted",
+                "    ]]></failure>", "    <system-out><![CDATA[<error>]]></system-out>", "  </testcase>",
+                "  <testcase name=\"four\">", "    <error type=\"E\"/>", "  </testcase>");
+        Result result = script("test-summary.sh", "print_test_summary " + directory + " 0");
+        assertEquals("1 skipped: needs <root>\n1 passed, 2 failed", result.output);
+        assertEquals(1, result.exitCode);
+    }
+
+    @Test
+    void aBuildWithoutTestsIsNotGreen() throws Exception {
+        Result result = script("test-summary.sh", "print_test_summary " + directory + " 1");
+        assertTrue(result.output.endsWith("0 passed, 0 failed"), result.output);
+        assertTrue(result.output.contains("failed outside the Java tests"), result.output);
+        assertEquals(1, result.exitCode);
+    }
+
+    @Test
+    void wrongCommandsAreRefusedWithoutABuild() throws Exception {
+        Result result = run(Map.of(), "./rdma-raw", "no-such-command");
+        assertEquals(2, result.exitCode);
+        assertTrue(result.output.contains("unknown command 'no-such-command'"), result.output);
+        assertEquals(0, run(Map.of(), "./rdma-raw", "help").exitCode);
+    }
+
+    @Test
+    void shellcheckFindsNothing() throws Exception {
+        Result version = run(Map.of(), "sh", "-c", "shellcheck --version");
+        assumeTrue(version.exitCode == 0, "needs shellcheck: apt-get install shellcheck");
+        assertEquals("", run(Map.of(), "sh", "-c", "shellcheck -x rdma-raw scripts/*.sh .ci/run").output);
+    }
+
+    private Path jdk(String name, String version, boolean withCompiler) throws IOException {
+        Path home = directory.resolve(name);
+        file(name + "/bin/java").toFile().setExecutable(true);
+        if (withCompiler) {
+            file(name + "/bin/javac").toFile().setExecutable(true);
+        }
+        Files.writeString(home.resolve("release"), "IMPLEMENTOR=\"X\"\nJAVA_VERSION=\"" + version + "\"\n");
+        return home;
+    }
+
+    private void report(String module, String... lines) throws IOException {
+        Files.writeString(file(module + "/target/surefire-reports/TEST-" + module + ".xml"),
+                "<testsuite tests=\"0\">\n" + String.join("\n", lines) + "\n</testsuite>\n");
+    }
+
+    private Path file(String name) throws IOException {
+        Path file = directory.resolve(name);
+        Files.createDirectories(file.getParent());
+        return Files.createFile(file);
+    }
+
+    private static void touch(Instant time, Path... files) throws IOException {
+        for (Path file : files) {
+            Files.setLastModifiedTime(file, FileTime.from(time));
+        }
+    }
+
+    private boolean isBuilt() throws Exception {
+        return run(Map.of(), "bash", "-c", "ROOT=" + directory + "; . scripts/build.sh; is_built").exitCode == 0;
+    }
+
+    private static Map<String, String> with(Map<String, String> environment, String name, Path value) {
+        Map<String, String> more = new java.util.HashMap<>(environment);
+        more.put(name, value.toString());
+        return more;
+    }
+
+    private static Result script(String file, String commands) throws Exception {
+        return script(Map.of(), file, commands);
+    }
+
+    private static Result script(Map<String, String> environment, String file, String commands) throws Exception {
+        return run(environment, "/bin/bash", "-c", ". scripts/" + file + "; " + commands);
+    }
+
+    private static Result run(Map<String, String> environment, String... command) throws Exception {
+        ProcessBuilder builder = new ProcessBuilder(new ArrayList<>(List.of(command))).redirectErrorStream(true)
+                .directory(PROJECT.toFile());
+        builder.environment().remove("JAVA_HOME");
+        builder.environment().putAll(environment);
+        Process process = builder.start();
+        process.getOutputStream().close();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+        return new Result(process.waitFor(), output);
+    }
+
+    private record Result(int exitCode, String output) {
+    }
+}

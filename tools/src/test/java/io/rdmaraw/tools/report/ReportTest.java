@@ -1,0 +1,115 @@
+package io.rdmaraw.tools.report;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.rdmaraw.tools.report.BenchRow.Unit;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+class ReportTest {
+    @Test
+    void distributionsHaveAMedian() {
+        assertEquals(new Distribution(1, 3, 9, 3), Distribution.of(List.of(9.0, 1.0, 3.0)));
+        assertEquals(new Distribution(1, 2.5, 9, 4), Distribution.of(List.of(9.0, 1.0, 3.0, 2.0)));
+        assertThrows(IllegalArgumentException.class, () -> Distribution.of(List.of()));
+    }
+
+    @Test
+    void ratiosAreTakenPairByPairAndAboveOneIsBetter() {
+        BenchRow cost = BenchRow.compared("c", "t", "d", Unit.NANOS_PER_FRAME, List.of(20.0, 40.0, 10.0), "ref",
+                List.of(10.0, 10.0, 20.0));
+        assertEquals(new Distribution(0.25, 0.5, 2, 3), cost.ratios());
+        BenchRow rate = BenchRow.compared("c", "t", "d", Unit.MEGAFRAMES_PER_SECOND, List.of(20.0), "ref",
+                List.of(10.0));
+        assertEquals(2, rate.ratios().median());
+        assertThrows(IllegalArgumentException.class, () -> BenchRow.compared("c", "t", "d", Unit.NANOS_PER_FRAME,
+                List.of(1.0), "ref", List.of()));
+    }
+
+    @Test
+    void reportsAreOneLineOfJson() throws Exception {
+        BenchReport report = new BenchReport("frames");
+        report.add(BenchRow.of("rx.burst64", "c", "soft:loop", Unit.NANOS_PER_FRAME, List.of(17.23456, 17.5)));
+        report.add(BenchRow.compared("rx.burst64", "rdma-raw", "soft:loop", Unit.NANOS_PER_FRAME, List.of(30.0, 35.0),
+                "c", List.of(15.0, 14.0)));
+        StringWriter text = new StringWriter();
+        Json.print(new PrintWriter(text), report.toJson());
+        assertEquals(text.toString().strip().lines().count(), 1);
+        JsonNode json = new ObjectMapper().readTree(text.toString());
+        assertEquals("frames", json.get("bench").asText());
+        assertTrue(json.get("machine").get("cores").asInt() > 0);
+        assertTrue(json.get("versions").get("netty").asText().startsWith("4.2."));
+        JsonNode reference = json.get("rows").get(0);
+        assertEquals(17.23, reference.get("min").asDouble());
+        assertFalse(reference.has("ratioTo"));
+        JsonNode row = json.get("rows").get(1);
+        assertEquals("rx.burst64", row.get("case").asText());
+        assertEquals(0.4, row.get("ratioMin").asDouble());
+        assertEquals(0.45, row.get("ratioMedian").asDouble());
+        assertEquals(0.5, row.get("ratioMax").asDouble());
+        assertEquals(2, row.get("runs").asInt());
+    }
+
+    @Test
+    void roundsToFourDigits() {
+        assertEquals(0, Json.rounded(0));
+        assertEquals(0.0001235, Json.rounded(0.00012345678));
+        assertEquals(12.35, Json.rounded(12.345678));
+        assertEquals(1234568, Json.rounded(1234567.8));
+        assertEquals(-1.235, Json.rounded(-1.23456));
+    }
+
+    @Test
+    void tablesAlign() {
+        StringWriter text = new StringWriter();
+        TextTable table = new TextTable("name", "n");
+        table.row("a", "1").row("longer", "1,234").print(new PrintWriter(text));
+        assertEquals("name        n\na           1\nlonger  1,234\n", text.toString());
+        assertThrows(IllegalArgumentException.class, () -> table.row("one"));
+    }
+
+    @Test
+    void allocationsOfOtherThreadsAreCounted() throws Exception {
+        CountDownLatch allocate = new CountDownLatch(1);
+        CountDownLatch allocated = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        byte[][] sink = new byte[1][];
+        Thread thread = Thread.ofPlatform().start(() -> {
+            try {
+                allocate.await();
+                sink[0] = new byte[1_000_000];
+                allocated.countDown();
+                end.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        AllocationMeter meter = new AllocationMeter(List.of(thread));
+        allocate.countDown();
+        allocated.await();
+        assertTrue(meter.bytes() >= 1_000_000 && meter.bytes() < 1_100_000, meter.bytes() + " bytes");
+        end.countDown();
+        thread.join();
+        assertThrows(IllegalStateException.class, meter::bytes);
+    }
+
+    @Test
+    void liveLineEndsWithTheLatchOrTheCondition() throws Exception {
+        StringWriter text = new StringWriter();
+        AtomicLong frames = new AtomicLong();
+        LiveLine line = new LiveLine(new PrintWriter(text), "rx", frames::incrementAndGet, () -> 0, () -> 0);
+        assertTrue(line.watch(0, new CountDownLatch(0), () -> true) >= 0);
+        assertTrue(line.watch(0, new CountDownLatch(1), () -> false) >= 0);
+        assertTrue(line.watch(1_000_000, new CountDownLatch(1), () -> true) >= 1_000_000);
+        assertEquals("", text.toString());
+    }
+}

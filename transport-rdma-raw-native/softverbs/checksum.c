@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "checksum.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum)
+{
+    while (length >= 8) {
+        uint64_t word;
+        memcpy(&word, data, 8);
+        sum += (word & 0xffffffff) + (word >> 32);
+        data += 8;
+        length -= 8;
+    }
+    if (length >= 4) {
+        uint32_t word;
+        memcpy(&word, data, 4);
+        sum += word;
+        data += 4;
+        length -= 4;
+    }
+    if (length >= 2) {
+        uint16_t word;
+        memcpy(&word, data, 2);
+        sum += word;
+        data += 2;
+        length -= 2;
+    }
+    if (length > 0) {
+        uint8_t last[2] = {*data, 0};
+        uint16_t word;
+        memcpy(&word, last, 2);
+        sum += word;
+    }
+    return sum;
+}
+
+uint16_t sv_sum_fold(uint64_t sum)
+{
+    sum = (sum & 0xffffffff) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)sum;
+}
+
+static uint32_t be16_at(const uint8_t *data)
+{
+    return (uint32_t)data[0] << 8 | data[1];
+}
+
+/* Bytes of L4 header and payload as the IP header has it, or 0 when the frame is too short for it. */
+static uint32_t l4_length(const uint8_t *data, uint32_t length, struct sv_layout layout)
+{
+    const uint8_t *ip = data + layout.l3_offset;
+    uint32_t end = layout.l3_offset;
+    if (layout.l3 == 4)
+        end += be16_at(ip + 2);
+    else
+        end += 40 + be16_at(ip + 4);
+    uint32_t minimum = layout.l4 == IPPROTO_TCP ? 20 : 8;
+    return end > length || end < layout.l4_offset + minimum ? 0 : end - layout.l4_offset;
+}
+
+/* Sum of the pseudo header, of RFC 793 and RFC 8200 8.1. */
+static uint64_t pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint32_t l4_bytes)
+{
+    uint8_t rest[8] = {(uint8_t)(l4_bytes >> 24), (uint8_t)(l4_bytes >> 16), (uint8_t)(l4_bytes >> 8),
+                       (uint8_t)l4_bytes, 0, 0, 0, layout.l4};
+    uint64_t sum = sv_sum(rest, sizeof rest, 0);
+    return layout.l3 == 4 ? sv_sum(ip + 12, 8, sum) : sv_sum(ip + 8, 32, sum);
+}
+
+bool sv_checksum_ipv4_header_ok(const uint8_t *ip)
+{
+    return sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0)) == 0xffff;
+}
+
+bool sv_checksum_l4_ok(const struct sv_frame *frame)
+{
+    struct sv_layout layout = frame->layout;
+    uint32_t bytes = l4_length(frame->data, frame->length, layout);
+    if (bytes == 0)
+        return false;
+    const uint8_t *l4 = frame->data + layout.l4_offset;
+    if (layout.l4 == IPPROTO_UDP) {
+        if (be16_at(l4 + 4) != bytes)
+            return false;
+        if ((l4[6] | l4[7]) == 0)
+            return true;    /* RFC 768: the sender computed none */
+    }
+    const uint8_t *ip = frame->data + layout.l3_offset;
+    return sv_sum_fold(sv_sum(l4, bytes, pseudo_sum(ip, layout, bytes))) == 0xffff;
+}
+
+void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout)
+{
+    uint8_t *ip = data + layout.l3_offset;
+    if (layout.l3 == 4) {
+        memset(ip + 10, 0, 2);
+        uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0));
+        memcpy(ip + 10, &sum, 2);
+    }
+    if (layout.l3 == 0 || layout.l4 == 0)
+        return;
+    uint32_t bytes = l4_length(data, length, layout);
+    if (bytes == 0)
+        return;
+    uint8_t *l4 = data + layout.l4_offset;
+    uint8_t *field = l4 + (layout.l4 == IPPROTO_TCP ? 16 : 6);
+    memset(field, 0, 2);
+    uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(l4, bytes, pseudo_sum(ip, layout, bytes)));
+    if (sum == 0 && layout.l4 == IPPROTO_UDP)
+        sum = 0xffff;       /* RFC 768: zero on the wire means "none" */
+    memcpy(field, &sum, 2);
+}

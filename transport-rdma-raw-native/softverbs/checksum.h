@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_CHECKSUM_H
+#define SV_CHECKSUM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "frame.h"
+
+/* RFC 1071 */
+uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum);
+uint16_t sv_sum_fold(uint64_t sum);
+
+/*
+ * Whether the IPv4 header checksum and the TCP or UDP checksum of a received frame are right. As on mlx5, frames of any
+ * other kind (IPv6, fragments, other protocols) are never reported as verified.
+ */
+bool sv_checksum_ipv4_header_ok(const uint8_t *ip);
+bool sv_checksum_l4_ok(const struct sv_frame *frame);
+
+/* Nearly every header has no options: three loads. */
+static inline bool sv_checksum_verify(const struct sv_frame *frame)
+{
+    if (frame->layout.l3 != 4 || frame->layout.l4 == 0)
+        return false;
+    const uint8_t *ip = frame->data + frame->layout.l3_offset;
+    if (ip[0] != 0x45)
+        return sv_checksum_ipv4_header_ok(ip) && sv_checksum_l4_ok(frame);
+    uint64_t first, second;
+    uint32_t third;
+    memcpy(&first, ip, 8);
+    memcpy(&second, ip + 8, 8);
+    memcpy(&third, ip + 16, 4);
+    /* 2^32 is 1 modulo 0xffff, so that words may be added whole; five of them do not overflow 64 bits. */
+    uint64_t sum = (first & 0xffffffff) + (first >> 32) + (second & 0xffffffff) + (second >> 32) + third;
+    return sum % 0xffff == 0 && sv_checksum_l4_ok(frame);
+}
+
+/* Writes the IPv4 header checksum and the TCP or UDP checksum (IPv4 and IPv6) into a frame to be sent. */
+void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout);
+
+#endif

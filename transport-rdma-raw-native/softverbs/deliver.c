@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filling a receive queue with a run of frames: each lock is taken once per run. */
+#include "checksum.h"
+#include "cq_ring.h"
+#include "device.h"
+#include "rq_ring.h"
+
+static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
+{
+    uint32_t done = 0;
+    for (uint32_t i = 0; i < rq->max_sge && done < frame->length; i++) {
+        uint32_t part = frame->length - done;
+        if (part > wqe[i].length)
+            part = wqe[i].length;
+        if (part == 0)
+            continue;       /* also the places that the request left empty: they have no key */
+        uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[i].lkey, wqe[i].addr, part,
+                                      IBV_ACCESS_LOCAL_WRITE);
+        if (to == NULL)
+            return IBV_WC_LOC_PROT_ERR;
+        sv_copy(to, frame->data + done, part);
+        done += part;
+    }
+    return done == frame->length ? IBV_WC_SUCCESS : IBV_WC_LOC_LEN_ERR;
+}
+
+static inline enum ibv_wc_status fill(struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
+{
+    if (SV_UNLIKELY(rq->fail_next != 0)) {
+        enum ibv_wc_status status = (enum ibv_wc_status)rq->fail_next;
+        rq->fail_next = 0;
+        rq->counters.injected_errors++;
+        return status;
+    }
+    enum ibv_wc_status status;
+    if (SV_LIKELY(wqe[0].length >= frame->length)) {
+        uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[0].lkey, wqe[0].addr, frame->length,
+                                      IBV_ACCESS_LOCAL_WRITE);
+        if (SV_LIKELY(to != NULL)) {
+            sv_copy(to, frame->data, frame->length);
+            return IBV_WC_SUCCESS;
+        }
+        status = IBV_WC_LOC_PROT_ERR;
+    } else {
+        status = scatter(rq, wqe, frame);
+    }
+    if (status == IBV_WC_LOC_PROT_ERR)
+        rq->counters.protection_errors++;
+    else if (status == IBV_WC_LOC_LEN_ERR)
+        rq->counters.length_errors++;
+    return status;
+}
+
+static void enter_error(struct sv_rq *rq, bool overrun)
+{
+    if (rq->qp != NULL)
+        sv_qp_enter_error_delivering(rq->qp);
+    else
+        sv_wq_enter_error_delivering(rq->wq);
+    if (!overrun)
+        return;
+    struct ibv_async_event event;
+    if (rq->qp != NULL)
+        event = (struct ibv_async_event){.element.qp = &rq->qp->ibv, .event_type = IBV_EVENT_QP_FATAL};
+    else
+        event = (struct ibv_async_event){.element.wq = &rq->wq->ibv, .event_type = IBV_EVENT_WQ_FATAL};
+    sv_async_raise(sv_context_of(rq->pd->ibv.context), &event);
+}
+
+/* How many of `count` frames the posted receives can take; looks at the poster's index only when it must. */
+static inline unsigned receives_for(struct sv_rq *rq, unsigned count)
+{
+    uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
+    uint32_t available = atomic_load_explicit(&rq->posted_seen, memory_order_relaxed) - delivered;
+    if (available < count + SV_PREFETCH_REQUESTS) {
+        uint32_t posted = atomic_load_explicit(&rq->posted, memory_order_acquire);
+        atomic_store_explicit(&rq->posted_seen, posted, memory_order_relaxed);
+        available = posted - delivered;
+    }
+    return available < count ? available : count;
+}
+
+static inline void prefetch_ahead(const struct sv_rq *rq, uint32_t posted, uint32_t delivered, const struct sv_cq *cq,
+                                  uint32_t produced)
+{
+    if (delivered % SV_PER_LINE == 0 && posted - delivered > SV_PREFETCH_REQUESTS)
+        __builtin_prefetch(sv_rq_wqe(rq, delivered + SV_PREFETCH_REQUESTS));
+    if (produced % SV_PER_LINE == 0)
+        sv_prefetch_write(&cq->ring[(produced + SV_PREFETCH_COMPLETIONS) & cq->mask]);
+}
+
+/* Delivers up to `count` frames; returns how many work requests were used. Sets *error when the last one failed. */
+static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
+                                    const uint32_t *tags, unsigned count, bool *error, bool *overrun)
+{
+    struct sv_cq *cq = rq->cq;
+    uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
+    uint32_t posted = atomic_load_explicit(&rq->posted_seen, memory_order_relaxed);
+    uint64_t bytes = 0;
+    unsigned i;
+
+    sv_spin_lock(&cq->produce_lock);
+    uint32_t produced = sv_cq_produced(cq);
+    for (i = 0; i < count && !*error; i++) {
+        const struct sv_frame *frame = &frames[indexes[i]];
+        const struct ibv_sge *wqe = sv_rq_wqe(rq, delivered);
+        struct sv_cqe *cqe = sv_cq_slot(cq, produced);
+        if (SV_UNLIKELY(cqe == NULL)) {
+            sv_cq_overrun(cq);
+            *overrun = true;
+            break;
+        }
+        prefetch_ahead(rq, posted, delivered, cq, produced);
+        enum ibv_wc_status status = fill(rq, wqe, frame);
+        produced++;
+        if (SV_UNLIKELY(status != IBV_WC_SUCCESS)) {
+            *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, 0, rq->number);
+            *error = true;
+            continue;
+        }
+        *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, frame->length, tags[i]);
+        bytes += frame->length;
+        if (rq->reports_checksum && sv_checksum_verify(frame))
+            cqe->info |= SV_CQE_CHECKSUM_OK;
+    }
+    atomic_store_explicit(&rq->delivered, delivered, memory_order_relaxed);
+    rq->counters.frames += i - *error;
+    rq->counters.bytes += bytes;
+    sv_cq_publish(cq, produced, *error);
+    sv_spin_unlock(&cq->produce_lock);
+    return i;
+}
+
+SV_HOT void sv_rq_deliver(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
+                          const uint32_t *tags, unsigned count)
+{
+    bool error = false;
+    bool overrun = false;
+
+    sv_spin_lock(&rq->deliver_lock);
+    if (SV_UNLIKELY(atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_ON)) {
+        rq->counters.not_ready += count;
+        sv_spin_unlock(&rq->deliver_lock);
+        return;
+    }
+    unsigned usable = receives_for(rq, count);
+    unsigned used = 0;
+    if (SV_LIKELY(usable > 0))
+        used = deliver_some(rq, frames, indexes, tags, usable, &error, &overrun);
+    if (SV_UNLIKELY(used < count)) {
+        if (overrun)
+            rq->counters.cq_overruns += count - used;
+        else if (error)
+            rq->counters.not_ready += count - used;
+        else
+            rq->counters.no_receive += count - used;
+    }
+    if (SV_UNLIKELY(error || (overrun && !rq->cq->ignore_overrun)))
+        enter_error(rq, overrun);
+    sv_spin_unlock(&rq->deliver_lock);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tests ask for: see include/softverbs.h. */
+#include "device.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { MIN_MTU = 68, MAX_MTU = 9000 };
+
+int sv_fault(struct sv_device *device, enum softverbs_call call)
+{
+    int error = 0;
+    pthread_mutex_lock(&device->mutex);
+    if (device->faults.next[call].calls > 0) {
+        device->faults.next[call].calls--;
+        error = device->faults.next[call].error;
+    }
+    pthread_mutex_unlock(&device->mutex);
+    return error;
+}
+
+SV_EXPORT int softverbs_fail_next_call(const char *device_name, enum softverbs_call call, int error, unsigned calls)
+{
+    struct sv_device *device = sv_device_by_name(device_name);
+    if (device == NULL)
+        return ENODEV;
+    if ((unsigned)call >= SOFTVERBS_CALL_COUNT || error <= 0)
+        return EINVAL;
+    pthread_mutex_lock(&device->mutex);
+    device->faults.next[call].error = error;
+    device->faults.next[call].calls = calls;
+    pthread_mutex_unlock(&device->mutex);
+    return 0;
+}
+
+SV_EXPORT int softverbs_set_memlock_limit(const char *device_name, uint64_t bytes)
+{
+    struct sv_device *device = sv_device_by_name(device_name);
+    if (device == NULL)
+        return ENODEV;
+    pthread_mutex_lock(&device->mutex);
+    device->faults.memlock_limit = bytes;
+    pthread_mutex_unlock(&device->mutex);
+    return 0;
+}
+
+SV_EXPORT int softverbs_set_flow_capacity(const char *device_name, uint32_t rules)
+{
+    struct sv_device *device = sv_device_by_name(device_name);
+    if (device == NULL)
+        return ENODEV;
+    pthread_mutex_lock(&device->mutex);
+    device->flows.capacity = rules;
+    pthread_mutex_unlock(&device->mutex);
+    return 0;
+}
+
+SV_EXPORT int softverbs_set_raw_packet_error(const char *device_name, int error)
+{
+    struct sv_device *device = sv_device_by_name(device_name);
+    if (device == NULL)
+        return ENODEV;
+    if (error < 0)
+        return EINVAL;
+    device->faults.raw_packet_error = error;
+    return 0;
+}
+
+SV_EXPORT int softverbs_fail_next_completion(struct ibv_qp *ibqp, int receive, enum ibv_wc_status status)
+{
+    struct sv_qp *qp = (struct sv_qp *)ibqp;
+    if (qp->ind_table != NULL || status == IBV_WC_SUCCESS || (unsigned)status > IBV_WC_TM_RNDV_INCOMPLETE)
+        return EINVAL;
+    struct sv_spin *lock = receive ? &qp->rq.deliver_lock : &qp->sq.lock;
+    sv_spin_lock(lock);
+    *(receive ? &qp->rq.fail_next : &qp->sq.fail_next) = status;
+    sv_spin_unlock(lock);
+    return 0;
+}
+
+SV_EXPORT int softverbs_set_port_up(struct ibv_context *context, int up)
+{
+    struct sv_device *device = sv_device_of(context);
+    pthread_mutex_lock(&device->mutex);
+    if (atomic_exchange(&device->port_up, up != 0) != (up != 0))
+        sv_async_raise_all(device, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+    pthread_mutex_unlock(&device->mutex);
+    return 0;
+}
+
+static void all_to_error(struct sv_device *device)
+{
+    for (struct sv_qp *qp = device->qps; qp != NULL; qp = qp->next) {
+        if (qp->ind_table != NULL || atomic_load(&qp->state) == IBV_QPS_RESET)
+            continue;
+        sv_spin_lock(&qp->sq.lock);
+        sv_qp_enter_error(qp);
+        sv_spin_unlock(&qp->sq.lock);
+    }
+    for (struct sv_wq *wq = device->wqs; wq != NULL; wq = wq->next) {
+        sv_spin_lock(&wq->rq.deliver_lock);
+        if (atomic_load(&wq->rq.state) != SV_RQ_OFF)
+            sv_wq_enter_error_delivering(wq);
+        sv_spin_unlock(&wq->rq.deliver_lock);
+    }
+}
+
+SV_EXPORT int softverbs_fail_device(struct ibv_context *context)
+{
+    struct sv_device *device = sv_device_of(context);
+    pthread_mutex_lock(&device->mutex);
+    if (!atomic_exchange(&device->failed, true)) {
+        all_to_error(device);
+        sv_async_raise_all(device, IBV_EVENT_DEVICE_FATAL);
+    }
+    pthread_mutex_unlock(&device->mutex);
+    return 0;
+}
+
+SV_EXPORT int softverbs_repair_device(struct ibv_context *context)
+{
+    atomic_store(&sv_device_of(context)->failed, false);
+    return 0;
+}
+
+SV_EXPORT int softverbs_set_mtu(struct ibv_context *context, uint32_t mtu)
+{
+    if (mtu < MIN_MTU || mtu > MAX_MTU)
+        return EINVAL;
+    atomic_store(&sv_device_of(context)->mtu, mtu);
+    return 0;
+}
+
+SV_EXPORT int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu)
+{
+    *mtu = atomic_load(&sv_device_of(context)->mtu);
+    return 0;
+}
+
+SV_EXPORT int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6])
+{
+    memcpy(mac, sv_device_of(context)->mac, 6);
+    return 0;
+}

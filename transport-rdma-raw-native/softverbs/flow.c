@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ibv_create_flow and ibv_destroy_flow. */
+#include "device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static struct sv_rule *new_rule(struct sv_qp *qp, const struct sv_rule_spec *spec)
+{
+    struct sv_rule *rule = sv_alloc_zeroed(sizeof *rule);
+    if (rule == NULL)
+        return NULL;
+    rule->key = spec->value;
+    rule->qp = qp;
+    rule->stats = spec->stats;
+    rule->tag = spec->tag;
+    rule->drop = spec->drop;
+    /* A sniffer gets copies by nature. */
+    rule->continues = spec->continues || spec->type == IBV_FLOW_ATTR_SNIFFER;
+    return rule;
+}
+
+static int add(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec, struct sv_flow *flow)
+{
+    int error = atomic_load(&device->failed) ? EIO : sv_flow_table_add(device, rule, spec);
+    if (error != 0 || device->ops->rule_added == NULL)
+        return error;
+    error = device->ops->rule_added(device, spec, rule);
+    if (error != 0)
+        sv_flow_table_remove(device, flow);
+    return error;
+}
+
+struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
+{
+    struct sv_qp *qp = (struct sv_qp *)ibqp;
+    struct sv_device *device = qp->device;
+    struct sv_rule_spec spec;
+    int error = sv_fault(device, SOFTVERBS_CALL_CREATE_FLOW);
+    if (error == 0)
+        error = sv_flow_parse(device, attr, &spec);
+    if (error != 0)
+        return sv_fail(error);
+    struct sv_flow *flow = sv_alloc_zeroed(sizeof *flow);
+    struct sv_rule *rule = new_rule(qp, &spec);
+    if (flow == NULL || rule == NULL) {
+        free(flow);
+        free(rule);
+        return sv_fail(ENOMEM);
+    }
+    flow->ibv.context = ibqp->context;
+    flow->device = device;
+    flow->rule = rule;
+    flow->stats = spec.stats;
+    flow->type = spec.type;
+    flow->priority = spec.priority;
+    flow->mask = spec.mask;
+
+    pthread_mutex_lock(&device->mutex);
+    error = add(device, rule, &spec, flow);
+    if (error == 0) {
+        qp->flows++;
+        flow->ibv.handle = device->flows.rules;
+    }
+    pthread_mutex_unlock(&device->mutex);
+    if (error != 0) {
+        free(flow);
+        free(rule);
+        return sv_fail(error);
+    }
+    if (spec.stats != NULL)
+        atomic_fetch_add(&spec.stats->users, 1);
+    atomic_fetch_add(&sv_context_of(ibqp->context)->objects, 1);
+    return &flow->ibv;
+}
+
+int sv_destroy_flow(struct ibv_flow *ibflow)
+{
+    struct sv_flow *flow = (struct sv_flow *)ibflow;
+    struct sv_device *device = flow->device;
+    int error = sv_fault(device, SOFTVERBS_CALL_DESTROY_FLOW);
+    if (error != 0)
+        return error;
+    pthread_mutex_lock(&device->mutex);
+    if (device->ops->rule_removed != NULL)
+        device->ops->rule_removed(device, flow->rule);
+    sv_flow_table_remove(device, flow);
+    flow->rule->qp->flows--;
+    pthread_mutex_unlock(&device->mutex);
+    if (flow->stats != NULL)
+        atomic_fetch_sub(&flow->stats->users, 1);
+    atomic_fetch_sub(&sv_context_of(ibflow->context)->objects, 1);
+    free(flow->rule);
+    free(flow);
+    return 0;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_FLOW_H
+#define SV_FLOW_H
+
+/*
+ * Flow steering. A rule is a key under a mask; rules with the same priority and mask share a shape, which is one hash
+ * table (tuple space search). A frame is parsed once into a key and probes one table per shape, lowest priority number
+ * first.
+ *
+ * Readers are senders, each under its sq.lock. They see
+ *  - the directory (the list of shapes): immutable, replaced as a whole;
+ *  - the slots of a shape's table: written in place, one atomic pointer each;
+ *  - the generation, which grows with each change, so that a sender knows when its cached verdict is stale.
+ * What was taken out is freed after a grace period (sv_device_quiesce).
+ */
+
+#include "objects.h"
+
+enum sv_layers {
+    SV_LAYER_IPV4 = 1,
+    SV_LAYER_IPV6 = 2,
+    SV_LAYER_VLAN = 4,
+    SV_LAYER_TCP = 8,
+    SV_LAYER_UDP = 16,
+    SV_LAYER_VXLAN = 32,
+};
+
+/* Everything a rule can look at, in network byte order, at fixed places. */
+struct sv_headers {
+    uint8_t dst_mac[6];
+    uint16_t ether_type;        /* the first: 0x8100 for a tagged frame */
+    uint8_t src_mac[6];
+    uint16_t vlan_tag;
+    uint8_t src_ip[16];         /* IPv4: the first 4 bytes */
+    uint8_t dst_ip[16];
+    uint16_t src_port;
+    uint16_t dst_port;
+    uint8_t protocol;
+    uint8_t traffic_class;
+    uint8_t hop_limit;
+    uint8_t ip_flags;           /* 2 = don't fragment, 4 = more fragments */
+    uint32_t flow_label;
+    uint16_t vlan_ether_type;   /* what follows the tag */
+    uint16_t layers;            /* enum sv_layers */
+    uint32_t vni;
+    uint32_t reserved;
+};
+
+enum { SV_HEADER_WORDS = sizeof(struct sv_headers) / 8, SV_KEY_WORDS = 2 * SV_HEADER_WORDS };
+
+union sv_key {
+    struct {
+        struct sv_headers outer;
+        struct sv_headers inner;    /* behind VXLAN */
+    };
+    uint64_t words[SV_KEY_WORDS];
+};
+
+_Static_assert(sizeof(struct sv_headers) == 72, "the key is made of whole words without holes");
+_Static_assert(sizeof(union sv_key) == 144, "the key is made of whole words without holes");
+
+/* Packets and bytes that a rule with a COUNT action has matched. */
+struct sv_flow_stats {
+    struct ibv_counters ibv;
+    _Atomic uint32_t users;
+    uint32_t count;
+    int packets_index;          /* -1: not attached */
+    int bytes_index;
+    _Atomic uint64_t packets;
+    _Atomic uint64_t bytes;
+};
+
+struct sv_rule {
+    union sv_key key;           /* already masked */
+    struct sv_qp *qp;
+    struct sv_flow_stats *stats;
+    uint32_t tag;
+    uint32_t hash;
+    bool drop;
+    bool continues;             /* DONT_TRAP: takes a copy, and the search goes on */
+    struct sv_rule *_Atomic next_same;  /* other queue pairs' rules with the same match */
+};
+
+struct sv_rule_spec {
+    enum ibv_flow_attr_type type;
+    uint32_t priority;
+    bool multicast;             /* names a multicast destination: several queue pairs may have it */
+    union sv_key mask;
+    union sv_key value;
+    uint32_t tag;
+    bool drop;
+    bool continues;
+    struct sv_flow_stats *stats;
+};
+
+struct sv_shape {
+    uint32_t priority;
+    uint32_t words;
+    uint8_t word[SV_KEY_WORDS];         /* which words of the key the mask touches */
+    uint64_t mask[SV_KEY_WORDS];        /* in the order of word[] */
+    uint32_t slot_mask;
+    uint32_t live;                      /* slots in use */
+    uint32_t dead;                      /* slots with a tombstone */
+    struct sv_rule *_Atomic slots[];
+};
+
+struct sv_directory {
+    uint32_t shapes;
+    bool wants_inner;
+    union sv_key interest;              /* every bit that some rule or RSS hash looks at */
+    struct sv_shape *shape[];
+};
+
+struct sv_flow_table {
+    struct sv_directory *_Atomic directory;
+    _Atomic uint64_t generation;
+    union sv_key rss_interest;          /* what the hashes look at, of all queue pairs that ever had a rule */
+    struct sv_rule *_Atomic sniffer;
+    struct sv_rule *_Atomic all_default;
+    struct sv_rule *_Atomic multicast_default;
+    uint32_t rules;
+    uint32_t capacity;
+};
+
+struct sv_flow {
+    struct ibv_flow ibv;
+    struct sv_device *device;
+    struct sv_rule *rule;
+    struct sv_flow_stats *stats;
+    enum ibv_flow_attr_type type;
+    uint32_t priority;
+    union sv_key mask;
+};
+
+struct sv_target {
+    struct sv_rq *rq;
+    struct sv_flow_stats *stats;
+    uint32_t tag;
+};
+
+enum { SV_MAX_TARGETS = 16 };
+
+enum sv_drop { SV_DROP_NONE, SV_DROP_NO_MATCH, SV_DROP_RULE, SV_DROP_SELF };
+
+struct sv_verdict {
+    uint32_t count;
+    uint32_t copies_lost;       /* beyond SV_MAX_TARGETS */
+    enum sv_drop drop;          /* why, when count is 0 */
+    struct sv_flow_stats *drop_stats;
+    struct sv_layout layout;
+    struct sv_target target[SV_MAX_TARGETS];
+};
+
+enum { SV_WINDOW = 64 };
+
+/* What a sender remembers of its last frame: frames that agree with it in the masked bytes go the same way. */
+struct sv_steer_cache {
+    uint64_t generation;        /* 0: empty */
+    uint32_t words;             /* 8-byte words to compare */
+    uint64_t mask[SV_WINDOW / 8];
+    uint64_t header[SV_WINDOW / 8];
+    struct sv_verdict verdict;
+};
+
+/* headers.c */
+struct sv_layout sv_parse_headers(const uint8_t *data, uint32_t length, struct sv_headers *headers);
+struct sv_layout sv_parse_key(const uint8_t *data, uint32_t length, bool inner, union sv_key *key);
+uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_headers *headers, struct sv_layout layout,
+                        uint8_t mask[SV_WINDOW]);
+
+/* flow_parse.c: 0 or an errno */
+int sv_flow_parse(struct sv_device *device, const struct ibv_flow_attr *attr, struct sv_rule_spec *spec);
+
+/* flow_table.c: the caller holds the device's mutex */
+extern struct sv_rule sv_tombstone;
+int sv_flow_table_init(struct sv_flow_table *table);
+int sv_flow_table_add(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec);
+void sv_flow_table_remove(struct sv_device *device, struct sv_flow *flow);
+uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key);
+
+/* steer.c */
+void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,
+              struct sv_steer_cache *cache, uint64_t generation);
+
+/* toeplitz.c */
+struct sv_rss {
+    uint64_t fields;
+    uint32_t table[36][256];
+};
+struct sv_rss *sv_rss_create(const uint8_t *key, uint64_t fields);
+uint32_t sv_rss_hash(const struct sv_rss *rss, const union sv_key *key);
+void sv_rss_interest(const struct sv_rss *rss, union sv_key *interest);
+int sv_rss_check(const struct ibv_rx_hash_conf *conf);
+
+#endif

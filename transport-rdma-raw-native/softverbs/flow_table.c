@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules in force: see flow.h. All of this runs under the device's mutex, against readers that take no notice of it. */
+#include "device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SHAPES_PER_PRIORITY = 6, FIRST_SLOTS = 16 };
+
+/* Where a rule was taken out: a search must go on behind it. Its key matches nothing, as no frame has these layers. */
+struct sv_rule sv_tombstone = {.key.outer.layers = 0xffff};
+
+uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key)
+{
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    for (uint32_t i = 0; i < shape->words; i++) {
+        hash ^= key->words[shape->word[i]] & shape->mask[i];
+        hash *= 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return (uint32_t)hash;
+}
+
+static struct sv_directory *directory_of(const struct sv_flow_table *table)
+{
+    return atomic_load_explicit(&table->directory, memory_order_relaxed);
+}
+
+static struct sv_directory *new_directory(uint32_t shapes)
+{
+    struct sv_directory *directory = sv_alloc_zeroed(sizeof *directory + (shapes + 1) * sizeof(struct sv_shape *));
+    if (directory != NULL)
+        directory->shapes = shapes;
+    return directory;
+}
+
+int sv_flow_table_init(struct sv_flow_table *table)
+{
+    struct sv_directory *directory = new_directory(0);
+    if (directory == NULL)
+        return ENOMEM;
+    atomic_init(&table->directory, directory);
+    atomic_init(&table->generation, 1);
+    table->capacity = UINT32_MAX;
+    return 0;
+}
+
+static struct sv_shape *new_shape(uint32_t priority, const union sv_key *mask, uint32_t slots)
+{
+    struct sv_shape *shape = sv_alloc_zeroed(sizeof *shape + slots * sizeof shape->slots[0]);
+    if (shape == NULL)
+        return NULL;
+    shape->priority = priority;
+    shape->slot_mask = slots - 1;
+    for (uint32_t i = 0; i < SV_KEY_WORDS; i++) {
+        if (mask->words[i] == 0)
+            continue;
+        shape->mask[shape->words] = mask->words[i];
+        shape->word[shape->words++] = (uint8_t)i;
+    }
+    return shape;
+}
+
+static void full_mask(const struct sv_shape *shape, union sv_key *mask)
+{
+    memset(mask, 0, sizeof *mask);
+    for (uint32_t i = 0; i < shape->words; i++)
+        mask->words[shape->word[i]] = shape->mask[i];
+}
+
+static bool has_mask(const struct sv_shape *shape, const union sv_key *mask)
+{
+    union sv_key own;
+    full_mask(shape, &own);
+    return memcmp(&own, mask, sizeof own) == 0;
+}
+
+static int find_shape(struct sv_directory *directory, uint32_t priority, const union sv_key *mask)
+{
+    for (uint32_t i = 0; i < directory->shapes; i++)
+        if (directory->shape[i]->priority == priority && has_mask(directory->shape[i], mask))
+            return (int)i;
+    return -1;
+}
+
+static struct sv_rule *_Atomic *find_slot(struct sv_shape *shape, const struct sv_rule *rule)
+{
+    for (uint32_t i = rule->hash;; i++) {
+        struct sv_rule *_Atomic *slot = &shape->slots[i & shape->slot_mask];
+        struct sv_rule *there = atomic_load_explicit(slot, memory_order_relaxed);
+        if (there == NULL)
+            return NULL;
+        if (there != &sv_tombstone && memcmp(&there->key, &rule->key, sizeof rule->key) == 0)
+            return slot;
+    }
+}
+
+static void insert(struct sv_shape *shape, struct sv_rule *rule)
+{
+    for (uint32_t i = rule->hash;; i++) {
+        struct sv_rule *_Atomic *slot = &shape->slots[i & shape->slot_mask];
+        struct sv_rule *there = atomic_load_explicit(slot, memory_order_relaxed);
+        if (there != NULL && there != &sv_tombstone)
+            continue;
+        shape->dead -= there == &sv_tombstone;
+        shape->live++;
+        atomic_store_explicit(slot, rule, memory_order_release);
+        return;
+    }
+}
+
+/* ---- replacing the directory ---- */
+
+/* A copy with shape[index] replaced (NULL: left out), or with `shape` inserted by priority when index is -1. */
+static struct sv_directory *with_shape(const struct sv_flow_table *table, int index, struct sv_shape *shape)
+{
+    const struct sv_directory *old = directory_of(table);
+    uint32_t shapes = old->shapes + (index < 0) - (index >= 0 && shape == NULL);
+    struct sv_directory *directory = new_directory(shapes);
+    if (directory == NULL)
+        return NULL;
+    uint32_t n = 0;
+    bool placed = index >= 0;
+    for (uint32_t i = 0; i < old->shapes; i++) {
+        if (!placed && old->shape[i]->priority > shape->priority) {
+            directory->shape[n++] = shape;
+            placed = true;
+        }
+        if ((int)i != index)
+            directory->shape[n++] = old->shape[i];
+        else if (shape != NULL)
+            directory->shape[n++] = shape;
+    }
+    if (!placed)
+        directory->shape[n++] = shape;
+    directory->interest = table->rss_interest;
+    for (n = 0; n < shapes; n++) {
+        union sv_key mask;
+        full_mask(directory->shape[n], &mask);
+        for (uint32_t i = 0; i < SV_KEY_WORDS; i++) {
+            directory->interest.words[i] |= mask.words[i];
+            directory->wants_inner |= mask.words[i] != 0 && i >= SV_HEADER_WORDS;
+        }
+        directory->wants_inner |= (mask.outer.layers & SV_LAYER_VXLAN) != 0;
+    }
+    return directory;
+}
+
+static void changed(struct sv_flow_table *table)
+{
+    atomic_fetch_add_explicit(&table->generation, 1, memory_order_release);
+}
+
+/* Publishes, waits until nobody looks at the old one, and frees it and the shape that it alone had. */
+static void replace_directory(struct sv_device *device, struct sv_directory *directory, struct sv_shape *gone)
+{
+    struct sv_directory *old = directory_of(&device->flows);
+    atomic_store_explicit(&device->flows.directory, directory, memory_order_release);
+    changed(&device->flows);
+    sv_device_quiesce(device);
+    free(old);
+    free(gone);
+}
+
+static int add_shape(struct sv_device *device, uint32_t priority, const union sv_key *mask, int *index)
+{
+    struct sv_directory *old = directory_of(&device->flows);
+    unsigned same_priority = 0;
+    for (uint32_t i = 0; i < old->shapes; i++)
+        same_priority += old->shape[i]->priority == priority;
+    if (same_priority >= MAX_SHAPES_PER_PRIORITY)
+        return ENOMEM;
+    struct sv_shape *shape = new_shape(priority, mask, FIRST_SLOTS);
+    struct sv_directory *directory = shape == NULL ? NULL : with_shape(&device->flows, -1, shape);
+    if (directory == NULL) {
+        free(shape);
+        return ENOMEM;
+    }
+    replace_directory(device, directory, NULL);
+    *index = find_shape(directory, priority, mask);
+    return 0;
+}
+
+/* Makes room so that searches stay short: a table at most half full, tombstones included. */
+static int grow_shape(struct sv_device *device, int index)
+{
+    struct sv_directory *old = directory_of(&device->flows);
+    struct sv_shape *shape = old->shape[index];
+    uint32_t slots = shape->slot_mask + 1;
+    if ((shape->live + shape->dead + 1) * 2 <= slots)
+        return 0;
+    union sv_key mask;
+    full_mask(shape, &mask);
+    struct sv_shape *bigger = new_shape(shape->priority, &mask, shape->live * 4 >= slots ? slots * 2 : slots);
+    struct sv_directory *directory = bigger == NULL ? NULL : with_shape(&device->flows, index, bigger);
+    if (directory == NULL) {
+        free(bigger);
+        return ENOMEM;
+    }
+    for (uint32_t i = 0; i < slots; i++) {
+        struct sv_rule *rule = atomic_load_explicit(&shape->slots[i], memory_order_relaxed);
+        if (rule != NULL && rule != &sv_tombstone)
+            insert(bigger, rule);
+    }
+    replace_directory(device, directory, shape);
+    return 0;
+}
+
+/* What an RSS hash looks at must be in the interest before a rule leads there. */
+static int extend_interest(struct sv_device *device, const struct sv_rss *rss)
+{
+    struct sv_directory *old = directory_of(&device->flows);
+    union sv_key interest = device->flows.rss_interest;
+    sv_rss_interest(rss, &interest);
+    if (memcmp(&interest, &device->flows.rss_interest, sizeof interest) == 0)
+        return 0;
+    struct sv_directory *directory = new_directory(old->shapes);
+    if (directory == NULL)
+        return ENOMEM;
+    memcpy(directory, old, sizeof *old + old->shapes * sizeof old->shape[0]);
+    device->flows.rss_interest = interest;
+    for (uint32_t i = 0; i < SV_KEY_WORDS; i++)
+        directory->interest.words[i] |= interest.words[i];
+    replace_directory(device, directory, NULL);
+    return 0;
+}
+
+/* ---- chains of rules with the same match ---- */
+
+static int append(struct sv_rule *_Atomic *head, struct sv_rule *rule, bool several)
+{
+    struct sv_rule *_Atomic *link = head;
+    struct sv_rule *there;
+    while ((there = atomic_load_explicit(link, memory_order_relaxed)) != NULL) {
+        if (!several || there->qp == rule->qp)
+            return EEXIST;
+        link = &there->next_same;
+    }
+    atomic_store_explicit(link, rule, memory_order_release);
+    return 0;
+}
+
+static void unlink_rule(struct sv_rule *_Atomic *head, struct sv_rule *rule)
+{
+    struct sv_rule *_Atomic *link = head;
+    struct sv_rule *there;
+    while ((there = atomic_load_explicit(link, memory_order_relaxed)) != rule)
+        link = &there->next_same;
+    atomic_store_explicit(link, atomic_load_explicit(&rule->next_same, memory_order_relaxed), memory_order_release);
+}
+
+static struct sv_rule *_Atomic *special_head(struct sv_flow_table *table, enum ibv_flow_attr_type type)
+{
+    if (type == IBV_FLOW_ATTR_SNIFFER)
+        return &table->sniffer;
+    return type == IBV_FLOW_ATTR_ALL_DEFAULT ? &table->all_default : &table->multicast_default;
+}
+
+static int add_normal(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec)
+{
+    int index = find_shape(directory_of(&device->flows), spec->priority, &spec->mask);
+    int error = 0;
+    if (index < 0)
+        error = add_shape(device, spec->priority, &spec->mask, &index);
+    if (error != 0)
+        return error;
+    struct sv_shape *shape = directory_of(&device->flows)->shape[index];
+    rule->hash = sv_shape_hash(shape, &rule->key);
+    struct sv_rule *_Atomic *slot = find_slot(shape, rule);
+    if (slot != NULL)
+        return append(slot, rule, spec->multicast);
+    error = grow_shape(device, index);
+    if (error == 0)
+        insert(directory_of(&device->flows)->shape[index], rule);
+    return error;
+}
+
+int sv_flow_table_add(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec)
+{
+    struct sv_flow_table *table = &device->flows;
+    if (table->rules >= table->capacity)
+        return ENOMEM;
+    int error = rule->qp->rss != NULL ? extend_interest(device, rule->qp->rss) : 0;
+    if (error == 0 && spec->type == IBV_FLOW_ATTR_NORMAL)
+        error = add_normal(device, rule, spec);
+    else if (error == 0)
+        error = append(special_head(table, spec->type), rule, spec->type != IBV_FLOW_ATTR_SNIFFER);
+    if (error != 0)
+        return error;
+    table->rules++;
+    changed(table);
+    return 0;
+}
+
+static void remove_normal(struct sv_device *device, struct sv_flow *flow)
+{
+    struct sv_flow_table *table = &device->flows;
+    int index = find_shape(directory_of(table), flow->priority, &flow->mask);
+    struct sv_shape *shape = directory_of(table)->shape[index];
+    struct sv_rule *_Atomic *slot = find_slot(shape, flow->rule);
+    struct sv_rule *next = atomic_load_explicit(&flow->rule->next_same, memory_order_relaxed);
+    if (atomic_load_explicit(slot, memory_order_relaxed) != flow->rule || next != NULL) {
+        unlink_rule(slot, flow->rule);
+        return;
+    }
+    atomic_store_explicit(slot, &sv_tombstone, memory_order_release);
+    shape->live--;
+    shape->dead++;
+    if (shape->live > 0)
+        return;
+    /* Without memory for a new directory the empty shape stays, which costs a probe but nothing else. */
+    struct sv_directory *smaller = with_shape(table, index, NULL);
+    if (smaller != NULL)
+        replace_directory(device, smaller, shape);
+}
+
+void sv_flow_table_remove(struct sv_device *device, struct sv_flow *flow)
+{
+    struct sv_flow_table *table = &device->flows;
+    if (flow->type == IBV_FLOW_ATTR_NORMAL)
+        remove_normal(device, flow);
+    else
+        unlink_rule(special_head(table, flow->type), flow->rule);
+    table->rules--;
+    changed(table);
+    sv_device_quiesce(device);
+}

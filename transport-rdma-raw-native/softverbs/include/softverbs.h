@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOFTVERBS_H
+#define SOFTVERBS_H
+
+/*
+ * What softverbs offers beyond libibverbs: devices by name, counters, and faults for tests.
+ *
+ * Functions return 0 or an errno value. All are safe to call from any thread.
+ */
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Adds a device, "loop:<name>" (at most 63 characters in all), to what ibv_get_device_list() returns from now on. The
+ * device "loop" is always there, and those named in the environment variable SOFTVERBS_DEVICES (separated by commas).
+ * EEXIST when there is one of that name, EINVAL when the name names nothing that this library drives.
+ */
+int softverbs_add_device(const char *name);
+
+/* One queue's counters. The frames and bytes are those that went through, the others are drops by reason. */
+struct softverbs_queue_counters {
+    uint64_t frames;
+    uint64_t bytes;
+    uint64_t no_match;          /* sent: no rule wanted it */
+    uint64_t dropped_by_rule;   /* sent: a DROP rule took it */
+    uint64_t blocked_self;      /* sent: own multicast, withheld (BLOCK_SELF_MCAST_LB) */
+    uint64_t port_down;         /* sent: while the port was down */
+    uint64_t too_many_copies;   /* sent: copies beyond what one frame may have */
+    uint64_t no_receive;        /* received: no receive was posted (RNR) */
+    uint64_t not_ready;         /* received: the queue was not in a state to receive */
+    uint64_t length_errors;     /* frame above the MTU when sending, buffer too small when receiving */
+    uint64_t protection_errors; /* a scatter or gather element outside its memory region */
+    uint64_t flushed;           /* work requests completed with WR_FLUSH_ERR */
+    uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() */
+    uint64_t cq_overruns;       /* completions lost because the completion queue was full */
+};
+
+/* A device's counters since it was first opened: the sum over all its queues, living and gone. */
+struct softverbs_counters {
+    struct softverbs_queue_counters sent;
+    struct softverbs_queue_counters received;
+    uint64_t flow_rules;        /* in force now */
+    uint64_t registered_bytes;  /* now */
+};
+
+int softverbs_query_counters(struct ibv_context *context, struct softverbs_counters *counters);
+/* Either pointer may be NULL. */
+int softverbs_query_qp_counters(struct ibv_qp *qp, struct softverbs_queue_counters *sent,
+                                struct softverbs_queue_counters *received);
+int softverbs_query_wq_counters(struct ibv_wq *wq, struct softverbs_queue_counters *received);
+
+/* The longest payload of a frame, 68..9000; 1500 at first. A frame may be 14 bytes longer, or 18 with a VLAN tag. */
+int softverbs_set_mtu(struct ibv_context *context, uint32_t mtu);
+int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu);
+/* The device's own MAC address. */
+int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
+
+/* ---- faults, for tests ---- */
+
+/* Takes the port down or up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE, and frames sent while it is down are lost. */
+int softverbs_set_port_up(struct ibv_context *context, int up);
+/* The device dies: IBV_EVENT_DEVICE_FATAL, all queues to ERR, control calls give EIO until it is repaired. */
+int softverbs_fail_device(struct ibv_context *context);
+int softverbs_repair_device(struct ibv_context *context);
+/* The next send (receive != 0: receive) of the queue pair completes with this status, and the queue pair goes to ERR. */
+int softverbs_fail_next_completion(struct ibv_qp *qp, int receive, enum ibv_wc_status status);
+/* ibv_reg_mr() gives ENOMEM when the registered bytes would exceed this. UINT64_MAX: no limit. */
+int softverbs_set_memlock_limit(const char *device_name, uint64_t bytes);
+/* ibv_create_flow() gives ENOMEM when there are this many rules. UINT32_MAX: no limit. */
+int softverbs_set_flow_capacity(const char *device_name, uint32_t rules);
+/* Creating a RAW_PACKET queue pair fails with this errno (EOPNOTSUPP: none such, EPERM: no CAP_NET_RAW); 0: it works. */
+int softverbs_set_raw_packet_error(const char *device_name, int error);
+
+enum softverbs_call {
+    SOFTVERBS_CALL_OPEN_DEVICE,
+    SOFTVERBS_CALL_QUERY_DEVICE,
+    SOFTVERBS_CALL_QUERY_PORT,
+    SOFTVERBS_CALL_ALLOC_PD,
+    SOFTVERBS_CALL_REG_MR,
+    SOFTVERBS_CALL_CREATE_COMP_CHANNEL,
+    SOFTVERBS_CALL_CREATE_CQ,
+    SOFTVERBS_CALL_RESIZE_CQ,
+    SOFTVERBS_CALL_REQ_NOTIFY_CQ,
+    SOFTVERBS_CALL_CREATE_QP,
+    SOFTVERBS_CALL_MODIFY_QP,
+    SOFTVERBS_CALL_QUERY_QP,
+    SOFTVERBS_CALL_DESTROY_QP,
+    SOFTVERBS_CALL_CREATE_WQ,
+    SOFTVERBS_CALL_MODIFY_WQ,
+    SOFTVERBS_CALL_CREATE_IND_TABLE,
+    SOFTVERBS_CALL_CREATE_FLOW,
+    SOFTVERBS_CALL_DESTROY_FLOW,
+    SOFTVERBS_CALL_COUNT,
+};
+
+/* The next `calls` calls of this kind on the device fail with this errno. */
+int softverbs_fail_next_call(const char *device_name, enum softverbs_call call, int error, unsigned calls);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_OBJECTS_H
+#define SV_OBJECTS_H
+
+/*
+ * The verbs objects. Each starts with the public structure of <infiniband/verbs.h>, so that a pointer to one is a pointer
+ * to the other.
+ *
+ * Locks, outermost first; a thread takes them only in this order:
+ *   device.mutex         object lists, flow rules, faults (control calls only)
+ *   sq.lock              one sender at a time; also pins the flow rules and memory regions that the sender looks at
+ *   rq.post_lock         one poster at a time
+ *   rq.deliver_lock      one deliverer at a time
+ *   cq.produce_lock      adds completions, arms
+ *   cq.consume_lock      polls
+ *   channel and async mutexes
+ * A grace period is "take and release every sq.lock (and every deliver_lock)": who still looked at the old state held one.
+ */
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdbool.h>
+
+#include "frame.h"
+#include "softverbs.h"
+#include "spin.h"
+
+#define SV_EXPORT __attribute__((visibility("default")))
+#define SV_HOT __attribute__((hot))
+#define SV_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define SV_LIKELY(x) __builtin_expect(!!(x), 1)
+/* Two lines: the adjacent-line prefetcher makes pairs of lines bounce together. */
+#define SV_SEPARATE alignas(128)
+
+struct sv_device;
+struct sv_context;
+struct sv_flow;
+
+enum {
+    SV_PORT_NUM = 1,
+    SV_BURST = 64,
+    SV_MIN_FRAME = 18,          /* mlx5's default inline header: shorter sends give EINVAL */
+    SV_MAX_QP_WR = 32768,
+    SV_MAX_SGE = 30,
+    SV_MAX_INLINE = 912,
+    SV_MAX_CQE = 4194303,
+    SV_MAX_TSO_HEADER = 256,
+    SV_MAX_TSO_PAYLOAD = 262144,
+    SV_MAX_IND_TABLE = 512,
+    SV_RX_HASH_KEY_LENGTH = 40,
+};
+
+/* ---- memory ---- */
+
+struct sv_pd {
+    struct ibv_pd ibv;
+    _Atomic uint32_t users;
+};
+
+struct sv_mr {
+    struct ibv_mr ibv;
+    uint32_t index;
+};
+
+/* ---- completion ---- */
+
+/*
+ * What a poller needs to know of a work queue to complete its work requests. It belongs to the core that posts and polls:
+ * wr_ids never travel to the core that sends or delivers.
+ */
+struct sv_queue {
+    _Atomic uint32_t retired;   /* work requests before this have been polled, so their slots are free */
+    uint32_t mask;
+    uint64_t *wr_ids;
+};
+
+/*
+ * 16 bytes, four to a line, because completions cross from the sender's core to the poller's.
+ *   queue_index: the queue's address (48 bits) and, below it, the low 16 bits of the work request's index
+ *   info: flow tag or queue number (24 bits), status (5), kind (2), checksum verified (1)
+ */
+struct sv_cqe {
+    uint64_t queue_index;
+    uint32_t byte_len;
+    uint32_t info;
+};
+
+enum sv_cqe_kind { SV_CQE_SEND, SV_CQE_TSO, SV_CQE_RECV };
+enum { SV_CQE_STATUS_SHIFT = 24, SV_CQE_KIND_SHIFT = 29 };
+#define SV_CQE_CHECKSUM_OK 0x80000000u
+
+static inline struct sv_cqe sv_cqe_make(const struct sv_queue *queue, uint32_t index, enum sv_cqe_kind kind,
+                                        enum ibv_wc_status status, uint32_t byte_len, uint32_t number)
+{
+    return (struct sv_cqe){
+        .queue_index = (uint64_t)(uintptr_t)queue << 16 | (index & 0xffff),
+        .byte_len = byte_len,
+        .info = number | (uint32_t)status << SV_CQE_STATUS_SHIFT | (uint32_t)kind << SV_CQE_KIND_SHIFT,
+    };
+}
+
+static inline struct sv_queue *sv_cqe_queue(const struct sv_cqe *cqe)
+{
+    return (struct sv_queue *)(uintptr_t)(cqe->queue_index >> 16);
+}
+
+static inline enum ibv_wc_status sv_cqe_status(const struct sv_cqe *cqe)
+{
+    return (enum ibv_wc_status)(cqe->info >> SV_CQE_STATUS_SHIFT & 31);
+}
+
+/* The caller polls this queue's completions, and nobody else does. */
+static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
+{
+    uint32_t retired = atomic_load_explicit(&queue->retired, memory_order_relaxed);
+    atomic_store_explicit(&queue->retired, retired + (uint16_t)(index16 + 1 - retired), memory_order_release);
+}
+
+struct sv_channel {
+    struct ibv_comp_channel ibv;
+    pthread_mutex_t mutex;
+    struct sv_cq *first;        /* completion queues with events that nobody has got yet */
+    struct sv_cq *last;
+};
+
+struct sv_cq {
+    struct ibv_cq_ex ibv;       /* struct ibv_cq is its prefix */
+    struct sv_cqe *ring;
+    uint32_t mask;
+    uint32_t capacity;
+    struct sv_device *progress_device;  /* non-null when polling has to move the wire */
+    bool single_threaded;
+    bool ignore_overrun;
+    _Atomic uint32_t users;
+
+    /* The one line that both sides touch all the time: pollers read it, so nothing else of the producers' is here. */
+    SV_SEPARATE _Atomic uint32_t produced;
+
+    SV_SEPARATE struct sv_spin produce_lock;
+    uint32_t next;              /* the producers' own copy of `produced`, so that they need not fetch it back */
+    uint32_t consumed_seen;
+    uint32_t armed;             /* enum sv_arm */
+    bool overrun;
+    _Atomic uint64_t overruns;
+
+    SV_SEPARATE struct sv_spin consume_lock;
+    _Atomic uint32_t consumed;
+    uint32_t produced_seen;
+    struct sv_cqe current;      /* the one that an extended poll stands on */
+
+    /* Completion events: guarded by the channel's mutex. */
+    SV_SEPARATE struct sv_cq *next_pending;
+    uint32_t events_pending;
+    uint32_t events_got;
+    uint32_t async_events_got;  /* guarded by the context's async mutex */
+};
+
+enum sv_arm { SV_ARM_NONE, SV_ARM_SOLICITED, SV_ARM_ANY };
+
+/* ---- queues ---- */
+
+enum sv_rq_state { SV_RQ_OFF, SV_RQ_POSTABLE, SV_RQ_ON, SV_RQ_ERROR };
+
+/* The receive side of a queue pair or a whole work queue. */
+struct sv_rq {
+    struct sv_device *device;
+    struct sv_pd *pd;
+    struct sv_cq *cq;
+    struct sv_qp *qp;           /* either this */
+    struct sv_wq *wq;           /* or that */
+    struct ibv_sge *ring;       /* max_sge elements per work request; those not used have length 0 */
+    uint32_t size;
+    uint32_t max_sge;
+    uint32_t number;
+    bool reports_checksum;
+    _Atomic uint32_t state;     /* enum sv_rq_state */
+
+    SV_SEPARATE struct sv_spin post_lock;
+    _Atomic uint32_t posted;
+    struct sv_queue queue;
+
+    SV_SEPARATE struct sv_spin deliver_lock;
+    _Atomic uint32_t delivered; /* written with deliver_lock, read as a hint without */
+    _Atomic uint32_t posted_seen;
+    uint32_t fail_next;         /* injected completion status, 0 = none */
+    struct softverbs_queue_counters counters;
+};
+
+struct sv_sq {
+    struct sv_spin lock;
+    uint32_t size;
+    uint32_t head;
+    uint32_t max_sge;
+    uint32_t max_inline;
+    uint32_t fail_next;
+    bool signal_all;
+    bool checksum_offload;
+    uint16_t max_tso_header;
+    uint8_t *scratch;           /* frames gathered or changed on their way out, until the burst has left */
+    uint32_t scratch_used;
+    uint8_t *tso_payload;       /* null without TSO */
+    struct sv_steer_cache *cache;
+    struct softverbs_queue_counters counters;
+    SV_SEPARATE struct sv_queue queue;
+};
+
+struct sv_qp {
+    struct ibv_qp ibv;
+    struct sv_device *device;
+    struct sv_qp *next;         /* on the device's list */
+    struct sv_qp *prev;
+    struct sv_ind_table *ind_table;  /* non-null: an RSS queue pair, which only spreads frames over work queues */
+    struct sv_rss *rss;
+    bool blocks_self_multicast;
+    bool send_queue;
+    uint32_t port_num;
+    uint32_t flows;             /* guarded by the device's mutex */
+    struct ibv_qp_cap cap;
+    uint32_t async_events_got;
+    _Atomic uint32_t state;     /* enum ibv_qp_state */
+    SV_SEPARATE struct sv_sq sq;
+    SV_SEPARATE struct sv_rq rq;
+};
+
+struct sv_wq {
+    struct ibv_wq ibv;
+    struct sv_wq *next;         /* on the device's list */
+    struct sv_wq *prev;
+    _Atomic uint32_t users;
+    uint32_t async_events_got;
+    SV_SEPARATE struct sv_rq rq;
+};
+
+struct sv_ind_table {
+    struct ibv_rwq_ind_table ibv;
+    _Atomic uint32_t users;
+    uint32_t mask;
+    struct sv_wq *wqs[];
+};
+
+/* ---- context ---- */
+
+struct sv_async_node {
+    struct ibv_async_event event;
+    struct sv_async_node *next;
+};
+
+struct sv_context {
+    struct verbs_context verbs; /* its last member is the public struct ibv_context */
+    struct sv_device *device;
+    struct sv_context *next;
+    _Atomic uint32_t objects;   /* live objects of every kind */
+    pthread_mutex_t async_mutex;
+    struct sv_async_node *async_first;
+    struct sv_async_node *async_last;
+};
+
+static inline struct sv_context *sv_context_of(struct ibv_context *context)
+{
+    return (struct sv_context *)((uint8_t *)context - offsetof(struct verbs_context, context));
+}
+
+struct sv_device *sv_device_of(struct ibv_context *context);
+
+/* Sets errno and returns NULL: the way object-creating verbs fail. */
+void *sv_fail(int error);
+void *sv_alloc_zeroed(size_t size);
+uint32_t sv_round_up_pow2(uint32_t value);
+
+/* memory.c */
+struct sv_mr_table;
+struct sv_mr_table *sv_mr_table_create(void);
+
+/* cq.c */
+void sv_cq_overrun(struct sv_cq *cq);
+void sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error);
+void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe);
+void sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue);
+int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
+int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv_comp_channel *channel,
+                           void *cq_context, uint32_t comp_vector);
+/* cq_ex.c */
+struct ibv_cq_ex *sv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+
+/* channel.c */
+void sv_channel_notify(struct sv_cq *cq);
+void sv_channel_forget(struct sv_cq *cq);
+void sv_token_take(int fd);
+
+/* qp.c, qp_state.c */
+struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+void sv_qp_enter_error(struct sv_qp *qp);
+void sv_qp_enter_error_delivering(struct sv_qp *qp);
+
+/* receive.c */
+int sv_rq_init(struct sv_rq *rq, struct sv_device *device, uint32_t max_wr, uint32_t max_sge);
+void sv_rq_destroy(struct sv_rq *rq);
+void sv_rq_reset(struct sv_rq *rq);
+void sv_rq_flush(struct sv_rq *rq);
+int sv_rq_post(struct sv_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int sv_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* deliver.c */
+void sv_rq_deliver(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes, const uint32_t *tags,
+                   unsigned count);
+
+/* send.c */
+int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+
+/* wq.c */
+struct ibv_wq *sv_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
+int sv_modify_wq(struct ibv_wq *ibwq, struct ibv_wq_attr *attr);
+int sv_destroy_wq(struct ibv_wq *ibwq);
+struct ibv_rwq_ind_table *sv_create_rwq_ind_table(struct ibv_context *context,
+                                                  struct ibv_rwq_ind_table_init_attr *attr);
+int sv_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
+void sv_wq_enter_error_delivering(struct sv_wq *wq);
+
+/* flow.c, counters.c */
+struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr);
+int sv_destroy_flow(struct ibv_flow *ibflow);
+struct ibv_counters *sv_create_counters(struct ibv_context *context, struct ibv_counters_init_attr *attr);
+int sv_destroy_counters(struct ibv_counters *counters);
+int sv_attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
+int sv_read_counters(struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags);
+void sv_counters_add(struct softverbs_queue_counters *sum, const struct softverbs_queue_counters *one);
+
+/* query.c */
+int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+                       struct ibv_device_attr_ex *attr, size_t attr_size);
+int sv_query_port_attr(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t length);
+int sv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
+
+/* async.c */
+void sv_async_raise(struct sv_context *context, const struct ibv_async_event *event);
+void sv_async_raise_all(struct sv_device *device, enum ibv_event_type type);
+void sv_async_forget(struct sv_context *context, const void *element);
+void sv_async_drain(struct sv_context *context);
+
+#endif

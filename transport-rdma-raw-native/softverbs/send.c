@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * post_send. Frames leave on the caller's thread: the work requests of a call are built into bursts, a burst goes to the
+ * wire in one call, and then its completions are added under one lock.
+ */
+#include "send.h"
+
+#include "checksum.h"
+#include "copy.h"
+#include "cq_ring.h"
+#include "rq_ring.h"
+
+#include <errno.h>
+
+static void add_completions(struct sv_burst *burst)
+{
+    struct sv_cq *cq = (struct sv_cq *)burst->qp->ibv.send_cq;
+    unsigned lost = 0;
+
+    sv_spin_lock(&cq->produce_lock);
+    uint32_t produced = sv_cq_produced(cq);
+    for (unsigned i = 0; i < burst->completions; i++) {
+        struct sv_cqe *cqe = sv_cq_slot(cq, produced);
+        if (SV_UNLIKELY(cqe == NULL)) {
+            sv_cq_overrun(cq);
+            lost++;
+            continue;
+        }
+        *cqe = burst->completion[i];
+        produced++;
+    }
+    sv_cq_publish(cq, produced, burst->error);
+    sv_spin_unlock(&cq->produce_lock);
+    burst->completions = 0;
+    if (SV_UNLIKELY(lost > 0)) {
+        burst->qp->sq.counters.cq_overruns += lost;
+        if (!cq->ignore_overrun && atomic_load_explicit(&burst->qp->state, memory_order_relaxed) != IBV_QPS_ERR) {
+            struct ibv_async_event event = {.element.qp = &burst->qp->ibv, .event_type = IBV_EVENT_QP_FATAL};
+            sv_qp_enter_error(burst->qp);
+            sv_async_raise(sv_context_of(burst->qp->ibv.context), &event);
+        }
+    }
+}
+
+void sv_burst_transmit(struct sv_burst *burst)
+{
+    if (burst->frames > 0) {
+        burst->qp->device->ops->transmit(burst->qp->device, burst->qp, burst->frame, burst->frames);
+        burst->frames = 0;
+    }
+    burst->qp->sq.scratch_used = 0;
+}
+
+static void finish(struct sv_burst *burst)
+{
+    sv_burst_transmit(burst);
+    if (burst->completions > 0)
+        add_completions(burst);
+}
+
+uint8_t *sv_burst_scratch(struct sv_burst *burst, uint32_t bytes)
+{
+    struct sv_sq *sq = &burst->qp->sq;
+    if (sq->scratch_used + bytes > SV_SCRATCH_BYTES || burst->frames == SV_BURST)
+        sv_burst_transmit(burst);
+    uint8_t *room = sq->scratch + sq->scratch_used;
+    sq->scratch_used += (bytes + 15) & ~15u;
+    return room;
+}
+
+void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *data, uint32_t length)
+{
+    if (burst->likely != NULL)
+        sv_rq_prefetch_buffer(burst->likely, burst->frames);
+    burst->frame[burst->frames].data = data;
+    burst->frame[burst->frames++].length = length;
+}
+
+enum ibv_wc_status sv_gather(const struct sv_qp *qp, const struct ibv_send_wr *wr, uint8_t *to)
+{
+    for (int i = 0; i < wr->num_sge; i++) {
+        const struct ibv_sge *sge = &wr->sg_list[i];
+        const uint8_t *from = (const uint8_t *)(uintptr_t)sge->addr;
+        if (sge->length == 0)
+            continue;
+        if (!(wr->send_flags & IBV_SEND_INLINE))
+            from = sv_mr_translate(qp->device->mrs, (const struct sv_pd *)qp->ibv.pd, sge->lkey, sge->addr,
+                                   sge->length, 0);
+        if (from == NULL)
+            return IBV_WC_LOC_PROT_ERR;
+        sv_copy(to, from, sge->length);
+        to += sge->length;
+    }
+    return IBV_WC_SUCCESS;
+}
+
+/* A VLAN tag may make a frame four bytes longer. */
+static inline bool fits_mtu(const struct sv_device *device, const uint8_t *data, uint32_t length)
+{
+    uint32_t limit = atomic_load_explicit(&device->mtu, memory_order_relaxed) + 14;
+    return SV_LIKELY(length <= limit) || (length <= limit + 4 && data[12] == 0x81 && data[13] == 0);
+}
+
+/* Frames that have to be copied: several elements, or a checksum to be filled in. */
+static enum ibv_wc_status build_copy(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t length)
+{
+    if (length > SV_MAX_FRAME)
+        return IBV_WC_LOC_LEN_ERR;
+    uint8_t *copy = sv_burst_scratch(burst, length);
+    enum ibv_wc_status status = sv_gather(burst->qp, wr, copy);
+    if (status != IBV_WC_SUCCESS)
+        return status;
+    if (!fits_mtu(burst->qp->device, copy, length))
+        return IBV_WC_LOC_LEN_ERR;
+    if (wr->send_flags & IBV_SEND_IP_CSUM) {
+        struct sv_headers headers;
+        sv_checksum_fill(copy, length, sv_parse_headers(copy, length, &headers));
+    }
+    sv_burst_add_frame(burst, copy, length);
+    return IBV_WC_SUCCESS;
+}
+
+static inline enum ibv_wc_status build(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t length)
+{
+    struct sv_qp *qp = burst->qp;
+    if (SV_UNLIKELY(qp->sq.fail_next != 0)) {
+        enum ibv_wc_status status = (enum ibv_wc_status)qp->sq.fail_next;
+        qp->sq.fail_next = 0;
+        qp->sq.counters.injected_errors++;
+        return status;
+    }
+    if (SV_UNLIKELY(wr->opcode == IBV_WR_TSO))
+        return sv_tso_send(burst, wr, length);
+    if (wr->num_sge != 1 || (wr->send_flags & IBV_SEND_IP_CSUM))
+        return build_copy(burst, wr, length);
+    const uint8_t *data = (const uint8_t *)(uintptr_t)wr->sg_list->addr;
+    if (!(wr->send_flags & IBV_SEND_INLINE)) {
+        data = sv_mr_translate(qp->device->mrs, (const struct sv_pd *)qp->ibv.pd, wr->sg_list->lkey,
+                               wr->sg_list->addr, length, 0);
+        if (SV_UNLIKELY(data == NULL))
+            return IBV_WC_LOC_PROT_ERR;
+    }
+    if (SV_UNLIKELY(!fits_mtu(qp->device, data, length)))
+        return IBV_WC_LOC_LEN_ERR;
+    __builtin_prefetch(data);
+    sv_burst_add_frame(burst, data, length);
+    return IBV_WC_SUCCESS;
+}
+
+/* The errors that mlx5 finds before it queues anything; returns the sum of the elements through *length. */
+static inline int check(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t *length)
+{
+    if (SV_UNLIKELY(wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_TSO))
+        return EINVAL;
+    if (SV_UNLIKELY((uint32_t)wr->num_sge > sq->max_sge))
+        return ENOMEM;
+    uint64_t sum = 0;
+    for (int i = 0; i < wr->num_sge; i++)
+        sum += wr->sg_list[i].length;
+    if (SV_UNLIKELY(sum > SV_MAX_TSO_PAYLOAD))
+        sum = SV_MAX_TSO_PAYLOAD + 1;       /* too long in any case: a LOC_LEN_ERR */
+    *length = (uint32_t)sum;
+    if (SV_UNLIKELY(wr->opcode == IBV_WR_TSO))
+        return sv_tso_check(sq, wr, *length);
+    if (SV_UNLIKELY(sum < SV_MIN_FRAME))
+        return EINVAL;
+    return SV_UNLIKELY((wr->send_flags & IBV_SEND_INLINE) && sum > sq->max_inline) ? ENOMEM : 0;
+}
+
+static inline void complete(struct sv_burst *burst, const struct ibv_send_wr *wr, enum ibv_wc_status status,
+                            uint32_t length)
+{
+    struct sv_sq *sq = &burst->qp->sq;
+    uint32_t index = sq->head - 1;
+    sq->queue.wr_ids[index & sq->queue.mask] = wr->wr_id;
+    burst->completion[burst->completions++] =
+        sv_cqe_make(&sq->queue, index, wr->opcode == IBV_WR_TSO ? SV_CQE_TSO : SV_CQE_SEND, status, length,
+                    burst->qp->ibv.qp_num);
+}
+
+static void fail(struct sv_burst *burst, const struct ibv_send_wr *wr, enum ibv_wc_status status)
+{
+    struct softverbs_queue_counters *counters = &burst->qp->sq.counters;
+    if (status == IBV_WC_LOC_LEN_ERR)
+        counters->length_errors++;
+    else if (status == IBV_WC_LOC_PROT_ERR)
+        counters->protection_errors++;
+    else if (status == IBV_WC_WR_FLUSH_ERR)
+        counters->flushed++;
+    burst->error = true;
+    complete(burst, wr, status, 0);
+    finish(burst);      /* what came before leaves, and its completions come first */
+    if (atomic_load_explicit(&burst->qp->state, memory_order_relaxed) != IBV_QPS_ERR)
+        sv_qp_enter_error(burst->qp);
+}
+
+static inline bool queue_full(struct sv_sq *sq, uint32_t *retired)
+{
+    if (SV_LIKELY(sq->head - *retired < sq->size))
+        return false;
+    *retired = atomic_load_explicit(&sq->queue.retired, memory_order_acquire);
+    return sq->head - *retired >= sq->size;
+}
+
+static inline void send_one(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t length)
+{
+    struct sv_sq *sq = &burst->qp->sq;
+    enum ibv_wc_status status = IBV_WC_WR_FLUSH_ERR;
+    if (SV_LIKELY(atomic_load_explicit(&burst->qp->state, memory_order_relaxed) != IBV_QPS_ERR))
+        status = build(burst, wr, length);
+    sq->head++;
+    if (SV_UNLIKELY(status != IBV_WC_SUCCESS))
+        fail(burst, wr, status);
+    else if ((wr->send_flags & IBV_SEND_SIGNALED) || sq->signal_all)
+        complete(burst, wr, IBV_WC_SUCCESS, length);
+    if (burst->frames == SV_BURST || burst->completions == SV_BURST)
+        finish(burst);
+}
+
+/* The sq.lock keeps what the cache names alive, as long as no rule has changed. */
+static inline const struct sv_rq *likely_target(const struct sv_qp *qp)
+{
+    const struct sv_steer_cache *cache = qp->sq.cache;
+    if (cache->generation != atomic_load_explicit(&qp->device->flows.generation, memory_order_acquire))
+        return NULL;
+    return cache->verdict.count > 0 ? cache->verdict.target[0].rq : NULL;
+}
+
+SV_HOT int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+    struct sv_qp *qp = (struct sv_qp *)ibqp;
+    struct sv_sq *sq = &qp->sq;
+    struct sv_burst burst;
+    int error = 0;
+
+    burst.qp = qp;
+    burst.frames = burst.completions = 0;
+    burst.error = false;
+    sv_spin_lock(&sq->lock);
+    enum ibv_qp_state state = atomic_load_explicit(&qp->state, memory_order_relaxed);
+    if (SV_UNLIKELY((state != IBV_QPS_RTS && state != IBV_QPS_ERR) || qp->ind_table != NULL)) {
+        *bad_wr = wr;
+        error = EINVAL;
+        wr = NULL;
+    }
+    burst.likely = wr != NULL ? likely_target(qp) : NULL;
+    uint32_t retired = atomic_load_explicit(&sq->queue.retired, memory_order_acquire);
+    for (; wr != NULL; wr = wr->next) {
+        uint32_t length = 0;
+        error = SV_UNLIKELY(queue_full(sq, &retired)) ? ENOMEM : check(sq, wr, &length);
+        if (SV_UNLIKELY(error != 0)) {
+            *bad_wr = wr;
+            break;
+        }
+        send_one(&burst, wr, length);
+    }
+    finish(&burst);
+    sv_spin_unlock(&sq->lock);
+    return error;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding out where a frame goes. The caller holds the sender's sq.lock, which keeps rules alive. */
+#include "dispatch.h"
+
+#include <string.h>
+
+static struct sv_rule *load_rule(struct sv_rule *_Atomic *from)
+{
+    return atomic_load_explicit(from, memory_order_acquire);
+}
+
+static struct sv_rq *target_queue(struct sv_qp *qp, const union sv_key *key)
+{
+    if (qp->ind_table == NULL)
+        return &qp->rq;
+    return &qp->ind_table->wqs[sv_rss_hash(qp->rss, key) & qp->ind_table->mask]->rq;
+}
+
+struct search {
+    const union sv_key *key;
+    const struct sv_qp *sender;
+    bool multicast;
+    bool blocked;
+    struct sv_verdict *verdict;
+};
+
+/* Adds the rules of a chain to the verdict; returns whether the frame is taken, so that the search ends. */
+static bool apply(struct search *search, struct sv_rule *rule)
+{
+    struct sv_verdict *verdict = search->verdict;
+    bool taken = false;
+
+    for (; rule != NULL; rule = load_rule(&rule->next_same)) {
+        taken |= !rule->continues;
+        if (rule->drop) {
+            verdict->drop = SV_DROP_RULE;
+            verdict->drop_stats = rule->stats;
+        } else if (search->multicast && rule->qp == search->sender && search->sender->blocks_self_multicast) {
+            search->blocked = true;
+        } else if (verdict->count < SV_MAX_TARGETS) {
+            struct sv_target *target = &verdict->target[verdict->count++];
+            target->rq = target_queue(rule->qp, search->key);
+            target->stats = rule->stats;
+            target->tag = rule->tag;
+        } else {
+            verdict->copies_lost++;
+        }
+    }
+    return taken;
+}
+
+static struct sv_rule *probe(struct sv_shape *shape, const union sv_key *key)
+{
+    for (uint32_t i = sv_shape_hash(shape, key);; i++) {
+        struct sv_rule *rule = load_rule(&shape->slots[i & shape->slot_mask]);
+        if (rule == NULL)
+            return NULL;
+        bool same = rule != &sv_tombstone;
+        for (uint32_t w = 0; same && w < shape->words; w++)
+            same = rule->key.words[shape->word[w]] == (key->words[shape->word[w]] & shape->mask[w]);
+        if (same)
+            return rule;
+    }
+}
+
+static void search_rules(struct sv_flow_table *table, const struct sv_directory *directory, struct search *search)
+{
+    apply(search, load_rule(&table->sniffer));
+    for (uint32_t i = 0; i < directory->shapes; i++)
+        if (apply(search, probe(directory->shape[i], search->key)))
+            return;
+    if (search->multicast)
+        apply(search, load_rule(&table->multicast_default));
+    apply(search, load_rule(&table->all_default));
+}
+
+void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,
+              struct sv_steer_cache *cache, uint64_t generation)
+{
+    const struct sv_directory *directory = atomic_load_explicit(&table->directory, memory_order_acquire);
+    union sv_key key;
+    struct sv_verdict *verdict = &cache->verdict;
+    struct search search = {.key = &key, .sender = sender, .multicast = frame->data[0] & 1, .verdict = verdict};
+
+    verdict->layout = sv_parse_key(frame->data, frame->length, directory->wants_inner, &key);
+    verdict->count = 0;
+    verdict->copies_lost = 0;
+    verdict->drop = SV_DROP_NO_MATCH;
+    verdict->drop_stats = NULL;
+    search_rules(table, directory, &search);
+    if (search.blocked && verdict->drop == SV_DROP_NO_MATCH)
+        verdict->drop = SV_DROP_SELF;
+
+    uint8_t mask[SV_WINDOW];
+    bool inside_tunnel = key.outer.layers & SV_LAYER_VXLAN;
+    cache->words = inside_tunnel ? 0 : sv_window_mask(&directory->interest.outer, &key.outer, verdict->layout, mask);
+    cache->generation = 0;
+    if (cache->words == 0 || frame->length < cache->words * 8)
+        return;
+    memcpy(cache->mask, mask, sizeof mask);
+    memcpy(cache->header, frame->data, cache->words * 8);     /* what is behind it is masked out */
+    cache->generation = generation;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_TEST_HARNESS_H
+#define SV_TEST_HARNESS_H
+
+/*
+ * A test is a function; each gets a device of its own, so that none sees another's rules. The loop device delivers within
+ * post_send, so that nothing here has to wait.
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softverbs.h"
+
+void test_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn));
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) \
+            test_failed(__FILE__, __LINE__, "%s", #condition); \
+    } while (0)
+
+#define CHECK_EQ(expected, actual) \
+    do { \
+        long long expected_ = (long long)(expected); \
+        long long actual_ = (long long)(actual); \
+        if (expected_ != actual_) \
+            test_failed(__FILE__, __LINE__, "%s: expected %lld (%s), got %lld", #actual, expected_, #expected, actual_); \
+    } while (0)
+
+/* The call returns NULL and sets this errno. */
+#define CHECK_FAILS(error, call) \
+    do { \
+        errno = 0; \
+        CHECK((call) == NULL); \
+        CHECK_EQ(error, errno); \
+    } while (0)
+
+struct test {
+    const char *name;
+    void (*run)(void);
+};
+
+extern const struct test object_tests[], queue_tests[], flow_tests[], steer_tests[], rss_tests[], event_tests[], fault_tests[],
+    offload_tests[], thread_tests[];
+
+/* ---- a device and queue pairs on it ---- */
+
+enum { SLOT_BYTES = 2048, SLOTS = 64 };
+
+struct world {
+    char device_name[64];
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+};
+
+struct side {
+    struct world *world;
+    struct ibv_cq *cq;
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    uint8_t *memory;        /* SLOTS slots; tests send from the upper half */
+};
+
+void world_open(struct world *world);
+void world_close(struct world *world);
+struct ibv_device *find_device(const char *name);
+
+/* A queue pair ready to send and receive: 16 sends, 16 receives, up to 4 elements, 128 bytes inline. */
+void side_open(struct world *world, struct side *side);
+/* The same, still in RESET, on a completion queue that exists already. */
+struct ibv_qp *qp_create(struct world *world, struct ibv_cq *cq);
+void side_close(struct side *side);
+int to_init(struct ibv_qp *qp);
+int to_state(struct ibv_qp *qp, enum ibv_qp_state state);
+void to_ready(struct ibv_qp *qp);
+enum ibv_qp_state state_of(struct ibv_qp *qp);
+
+int post_recv_slot(struct side *side, unsigned slot, uint32_t length);
+uint8_t *slot_at(struct side *side, unsigned slot);
+/* Sends a copy of the frame; wr_id is the slot it was copied to. */
+int send_frame(struct side *side, const void *frame, uint32_t length, unsigned flags);
+/* One completion; fails the test when there is none. */
+struct ibv_wc poll_one(struct ibv_cq *cq);
+void check_empty(struct ibv_cq *cq);
+/* Sends unsignalled and returns whether the other side got it (and gives the slot back to the queue). */
+bool reaches(struct side *from, struct side *to, const void *frame, uint32_t length);
+
+/* ---- frames ---- */
+
+struct frame_spec {
+    uint8_t dst[6];
+    uint8_t src[6];
+    int vlan;               /* -1: none */
+    const char *src_ip;
+    const char *dst_ip;     /* IPv6 when it has a colon */
+    uint8_t protocol;
+    uint16_t src_port;
+    uint16_t dst_port;
+    uint16_t payload;
+    uint16_t fragment;      /* flags and offset of the IPv4 header */
+};
+
+extern const uint8_t mac_a[6], mac_b[6], mac_broadcast[6], mac_multicast[6];
+
+/* UDP from a to b, 192.0.2.1:1000 to 192.0.2.2:2000, 32 bytes of payload. */
+struct frame_spec default_frame(void);
+/* With right checksums; returns the length. */
+uint32_t build_frame(const struct frame_spec *spec, uint8_t *frame);
+uint16_t internet_checksum(const void *data, size_t length, uint32_t sum);
+
+/* ---- rules ---- */
+
+struct rule {
+    struct ibv_flow_attr attr;
+    uint8_t specs[512];
+};
+
+void rule_init(struct rule *rule, uint16_t priority);
+void *rule_add(struct rule *rule, uint32_t type, uint16_t size);
+/* NULL: not looked at. ether_type and vlan in host order, 0 and -1: not looked at. */
+void rule_eth(struct rule *rule, const uint8_t *dst, const uint8_t *src, uint16_t ether_type, int vlan);
+void rule_ipv4(struct rule *rule, const char *src, const char *dst);
+void rule_ipv6(struct rule *rule, const char *src, const char *dst);
+void rule_ports(struct rule *rule, enum ibv_flow_spec_type type, uint16_t src, uint16_t dst);
+void rule_tag(struct rule *rule, uint32_t tag);
+struct ibv_flow *must_create(struct side *side, struct rule *rule);
+/* All frames to a MAC address. */
+struct ibv_flow *steer_mac(struct side *side, const uint8_t *mac);
+
+#endif

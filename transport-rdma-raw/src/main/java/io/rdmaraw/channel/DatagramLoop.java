@@ -1,0 +1,66 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.ParseCounters;
+import io.rdmaraw.wire.ParsedFrame;
+import io.rdmaraw.wire.ParseVerdict;
+
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.Executor;
+
+/** What the datagram channels of one loop have in common. For the loop's thread. */
+final class DatagramLoop {
+    private final FrameParser parser = new FrameParser(new ParseCounters());
+    private final ParsedFrame parsed = new ParsedFrame();
+    private final SocketAddressCache addresses = new SocketAddressCache();
+    private final Executor loop;
+    private LoopNeighbors neighbors;
+
+    DatagramLoop(Executor loop) {
+        this.loop = loop;
+    }
+
+    /** Returns the next hops of this loop, and what waits for them. */
+    LoopNeighbors neighbors(HostNetwork host) {
+        if (neighbors == null) {
+            neighbors = new LoopNeighbors(host, loop);
+        }
+        return neighbors;
+    }
+
+    void awaitNeighbor(WaitingDatagram datagram) {
+        neighbors.await(datagram);
+    }
+
+    /** Returns the verdicts on all frames that this loop's datagram channels received. */
+    ParseCounters parseCounters() {
+        return parser.counters();
+    }
+
+    SocketAddressCache addresses() {
+        return addresses;
+    }
+
+    /** Returns what {@link #parse} found last. */
+    ParsedFrame parsed() {
+        return parsed;
+    }
+
+    ParseVerdict parse(ByteBuf frame, boolean checksumVerified) {
+        return parser.parse(addressOf(frame), frame.readableBytes(), checksumVerified, parsed);
+    }
+
+    /** Parses what an ICMP error quotes; see {@link FrameParser#parseQuote}. */
+    ParseVerdict parseQuote(ParsedFrame error, ParsedFrame quote) {
+        return parser.parseQuote(error, quote);
+    }
+
+    /** Returns where a direct buffer's content lies; Netty's own know it only when they may use Unsafe. */
+    static long addressOf(ByteBuf buf) {
+        if (buf.hasMemoryAddress()) {
+            return buf.memoryAddress() + buf.readerIndex();
+        }
+        return MemorySegment.ofBuffer(buf.internalNioBuffer(buf.readerIndex(), buf.readableBytes())).address();
+    }
+}

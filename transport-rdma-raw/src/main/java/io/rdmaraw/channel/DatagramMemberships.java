@@ -1,0 +1,72 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.route.IpAddress;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The multicast groups of one channel: any-source with sources blocked, or source-specific (RFC 3678). Unlike Linux by
+ * default, a channel gets the datagrams of the groups it has joined itself, not of those that others have.
+ */
+final class DatagramMemberships {
+    private static final class Membership {
+        /** Joined without naming a source. */
+        private boolean anySource;
+        private final Set<IpAddress> sources = new HashSet<>();
+        private final Set<IpAddress> blocked = new HashSet<>();
+    }
+
+    private final Map<IpAddress, Membership> groups = new HashMap<>();
+
+    /** Joins; a null source is any source. */
+    void join(IpAddress group, IpAddress sourceOrNull) {
+        if (!group.isMulticast()) {
+            throw new IllegalArgumentException(group + " is not a multicast address");
+        }
+        Membership membership = groups.computeIfAbsent(group, g -> new Membership());
+        if (sourceOrNull == null) {
+            membership.anySource = true;
+        } else {
+            membership.sources.add(sourceOrNull);
+        }
+    }
+
+    /** Takes a join back; nothing happens when there was none. */
+    void leave(IpAddress group, IpAddress sourceOrNull) {
+        Membership membership = groups.get(group);
+        if (membership == null) {
+            return;
+        }
+        if (sourceOrNull == null) {
+            membership.anySource = false;
+        } else {
+            membership.sources.remove(sourceOrNull);
+        }
+        if (!membership.anySource && membership.sources.isEmpty()) {
+            groups.remove(group);
+        }
+    }
+
+    /** Takes no more from a source of a group that was joined for any source. */
+    void block(IpAddress group, IpAddress source) {
+        Membership membership = groups.get(group);
+        if (membership == null || !membership.anySource) {
+            throw new IllegalArgumentException("source " + source + " of group " + group
+                    + " cannot be blocked: the channel has not joined the group for any source");
+        }
+        membership.blocked.add(source);
+    }
+
+    boolean accepts(IpAddress group, IpAddress source) {
+        Membership membership = groups.get(group);
+        return membership != null && (membership.anySource && !membership.blocked.contains(source)
+                || membership.sources.contains(source));
+    }
+
+    Set<IpAddress> groups() {
+        return groups.keySet();
+    }
+}

@@ -1,0 +1,56 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.verbs.FlowSpec;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.List;
+
+/**
+ * What a datagram channel asks of the IP network under it. Made for one channel; for its loop's thread, except
+ * {@link #unbind()}.
+ */
+interface DatagramNetwork {
+    /** Returns the device whose queue the channel uses. */
+    String deviceName();
+
+    /**
+     * Takes a port for the channel.
+     *
+     * @param local address and port, either may be a wildcard
+     * @return the address with the port that was taken
+     * @throws IOException when the address is not there or the port is taken
+     */
+    InetSocketAddress bind(InetSocketAddress local) throws IOException;
+
+    /**
+     * Ties the bound port to a peer.
+     *
+     * @return the local address from now on, a source address chosen if it was a wildcard
+     * @throws IOException when there is no way to the peer
+     */
+    InetSocketAddress connect(InetSocketAddress remote) throws IOException;
+
+    /** Unties the port from its peer; returns the local address from now on. */
+    InetSocketAddress disconnect();
+
+    /** Gives the port back. Any thread. */
+    void unbind();
+
+    /** Returns the rules that steer the channel's unicast and broadcast datagrams to its queue. */
+    List<FlowSpec> flows();
+
+    /** Returns the rules that steer a group's datagrams to its queue. */
+    List<FlowSpec> groupFlows(InetSocketAddress group);
+
+    /** Returns a number that changes when paths found before may be wrong. */
+    long generation();
+
+    /**
+     * Finds the way to a destination.
+     *
+     * @param sourceOrNull the address to send from when the channel is bound to a wildcard and the user chose one
+     * @throws IOException when there is none
+     */
+    DatagramPath resolve(InetSocketAddress destination, InetSocketAddress sourceOrNull) throws IOException;
+}

@@ -1,0 +1,143 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.NeighborTable;
+import io.rdmaraw.wire.InternetChecksum;
+
+import java.net.InetSocketAddress;
+
+/**
+ * The way from a channel to one destination: what the headers of every datagram to it have in common. Immutable; worth
+ * something as long as the network's generation is the same.
+ */
+final class DatagramPath {
+    /** How datagrams get there. */
+    enum Kind {
+        /** By the device. */
+        DEVICE,
+        /** By the kernel's socket of the same port. */
+        KERNEL,
+        /** By the device, once the next hop's MAC address is known. */
+        UNRESOLVED,
+        /** Nobody has the port. */
+        PORT_UNREACHABLE
+    }
+
+    private final Kind kind;
+    private final long generation;
+    private final InetSocketAddress destination;
+    private final IpAddress source;
+    private final IpAddress target;
+    private final int sourcePort;
+    private final int targetPort;
+    private final long sourceMac;
+    private final long targetMac;
+    private final long pseudoHeaderSum;
+    private final NextHop nextHop;
+
+    /**
+     * The host on the link that frames go to.
+     *
+     * @param linkIndex the kernel's number of the link
+     * @param address the host
+     * @param use tells that it is being sent to
+     */
+    record NextHop(int linkIndex, IpAddress address, NeighborTable.Use use) {
+    }
+
+    DatagramPath(Kind kind, long generation, InetSocketAddress destination, IpAddress source, int sourcePort,
+                 IpAddress target, int targetPort, long sourceMac, long targetMac, NextHop nextHop) {
+        this.nextHop = nextHop;
+        this.kind = kind;
+        this.generation = generation;
+        this.destination = destination;
+        this.source = source;
+        this.target = target;
+        this.sourcePort = sourcePort;
+        this.targetPort = targetPort;
+        this.sourceMac = sourceMac;
+        this.targetMac = targetMac;
+        pseudoHeaderSum = target.isIpv4()
+                ? InternetChecksum.pseudoHeaderIpv4(source.ipv4(), target.ipv4(), 0, 0)
+                : InternetChecksum.pseudoHeaderIpv6(source.high(), source.low(), target.high(), target.low(), 0, 0);
+    }
+
+    /** Makes the path of a destination whose next hop is on the device, or that needs none. */
+    static DatagramPath direct(Kind kind, long generation, InetSocketAddress destination, IpAddress source,
+                               int sourcePort, IpAddress target, long sourceMac, long targetMac) {
+        return new DatagramPath(kind, generation, destination, source, sourcePort, target, destination.getPort(),
+                sourceMac, targetMac, null);
+    }
+
+    /** Returns the same way with the MAC address that has become known. */
+    DatagramPath resolved(long mac) {
+        return new DatagramPath(Kind.DEVICE, generation, destination, source, sourcePort, target, targetPort,
+                sourceMac, mac, nextHop);
+    }
+
+    /** Returns the next hop, or null when there is none to be kept fresh. */
+    NextHop nextHopOrNull() {
+        return nextHop;
+    }
+
+    /** Tells whether a router may not cut the packet up: on a link of our own there is none to do so. */
+    boolean isDontFragment() {
+        return nextHop == null;
+    }
+
+    /** A datagram goes this way. */
+    void touch() {
+        if (nextHop != null && nextHop.use() != null) {
+            nextHop.use().touch();
+        }
+    }
+
+    Kind kind() {
+        return kind;
+    }
+
+    long generation() {
+        return generation;
+    }
+
+    InetSocketAddress destination() {
+        return destination;
+    }
+
+    boolean isIpv4() {
+        return target.isIpv4();
+    }
+
+    boolean isMulticast() {
+        return target.isMulticast();
+    }
+
+    IpAddress source() {
+        return source;
+    }
+
+    IpAddress target() {
+        return target;
+    }
+
+    int sourcePort() {
+        return sourcePort;
+    }
+
+    int targetPort() {
+        return targetPort;
+    }
+
+    long sourceMac() {
+        return sourceMac;
+    }
+
+    long targetMac() {
+        return targetMac;
+    }
+
+    /** Returns the checksum's sum over the addresses; protocol and length are still to be added. */
+    long pseudoHeaderSum() {
+        return pseudoHeaderSum;
+    }
+}

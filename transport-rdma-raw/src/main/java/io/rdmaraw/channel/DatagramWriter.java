@@ -1,0 +1,167 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.Ipv4Header;
+import io.rdmaraw.wire.Ipv6Header;
+import io.rdmaraw.wire.UdpHeader;
+
+import java.io.IOException;
+import java.util.concurrent.ThreadLocalRandom;
+
+/**
+ * Writes UDP datagrams as frames: the headers into a slot, the payload as the frame's second part where it lies.
+ * Datagrams that are longer than the MTU become fragments. For the loop's thread.
+ */
+final class DatagramWriter {
+    private static final int MAX_IPV4_PAYLOAD_BYTES = 65535 - Ipv4Header.MINIMUM_LENGTH_BYTES - UdpHeader.LENGTH_BYTES;
+    private static final int MAX_IPV6_PAYLOAD_BYTES = 65535 - UdpHeader.LENGTH_BYTES;
+    /** Fragments but the last are multiples of this long (RFC 791 section 3.1). */
+    private static final int FRAGMENT_UNIT_BYTES = 8;
+
+    private final FrameQueue queue;
+    private final int mtuBytes;
+    private final RdmaRawDatagramChannelConfig config;
+    private int identification = ThreadLocalRandom.current().nextInt();
+
+    DatagramWriter(FrameQueue queue, int mtuBytes, RdmaRawDatagramChannelConfig config) {
+        this.queue = queue;
+        this.mtuBytes = mtuBytes;
+        this.config = config;
+    }
+
+    FrameQueue queue() {
+        return queue;
+    }
+
+    /** Throws when a datagram is longer than IP carries, or than a burst of fragments. */
+    void check(DatagramPath path, int lengthBytes) throws IOException {
+        int limit = path.isIpv4() ? MAX_IPV4_PAYLOAD_BYTES : MAX_IPV6_PAYLOAD_BYTES;
+        if (lengthBytes > limit) {
+            throw new IOException("Message too long: a datagram carries at most " + limit + " bytes over IPv"
+                    + (path.isIpv4() ? 4 : 6) + ", not " + lengthBytes);
+        }
+        int fragments = frameCount(path, lengthBytes);
+        if (fragments > FrameQueue.BURST_FRAMES) {
+            throw new IOException("Message too long: " + lengthBytes + " bytes are " + fragments
+                    + " fragments at an MTU of " + mtuBytes + ", and at most " + FrameQueue.BURST_FRAMES + " are sent");
+        }
+    }
+
+    private int ipPayloadBytes(DatagramPath path) {
+        return mtuBytes - (path.isIpv4() ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
+    }
+
+    private int fragmentBytes(DatagramPath path) {
+        int extension = path.isIpv4() ? 0 : Ipv6Header.FRAGMENT_LENGTH_BYTES;
+        return (ipPayloadBytes(path) - extension) / FRAGMENT_UNIT_BYTES * FRAGMENT_UNIT_BYTES;
+    }
+
+    private int frameCount(DatagramPath path, int lengthBytes) {
+        int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
+        return udpBytes <= ipPayloadBytes(path) ? 1 : Math.ceilDiv(udpBytes, fragmentBytes(path));
+    }
+
+    /**
+     * Offers a datagram to the queue.
+     *
+     * @param content taken from by index; keeps its reference
+     * @return the number of frames, or 0 when there is no room for all of them
+     */
+    int write(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        int count = frameCount(path, lengthBytes);
+        if (queue.sendRoom() < count || queue.slots().available() < count) {
+            return 0;
+        }
+        if (count == 1) {
+            writeWhole(path, content, index, lengthBytes);
+        } else {
+            writeFragments(path, content, index, lengthBytes);
+        }
+        return count;
+    }
+
+    private void writeWhole(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
+        FrameBuf headers = queue.slots().take();
+        long address = headers.memoryAddress();
+        int ipBytes;
+        if (path.isIpv4()) {
+            // RFC 6864: only packets that nobody may cut up go without an identification.
+            ipBytes = path.isDontFragment() ? writeIpv4(path, address, udpBytes, Ipv4Header.DONT_FRAGMENT, 0)
+                    : writeIpv4(path, address, udpBytes, 0, ++identification & 0xffff);
+        } else {
+            ipBytes = writeIpv6(path, address, udpBytes, IpProtocol.UDP);
+        }
+        writeUdp(path, address + ipBytes, lengthBytes, InternetChecksum.sum(content, index, lengthBytes));
+        headers.writerIndex(ipBytes + UdpHeader.LENGTH_BYTES);
+        boolean whole = index == content.readerIndex() && lengthBytes == content.readableBytes();
+        queue.offer(headers, whole ? content.retain() : content.retainedSlice(index, lengthBytes));
+    }
+
+    private void writeFragments(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
+        int fragmentBytes = fragmentBytes(path);
+        int id = ++identification;
+        for (int offset = 0; offset < udpBytes; offset += fragmentBytes) {
+            int bytes = Math.min(fragmentBytes, udpBytes - offset);
+            boolean more = offset + bytes < udpBytes;
+            FrameBuf headers = queue.slots().take();
+            long address = headers.memoryAddress();
+            int headerBytes = writeFragmentHeaders(path, address, offset, bytes, more, id);
+            int udpHeaderBytes = 0;
+            if (offset == 0) {
+                udpHeaderBytes = UdpHeader.LENGTH_BYTES;
+                writeUdp(path, address + headerBytes, lengthBytes, InternetChecksum.sum(content, index, lengthBytes));
+            }
+            headers.writerIndex(headerBytes + udpHeaderBytes);
+            int from = index + offset + udpHeaderBytes - UdpHeader.LENGTH_BYTES;
+            queue.offer(headers, content.retainedSlice(from, bytes - udpHeaderBytes));
+        }
+    }
+
+    private int writeFragmentHeaders(DatagramPath path, long address, int offset, int bytes, boolean more, int id) {
+        if (path.isIpv4()) {
+            int flags = offset / FRAGMENT_UNIT_BYTES | (more ? Ipv4Header.MORE_FRAGMENTS : 0);
+            return writeIpv4(path, address, bytes, flags, id & 0xffff);
+        }
+        int fragmentHeader = writeIpv6(path, address, Ipv6Header.FRAGMENT_LENGTH_BYTES + bytes, IpProtocol.FRAGMENT);
+        Ipv6Header.writeFragment(address + fragmentHeader, IpProtocol.UDP, offset, more, id);
+        return fragmentHeader + Ipv6Header.FRAGMENT_LENGTH_BYTES;
+    }
+
+    private int timeToLive(DatagramPath path) {
+        return path.isMulticast() ? config.getTimeToLive() : config.getUnicastTimeToLive();
+    }
+
+    private int writeIpv4(DatagramPath path, long address, int payloadBytes, int flagsAndOffset, int id) {
+        EthernetHeader.write(address, path.targetMac(), path.sourceMac(), EtherType.IPV4);
+        Ipv4Header.write(address + EthernetHeader.LENGTH_BYTES, config.getTrafficClass(),
+                Ipv4Header.MINIMUM_LENGTH_BYTES + payloadBytes, id, flagsAndOffset, timeToLive(path), IpProtocol.UDP,
+                path.source().ipv4(), path.target().ipv4());
+        return EthernetHeader.LENGTH_BYTES + Ipv4Header.MINIMUM_LENGTH_BYTES;
+    }
+
+    private int writeIpv6(DatagramPath path, long address, int payloadBytes, int nextHeader) {
+        EthernetHeader.write(address, path.targetMac(), path.sourceMac(), EtherType.IPV6);
+        long ip = address + EthernetHeader.LENGTH_BYTES;
+        Ipv6Header.writeFixed(ip, config.getTrafficClass(), 0, payloadBytes, nextHeader, timeToLive(path));
+        Ipv6Header.setSource(ip, path.source().high(), path.source().low());
+        Ipv6Header.setDestination(ip, path.target().high(), path.target().low());
+        return EthernetHeader.LENGTH_BYTES + Ipv6Header.LENGTH_BYTES;
+    }
+
+    private static void writeUdp(DatagramPath path, long address, int lengthBytes, long contentSum) {
+        int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
+        UdpHeader.write(address, path.sourcePort(), path.targetPort(), udpBytes);
+        long sum = path.pseudoHeaderSum() + InternetChecksum.pseudoHeaderIpv4(0, 0, IpProtocol.UDP, udpBytes)
+                + contentSum;
+        UdpHeader.setChecksum(address,
+                InternetChecksum.finish(InternetChecksum.sum(address, UdpHeader.LENGTH_BYTES, sum)));
+    }
+}

@@ -1,0 +1,212 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.channel.RecvByteBufAllocator;
+
+import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
+
+/**
+ * The way of a frame from {@code write} to the device without Netty's outbound buffer. The buffer serves only while the
+ * device has no room, while the channel is not bound, and while it moves between loops; as long as a frame is in it,
+ * all later ones go through it too, so that their order holds.
+ */
+final class DirectUnsafe implements Channel.Unsafe {
+    private final RdmaRawChannel channel;
+    private final RdmaRawChannel.BaseUnsafe base;
+    private final DirectSends sends = new DirectSends();
+    /** Whether frames are in the outbound buffer, flushed or not. */
+    private boolean overflowing;
+
+    DirectUnsafe(RdmaRawChannel channel, RdmaRawChannel.BaseUnsafe base) {
+        this.channel = channel;
+        this.base = base;
+    }
+
+    @Override
+    public void write(Object msg, ChannelPromise promise) {
+        PortQueue port = channel.port();
+        if (port == null || overflowing || !channel.isActive()) {
+            writeBuffered(msg, promise);
+        } else if (msg instanceof ByteBuf frame) {
+            writeFrame(frame, promise, port);
+        } else if (msg instanceof FrameBurst burst) {
+            writeBurst(burst, promise, port);
+        } else {
+            base.write(msg, promise);
+        }
+    }
+
+    private void writeFrame(ByteBuf frame, ChannelPromise promise, PortQueue port) {
+        if (!port.limits().allows(frame)) {
+            IllegalArgumentException refusal = port.limits().refusal(frame);
+            frame.release();
+            promise.tryFailure(refusal);
+        } else if (sends.hasRoom(1, channel.config().getWriteBufferHighWaterMark())) {
+            sends.add(frame, promise, port.queue().slots());
+        } else {
+            overflow();
+            base.write(frame, promise);
+        }
+    }
+
+    private void writeBurst(FrameBurst burst, ChannelPromise promise, PortQueue port) {
+        IllegalArgumentException refusal = null;
+        for (int i = 0; i < burst.size() && refusal == null; i++) {
+            refusal = port.limits().allows(burst.frame(i)) ? null : port.limits().refusal(burst.frame(i));
+        }
+        if (refusal != null) {
+            burst.release();
+            promise.tryFailure(refusal);
+        } else if (burst.size() == 0) {
+            burst.release();
+            promise.trySuccess();
+        } else if (sends.hasRoom(burst.size(), channel.config().getWriteBufferHighWaterMark())) {
+            for (int n = burst.size(); n > 0; n--) {
+                sends.add(burst.removeFirst(), promise, port.queue().slots());
+            }
+            burst.release();
+        } else {
+            overflow();
+            writeBuffered(burst, promise);
+        }
+    }
+
+    /** The frames of a burst are buffered one by one, so that the channel's writability counts their bytes. */
+    private void writeBuffered(Object msg, ChannelPromise promise) {
+        if (channel.isOpen()) {
+            overflowing = true;
+        }
+        if (!(msg instanceof FrameBurst burst) || burst.size() == 0) {
+            base.write(msg, promise);
+            return;
+        }
+        while (burst.size() > 1) {
+            base.write(burst.removeFirst(), base.voidPromise());
+        }
+        base.write(burst.removeFirst(), promise);
+        burst.release();
+    }
+
+    @Override
+    public void flush() {
+        if (!sends.isEmpty()) {
+            PortQueue port = channel.port();
+            if (port == null || !sends.flush(port.queue())) {
+                overflow();
+            }
+        }
+        if (overflowing) {
+            base.flush();
+        }
+    }
+
+    /** Moves what has been written into the outbound buffer, in order; what was flushed stays flushed. */
+    private void overflow() {
+        overflowing = true;
+        sends.drainTo((frame, promise, lastOfPromise, lastFlushed) -> {
+            base.write(frame, lastOfPromise ? promise : base.voidPromise());
+            if (lastFlushed) {
+                base.outboundBuffer().addFlush();
+            }
+        });
+    }
+
+    /** The channel leaves its loop: nothing may stay that belongs to the loop's queue. */
+    void leaveQueue() {
+        if (!sends.isEmpty()) {
+            overflow();
+        }
+    }
+
+    /** The outbound buffer has been written; later frames may go directly again if nothing is left in it. */
+    void buffered(ChannelOutboundBuffer buffer) {
+        overflowing = buffer.totalPendingWriteBytes() > 0 || !buffer.isEmpty();
+    }
+
+    /** Tries again to write what the outbound buffer holds. */
+    void resume() {
+        if (overflowing) {
+            base.resumeFlush();
+        }
+    }
+
+    void failPending() {
+        sends.drainTo((frame, promise, lastOfPromise, lastFlushed) -> {
+            frame.release();
+            if (lastOfPromise) {
+                promise.tryFailure(new ClosedChannelException());
+            }
+        });
+    }
+
+    @Override
+    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
+    public RecvByteBufAllocator.Handle recvBufAllocHandle() {
+        return base.recvBufAllocHandle();
+    }
+
+    @Override
+    public SocketAddress localAddress() {
+        return base.localAddress();
+    }
+
+    @Override
+    public SocketAddress remoteAddress() {
+        return base.remoteAddress();
+    }
+
+    @Override
+    public void register(EventLoop eventLoop, ChannelPromise promise) {
+        base.register(eventLoop, promise);
+    }
+
+    @Override
+    public void bind(SocketAddress localAddress, ChannelPromise promise) {
+        base.bind(localAddress, promise);
+    }
+
+    @Override
+    public void connect(SocketAddress remoteAddress, SocketAddress localAddress, ChannelPromise promise) {
+        base.connect(remoteAddress, localAddress, promise);
+    }
+
+    @Override
+    public void disconnect(ChannelPromise promise) {
+        base.disconnect(promise);
+    }
+
+    @Override
+    public void close(ChannelPromise promise) {
+        base.close(promise);
+    }
+
+    @Override
+    public void closeForcibly() {
+        base.closeForcibly();
+    }
+
+    @Override
+    public void deregister(ChannelPromise promise) {
+        base.deregister(promise);
+    }
+
+    @Override
+    public void beginRead() {
+        base.beginRead();
+    }
+
+    @Override
+    public ChannelPromise voidPromise() {
+        return base.voidPromise();
+    }
+
+    @Override
+    public ChannelOutboundBuffer outboundBuffer() {
+        return base.outboundBuffer();
+    }
+}

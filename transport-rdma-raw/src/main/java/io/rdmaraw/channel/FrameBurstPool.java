@@ -1,0 +1,24 @@
+package io.rdmaraw.channel;
+
+/** The free bursts of one loop. A burst released on another thread is left to the collector. */
+final class FrameBurstPool {
+    private static final int MAX_FREE = 64;
+
+    private final FrameBurst[] free = new FrameBurst[MAX_FREE];
+    private volatile Thread owner;
+    private int freeCount;
+
+    void ownedBy(Thread thread) {
+        owner = thread;
+    }
+
+    FrameBurst take() {
+        return freeCount == 0 ? new FrameBurst(this) : free[--freeCount].open();
+    }
+
+    void giveBack(FrameBurst burst) {
+        if (Thread.currentThread() == owner && freeCount < MAX_FREE) {
+            free[freeCount++] = burst;
+        }
+    }
+}

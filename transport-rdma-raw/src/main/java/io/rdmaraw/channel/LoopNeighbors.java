@@ -1,0 +1,87 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.EventLoop;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.Neighbor;
+import io.rdmaraw.route.NeighborTable;
+import io.rdmaraw.route.NetworkSnapshot;
+
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * One loop's next hops in the kernel's network: has the kernel ask for those that are not known, sends what waited, and
+ * keeps those in use fresh. For the loop's thread.
+ */
+final class LoopNeighbors {
+    private static final long MAX_TIMER_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long MIN_TIMER_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+    private final HostNetwork host;
+    private final NeighborTable<WaitingDatagram> table;
+    private boolean timerRuns;
+
+    LoopNeighbors(HostNetwork host, Executor loop) {
+        this.host = host;
+        table = new NeighborTable<>(this::solicit, new NeighborTable.Outlet<>() {
+            @Override
+            public void send(WaitingDatagram datagram, long mac) {
+                datagram.send(mac);
+            }
+
+            @Override
+            public void discard(WaitingDatagram datagram) {
+                datagram.discard();
+            }
+        });
+        host.addListener(snapshot -> loop.execute(() -> onSnapshot(snapshot)));
+    }
+
+    /** The kernel does the asking and the waiting for an answer; an address that it has stays good until it says no. */
+    private void solicit(int linkIndex, IpAddress hop) {
+        host.solicit(linkIndex, hop);
+        Neighbor known = host.snapshot().neighbor(linkIndex, hop);
+        if (known != null && known.isResolved()) {
+            table.learned(linkIndex, hop, known.mac(), System.nanoTime());
+        }
+    }
+
+    private void onSnapshot(NetworkSnapshot snapshot) {
+        long now = System.nanoTime();
+        table.forEachHop((linkIndex, hop) -> {
+            Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
+            if (neighbor != null && neighbor.isResolved()) {
+                table.known(linkIndex, hop, neighbor.mac(), now);
+            } else if (neighbor != null && (neighbor.state() & Neighbor.FAILED) != 0) {
+                table.lost(linkIndex, hop);
+            }
+        });
+    }
+
+    /** Returns a mark of use for a hop whose address is known. */
+    NeighborTable.Use known(int linkIndex, IpAddress hop, long mac, EventLoop timers) {
+        runTimer(timers);
+        return table.known(linkIndex, hop, mac, System.nanoTime());
+    }
+
+    void await(WaitingDatagram datagram) {
+        DatagramPath.NextHop hop = datagram.path().nextHopOrNull();
+        runTimer(datagram.channel().eventLoop());
+        table.await(hop.linkIndex(), hop.address(), datagram, System.nanoTime());
+    }
+
+    private void runTimer(EventLoop timers) {
+        if (timerRuns) {
+            return;
+        }
+        timerRuns = true;
+        long untilNext = table.nextDeadlineNanos() - System.nanoTime();
+        timers.schedule(() -> {
+            timerRuns = false;
+            table.poll(System.nanoTime());
+            if (table.size() > 0) {
+                runTimer(timers);
+            }
+        }, Math.clamp(untilNext, MIN_TIMER_NANOS, MAX_TIMER_NANOS), TimeUnit.NANOSECONDS);
+    }
+}

@@ -1,0 +1,162 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.IoHandlerContext;
+import io.rdmaraw.ffi.EventFd;
+import io.rdmaraw.ffi.FdWaiter;
+
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+
+/**
+ * Lets a loop sleep until a completion event, an asynchronous event, a wake-up or a timer.
+ *
+ * <p>No wake-up is lost: the loop announces its sleep with a compare-and-set and looks at its tasks once more before it
+ * blocks; a waker that finds it blocked makes the descriptor readable, one that finds it awake leaves a mark that the
+ * loop sees before it announces.
+ */
+final class LoopSleeper implements AutoCloseable {
+    private static final int AWAKE = 0;
+    private static final int WOKEN = 1;
+    private static final int BLOCKED = 2;
+    private static final int BLOCKED_IN_SELECTOR = 3;
+    private static final int CLOSED = 4;
+    private static final long LATE_WAKER_NANOS = 1_000_000_000L;
+    /** The position of the wake-up descriptor among those waited for. */
+    private static final int WAKEUP_BIT = 1;
+
+    private final NioLoop nio;
+    private final AtomicInteger state = new AtomicInteger(AWAKE);
+    private final EventFd wakeupFd = new EventFd();
+    private int[] portFds = {};
+    private int asyncBits;
+    private FdWaiter waiter = new FdWaiter(wakeupFd.fd());
+    private PortWatcher portWatcher;
+    /** A waker has seen the loop blocked and signals, or has signalled, without the loop having seen it. */
+    private boolean signalOutstanding;
+
+    LoopSleeper(NioLoop nio) {
+        this.nio = nio;
+    }
+
+    /** Waits for the descriptors of these ports from now on. */
+    void watch(PortQueue[] ports) {
+        Set<Integer> asyncFds = new LinkedHashSet<>();
+        Set<Integer> fds = new LinkedHashSet<>();
+        for (PortQueue port : ports) {
+            asyncFds.add(port.device().context().asyncFd());
+            fds.add(port.completionChannel().fd());
+        }
+        // After the wake-up descriptor's bit come those of the asynchronous events.
+        asyncBits = (1 << asyncFds.size()) - 1 << 1;
+        portFds = Stream.concat(asyncFds.stream(), fds.stream()).mapToInt(Integer::intValue).toArray();
+        int[] all = new int[portFds.length + 1];
+        all[0] = wakeupFd.fd();
+        System.arraycopy(portFds, 0, all, 1, portFds.length);
+        waiter.close();
+        waiter = new FdWaiter(all);
+        closePortWatcher();
+    }
+
+    /** Tells whether a wake-up has come since the last call of {@link #clearWoken()}. */
+    boolean isWoken() {
+        return state.get() == WOKEN;
+    }
+
+    void clearWoken() {
+        state.compareAndSet(WOKEN, AWAKE);
+    }
+
+    /** Called from any thread. */
+    void wakeup() {
+        int before = state.get();
+        while (before != WOKEN && before != CLOSED) {
+            if (state.compareAndSet(before, WOKEN)) {
+                if (before == BLOCKED) {
+                    wakeupFd.signal();
+                } else if (before == BLOCKED_IN_SELECTOR) {
+                    nio.wakeup();
+                }
+                return;
+            }
+            before = state.get();
+        }
+    }
+
+    /**
+     * Blocks until there is something to do, unless there is already.
+     *
+     * @return whether a device's asynchronous events may be readable
+     */
+    boolean sleep(IoHandlerContext context) {
+        return nio.hasHandles() ? sleepInSelector(context) : sleepInPoll(context);
+    }
+
+    private boolean sleepInPoll(IoHandlerContext context) {
+        if (!announce(BLOCKED, context)) {
+            return false;
+        }
+        int ready = waiter.await(context.delayNanos(System.nanoTime()));
+        if (state.getAndSet(AWAKE) == WOKEN) {
+            signalOutstanding = true;
+        }
+        if ((ready & WAKEUP_BIT) != 0 && wakeupFd.drain()) {
+            signalOutstanding = false;
+        }
+        return (ready & asyncBits) != 0;
+    }
+
+    private boolean sleepInSelector(IoHandlerContext context) {
+        if (portFds.length > 0) {
+            if (portWatcher == null) {
+                portWatcher = new PortWatcher(portFds, this::wakeup);
+            }
+            portWatcher.watch();
+        }
+        if (!announce(BLOCKED_IN_SELECTOR, context)) {
+            return false;
+        }
+        nio.run(context);
+        state.set(AWAKE);
+        return true;
+    }
+
+    private boolean announce(int blocked, IoHandlerContext context) {
+        if (!state.compareAndSet(AWAKE, blocked)) {
+            clearWoken();
+            return false;
+        }
+        if (!context.canBlock()) {
+            awakeAgain(blocked);
+            return false;
+        }
+        return true;
+    }
+
+    private void awakeAgain(int blocked) {
+        if (state.getAndSet(AWAKE) == WOKEN && blocked == BLOCKED) {
+            signalOutstanding = true;
+        }
+    }
+
+    private void closePortWatcher() {
+        if (portWatcher != null) {
+            portWatcher.close();
+            portWatcher = null;
+        }
+    }
+
+    @Override
+    public void close() {
+        state.set(CLOSED);
+        closePortWatcher();
+        if (signalOutstanding) {
+            // The waker has won the exchange but may not have written yet; the descriptor must not be closed, and its
+            // number given to another file, before it has.
+            waiter.await(LATE_WAKER_NANOS);
+        }
+        waiter.close();
+        wakeupFd.close();
+    }
+}

@@ -1,0 +1,144 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.AbstractChannel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.socket.DatagramChannel;
+import io.netty.util.internal.ObjectUtil;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+
+/** The many forms in which a datagram channel's groups can be joined and left, led back to one. */
+abstract class MulticastDatagramChannel extends AbstractChannel implements DatagramChannel {
+    /** What is to be done about a group. */
+    enum GroupChange {
+        JOIN, LEAVE, BLOCK
+    }
+
+    MulticastDatagramChannel() {
+        super(null);
+    }
+
+    @Override
+    public abstract InetSocketAddress localAddress();
+
+    @Override
+    public abstract InetSocketAddress remoteAddress();
+
+    /** Changes a membership; called on the loop's thread. */
+    abstract void changeGroup(GroupChange change, InetAddress group, InetAddress sourceOrNull);
+
+    private ChannelFuture change(GroupChange change, InetAddress group, InetAddress sourceOrNull,
+                                 ChannelPromise promise) {
+        ObjectUtil.checkNotNull(group, "multicastAddress");
+        if (eventLoop().inEventLoop()) {
+            changeNow(change, group, sourceOrNull, promise);
+        } else {
+            eventLoop().execute(() -> changeNow(change, group, sourceOrNull, promise));
+        }
+        return promise;
+    }
+
+    private void changeNow(GroupChange change, InetAddress group, InetAddress sourceOrNull, ChannelPromise promise) {
+        try {
+            changeGroup(change, group, sourceOrNull);
+            promise.setSuccess();
+        } catch (RuntimeException e) {
+            promise.setFailure(e);
+        }
+    }
+
+    @Override
+    public final ChannelFuture joinGroup(InetAddress multicastAddress) {
+        return joinGroup(multicastAddress, newPromise());
+    }
+
+    @Override
+    public final ChannelFuture joinGroup(InetAddress multicastAddress, ChannelPromise future) {
+        return change(GroupChange.JOIN, multicastAddress, null, future);
+    }
+
+    @Override
+    public final ChannelFuture joinGroup(InetSocketAddress multicastAddress, NetworkInterface networkInterface) {
+        return joinGroup(multicastAddress, networkInterface, newPromise());
+    }
+
+    @Override
+    public final ChannelFuture joinGroup(InetSocketAddress multicastAddress, NetworkInterface networkInterface,
+                                         ChannelPromise future) {
+        return joinGroup(multicastAddress.getAddress(), networkInterface, null, future);
+    }
+
+    @Override
+    public final ChannelFuture joinGroup(InetAddress multicastAddress, NetworkInterface networkInterface,
+                                         InetAddress source) {
+        return joinGroup(multicastAddress, networkInterface, source, newPromise());
+    }
+
+    @Override
+    public final ChannelFuture joinGroup(InetAddress multicastAddress, NetworkInterface networkInterface,
+                                         InetAddress source, ChannelPromise future) {
+        ObjectUtil.checkNotNull(networkInterface, "networkInterface");
+        return change(GroupChange.JOIN, multicastAddress, source, future);
+    }
+
+    @Override
+    public final ChannelFuture leaveGroup(InetAddress multicastAddress) {
+        return leaveGroup(multicastAddress, newPromise());
+    }
+
+    @Override
+    public final ChannelFuture leaveGroup(InetAddress multicastAddress, ChannelPromise future) {
+        return change(GroupChange.LEAVE, multicastAddress, null, future);
+    }
+
+    @Override
+    public final ChannelFuture leaveGroup(InetSocketAddress multicastAddress, NetworkInterface networkInterface) {
+        return leaveGroup(multicastAddress, networkInterface, newPromise());
+    }
+
+    @Override
+    public final ChannelFuture leaveGroup(InetSocketAddress multicastAddress, NetworkInterface networkInterface,
+                                          ChannelPromise future) {
+        return leaveGroup(multicastAddress.getAddress(), networkInterface, null, future);
+    }
+
+    @Override
+    public final ChannelFuture leaveGroup(InetAddress multicastAddress, NetworkInterface networkInterface,
+                                          InetAddress source) {
+        return leaveGroup(multicastAddress, networkInterface, source, newPromise());
+    }
+
+    @Override
+    public final ChannelFuture leaveGroup(InetAddress multicastAddress, NetworkInterface networkInterface,
+                                          InetAddress source, ChannelPromise future) {
+        ObjectUtil.checkNotNull(networkInterface, "networkInterface");
+        return change(GroupChange.LEAVE, multicastAddress, source, future);
+    }
+
+    @Override
+    public final ChannelFuture block(InetAddress multicastAddress, NetworkInterface networkInterface,
+                                     InetAddress sourceToBlock) {
+        return block(multicastAddress, networkInterface, sourceToBlock, newPromise());
+    }
+
+    @Override
+    public final ChannelFuture block(InetAddress multicastAddress, NetworkInterface networkInterface,
+                                     InetAddress sourceToBlock, ChannelPromise future) {
+        ObjectUtil.checkNotNull(networkInterface, "networkInterface");
+        return block(multicastAddress, sourceToBlock, future);
+    }
+
+    @Override
+    public final ChannelFuture block(InetAddress multicastAddress, InetAddress sourceToBlock) {
+        return block(multicastAddress, sourceToBlock, newPromise());
+    }
+
+    @Override
+    public final ChannelFuture block(InetAddress multicastAddress, InetAddress sourceToBlock, ChannelPromise future) {
+        ObjectUtil.checkNotNull(sourceToBlock, "sourceToBlock");
+        return change(GroupChange.BLOCK, multicastAddress, sourceToBlock, future);
+    }
+}

@@ -1,0 +1,274 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.ReceiveBurst;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.VerbsFrameQueue;
+import io.rdmaraw.verbs.AsyncEvent;
+import io.rdmaraw.verbs.CompletionChannel;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsException;
+
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+
+/**
+ * One loop's queue on one port, with the channels that live on it. Frames find their channel by the tag of the rule
+ * that steered them here.
+ */
+final class PortQueue implements SharedDevice.AsyncListener {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(PortQueue.class);
+
+    private final SharedDevice device;
+    private final int portNumber;
+    private final FrameQueue queue;
+    private final CompletionChannel completionChannel;
+    private final Executor loop;
+    private final FrameBurstPool burstPool;
+    private final PortLimits limits;
+    private final ReceiveBurst burst = new ReceiveBurst();
+    private final QueueChannel[] touched = new QueueChannel[FrameQueue.BURST_FRAMES];
+    private final ArrayDeque<QueueChannel> waitingForRoom = new ArrayDeque<>();
+    private final FlowTags tags = new FlowTags();
+    private final Set<QueueChannel> channels = new LinkedHashSet<>();
+    private final Consumer<PortQueue> onGone;
+    private int touchedCount;
+    /** The device is gone; nothing is asked of it any more but to close. */
+    private boolean gone;
+    private long unmatchedFrames;
+
+    PortQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
+              FrameBurstPool burstPool, RdmaRawIoHandlerConfig config, Consumer<PortQueue> onGone) {
+        this.onGone = onGone;
+        this.device = device;
+        this.portNumber = portNumber;
+        this.completionChannel = completionChannel;
+        this.loop = loop;
+        this.burstPool = burstPool;
+        limits = PortLimits.of(device, portNumber, config);
+        queue = VerbsFrameQueue.open(device, portNumber, completionChannel, config.queueOptions());
+        device.addListener(this);
+    }
+
+    SharedDevice device() {
+        return device;
+    }
+
+    int portNumber() {
+        return portNumber;
+    }
+
+    FrameQueue queue() {
+        return queue;
+    }
+
+    FrameBurstPool burstPool() {
+        return burstPool;
+    }
+
+    PortLimits limits() {
+        return limits;
+    }
+
+    CompletionChannel completionChannel() {
+        return completionChannel;
+    }
+
+    /** Returns the frames that a rule steered here for which no channel is left. */
+    long unmatchedFrames() {
+        return unmatchedFrames;
+    }
+
+    /**
+     * Steers flows to a channel. A rule that another channel of this loop has is shared: both get every frame. Either
+     * all of the flows are steered or none.
+     */
+    void attach(QueueChannel channel, List<FlowSpec> specs) {
+        channels.add(channel);
+        try {
+            for (FlowSpec spec : specs) {
+                tags.attach(channel, spec, queue::steer);
+            }
+        } catch (RuntimeException e) {
+            detach(channel);
+            throw e;
+        }
+    }
+
+    void detach(QueueChannel channel) {
+        channels.remove(channel);
+        tags.detach(channel);
+        waitingForRoom.remove(channel);
+    }
+
+    /** Asks for a call of {@link QueueChannel#sendQueueHasRoom()} when the device has taken frames. */
+    void awaitRoom(QueueChannel channel) {
+        waitingForRoom.add(channel);
+    }
+
+    /** Receives a burst and serves what was sent; returns the number of frames received. */
+    int poll() {
+        if (gone) {
+            return 0;
+        }
+        try {
+            return pollQueue();
+        } catch (VerbsException e) {
+            giveUp(e);
+            return 0;
+        }
+    }
+
+    private int pollQueue() {
+        int received = queue.receive(burst);
+        if (received > 0) {
+            dispatch(received);
+        }
+        if (queue.inFlight() > 0) {
+            queue.reclaim();
+        }
+        if (!waitingForRoom.isEmpty() && queue.sendRoom() > 0) {
+            resumeWaiting();
+        }
+        if (queue.failed()) {
+            recover();
+        }
+        return received;
+    }
+
+    private void dispatch(int received) {
+        for (int i = 0; i < received; i++) {
+            ByteBuf frame = burst.takeFrame(i);
+            FlowTags.Entry entry = tags.entry(burst.flowTag(i));
+            if (entry == null) {
+                unmatchedFrames++;
+                frame.release();
+                continue;
+            }
+            QueueChannel[] channels = entry.channels;
+            for (int c = 1; c < channels.length; c++) {
+                deliver(channels[c], frame.retainedDuplicate(), burst.checksumVerified(i));
+            }
+            deliver(channels[0], frame, burst.checksumVerified(i));
+        }
+        for (int i = 0; i < touchedCount; i++) {
+            touched[i].endBurst();
+            touched[i] = null;
+        }
+        touchedCount = 0;
+    }
+
+    private void deliver(QueueChannel channel, ByteBuf frame, boolean checksumVerified) {
+        if (channel.receive(frame, checksumVerified)) {
+            if (touchedCount == touched.length) {
+                channel.endBurst();
+                return;
+            }
+            touched[touchedCount++] = channel;
+        }
+    }
+
+    private void resumeWaiting() {
+        for (int n = waitingForRoom.size(); n > 0 && queue.sendRoom() > 0; n--) {
+            waitingForRoom.remove().sendQueueHasRoom();
+        }
+    }
+
+    /** The device does not answer any more: what it has to say for itself comes first, then its channels close. */
+    private void giveUp(VerbsException cause) {
+        LOGGER.warn("{} port {}: the device fails, its channels are closed", device.name(), portNumber, cause);
+        device.dispatchAsyncEvents();
+        loop.execute(this::deviceRemoved);
+    }
+
+    private void deviceRemoved() {
+        if (gone) {
+            return;
+        }
+        gone = true;
+        fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
+                queue.inFlight()));
+        for (QueueChannel channel : List.copyOf(channels)) {
+            channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
+        }
+        onGone.accept(this);
+    }
+
+    private void recover() {
+        long lostBefore = queue.counters().lostInFlightFrames();
+        queue.recover();
+        long lost = queue.counters().lostInFlightFrames() - lostBefore;
+        LOGGER.warn("{} port {}: the queue pair failed and was recovered in place; {} frames in flight were lost",
+                device.name(), portNumber, lost);
+        fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.RECOVERED, device.name(), portNumber, lost));
+        resumeWaiting();
+    }
+
+    private void fireEvent(RdmaRawQueueEvent event) {
+        for (QueueChannel channel : List.copyOf(channels)) {
+            channel.channel().pipeline().fireUserEventTriggered(event);
+        }
+    }
+
+    @Override
+    public void onAsyncEvent(AsyncEvent event) {
+        loop.execute(() -> handleAsyncEvent(event));
+    }
+
+    private void handleAsyncEvent(AsyncEvent event) {
+        RdmaRawQueueEvent.Kind kind = RdmaRawQueueEvent.kindOf(event);
+        if (kind == null || event.port() != 0 && event.port() != portNumber) {
+            return;
+        }
+        switch (kind) {
+            case DEVICE_REMOVED -> deviceRemoved();
+            case QUEUE_FAILED -> recoverFrom(event);
+            default -> fireEvent(new RdmaRawQueueEvent(kind, device.name(), portNumber, 0));
+        }
+    }
+
+    private void recoverFrom(AsyncEvent event) {
+        if (!gone && queue.owns(event.sourceOrNull())) {
+            try {
+                recover();
+            } catch (VerbsException e) {
+                giveUp(e);
+            }
+        }
+    }
+
+    void arm() {
+        if (gone) {
+            return;
+        }
+        try {
+            queue.arm();
+        } catch (VerbsException e) {
+            giveUp(e);
+        }
+    }
+
+    /** Takes the completion events that ended a sleep, so that the descriptor is readable only for new ones. */
+    void drainEvents() {
+        while (completionChannel.pollEvent()) {
+            // The frames are polled, whichever of the two queues the event was for.
+        }
+    }
+
+    void close() {
+        device.removeListener(this);
+        tags.close();
+        Arrays.fill(touched, null);
+        queue.close();
+        completionChannel.close();
+        device.release();
+    }
+}

@@ -1,0 +1,56 @@
+package io.rdmaraw.channel;
+
+import io.netty.util.internal.SystemPropertyUtil;
+import io.rdmaraw.verbs.VerbsDevices;
+
+import java.util.List;
+
+/** Tells whether the transport can be used here. */
+public final class RdmaRaw {
+    private static final Throwable UNAVAILABILITY_CAUSE = probe();
+
+    private RdmaRaw() {
+    }
+
+    private static Throwable probe() {
+        if (SystemPropertyUtil.getBoolean("io.netty.transport.noNative", false)) {
+            return new UnsupportedOperationException(
+                    "native transports are switched off by -Dio.netty.transport.noNative=true");
+        }
+        try {
+            List<String> names = VerbsDevices.names();
+            return names.isEmpty() ? new IllegalStateException("no verbs provider could be loaded; put the jar "
+                    + "netty-transport-rdma-raw-native with classifier linux-x86_64 on the class path") : null;
+        } catch (Throwable t) {
+            return t;
+        }
+    }
+
+    /** Tells whether at least one provider of the verbs could be loaded. */
+    public static boolean isAvailable() {
+        return UNAVAILABILITY_CAUSE == null;
+    }
+
+    /**
+     * Does nothing if the transport is available.
+     *
+     * @throws UnsatisfiedLinkError otherwise, with the reason as cause
+     */
+    public static void ensureAvailability() {
+        if (UNAVAILABILITY_CAUSE != null) {
+            throw (Error) new UnsatisfiedLinkError("the RDMA raw-packet transport is not available: "
+                    + UNAVAILABILITY_CAUSE.getMessage()).initCause(UNAVAILABILITY_CAUSE);
+        }
+    }
+
+    /** Returns why the transport is not available, or null if it is. */
+    public static Throwable unavailabilityCause() {
+        return UNAVAILABILITY_CAUSE;
+    }
+
+    /** Returns the names of the devices that exist now; more {@code soft:loop:NAME} devices come into being on use. */
+    public static List<String> deviceNames() {
+        ensureAvailability();
+        return VerbsDevices.names();
+    }
+}

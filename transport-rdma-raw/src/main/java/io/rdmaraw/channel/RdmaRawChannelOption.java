@@ -1,0 +1,48 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.ChannelOption;
+
+/** Options of the channels of this transport, beside Netty's own. */
+public final class RdmaRawChannelOption {
+    /**
+     * Whether the channel fires the frames of a poll as one {@link FrameBurst} in place of one ByteBuf each. Default
+     * false.
+     */
+    public static final ChannelOption<Boolean> FRAME_BURSTS =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "FRAME_BURSTS");
+
+    /**
+     * How many received frames a channel keeps while nobody reads (auto-read off). What exceeds it is dropped and
+     * counted. Default 256.
+     */
+    public static final ChannelOption<Integer> RECEIVE_BACKLOG =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "RECEIVE_BACKLOG");
+
+    /**
+     * Whether several datagram channels may bind the same port and share its flows, one channel per flow. Default
+     * false. The same option as {@code UnixChannelOption.SO_REUSEPORT}.
+     */
+    public static final ChannelOption<Boolean> SO_REUSEPORT =
+            ChannelOption.valueOf("io.netty.channel.unix.UnixChannelOption#SO_REUSEPORT");
+
+    /**
+     * Whether the recipient of a received {@link io.netty.channel.socket.DatagramPacket} is the address that the
+     * datagram was sent to, in place of the channel's local address, which may be a wildcard. Default false. The same
+     * option as {@code EpollChannelOption.IP_RECVORIGDSTADDR}.
+     */
+    public static final ChannelOption<Boolean> IP_RECVORIGDSTADDR =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_RECVORIGDSTADDR");
+
+    /** The time to live or hop limit of unicast datagrams, 1 to 255. Default 64. */
+    public static final ChannelOption<Integer> IP_TTL = ChannelOption.valueOf(RdmaRawChannelOption.class, "IP_TTL");
+
+    /**
+     * Whether a datagram channel on the host's own loop device has a kernel socket on its port too, by which ordinary
+     * programs on this host reach it and it reaches them. Default true; to be set before the channel is bound.
+     */
+    public static final ChannelOption<Boolean> KERNEL_SOCKET =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "KERNEL_SOCKET");
+
+    private RdmaRawChannelOption() {
+    }
+}

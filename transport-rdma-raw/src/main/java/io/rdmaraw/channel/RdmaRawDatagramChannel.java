@@ -1,0 +1,459 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.AddressedEnvelope;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelMetadata;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.channel.IoEvent;
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoRegistration;
+import io.netty.channel.socket.SocketProtocolFamily;
+import io.netty.util.internal.StringUtil;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.verbs.FlowSpec;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.PortUnreachableException;
+import java.net.SocketAddress;
+import java.nio.channels.UnresolvedAddressException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A UDP channel. Takes the place of Netty's other datagram channels without a change to handlers: it fires
+ * {@link io.netty.channel.socket.DatagramPacket}s, whose contents lie where the device wrote them, and sends
+ * {@code DatagramPacket}s, {@link AddressedEnvelope}s of a {@link ByteBuf}, {@code SegmentedDatagramPacket}s and, when
+ * connected, {@code ByteBuf}s.
+ *
+ * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#ipDevice} names. A write promise completes when
+ * the device has taken the datagram. Datagrams longer than the MTU are sent as fragments.
+ */
+public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
+    private static final ChannelMetadata METADATA = new ChannelMetadata(true);
+    private static final int PORT_NUMBER = 1;
+
+    private final RdmaRawDatagramChannelConfig config = new RdmaRawDatagramChannelConfig(this);
+    private final RdmaRawDatagramStatistics statistics = new RdmaRawDatagramStatistics();
+    private final DatagramMemberships memberships = new DatagramMemberships();
+    private final DatagramInbox inbox = new DatagramInbox(this, statistics);
+    private final DatagramReceiver receiver = new DatagramReceiver(this, inbox, memberships);
+    private final KernelSocket kernel;
+    private final Handle handle = new Handle();
+    private final boolean ipv4Only;
+    private IoRegistration registration;
+    private RdmaRawIoHandler ioHandler;
+    private volatile DatagramNetwork network;
+    private DatagramSender sender;
+    private PortQueue port;
+    /** The channel at its queue; replaced whenever the rules change, so that new ones are there before old ones go. */
+    private QueueSide queueSide;
+    private boolean waitingForRoom;
+    private volatile InetSocketAddress localAddress;
+    private volatile InetSocketAddress remoteAddress;
+    private volatile boolean open = true;
+
+    /** Makes an open, unregistered channel for IPv4 and IPv6. */
+    public RdmaRawDatagramChannel() {
+        this(null);
+    }
+
+    /**
+     * Makes an open, unregistered channel.
+     *
+     * @param family {@code INET} for IPv4 only; {@code INET6} or null for both, IPv4 peers having IPv4 addresses
+     */
+    public RdmaRawDatagramChannel(SocketProtocolFamily family) {
+        if (family == SocketProtocolFamily.UNIX) {
+            throw new IllegalArgumentException("a datagram channel of this transport is for INET or INET6, not UNIX");
+        }
+        ipv4Only = family == SocketProtocolFamily.INET;
+        kernel = new KernelSocket(new FromKernel(), ipv4Only);
+    }
+
+    @Override
+    protected AbstractUnsafe newUnsafe() {
+        return new DatagramUnsafe();
+    }
+
+    @Override
+    public RdmaRawDatagramChannelConfig config() {
+        return config;
+    }
+
+    @Override
+    public boolean isOpen() {
+        return open;
+    }
+
+    @Override
+    public boolean isActive() {
+        return open && (localAddress != null || config.isActiveOnRegistration() && isRegistered());
+    }
+
+    @Override
+    public boolean isConnected() {
+        return open && remoteAddress != null;
+    }
+
+    @Override
+    public ChannelMetadata metadata() {
+        return METADATA;
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return localAddress;
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return remoteAddress;
+    }
+
+    /** Returns what was counted for this channel; readable on any thread. */
+    public RdmaRawDatagramStatistics statistics() {
+        return statistics;
+    }
+
+    DatagramLoop datagrams() {
+        return ioHandler.datagrams();
+    }
+
+    /** A datagram's next hop has become known; a channel that left its loop meanwhile loses it. */
+    void sendResolved(DatagramPath path, ByteBuf content) {
+        if (port == null) {
+            statistics.droppedUnresolved++;
+            content.release();
+        } else {
+            sender.sendResolved(path, content);
+        }
+    }
+
+    PortQueue port() {
+        return port;
+    }
+
+    @Override
+    protected SocketAddress localAddress0() {
+        return localAddress;
+    }
+
+    @Override
+    protected SocketAddress remoteAddress0() {
+        return remoteAddress;
+    }
+
+    @Override
+    protected boolean isCompatible(EventLoop loop) {
+        return loop instanceof IoEventLoop ioLoop && ioLoop.isCompatible(Handle.class);
+    }
+
+    @Override
+    protected void doRegister(ChannelPromise promise) {
+        ((IoEventLoop) eventLoop()).register(handle).addListener(future -> {
+            if (!future.isSuccess()) {
+                promise.setFailure(future.cause());
+                return;
+            }
+            registration = (IoRegistration) future.getNow();
+            ioHandler = registration.attachment();
+            receiver.moveTo(ioHandler.datagrams());
+            kernel.moveTo(eventLoop());
+            try {
+                if (localAddress != null) {
+                    joinQueue();
+                }
+            } catch (RuntimeException e) {
+                promise.setFailure(e);
+                return;
+            }
+            promise.setSuccess();
+        });
+    }
+
+    @Override
+    protected void doDeregister() {
+        leaveQueue();
+        kernel.moveTo(null);
+        IoRegistration current = registration;
+        if (current != null) {
+            registration = null;
+            ioHandler = null;
+            current.cancel();
+        }
+    }
+
+    @Override
+    protected void doBind(SocketAddress address) throws IOException {
+        InetSocketAddress local = checked(address);
+        if (localAddress != null) {
+            throw new IOException("the channel is bound already, to " + localAddress);
+        }
+        if (network == null) {
+            DatagramNetwork chosen = newNetwork(ioHandler.config().ipDevice());
+            sender = new DatagramSender(this, chosen, kernel, inbox, receiver);
+            network = chosen;
+        }
+        InetSocketAddress bound = network.bind(local);
+        receiver.setAddresses(bound, null);
+        try {
+            joinQueue();
+        } catch (RuntimeException e) {
+            network.unbind();
+            throw e;
+        }
+        localAddress = bound;
+    }
+
+    private DatagramNetwork newNetwork(String device) throws IOException {
+        if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
+            return new LoopNetwork(device, ipv4Only, config, kernel);
+        }
+        return new SharedNetwork(device, ipv4Only, config, kernel, ioHandler.datagrams(), eventLoop());
+    }
+
+    private static InetSocketAddress checked(SocketAddress address) {
+        if (!(address instanceof InetSocketAddress inet)) {
+            throw new IllegalArgumentException("a datagram channel has InetSocketAddresses, not a "
+                    + StringUtil.simpleClassName(address));
+        }
+        if (inet.isUnresolved()) {
+            throw new UnresolvedAddressException();
+        }
+        return inet;
+    }
+
+    private void bindIfNecessary() throws IOException {
+        if (localAddress == null) {
+            doBind(new InetSocketAddress(0));
+        }
+    }
+
+    private void joinQueue() {
+        port = ioHandler.port(network.deviceName(), PORT_NUMBER);
+        sender.moveTo(port);
+        steer();
+    }
+
+    /** Puts the rules that the channel needs now in the place of those that it has. */
+    private void steer() {
+        List<FlowSpec> flows = new ArrayList<>(network.flows());
+        for (IpAddress group : memberships.groups()) {
+            flows.addAll(network.groupFlows(new InetSocketAddress(group.toInetAddress(), localPort())));
+        }
+        QueueSide before = queueSide;
+        QueueSide after = new QueueSide();
+        port.attach(after, flows);
+        queueSide = after;
+        if (before != null) {
+            port.detach(before);
+        }
+        if (waitingForRoom) {
+            port.awaitRoom(after);
+        }
+    }
+
+    private int localPort() {
+        return receiver.localPort();
+    }
+
+    private void leaveQueue() {
+        PortQueue left = port;
+        if (left != null) {
+            port = null;
+            waitingForRoom = false;
+            left.detach(queueSide);
+            queueSide = null;
+        }
+    }
+
+    private void connectTo(SocketAddress remote, SocketAddress local) throws IOException {
+        InetSocketAddress peer = checked(remote);
+        if (local != null) {
+            doBind(local);
+        } else {
+            bindIfNecessary();
+        }
+        setAddresses(network.connect(peer), peer);
+    }
+
+    @Override
+    protected void doDisconnect() {
+        if (remoteAddress != null) {
+            setAddresses(network.disconnect(), null);
+        }
+    }
+
+    private void setAddresses(InetSocketAddress local, InetSocketAddress remoteOrNull) {
+        receiver.setAddresses(local, remoteOrNull);
+        localAddress = local;
+        remoteAddress = remoteOrNull;
+        steer();
+    }
+
+    @Override
+    void changeGroup(GroupChange change, InetAddress group, InetAddress sourceOrNull) {
+        IpAddress source = sourceOrNull == null ? null : IpAddress.of(sourceOrNull);
+        switch (change) {
+            case JOIN -> memberships.join(IpAddress.of(group), source);
+            case LEAVE -> memberships.leave(IpAddress.of(group), source);
+            case BLOCK -> memberships.block(IpAddress.of(group), source);
+        }
+        if (port != null) {
+            steer();
+        }
+    }
+
+    @Override
+    protected void doClose() {
+        open = false;
+        leaveQueue();
+        DatagramNetwork used = network;
+        if (used != null) {
+            used.unbind();
+        }
+        inbox.close();
+        receiver.close();
+    }
+
+    @Override
+    protected void doBeginRead() {
+        inbox.beginRead();
+    }
+
+    /** Auto-read was switched off, on any thread. */
+    void stopReading() {
+        if (!isRegistered() || eventLoop().inEventLoop()) {
+            inbox.stopReading();
+        } else {
+            eventLoop().execute(() -> {
+                if (!config.isAutoRead()) {
+                    inbox.stopReading();
+                }
+            });
+        }
+    }
+
+    @Override
+    protected Object filterOutboundMessage(Object msg) {
+        if (msg instanceof ByteBuf) {
+            return msg;
+        }
+        if (msg instanceof AddressedEnvelope<?, ?> envelope && envelope.content() instanceof ByteBuf
+                && (envelope.recipient() == null || envelope.recipient() instanceof InetSocketAddress)) {
+            InetSocketAddress recipient = (InetSocketAddress) envelope.recipient();
+            if (recipient != null && recipient.isUnresolved()) {
+                throw new UnresolvedAddressException();
+            }
+            return msg;
+        }
+        throw new UnsupportedOperationException("unsupported message type: " + StringUtil.simpleClassName(msg)
+                + " (expected: DatagramPacket, AddressedEnvelope<ByteBuf, InetSocketAddress>, ByteBuf)");
+    }
+
+    @Override
+    protected void doWrite(ChannelOutboundBuffer in) throws IOException {
+        bindIfNecessary();
+        boolean room = port != null;
+        while (room && port != null && !in.isEmpty()) {
+            room = sender.sendBurst(in);
+        }
+        if (!in.isEmpty() && port != null && !waitingForRoom) {
+            waitingForRoom = true;
+            port.awaitRoom(queueSide);
+        }
+    }
+
+    /** What the channel's queue knows of it. */
+    private final class QueueSide implements QueueChannel {
+        @Override
+        public Channel channel() {
+            return RdmaRawDatagramChannel.this;
+        }
+
+        @Override
+        public boolean receive(ByteBuf frame, boolean checksumVerified) {
+            return receiver.receive(frame, checksumVerified);
+        }
+
+        @Override
+        public void endBurst() {
+            inbox.endBurst();
+        }
+
+        @Override
+        public void sendQueueHasRoom() {
+            waitingForRoom = false;
+            ((DatagramUnsafe) unsafe()).resumeFlush();
+        }
+    }
+
+    /** What comes by the kernel's socket of the same port. */
+    private final class FromKernel implements KernelSocket.Receiver {
+        @Override
+        public void receiveFromKernel(ByteBuf content, InetSocketAddress from) {
+            receiver.receiveFromKernel(content, from);
+        }
+
+        @Override
+        public void kernelReadComplete() {
+            if (inbox.isInBurst()) {
+                inbox.endBurst();
+            }
+        }
+
+        @Override
+        public void kernelError(Throwable cause) {
+            if (cause instanceof PortUnreachableException) {
+                receiver.reportPortUnreachable();
+            } else if (open) {
+                pipeline().fireExceptionCaught(cause);
+            }
+        }
+    }
+
+    /** What stands for the channel at its loop. */
+    private final class Handle implements RdmaRawIoHandle {
+        @Override
+        public void handle(IoRegistration ioRegistration, IoEvent event) {
+            // Frames reach the channel through its queue.
+        }
+
+        @Override
+        public void close() {
+            unsafe().close(unsafe().voidPromise());
+        }
+    }
+
+    private final class DatagramUnsafe extends AbstractUnsafe {
+        @Override
+        public void connect(SocketAddress remote, SocketAddress local, ChannelPromise promise) {
+            if (!promise.setUncancellable() || !ensureOpen(promise)) {
+                return;
+            }
+            boolean wasActive = isActive();
+            try {
+                connectTo(remote, local);
+            } catch (Exception e) {
+                promise.tryFailure(annotateConnectException(e, remote));
+                closeIfClosed();
+                return;
+            }
+            boolean active = isActive();
+            promise.trySuccess();
+            if (!wasActive && active) {
+                pipeline().fireChannelActive();
+            }
+        }
+
+        void resumeFlush() {
+            flush0();
+        }
+    }
+}

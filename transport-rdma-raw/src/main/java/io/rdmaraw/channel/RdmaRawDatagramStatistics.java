@@ -1,0 +1,107 @@
+package io.rdmaraw.channel;
+
+/**
+ * What one datagram channel has counted. Written by its loop with plain stores; other threads read values that may be a
+ * little old.
+ */
+public final class RdmaRawDatagramStatistics {
+    long receivedDatagrams;
+    long receivedBytes;
+    long receivedFromKernel;
+    long droppedUnsound;
+    long droppedNotForChannel;
+    long droppedBufferFull;
+    long droppedAtClose;
+    long receivedFragments;
+    long reassembledDatagrams;
+    long droppedFragments;
+    long sentDatagrams;
+    long sentBytes;
+    long sentFragments;
+    long sentToKernel;
+    long portUnreachable;
+    long droppedUnresolved;
+
+    RdmaRawDatagramStatistics() {
+    }
+
+    /** Datagrams handed to the pipeline. */
+    public long receivedDatagrams() {
+        return receivedDatagrams;
+    }
+
+    /** Bytes of their contents. */
+    public long receivedBytes() {
+        return receivedBytes;
+    }
+
+    /** Those of the datagrams that came by the kernel's socket of the same port. */
+    public long receivedFromKernel() {
+        return receivedFromKernel;
+    }
+
+    /** Frames that were not a sound packet: cut short, wrong checksum, and so on. */
+    public long droppedUnsound() {
+        return droppedUnsound;
+    }
+
+    /** Sound packets that were steered here and are not for the channel: another peer, group, source or protocol. */
+    public long droppedNotForChannel() {
+        return droppedNotForChannel;
+    }
+
+    /** Datagrams dropped because nobody read and {@code SO_RCVBUF} bytes were waiting. */
+    public long droppedBufferFull() {
+        return droppedBufferFull;
+    }
+
+    /** Datagrams that waited to be read when the channel closed. */
+    public long droppedAtClose() {
+        return droppedAtClose;
+    }
+
+    /** Fragments received. */
+    public long receivedFragments() {
+        return receivedFragments;
+    }
+
+    /** Datagrams put together from fragments. */
+    public long reassembledDatagrams() {
+        return reassembledDatagrams;
+    }
+
+    /** Fragments dropped: overlapping, too many at a time, or the rest did not come in time. */
+    public long droppedFragments() {
+        return droppedFragments;
+    }
+
+    /** Datagrams that the device took. */
+    public long sentDatagrams() {
+        return sentDatagrams;
+    }
+
+    /** Bytes of their contents. */
+    public long sentBytes() {
+        return sentBytes;
+    }
+
+    /** Fragments that the device took. */
+    public long sentFragments() {
+        return sentFragments;
+    }
+
+    /** Datagrams sent by the kernel's socket of the same port. */
+    public long sentToKernel() {
+        return sentToKernel;
+    }
+
+    /** Datagrams that were not sent because the next hop's MAC address did not become known in time. */
+    public long droppedUnresolved() {
+        return droppedUnresolved;
+    }
+
+    /** Datagrams to a port that nobody has. */
+    public long portUnreachable() {
+        return portUnreachable;
+    }
+}

@@ -1,0 +1,331 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.IoHandle;
+import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerContext;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.IoOps;
+import io.netty.channel.IoRegistration;
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.netty.util.internal.ObjectUtil;
+import io.netty.util.internal.StringUtil;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.verbs.CompletionChannel;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Drives the raw-packet queues of one event loop, and the ordinary NIO channels that are registered on it.
+ *
+ * <p>A loop polls its queues while there is work and for a set time after it, and then sleeps until a frame comes in, a
+ * task is submitted, or a timer is due. Made by {@link #newFactory()} for a
+ * {@link io.netty.channel.MultiThreadIoEventLoopGroup}.
+ */
+public final class RdmaRawIoHandler implements IoHandler {
+    /** While there are frames to serve, the selector of the NIO channels is asked once in so many rounds. */
+    private static final int NIO_INTERVAL = 16;
+    /** Asynchronous events are rare, and asking for them is a system call. */
+    private static final int ASYNC_EVENT_INTERVAL = 4096;
+
+    private final ThreadAwareExecutor executor;
+    private final RdmaRawIoHandlerConfig config;
+    private final NioLoop nio;
+    private final LoopSleeper sleeper;
+    private final FrameBurstPool burstPool = new FrameBurstPool();
+    private DatagramLoop datagrams;
+    private final Set<Registration> registrations = new LinkedHashSet<>();
+    private final List<PortQueue> ports = new ArrayList<>();
+    /** The same as {@link #ports}; an array is iterated without an iterator. */
+    private PortQueue[] polledPorts = {};
+    private int nioCountdown;
+    private int asyncCountdown;
+
+    private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config) {
+        this.executor = executor;
+        this.config = config;
+        nio = new NioLoop(executor);
+        sleeper = new LoopSleeper(nio);
+    }
+
+    /** Returns a factory with the default settings. */
+    public static IoHandlerFactory newFactory() {
+        return newFactory(RdmaRawIoHandlerConfig.defaults());
+    }
+
+    /**
+     * Returns a factory for a group's loops.
+     *
+     * @throws UnsatisfiedLinkError when the transport cannot work here at all; see {@link RdmaRaw#unavailabilityCause()}
+     */
+    public static IoHandlerFactory newFactory(RdmaRawIoHandlerConfig config) {
+        ObjectUtil.checkNotNull(config, "config");
+        RdmaRaw.ensureAvailability();
+        return new IoHandlerFactory() {
+            @Override
+            public IoHandler newHandler(ThreadAwareExecutor loop) {
+                return new RdmaRawIoHandler(loop, config);
+            }
+
+            @Override
+            public boolean isChangingThreadSupported() {
+                return true;
+            }
+        };
+    }
+
+    @Override
+    public void initialize() {
+        Thread thread = Thread.currentThread();
+        burstPool.ownedBy(thread);
+        for (PortQueue port : polledPorts) {
+            port.queue().slots().ownedBy(thread);
+        }
+        useRegisteredMemory();
+        nio.initialize();
+    }
+
+    @Override
+    public int run(IoHandlerContext context) {
+        boolean report = context.shouldReportActiveIoTime();
+        long startNanos = report ? System.nanoTime() : 0;
+        int served = serve(context);
+        if (served == 0 && context.canBlock()) {
+            served = waitForWork(context);
+            // Time spent waiting is not active.
+            startNanos = report ? System.nanoTime() : 0;
+            if (served == 0) {
+                served = serve(context);
+            }
+        }
+        if (report && served > 0) {
+            context.reportActiveIoTime(System.nanoTime() - startNanos);
+        }
+        return served;
+    }
+
+    /** One round over everything without blocking; returns how many queues and channels had work. */
+    private int serve(IoHandlerContext context) {
+        int served = pollPorts();
+        if (nio.hasHandles() && (served == 0 || --nioCountdown <= 0)) {
+            nioCountdown = NIO_INTERVAL;
+            served += nio.runNow(context);
+        }
+        if (--asyncCountdown <= 0) {
+            asyncCountdown = ASYNC_EVENT_INTERVAL;
+            dispatchAsyncEvents();
+        }
+        return served;
+    }
+
+    private int pollPorts() {
+        int served = 0;
+        for (PortQueue port : polledPorts) {
+            if (port.poll() > 0) {
+                served++;
+            }
+        }
+        return served;
+    }
+
+    private void dispatchAsyncEvents() {
+        for (PortQueue port : polledPorts) {
+            port.device().dispatchAsyncEvents();
+        }
+    }
+
+    /** Spins, then sleeps; returns how many queues had work, 0 when something else ended the wait. */
+    private int waitForWork(IoHandlerContext context) {
+        int served = spin(context);
+        if (served > 0 || sleeper.isWoken() || !context.canBlock()) {
+            sleeper.clearWoken();
+            return served;
+        }
+        for (PortQueue port : polledPorts) {
+            port.arm();
+        }
+        // What came in before the arming raises no event.
+        served = pollPorts();
+        if (served == 0 && sleeper.sleep(context)) {
+            dispatchAsyncEvents();
+        }
+        for (PortQueue port : polledPorts) {
+            port.drainEvents();
+        }
+        return served;
+    }
+
+    private int spin(IoHandlerContext context) {
+        if (config.spinNanos() == 0 || polledPorts.length == 0) {
+            return 0;
+        }
+        long endNanos = System.nanoTime() + config.spinNanos();
+        int served;
+        do {
+            Thread.onSpinWait();
+            served = pollPorts();
+        } while (served == 0 && !sleeper.isWoken() && context.canBlock() && System.nanoTime() - endNanos < 0);
+        return served;
+    }
+
+    @Override
+    public void wakeup() {
+        if (!executor.isExecutorThread(Thread.currentThread())) {
+            sleeper.wakeup();
+        }
+    }
+
+    @Override
+    public boolean isCompatible(Class<? extends IoHandle> handleType) {
+        return RdmaRawIoHandle.class.isAssignableFrom(handleType) || nio.isCompatible(handleType);
+    }
+
+    @Override
+    public IoRegistration register(IoHandle handle) throws Exception {
+        if (!(handle instanceof RdmaRawIoHandle)) {
+            if (!nio.isCompatible(handle.getClass())) {
+                throw new IllegalArgumentException("IoHandle of type " + StringUtil.simpleClassName(handle)
+                        + " not supported");
+            }
+            return nio.register(handle);
+        }
+        Registration registration = new Registration(handle);
+        registrations.add(registration);
+        handle.registered();
+        return registration;
+    }
+
+    DatagramLoop datagrams() {
+        if (datagrams == null) {
+            datagrams = new DatagramLoop(executor);
+        }
+        return datagrams;
+    }
+
+    RdmaRawIoHandlerConfig config() {
+        return config;
+    }
+
+    /**
+     * Returns this loop's queue on a port, opened on first use.
+     *
+     * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
+     */
+    PortQueue port(String deviceName, int portNumber) {
+        for (PortQueue port : polledPorts) {
+            if (port.portNumber() == portNumber && port.device().name().equals(deviceName)) {
+                return port;
+            }
+        }
+        PortQueue opened = open(deviceName, portNumber);
+        ports.add(opened);
+        portsChanged();
+        return opened;
+    }
+
+    private PortQueue open(String deviceName, int portNumber) {
+        SharedDevice device = SharedDevice.acquire(deviceName);
+        CompletionChannel channel = null;
+        try {
+            channel = device.context().createCompletionChannel();
+            return new PortQueue(device, portNumber, channel, executor, burstPool, config, this::closeGone);
+        } catch (RuntimeException e) {
+            if (channel != null) {
+                channel.close();
+            }
+            device.release();
+            throw e;
+        }
+    }
+
+    private void closeGone(PortQueue port) {
+        ports.remove(port);
+        portsChanged();
+        port.close();
+    }
+
+    /** Buffers allocated on the loop's thread come from the queue that was opened last. */
+    private void useRegisteredMemory() {
+        RdmaRawByteBufAllocator.useOnThisThread(ports.isEmpty() ? null
+                : ports.getLast().queue().slots().allocator());
+    }
+
+    private void portsChanged() {
+        polledPorts = ports.toArray(PortQueue[]::new);
+        useRegisteredMemory();
+        sleeper.watch(polledPorts);
+    }
+
+    @Override
+    public void prepareToDestroy() {
+        for (Registration registration : List.copyOf(registrations)) {
+            try {
+                registration.handle.close();
+            } catch (Exception e) {
+                throw new IllegalStateException("a channel could not be closed", e);
+            }
+        }
+        nio.prepareToDestroy();
+    }
+
+    @Override
+    public void destroy() {
+        for (PortQueue port : polledPorts) {
+            port.close();
+        }
+        ports.clear();
+        portsChanged();
+        nio.destroy();
+        sleeper.close();
+    }
+
+    /** A channel of this transport on this loop. */
+    private final class Registration implements IoRegistration {
+        private final IoHandle handle;
+        private volatile boolean cancelled;
+
+        Registration(IoHandle handle) {
+            this.handle = handle;
+        }
+
+        @Override
+        @SuppressWarnings("unchecked")
+        public <T> T attachment() {
+            return (T) RdmaRawIoHandler.this;
+        }
+
+        @Override
+        public long submit(IoOps ops) {
+            throw new UnsupportedOperationException("frames are sent through the channel's queue");
+        }
+
+        @Override
+        public boolean isValid() {
+            return !cancelled;
+        }
+
+        @Override
+        public boolean cancel() {
+            synchronized (this) {
+                if (cancelled) {
+                    return false;
+                }
+                cancelled = true;
+            }
+            if (executor.isExecutorThread(Thread.currentThread())) {
+                removed();
+            } else {
+                executor.execute(this::removed);
+            }
+            return true;
+        }
+
+        private void removed() {
+            if (registrations.remove(this)) {
+                handle.unregistered();
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.ffi.Errno;
+
+import java.io.IOException;
+
+/** The device did not take a frame. The channel lives on; the frame was not sent. */
+public final class SendRefusedException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    private SendRefusedException(String message) {
+        super(message);
+    }
+
+    static SendRefusedException of(int errno) {
+        return new SendRefusedException("ibv_post_send refused the frame with " + Errno.name(errno)
+                + "; see the device's limits with `rdma-raw devinfo`");
+    }
+}

@@ -1,0 +1,100 @@
+package io.rdmaraw.ffi;
+
+import java.io.IOException;
+
+/**
+ * A socket of a kind that the JDK does not have: netlink and raw sockets. Buffers and socket addresses are native
+ * memory. Does not block. Not thread-safe, except that {@link #fd()} may be waited on by another thread.
+ */
+public final class NativeSocket implements AutoCloseable {
+    public static final int AF_INET = 2;
+    public static final int AF_INET6 = 10;
+    public static final int AF_NETLINK = 16;
+    public static final int SOCK_STREAM = 1;
+    public static final int SOCK_DGRAM = 2;
+    public static final int SOCK_RAW = 3;
+    public static final int SOL_SOCKET = 1;
+    public static final int SO_REUSEADDR = 2;
+    public static final int SO_RCVBUF = 8;
+    private static final int SOCK_NONBLOCK = 0x800;
+    private static final int SOCK_CLOEXEC = 0x80000;
+    private static final int MSG_TRUNC = 0x20;
+
+    private static final long SOCKET = Libc.address("socket");
+    private static final long BIND = Libc.address("bind");
+    private static final long SENDTO = Libc.address("sendto");
+    private static final long RECVFROM = Libc.address("recvfrom");
+    private static final long SETSOCKOPT = Libc.address("setsockopt");
+    private static final long GETSOCKNAME = Libc.address("getsockname");
+
+    private final int fd;
+    private boolean closed;
+
+    private NativeSocket(int fd) {
+        this.fd = fd;
+    }
+
+    /**
+     * Opens a socket.
+     *
+     * @throws IOException with the reason, for example that raw sockets need CAP_NET_RAW
+     */
+    public static NativeSocket open(int domain, int type, int protocol) throws IOException {
+        int fd = NativeCall.intValue(SOCKET, domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
+        if (fd == -Errno.EPERM) {
+            throw new IOException("a raw socket could not be opened: EPERM; run with CAP_NET_RAW");
+        }
+        if (fd < 0) {
+            throw new IOException("socket failed: " + Errno.describe(-fd));
+        }
+        return new NativeSocket(fd);
+    }
+
+    /** Returns the descriptor, to wait on. */
+    public int fd() {
+        return fd;
+    }
+
+    /** Binds to the {@code struct sockaddr} at an address; returns 0 or the error number. */
+    public int bind(long sockaddr, int lengthBytes) {
+        return NativeCall.status(BIND, fd, sockaddr, lengthBytes);
+    }
+
+    /**
+     * Writes the socket's own address to native memory.
+     *
+     * @param lengthAddress where an int holds the room, and then the length
+     */
+    public int getsockname(long sockaddr, long lengthAddress) {
+        return NativeCall.status(GETSOCKNAME, fd, sockaddr, lengthAddress);
+    }
+
+    /** Sets an option whose value lies in native memory; returns 0 or the negated error number. */
+    public int setOption(int level, int option, long value, int lengthBytes) {
+        return NativeCall.intValue(SETSOCKOPT, fd, level, option, value, lengthBytes);
+    }
+
+    /** Sends to a peer ({@code sockaddr} 0: none); returns the bytes sent or the negated error number. */
+    public int send(long buffer, int lengthBytes, long sockaddr, int sockaddrBytes) {
+        return (int) NativeCall.value(SENDTO, fd, buffer, lengthBytes, 0, sockaddr, sockaddrBytes);
+    }
+
+    /**
+     * Receives a datagram; returns its whole length, which may be more than the buffer has, or the negated error
+     * number: -EAGAIN when there is none.
+     *
+     * @param sockaddr where the sender's address goes, or 0
+     * @param lengthAddress where an int holds the room for it, and then its length; or 0
+     */
+    public int receive(long buffer, int capacityBytes, long sockaddr, long lengthAddress) {
+        return (int) NativeCall.value(RECVFROM, fd, buffer, capacityBytes, MSG_TRUNC, sockaddr, lengthAddress);
+    }
+
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            Libc.close(fd);
+        }
+    }
+}

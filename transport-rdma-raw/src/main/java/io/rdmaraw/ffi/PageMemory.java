@@ -1,0 +1,123 @@
+package io.rdmaraw.ffi;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * Page-aligned anonymous memory: huge pages where the system has them reserved, normal pages otherwise.
+ *
+ * <p>Registered memory is mapped rather than taken from a Java direct buffer because a memory region pins whole pages
+ * and because a device that walks 2 MiB pages misses its translation cache less often. Not thread-safe; closing twice
+ * is harmless.
+ */
+public final class PageMemory implements AutoCloseable {
+    private static final long HUGE_PAGE_BYTES = 2L << 20;
+    private static final long PAGE_BYTES = 4096;
+
+    private final long address;
+    private final long lengthBytes;
+    private final boolean hugePages;
+    private boolean closed;
+
+    private PageMemory(long address, long lengthBytes, boolean hugePages) {
+        this.address = address;
+        this.lengthBytes = lengthBytes;
+        this.hugePages = hugePages;
+    }
+
+    /**
+     * Maps zeroed memory.
+     *
+     * @param minLengthBytes at least this many bytes; rounded up to whole pages of the kind that was had
+     * @throws OutOfMemoryError when the system refuses
+     */
+    public static PageMemory map(long minLengthBytes) {
+        if (minLengthBytes <= 0) {
+            throw new IllegalArgumentException("length must be positive, was " + minLengthBytes + " bytes");
+        }
+        long hugeLength = roundUp(minLengthBytes, HUGE_PAGE_BYTES);
+        if (hugeLength - minLengthBytes <= minLengthBytes) {
+            long address = mapAnonymous(hugeLength, Libc.MAP_POPULATE | Libc.MAP_HUGETLB);
+            if (address > 0) {
+                return new PageMemory(address, hugeLength, true);
+            }
+        }
+        if (minLengthBytes < HUGE_PAGE_BYTES) {
+            long length = roundUp(minLengthBytes, PAGE_BYTES);
+            return new PageMemory(mapOrThrow(length, Libc.MAP_POPULATE), length, false);
+        }
+        return mapTransparent(hugeLength);
+    }
+
+    /**
+     * Maps memory that transparent huge pages can back: aligned to one, and advised before it is first touched, since
+     * the kernel makes small pages huge only in the background. It matters: a ring of 2 KiB slots touches another
+     * page with every second frame, which the address translation cache does not hold as small pages.
+     */
+    private static PageMemory mapTransparent(long lengthBytes) {
+        long mapped = mapOrThrow(lengthBytes + HUGE_PAGE_BYTES, 0);
+        long address = roundUp(mapped, HUGE_PAGE_BYTES);
+        if (address > mapped) {
+            Libc.munmap(mapped, address - mapped);
+        }
+        long excess = mapped + HUGE_PAGE_BYTES - address;
+        if (excess > 0) {
+            Libc.munmap(address + lengthBytes, excess);
+        }
+        // Advice only: a system without transparent huge pages refuses it, and nothing is lost.
+        Libc.madvise(address, lengthBytes, Libc.MADV_HUGEPAGE);
+        for (long page = 0; page < lengthBytes; page += PAGE_BYTES) {
+            NativeMemory.putByte(address + page, (byte) 0);
+        }
+        return new PageMemory(address, lengthBytes, false);
+    }
+
+    private static long mapOrThrow(long lengthBytes, int flags) {
+        long address = mapAnonymous(lengthBytes, flags);
+        if (address < 0) {
+            throw new OutOfMemoryError("mmap of " + lengthBytes + " bytes failed: " + Errno.describe((int) -address)
+                    + "; free memory or configure fewer or smaller slots");
+        }
+        return address;
+    }
+
+    /** Returns the first byte's address, a multiple of the page size. */
+    public long address() {
+        return address;
+    }
+
+    /** Returns the mapped length in bytes. */
+    public long lengthBytes() {
+        return lengthBytes;
+    }
+
+    /** Tells whether the memory lies in reserved huge pages. */
+    public boolean hugePages() {
+        return hugePages;
+    }
+
+    /** Returns a view of a part of this memory, valid until {@link #close()}; using it later ends the process. */
+    public ByteBuffer view(long offsetBytes, int viewLengthBytes) {
+        if (offsetBytes < 0 || viewLengthBytes < 0 || offsetBytes + viewLengthBytes > lengthBytes) {
+            throw new IndexOutOfBoundsException(offsetBytes + "+" + viewLengthBytes + " of " + lengthBytes);
+        }
+        return NativeMemory.segment(address + offsetBytes, viewLengthBytes).asByteBuffer().order(ByteOrder.BIG_ENDIAN);
+    }
+
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            Libc.munmap(address, lengthBytes);
+        }
+    }
+
+    private static long mapAnonymous(long lengthBytes, int flags) {
+        return Libc.mmap(0, lengthBytes, Libc.PROT_READ | Libc.PROT_WRITE,
+                Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS | flags, -1, 0);
+    }
+
+    private static long roundUp(long value, long unit) {
+        return (value + unit - 1) / unit * unit;
+    }
+}

@@ -1,0 +1,199 @@
+package io.rdmaraw.memory;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.ffi.NativeMemory;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+
+/**
+ * The buffer of one slot of a {@link Slab}. It lives as long as the slab: releasing it gives the slot back to its
+ * {@link SlotPool}, and the next user of the slot gets the same instance again, so that a frame costs no allocation.
+ *
+ * <p>A buffer that must grow beyond its slot moves its content to memory outside the slab and goes on; on release it
+ * returns to the slot. Such content is no longer registered ({@link #isRegistered()}).
+ */
+public final class FrameBuf extends NativeByteBuf {
+    private static final int NONE = -1;
+
+    private final SlotPool pool;
+    private final long slotAddress;
+    private final int slotBytes;
+    private final int slotIndex;
+    private final int lkey;
+    private ByteBuffer slotView;
+    /** The view of the part that {@link #window} last showed; headers have few different lengths. */
+    private ByteBuffer windowView;
+    private int windowOffset;
+    /**
+     * What goes out behind this buffer's content, released with it: a slot of the same pool by its number, since G1
+     * fences the storing of references into old objects, or any other buffer.
+     */
+    private int attachedSlot = NONE;
+    private ByteBuf attachedForeign;
+    /** The memory in use instead of the slot, or null. */
+    private ByteBuffer overflow;
+    /** The next buffer in the pool's list of buffers that other threads gave back. */
+    FrameBuf nextReturned;
+
+    FrameBuf(SlotPool pool, long slotAddress, int slotBytes, int slotIndex, int lkey) {
+        this.pool = pool;
+        this.slotAddress = slotAddress;
+        this.slotBytes = slotBytes;
+        this.slotIndex = slotIndex;
+        this.lkey = lkey;
+        address = slotAddress;
+        capacityBytes = slotBytes;
+        setRefCnt(0);
+    }
+
+    /** Makes the free slot a live buffer of one reference that holds nothing. */
+    FrameBuf open(int initialCapacityBytes, int maxCapacityBytes) {
+        resetRefCnt();
+        maxCapacity(maxCapacityBytes);
+        capacityBytes = initialCapacityBytes;
+        setIndex(0, 0);
+        markReaderIndex();
+        markWriterIndex();
+        return this;
+    }
+
+    /**
+     * Makes the buffer begin at a later byte of its content and end earlier, as a slice does but without another
+     * object. Only the one holder of the buffer may do this.
+     *
+     * @param offset of the first byte that stays, counted from index 0
+     */
+    public FrameBuf window(int offset, int lengthBytes) {
+        if (offset < 0 || lengthBytes < 0 || offset > writerIndex() - lengthBytes || refCnt() != 1) {
+            throw new IndexOutOfBoundsException("window at " + offset + " of " + lengthBytes + " bytes of " + this);
+        }
+        address += offset;
+        capacityBytes = lengthBytes;
+        setIndex(0, lengthBytes);
+        markReaderIndex();
+        markWriterIndex();
+        return this;
+    }
+
+    /** Ties a buffer's reference to this one: it is released when this buffer goes back to its pool. */
+    public void attach(ByteBuf buf) {
+        if (buf instanceof FrameBuf slot && slot.pool == pool) {
+            attachedSlot = slot.slotIndex;
+        } else {
+            attachedForeign = buf;
+        }
+    }
+
+    private ByteBuf attached() {
+        return attachedSlot == NONE ? attachedForeign : pool.slot(attachedSlot);
+    }
+
+    /** Returns the number of bytes tied to this buffer by {@link #attach}. */
+    public int attachedBytes() {
+        ByteBuf payload = attached();
+        return payload == null ? 0 : payload.readableBytes();
+    }
+
+    boolean isOf(SlotPool other) {
+        return pool == other;
+    }
+
+    /** Returns the slot's number in its slab. */
+    public int slotIndex() {
+        return slotIndex;
+    }
+
+    /** Returns the address of the slot's first byte, whatever the reader index is. */
+    public long slotAddress() {
+        return slotAddress;
+    }
+
+    /** Returns the slot's length in bytes. */
+    public int slotBytes() {
+        return slotBytes;
+    }
+
+    /** Returns the local key of the memory region that the slot lies in. */
+    public int lkey() {
+        return lkey;
+    }
+
+    /** Tells whether the content lies in the registered slot, so that a device can read it in place. */
+    public boolean isRegistered() {
+        return overflow == null;
+    }
+
+    @Override
+    public ByteBufAllocator alloc() {
+        return pool.allocator();
+    }
+
+    @Override
+    public ByteBuf capacity(int newCapacity) {
+        checkNewCapacity(newCapacity);
+        if (newCapacity > capacityLimit()) {
+            moveOut(newCapacity);
+        }
+        capacityBytes = newCapacity;
+        trimIndicesToCapacity(newCapacity);
+        return this;
+    }
+
+    private int capacityLimit() {
+        return overflow == null ? slotBytes - (int) (address - slotAddress) : overflow.capacity();
+    }
+
+    private void moveOut(int newCapacity) {
+        ByteBuffer larger = ByteBuffer.allocateDirect(newCapacity);
+        long largerAddress = MemorySegment.ofBuffer(larger).address();
+        NativeMemory.copy(address, largerAddress, capacityBytes);
+        overflow = larger;
+        address = largerAddress;
+        pool.countMovedOut();
+    }
+
+    @Override
+    ByteBuffer nioView() {
+        ensureAccessible();
+        if (overflow != null) {
+            return overflow.clear();
+        }
+        ByteBuffer view = slotView;
+        if (view == null) {
+            view = NativeMemory.segment(slotAddress, slotBytes).asByteBuffer();
+            slotView = view;
+        }
+        int offset = (int) (address - slotAddress);
+        // Whoever had the view before may have set limits (internalNioBuffer does).
+        return (offset == 0 ? view : windowView(view, offset)).clear();
+    }
+
+    private ByteBuffer windowView(ByteBuffer view, int offset) {
+        if (windowView == null || windowOffset != offset) {
+            windowView = view.slice(offset, slotBytes - offset);
+            windowOffset = offset;
+        }
+        return windowView;
+    }
+
+    private void releaseAttached() {
+        ByteBuf payload = attached();
+        if (attachedSlot == NONE) {
+            attachedForeign = null;
+        }
+        attachedSlot = NONE;
+        payload.release();
+    }
+
+    @Override
+    protected void deallocate() {
+        overflow = null;
+        address = slotAddress;
+        if (attachedSlot != NONE || attachedForeign != null) {
+            releaseAttached();
+        }
+        pool.giveBack(this);
+    }
+}

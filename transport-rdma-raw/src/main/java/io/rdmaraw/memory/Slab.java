@@ -1,0 +1,91 @@
+package io.rdmaraw.memory;
+
+import io.rdmaraw.ffi.PageMemory;
+import io.rdmaraw.verbs.MemoryRegion;
+import io.rdmaraw.verbs.ProtectionDomain;
+
+/**
+ * Page-aligned memory, registered as one memory region and cut into slots of one size.
+ *
+ * <p>Handlers may hold frames longer than the loop lives. Closing therefore ends the taking of slots at once, and gives
+ * the memory back when the last slot has been released.
+ */
+public final class Slab {
+    /** {@code enum ibv_access_flags}: the device may write to the memory. */
+    private static final int IBV_ACCESS_LOCAL_WRITE = 1;
+
+    private final PageMemory memory;
+    private final MemoryRegion region;
+    private final RegisteredRanges ranges;
+    private final SlotPool pool;
+    private final SlotPoison poison;
+    private boolean closed;
+
+    private Slab(PageMemory memory, MemoryRegion region, RegisteredRanges ranges, SlotPool pool, SlotPoison poison) {
+        this.memory = memory;
+        this.region = region;
+        this.ranges = ranges;
+        this.pool = pool;
+        this.poison = poison;
+    }
+
+    /**
+     * Maps and registers memory for {@code slotCount} slots.
+     *
+     * @param slotBytes length of a slot: a power of two of at least 64, so that slots do not share cache lines
+     * @throws io.rdmaraw.verbs.VerbsException when the memory cannot be registered, with what is missing
+     */
+    public static Slab allocate(ProtectionDomain domain, RegisteredRanges ranges, int slotCount, int slotBytes) {
+        if (slotBytes < 64 || Integer.bitCount(slotBytes) != 1) {
+            throw new IllegalArgumentException("slotBytes must be a power of two of at least 64, was " + slotBytes);
+        }
+        if (slotCount < 1) {
+            throw new IllegalArgumentException("slotCount must be positive, was " + slotCount);
+        }
+        PageMemory memory = PageMemory.map((long) slotCount * slotBytes);
+        MemoryRegion region;
+        try {
+            region = domain.registerMemory(memory.address(), memory.lengthBytes(), IBV_ACCESS_LOCAL_WRITE);
+        } catch (RuntimeException e) {
+            memory.close();
+            throw e;
+        }
+        SlotPoison poison = SlotPoison.fromSystemProperty();
+        SlotPool pool = new SlotPool(memory.address(), slotCount, slotBytes, region.lkey(), poison);
+        ranges.add(memory.address(), memory.lengthBytes(), region.lkey());
+        return new Slab(memory, region, ranges, pool, poison);
+    }
+
+    /** Returns the slots. */
+    public SlotPool pool() {
+        return pool;
+    }
+
+    /** Tells whether the memory lies in reserved huge pages. */
+    public boolean hugePages() {
+        return memory.hugePages();
+    }
+
+    /** Returns how many slots were found written to while free; counted only with {@code io.rdmaraw.poison}. */
+    public long poisonViolationCount() {
+        return poison.violationCount();
+    }
+
+    /**
+     * Ends the taking of slots. On the owner's thread, once the device no longer writes to them.
+     *
+     * @param freed runs when the last slot is back and the memory is unregistered and unmapped
+     */
+    public void close(Runnable freed) {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        pool.disown(() -> {
+            ranges.remove(memory.address());
+            region.close();
+            memory.close();
+            freed.run();
+        });
+    }
+}

@@ -1,0 +1,101 @@
+package io.rdmaraw.queue;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.verbs.Flow;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.VerbsObject;
+
+/**
+ * A send and a receive queue of Ethernet frames on one port, driven by one event loop.
+ *
+ * <p>Everything works in bursts and nothing blocks. Frames received are the slots that the device wrote to; frames sent
+ * are read by the device in place where they lie in registered memory, and copied once into a slot otherwise. All
+ * methods are for the owning loop's thread only.
+ */
+public interface FrameQueue extends AutoCloseable {
+    /** {@link #offer} took the frame: it goes out with the next {@link #post()}. */
+    int ACCEPTED = 0;
+    /** {@link #offer} has no room: the send queue is full, or the burst is, or no slot is free for a copy. */
+    int FULL = 1;
+
+    /** The largest number of frames that are received or posted at once. */
+    int BURST_FRAMES = 64;
+
+    /**
+     * Takes frames that have come in, and gives the receive queue fresh slots.
+     *
+     * @param burst is filled anew; the caller takes each of its frames with {@link ReceiveBurst#takeFrame}
+     * @return the number of frames in the burst
+     */
+    int receive(ReceiveBurst burst);
+
+    /**
+     * Adds a frame to the burst that {@link #post()} sends.
+     *
+     * @param frame what is readable is one Ethernet frame without FCS, of a length that was checked by the caller. An
+     *        accepted frame's reference passes to the queue, which releases it when the device has sent the frame
+     * @return {@link #ACCEPTED} or {@link #FULL}
+     */
+    int offer(ByteBuf frame);
+
+    /**
+     * Adds a frame that consists of headers and a payload; as {@link #offer(ByteBuf)} otherwise. The payload is sent
+     * from where it lies when that memory is registered, and copied behind the headers if not.
+     *
+     * @param headers the frame's first bytes, in a slot of {@link #slots()} that has room for the payload too
+     * @param payload what is readable follows the headers
+     * @return {@link #ACCEPTED}, both references have passed to the queue; or {@link #FULL}
+     */
+    int offer(FrameBuf headers, ByteBuf payload);
+
+    /**
+     * Hands the offered frames to the device with one doorbell.
+     *
+     * @return a bit for each frame of the burst, in the order they were offered, that the device refused: it is
+     *         released and not sent; 0 when all went well. {@link #refusalErrno()} says why
+     */
+    long post();
+
+    /** Returns the errno of the refusal that {@link #post()} met last. */
+    int refusalErrno();
+
+    /** Returns how many more frames can be offered before the send queue is full. */
+    int sendRoom();
+
+    /** Releases the frames that the device has sent; returns how many. */
+    int reclaim();
+
+    /** Returns the number of frames that the device has not yet sent. */
+    int inFlight();
+
+    /**
+     * Asks for an event on the completion channel for the next completion. Poll once more afterwards: what came in
+     * between raises no event.
+     */
+    void arm();
+
+    /** Steers the frames that match {@code spec} to this queue. */
+    Flow steer(FlowSpec spec) throws VerbsException;
+
+    /** Tells whether an asynchronous event's source is this queue's. */
+    boolean owns(VerbsObject source);
+
+    /** Tells whether an error has stopped the queue; {@link #recover()} sets it going again. */
+    boolean failed();
+
+    /** Resets the queue pair in place, counts the frames lost, and receives and sends again. */
+    void recover();
+
+    /** Returns the slots that frames are received into. */
+    SlotPool slots();
+
+    /** Returns what was counted since the queue was made. */
+    QueueCounters counters();
+
+    /** Closes the queue pair; frames in flight are released once the device cannot read them any more. */
+    @Override
+    void close();
+}

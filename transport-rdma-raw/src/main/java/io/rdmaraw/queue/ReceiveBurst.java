@@ -1,0 +1,70 @@
+package io.rdmaraw.queue;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.memory.RegisteredByteBufAllocator;
+import io.rdmaraw.memory.SlotPool;
+
+/**
+ * The frames of one poll. Reused for every poll; arrays of numbers in place of objects, so that nothing is allocated
+ * and no reference is stored.
+ */
+public final class ReceiveBurst {
+    private static final int COPIED = -1;
+
+    private final int[] slotIndices = new int[FrameQueue.BURST_FRAMES];
+    private final int[] lengthsBytes = new int[FrameQueue.BURST_FRAMES];
+    private final int[] flowTags = new int[FrameQueue.BURST_FRAMES];
+    private final boolean[] checksumsVerified = new boolean[FrameQueue.BURST_FRAMES];
+    private final ByteBuf[] copies = new ByteBuf[FrameQueue.BURST_FRAMES];
+    private SlotPool slots;
+    private boolean tracked;
+    private int size;
+
+    /** Returns the number of frames. */
+    public int size() {
+        return size;
+    }
+
+    /** Makes a frame of the burst a live buffer. To be called once for each: the caller owns its reference. */
+    public ByteBuf takeFrame(int index) {
+        int slotIndex = slotIndices[index];
+        ByteBuf frame;
+        if (slotIndex == COPIED) {
+            frame = copies[index];
+            copies[index] = null;
+        } else {
+            frame = slots.openReceived(slotIndex, lengthsBytes[index]);
+        }
+        return tracked ? RegisteredByteBufAllocator.track(frame) : frame;
+    }
+
+    /** Returns the tag of the flow rule that steered the frame here, 0 if none had one. */
+    public int flowTag(int index) {
+        return flowTags[index];
+    }
+
+    /** Tells whether the device has verified the frame's IPv4 header and TCP or UDP checksum. */
+    public boolean checksumVerified(int index) {
+        return checksumsVerified[index];
+    }
+
+    /** Begins a new burst; every frame of the last has been taken. */
+    void begin(SlotPool pool) {
+        slots = pool;
+        tracked = RegisteredByteBufAllocator.isReceivedTracked();
+        size = 0;
+    }
+
+    void addSlot(int slotIndex, int lengthBytes, int flowTag, boolean checksumVerified) {
+        int index = size++;
+        slotIndices[index] = slotIndex;
+        lengthsBytes[index] = lengthBytes;
+        flowTags[index] = flowTag;
+        checksumsVerified[index] = checksumVerified;
+    }
+
+    void addCopy(ByteBuf copy, int flowTag, boolean checksumVerified) {
+        copies[size] = copy;
+        addSlot(COPIED, copy.readableBytes(), flowTag, checksumVerified);
+    }
+}

@@ -1,0 +1,416 @@
+package io.rdmaraw.queue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.memory.RegisteredRanges;
+import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.SendWr;
+import io.rdmaraw.verbs.Sge;
+import io.rdmaraw.verbs.Wc;
+
+import java.util.Arrays;
+
+/**
+ * The sending half of a {@link VerbsFrameQueue}.
+ *
+ * <p>The work requests of a burst lie in native memory for ever, linked to one another; sending a frame writes its
+ * address, length and key. Frames in flight are kept in a ring and released in order when the completion of one that
+ * was posted later (or their own) is polled: only every {@link #SIGNAL_INTERVAL}th and the last of a burst ask for one.
+ */
+final class SendRing {
+    /** Least length of an Ethernet frame without FCS: IEEE 802.3, 64 octets with it. */
+    private static final int MIN_FRAME_BYTES = 60;
+    private static final int SIGNAL_INTERVAL = 32;
+    private static final int POLL_ENTRIES = 32;
+    private static final int NONE = -1;
+
+    private final QueuePair queuePair;
+    private final CompletionQueue completions;
+    private final SlotPool slots;
+    private final RegisteredRanges ranges;
+    private final QueueCounters counters;
+    private final int maxSge;
+    private final FrameBuf padding;
+    /** The frames in flight that lie in slots of this queue, by number; -1 where {@link #foreignInFlight} has one. */
+    private final int[] slotsInFlight;
+    private final ByteBuf[] foreignInFlight;
+    private final int mask;
+    private final long workRequests;
+    /** One element for each request: all that most frames need, side by side so that they share cache lines. */
+    private final long singleElements;
+    /** {@link #maxSge} elements for each request, used where one does not do. */
+    private final long elementLists;
+    private final long badWorkRequest;
+    private final long workCompletions;
+    /** Sequence number of the next frame to be posted. */
+    private long postedSequence;
+    /** Sequence number of the oldest frame not known to be sent. */
+    private long reclaimedSequence;
+    private int offered;
+    /** A bit for each offered request that does not have the one element of its own. */
+    private long inParts;
+    private long offeredBytes;
+    private boolean failed;
+    private int refusalErrno;
+
+    SendRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, RegisteredRanges ranges,
+             QueueCounters counters, int depth, int maxSge, NativeArrays arrays) {
+        this.queuePair = queuePair;
+        this.completions = completions;
+        this.slots = slots;
+        this.ranges = ranges;
+        this.counters = counters;
+        this.maxSge = maxSge;
+        slotsInFlight = new int[depth];
+        foreignInFlight = new ByteBuf[depth];
+        Arrays.fill(slotsInFlight, NONE);
+        mask = depth - 1;
+        workRequests = arrays.allocate(FrameQueue.BURST_FRAMES * SendWr.SIZE_BYTES);
+        singleElements = arrays.allocate(FrameQueue.BURST_FRAMES * Sge.SIZE_BYTES);
+        elementLists = arrays.allocate((long) FrameQueue.BURST_FRAMES * maxSge * Sge.SIZE_BYTES);
+        badWorkRequest = arrays.allocate(Long.BYTES);
+        workCompletions = arrays.allocate(POLL_ENTRIES * Wc.SIZE_BYTES);
+        padding = slots.takeClosed();
+        NativeMemory.fill(padding.slotAddress(), MIN_FRAME_BYTES, (byte) 0);
+        for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
+            long wr = workRequest(i);
+            SendWr.opcode(wr, SendWr.OPCODE_SEND);
+            SendWr.sgList(wr, singleElement(i));
+            SendWr.numSge(wr, 1);
+            SendWr.next(wr, nextOf(i));
+            SendWr.sendFlags(wr, flagsOf(i));
+        }
+    }
+
+    private long workRequest(int index) {
+        return workRequests + (long) index * SendWr.SIZE_BYTES;
+    }
+
+    private long singleElement(int index) {
+        return singleElements + (long) index * Sge.SIZE_BYTES;
+    }
+
+    private long elementList(int index) {
+        return elementLists + (long) index * maxSge * Sge.SIZE_BYTES;
+    }
+
+    private long nextOf(int index) {
+        return index + 1 == FrameQueue.BURST_FRAMES ? 0 : workRequest(index + 1);
+    }
+
+    private static int flagsOf(int index) {
+        return index % SIGNAL_INTERVAL == SIGNAL_INTERVAL - 1 ? SendWr.FLAG_SIGNALED : 0;
+    }
+
+    int room() {
+        return Math.min(mask + 1 - inFlight() - offered, FrameQueue.BURST_FRAMES - offered);
+    }
+
+    int inFlight() {
+        return (int) (postedSequence - reclaimedSequence);
+    }
+
+    boolean failed() {
+        return failed;
+    }
+
+    int refusalErrno() {
+        return refusalErrno;
+    }
+
+    int offer(ByteBuf frame) {
+        if (room() == 0) {
+            return FrameQueue.FULL;
+        }
+        int lengthBytes = frame.readableBytes();
+        if (frame instanceof FrameBuf slot && slots.owns(slot) && slot.isRegistered()
+                && lengthBytes >= MIN_FRAME_BYTES) {
+            int index = offered;
+            writeSge(singleElement(index), slot.memoryAddress() + slot.readerIndex(), lengthBytes, slot.lkey());
+            slotsInFlight[(int) (postedSequence + index) & mask] = slot.slotIndex();
+            offered = index + 1;
+            offeredBytes += lengthBytes;
+            return FrameQueue.ACCEPTED;
+        }
+        return offerInParts(frame, lengthBytes);
+    }
+
+    /** The frame has several parts, or needs padding, or lies outside this queue's slots. */
+    private int offerInParts(ByteBuf frame, int lengthBytes) {
+        long sge = elementList(offered);
+        ByteBuf held = frame;
+        int sgeCount = gather(frame, sge, lengthBytes, partLimit(lengthBytes));
+        if (sgeCount == 0) {
+            FrameBuf copy = slots.take();
+            if (copy == null) {
+                return FrameQueue.FULL;
+            }
+            copy.writeBytes(frame, frame.readerIndex(), lengthBytes);
+            frame.release();
+            writeSge(sge, copy.slotAddress(), lengthBytes, copy.lkey());
+            sgeCount = 1;
+            held = copy;
+        }
+        enqueue(held, sge, sgeCount, lengthBytes);
+        return FrameQueue.ACCEPTED;
+    }
+
+    int offer(FrameBuf headers, ByteBuf payload) {
+        if (room() == 0) {
+            return FrameQueue.FULL;
+        }
+        int headerBytes = headers.readableBytes();
+        int payloadBytes = payload.readableBytes();
+        int lengthBytes = headerBytes + payloadBytes;
+        long sge = elementList(offered);
+        int parts = payloadBytes == 0 ? 0
+                : gather(payload, sge + Sge.SIZE_BYTES, payloadBytes, partLimit(lengthBytes) - 1);
+        if (parts == 0) {
+            headers.writeBytes(payload, payload.readerIndex(), payloadBytes);
+            payload.release();
+            writeSge(sge, headers.memoryAddress() + headers.readerIndex(), lengthBytes, headers.lkey());
+        } else {
+            headers.attach(payload);
+            writeSge(sge, headers.memoryAddress() + headers.readerIndex(), headerBytes, headers.lkey());
+        }
+        enqueue(headers, sge, 1 + parts, lengthBytes);
+        return FrameQueue.ACCEPTED;
+    }
+
+    /** Of how many parts a frame may consist; one element is kept for the padding of a short one. */
+    private int partLimit(int lengthBytes) {
+        return lengthBytes < MIN_FRAME_BYTES ? maxSge - 1 : maxSge;
+    }
+
+    private void enqueue(ByteBuf held, long sge, int parts, int lengthBytes) {
+        int sgeCount = parts;
+        if (lengthBytes < MIN_FRAME_BYTES) {
+            long pad = sge + (long) sgeCount++ * Sge.SIZE_BYTES;
+            writeSge(pad, padding.slotAddress(), MIN_FRAME_BYTES - lengthBytes, padding.lkey());
+            counters.paddedFrames++;
+        }
+        int index = offered;
+        long wr = workRequest(index);
+        SendWr.sgList(wr, sge);
+        SendWr.numSge(wr, sgeCount);
+        inParts |= 1L << index;
+        hold((int) (postedSequence + index) & mask, held);
+        offered = index + 1;
+        offeredBytes += lengthBytes;
+    }
+
+    private static void writeSge(long sge, long address, int lengthBytes, int lkey) {
+        Sge.addr(sge, address);
+        Sge.lengthAndLkey(sge, lengthBytes, lkey);
+    }
+
+    /** Describes the frame where it lies; returns the number of elements, or 0 when it has to be copied. */
+    private int gather(ByteBuf frame, long sge, int lengthBytes, int limit) {
+        if (limit < 1) {
+            counters.coalescedFrames++;
+            return 0;
+        }
+        if (frame.hasMemoryAddress()) {
+            long address = frame.memoryAddress() + frame.readerIndex();
+            long lkey = ranges.lkeyOf(address, lengthBytes);
+            if (lkey != RegisteredRanges.UNREGISTERED) {
+                writeSge(sge, address, lengthBytes, (int) lkey);
+                return 1;
+            }
+        } else if (frame instanceof CompositeByteBuf composite) {
+            int count = gatherComponents(composite, sge, lengthBytes, limit);
+            if (count != 0) {
+                return count;
+            }
+            counters.coalescedFrames++;
+            return 0;
+        }
+        counters.copiedInFrames++;
+        return 0;
+    }
+
+    private int gatherComponents(CompositeByteBuf frame, long sge, int lengthBytes, int limit) {
+        int index = frame.readerIndex();
+        int end = index + lengthBytes;
+        int count = 0;
+        for (int c = frame.toComponentIndex(index); index < end; c++) {
+            ByteBuf component = frame.internalComponent(c);
+            int componentStart = frame.toByteIndex(c);
+            int componentEnd = componentStart + component.capacity();
+            int length = Math.min(end, componentEnd) - index;
+            if (length == 0) {
+                continue;
+            }
+            if (count == limit || !component.hasMemoryAddress()) {
+                return 0;
+            }
+            long address = component.memoryAddress() + index - componentStart;
+            long lkey = ranges.lkeyOf(address, length);
+            if (lkey == RegisteredRanges.UNREGISTERED) {
+                return 0;
+            }
+            writeSge(sge + (long) count++ * Sge.SIZE_BYTES, address, length, (int) lkey);
+            index += length;
+        }
+        return count;
+    }
+
+    /** Posts what was offered; returns a bit for each frame of the burst that the device refused. */
+    long post() {
+        int count = offered;
+        if (count == 0) {
+            return 0;
+        }
+        int last = count - 1;
+        long lastWr = workRequest(last);
+        SendWr.next(lastWr, 0);
+        SendWr.sendFlags(lastWr, SendWr.FLAG_SIGNALED);
+        // Only these have completions when all goes well; one of another request tells of an error, and then all of
+        // the ring is given up.
+        SendWr.wrId(lastWr, postedSequence + last);
+        if (count > SIGNAL_INTERVAL) {
+            SendWr.wrId(workRequest(SIGNAL_INTERVAL - 1), postedSequence + SIGNAL_INTERVAL - 1);
+        }
+        int errno = queuePair.postSend(workRequests, badWorkRequest);
+        long refused = errno == 0 ? 0 : postAroundRefused(errno, count);
+        SendWr.next(lastWr, nextOf(last));
+        SendWr.sendFlags(lastWr, flagsOf(last));
+        restoreInParts();
+        int sent = count - Long.bitCount(refused);
+        counters.sentFrames += sent;
+        counters.sentBytes += offeredBytes;
+        counters.sendBursts++;
+        // Places behind the last frame taken are free again: no completion would ever pass them.
+        postedSequence += Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
+        offered = 0;
+        offeredBytes = 0;
+        return refused;
+    }
+
+    /** Requests that had several elements have one again. */
+    private void restoreInParts() {
+        for (long rest = inParts; rest != 0; rest &= rest - 1) {
+            int index = Long.numberOfTrailingZeros(rest);
+            SendWr.sgList(workRequest(index), singleElement(index));
+            SendWr.numSge(workRequest(index), 1);
+        }
+        inParts = 0;
+    }
+
+    /** Goes on behind each frame that the device refuses, so that one bad frame costs only itself. */
+    private long postAroundRefused(int firstErrno, int count) {
+        long refused = 0;
+        int errno = firstErrno;
+        while (errno != 0) {
+            refusalErrno = errno;
+            int bad = (int) ((NativeMemory.getLong(badWorkRequest) - workRequests) / SendWr.SIZE_BYTES);
+            refused |= 1L << bad;
+            errno = bad + 1 == count ? 0 : queuePair.postSend(workRequest(bad + 1), badWorkRequest);
+        }
+        counters.refusedFrames += Long.bitCount(refused);
+        dropRefused(refused, count);
+        return refused;
+    }
+
+    /** Releases the refused frames; their places in the ring stay empty, since the others' identifiers count them. */
+    private void dropRefused(long refused, int count) {
+        for (int i = 0; i < count; i++) {
+            if ((refused >>> i & 1) != 0) {
+                int index = (int) (postedSequence + i) & mask;
+                offeredBytes -= lengthOf(held(index));
+                releaseHeld(index);
+            }
+        }
+    }
+
+    private void hold(int index, ByteBuf frame) {
+        if (frame instanceof FrameBuf slot && slots.owns(slot)) {
+            slotsInFlight[index] = slot.slotIndex();
+        } else {
+            foreignInFlight[index] = frame;
+        }
+    }
+
+    private ByteBuf held(int index) {
+        int slotIndex = slotsInFlight[index];
+        return slotIndex == NONE ? foreignInFlight[index] : slots.slot(slotIndex);
+    }
+
+    /** Returns whether the place held a frame. */
+    private boolean releaseHeld(int index) {
+        ByteBuf frame = held(index);
+        if (frame == null) {
+            return false;
+        }
+        if (slotsInFlight[index] == NONE) {
+            foreignInFlight[index] = null;
+        } else {
+            slotsInFlight[index] = NONE;
+        }
+        frame.release();
+        return true;
+    }
+
+    private static int lengthOf(ByteBuf frame) {
+        return frame.readableBytes() + (frame instanceof FrameBuf slot ? slot.attachedBytes() : 0);
+    }
+
+    int reclaim() {
+        if (postedSequence == reclaimedSequence) {
+            return 0;
+        }
+        int released = 0;
+        int polled;
+        do {
+            polled = completions.poll(POLL_ENTRIES, workCompletions);
+            for (int i = 0; i < polled; i++) {
+                long wc = workCompletions + (long) i * Wc.SIZE_BYTES;
+                released += complete(Wc.wrId(wc), Wc.status(wc));
+            }
+        } while (polled == POLL_ENTRIES);
+        return released;
+    }
+
+    private int complete(long sequence, int status) {
+        if (status != VerbsFrameQueue.IBV_WC_SUCCESS) {
+            failed = true;
+            if (status == VerbsFrameQueue.IBV_WC_WR_FLUSH_ERR) {
+                counters.lostInFlightFrames++;
+            } else {
+                counters.sendErrors++;
+            }
+        }
+        return releaseUpTo(Math.min(sequence + 1, postedSequence));
+    }
+
+    private int releaseUpTo(long endSequence) {
+        int released = 0;
+        for (long s = reclaimedSequence; s < endSequence; s++) {
+            if (releaseHeld((int) s & mask)) {
+                released++;
+            }
+        }
+        reclaimedSequence = Math.max(reclaimedSequence, endSequence);
+        return released;
+    }
+
+    /** Releases all that is in flight: the queue pair was reset or destroyed, so the device reads none of it. */
+    void abandon() {
+        counters.lostInFlightFrames += inFlight();
+        releaseUpTo(postedSequence);
+        failed = false;
+    }
+
+    void close() {
+        for (int i = 0; i < offered; i++) {
+            releaseHeld((int) (postedSequence + i) & mask);
+        }
+        offered = 0;
+        abandon();
+        slots.returnClosed(padding.slotIndex());
+    }
+}

@@ -1,0 +1,132 @@
+package io.rdmaraw.queue;
+
+import io.rdmaraw.memory.RegisteredRanges;
+import io.rdmaraw.verbs.AsyncEvent;
+import io.rdmaraw.verbs.AsyncEventType;
+import io.rdmaraw.verbs.ProtectionDomain;
+import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.VerbsDevices;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * An open device, shared by all loops of the process: one context and one protection domain, so that memory registered
+ * by one loop can be sent by every other. Counted references; closed with the last one. Thread-safe.
+ */
+public final class SharedDevice {
+    private static final Map<String, SharedDevice> OPEN = new HashMap<>();
+
+    private final String name;
+    private final VerbsContext context;
+    private final ProtectionDomain protectionDomain;
+    private final RegisteredRanges registeredRanges = new RegisteredRanges();
+    private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
+    private int references = 1;
+
+    /** Hears of what happens to the device; called on the thread that found the event. */
+    public interface AsyncListener {
+        /** Called for each asynchronous event of the device. */
+        void onAsyncEvent(AsyncEvent event);
+    }
+
+    private SharedDevice(String name, VerbsContext context) {
+        this.name = name;
+        this.context = context;
+        protectionDomain = context.allocateProtectionDomain();
+    }
+
+    /**
+     * Opens a device, or returns it with one more reference if it is open already.
+     *
+     * @throws io.rdmaraw.verbs.VerbsException when there is no such device or it cannot be opened
+     */
+    public static SharedDevice acquire(String name) {
+        synchronized (OPEN) {
+            SharedDevice device = OPEN.get(name);
+            if (device != null) {
+                return device.retain();
+            }
+            VerbsContext context = VerbsDevices.open(name);
+            try {
+                device = new SharedDevice(name, context);
+            } catch (RuntimeException e) {
+                context.close();
+                throw e;
+            }
+            OPEN.put(name, device);
+            return device;
+        }
+    }
+
+    /** Takes one more reference. */
+    public SharedDevice retain() {
+        synchronized (OPEN) {
+            references++;
+            return this;
+        }
+    }
+
+    /** Gives a reference back; the last one closes the device. */
+    public void release() {
+        synchronized (OPEN) {
+            if (--references == 0) {
+                OPEN.remove(name, this);
+                protectionDomain.close();
+                context.close();
+            }
+        }
+    }
+
+    /** Returns the name it was opened by. */
+    public String name() {
+        return name;
+    }
+
+    /** Returns the open context. */
+    public VerbsContext context() {
+        return context;
+    }
+
+    /** Returns the protection domain that all queues and slabs of the device live in. */
+    public ProtectionDomain protectionDomain() {
+        return protectionDomain;
+    }
+
+    /** Returns what memory is registered. */
+    public RegisteredRanges registeredRanges() {
+        return registeredRanges;
+    }
+
+    /** Adds a listener for asynchronous events. */
+    public void addListener(AsyncListener listener) {
+        listeners.add(listener);
+    }
+
+    /** Removes a listener. */
+    public void removeListener(AsyncListener listener) {
+        listeners.remove(listener);
+    }
+
+    /** Takes all asynchronous events that wait and tells every listener of each. Does not block. */
+    public void dispatchAsyncEvents() {
+        AsyncEvent event;
+        while ((event = nextAsyncEvent()) != null) {
+            if (event.type() == AsyncEventType.DEVICE_FATAL) {
+                // Whoever asks for the device by its name from now on gets the one that comes back.
+                synchronized (OPEN) {
+                    OPEN.remove(name, this);
+                }
+            }
+            for (AsyncListener listener : listeners) {
+                listener.onAsyncEvent(event);
+            }
+        }
+    }
+
+    private synchronized AsyncEvent nextAsyncEvent() {
+        return context.pollAsyncEvent();
+    }
+}

@@ -1,0 +1,89 @@
+package io.rdmaraw.route;
+
+import io.rdmaraw.wire.Ipv4Header;
+import io.rdmaraw.wire.Ipv6Header;
+
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+
+/**
+ * An IPv4 or IPv6 address as two numbers. IPv4 addresses are in their IPv4-mapped form (RFC 4291 section 2.5.5.2), so
+ * that one representation serves both.
+ *
+ * @param high the upper 64 bits
+ * @param low the lower 64 bits
+ */
+public record IpAddress(long high, long low) {
+    /** {@code 0.0.0.0}. */
+    public static final IpAddress ANY_IPV4 = ipv4(0);
+    /** {@code ::}. */
+    public static final IpAddress ANY_IPV6 = new IpAddress(0, 0);
+    /** {@code 127.0.0.1}. */
+    public static final IpAddress LOOPBACK_IPV4 = ipv4(0x7f00_0001);
+    /** {@code ::1}. */
+    public static final IpAddress LOOPBACK_IPV6 = new IpAddress(0, 1);
+    /** {@code 255.255.255.255}. */
+    public static final IpAddress BROADCAST = ipv4(-1);
+
+    private static final long MAPPED = 0xffffL;
+    private static final int IPV4_LOOPBACK_NET = 127;
+
+    /** Returns the address of these 32 bits. */
+    public static IpAddress ipv4(int address) {
+        return new IpAddress(0, MAPPED << 32 | address & 0xffff_ffffL);
+    }
+
+    /** Returns the same address; a scope id is left out. */
+    public static IpAddress of(InetAddress address) {
+        ByteBuffer bytes = ByteBuffer.wrap(address.getAddress());
+        return address instanceof Inet4Address ? ipv4(bytes.getInt()) : new IpAddress(bytes.getLong(), bytes.getLong());
+    }
+
+    /** Returns whether it is an IPv4 address. */
+    public boolean isIpv4() {
+        return high == 0 && low >>> 32 == MAPPED;
+    }
+
+    /** Returns 4 or 6. */
+    public int version() {
+        return isIpv4() ? 4 : 6;
+    }
+
+    /** Returns the 32 bits of an IPv4 address. */
+    public int ipv4() {
+        return (int) low;
+    }
+
+    /** Returns whether it is {@code 0.0.0.0} or {@code ::}. */
+    public boolean isAny() {
+        return high == 0 && (low == 0 || low == ANY_IPV4.low);
+    }
+
+    /** Returns whether it is in {@code 127.0.0.0/8} or {@code ::1}. */
+    public boolean isLoopback() {
+        return isIpv4() ? (int) low >>> 24 == IPV4_LOOPBACK_NET : high == 0 && low == 1;
+    }
+
+    /** Returns whether it is a multicast group. */
+    public boolean isMulticast() {
+        return isIpv4() ? Ipv4Header.isMulticast((int) low) : Ipv6Header.isMulticast(high);
+    }
+
+    /** Returns the address as the JDK has it. */
+    public InetAddress toInetAddress() {
+        byte[] bytes = isIpv4() ? ByteBuffer.allocate(Integer.BYTES).putInt((int) low).array()
+                : ByteBuffer.allocate(2 * Long.BYTES).putLong(high).putLong(low).array();
+        try {
+            return InetAddress.getByAddress(bytes);
+        } catch (UnknownHostException e) {
+            throw new IllegalStateException("4 and 16 bytes are always an address", e);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return toInetAddress().getHostAddress();
+    }
+}

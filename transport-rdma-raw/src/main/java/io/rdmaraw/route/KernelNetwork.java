@@ -1,0 +1,260 @@
+package io.rdmaraw.route;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.NativeSocket;
+
+import java.io.IOException;
+
+/**
+ * The kernel's links, addresses, routes and neighbours, kept up to date by its notifications, for the network namespace
+ * of the thread that opens it. {@link #snapshot()} is for any thread; everything else is for one thread at a time,
+ * which waits on {@link #fd()} and calls {@link #poll()}.
+ */
+public final class KernelNetwork implements AutoCloseable {
+    private static final int RTMGRP_LINK = 0x1;
+    private static final int RTMGRP_NEIGH = 0x4;
+    private static final int RTMGRP_IPV4_IFADDR = 0x10;
+    private static final int RTMGRP_IPV4_ROUTE = 0x40;
+    private static final int RTMGRP_IPV6_IFADDR = 0x100;
+    private static final int RTMGRP_IPV6_ROUTE = 0x400;
+    private static final int RTM_NEWLINK = 16;
+    private static final int RTM_DELLINK = 17;
+    private static final int RTM_GETLINK = 18;
+    private static final int RTM_NEWADDR = 20;
+    private static final int RTM_DELADDR = 21;
+    private static final int RTM_GETADDR = 22;
+    private static final int RTM_NEWROUTE = 24;
+    private static final int RTM_DELROUTE = 25;
+    private static final int RTM_GETROUTE = 26;
+    private static final int RTM_NEWNEIGH = 28;
+    private static final int RTM_DELNEIGH = 29;
+    private static final int RTM_GETNEIGH = 30;
+    private static final int NTF_USE = 0x01;
+    private static final int MAX_RESYNCS = 8;
+
+    private final NetlinkSocket notifications;
+    private final NetlinkSocket requests;
+    private final NetlinkWriter writer = new NetlinkWriter();
+    private final NetlinkReader reader = new NetlinkReader();
+    private final NetworkState state = new NetworkState();
+    private int sequence;
+    private long generation;
+    private volatile NetworkSnapshot snapshot;
+
+    private KernelNetwork() throws IOException {
+        notifications = new NetlinkSocket(RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE
+                | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE);
+        try {
+            requests = new NetlinkSocket(0);
+        } catch (IOException e) {
+            notifications.close();
+            throw e;
+        }
+    }
+
+    /** Opens the sockets and reads what there is. Needs no privilege. */
+    public static KernelNetwork open() throws IOException {
+        KernelNetwork network = new KernelNetwork();
+        try {
+            network.synchronize();
+            return network;
+        } catch (IOException e) {
+            network.close();
+            throw e;
+        }
+    }
+
+    /** Returns the descriptor that is readable when {@link #poll()} has something to do. */
+    public int fd() {
+        return notifications.fd();
+    }
+
+    /** Returns the latest picture. */
+    public NetworkSnapshot snapshot() {
+        return snapshot;
+    }
+
+    /**
+     * Takes the notifications that have come; does not block.
+     *
+     * @return whether there is a new snapshot
+     */
+    public boolean poll() throws IOException {
+        try {
+            while (notifications.receive(reader)) {
+                applyAll();
+            }
+        } catch (NetlinkOverflowException e) {
+            synchronize();
+            return true;
+        }
+        return publishIfChanged();
+    }
+
+    private boolean publishIfChanged() {
+        if (!state.takeChanged()) {
+            return false;
+        }
+        snapshot = state.snapshot(++generation);
+        return true;
+    }
+
+    /** Asks for everything anew. Notifications that come meanwhile say the same again or what is newer. */
+    private void synchronize() throws IOException {
+        for (int attempt = 0; attempt < MAX_RESYNCS; attempt++) {
+            try {
+                while (notifications.receive(reader)) {
+                    // What they say is in the answers to come.
+                }
+                state.clear();
+                dump(RTM_GETLINK, RtnetlinkDecoder.IFINFOMSG_BYTES);
+                dump(RTM_GETADDR, RtnetlinkDecoder.IFADDRMSG_BYTES);
+                dump(RTM_GETROUTE, RtnetlinkDecoder.RTMSG_BYTES);
+                dump(RTM_GETNEIGH, RtnetlinkDecoder.NDMSG_BYTES);
+                publishIfChanged();
+                return;
+            } catch (NetlinkOverflowException e) {
+                // More has changed than the socket holds; once more.
+            }
+        }
+        throw new IOException("the kernel's network changes faster than it can be read");
+    }
+
+    private void dump(int type, int fixedBytes) throws IOException {
+        int asked = ++sequence;
+        requests.send(writer.begin(type, NetlinkWriter.NLM_F_REQUEST | NetlinkWriter.NLM_F_DUMP, asked, fixedBytes));
+        boolean more = true;
+        while (more) {
+            requests.receiveAnswer(reader);
+            while (more && reader.nextMessage()) {
+                if (reader.sequence() != asked) {
+                    continue;
+                }
+                more = reader.type() != NetlinkReader.NLMSG_DONE;
+                if (reader.type() == NetlinkReader.NLMSG_ERROR) {
+                    throw new IOException("rtnetlink refused request " + type + ": " + Errno.describe(reader.error()));
+                }
+                apply();
+            }
+        }
+    }
+
+    private void applyAll() {
+        while (reader.nextMessage()) {
+            apply();
+        }
+    }
+
+    private void apply() {
+        switch (reader.type()) {
+            case RTM_NEWLINK, RTM_DELLINK -> applyLink(reader.type() == RTM_NEWLINK);
+            case RTM_NEWADDR, RTM_DELADDR -> applyAddress(reader.type() == RTM_NEWADDR);
+            case RTM_NEWROUTE, RTM_DELROUTE -> applyRoute(reader.type() == RTM_NEWROUTE);
+            case RTM_NEWNEIGH, RTM_DELNEIGH -> applyNeighbor(reader.type() == RTM_NEWNEIGH);
+            default -> {
+                // Acknowledgements and the end of a dump say nothing of the network.
+            }
+        }
+    }
+
+    private void applyLink(boolean there) {
+        Link link = RtnetlinkDecoder.link(reader);
+        if (link != null && there) {
+            state.add(link);
+        } else if (link != null) {
+            state.remove(link);
+        }
+    }
+
+    private void applyAddress(boolean there) {
+        LocalAddress address = RtnetlinkDecoder.localAddress(reader);
+        if (address != null && there) {
+            state.add(address);
+        } else if (address != null) {
+            state.remove(address);
+        }
+    }
+
+    private void applyRoute(boolean there) {
+        Route route = RtnetlinkDecoder.route(reader);
+        if (route != null && there) {
+            state.add(route);
+        } else if (route != null) {
+            state.remove(route);
+        }
+    }
+
+    private void applyNeighbor(boolean there) {
+        Neighbor neighbor = RtnetlinkDecoder.neighbor(reader);
+        if (neighbor != null && there) {
+            state.add(neighbor);
+        } else if (neighbor != null) {
+            state.remove(neighbor);
+        }
+    }
+
+    /**
+     * Asks the kernel for its route to a destination, with all its policy rules.
+     *
+     * @param sourceOrNull the address that will be sent from, when it is known
+     * @return the route, or null when there is none
+     */
+    public Route ask(IpAddress destination, IpAddress sourceOrNull) throws IOException {
+        int asked = ++sequence;
+        writer.begin(RTM_GETROUTE, NetlinkWriter.NLM_F_REQUEST, asked, RtnetlinkDecoder.RTMSG_BYTES)
+                .fixedByte(0, family(destination)).fixedByte(1, bits(destination))
+                .address(RtnetlinkDecoder.RTA_DST, destination);
+        if (sourceOrNull != null) {
+            writer.fixedByte(2, bits(sourceOrNull)).address(RtnetlinkDecoder.RTA_SRC, sourceOrNull);
+        }
+        requests.send(writer);
+        return awaitAnswer(asked) == RTM_NEWROUTE ? RtnetlinkDecoder.route(reader) : null;
+    }
+
+    /**
+     * Makes the kernel find out a neighbour's MAC address, or confirm the one it has: NTF_USE starts ARP or neighbour
+     * discovery without a packet to send. Needs CAP_NET_ADMIN; the answer comes as a notification.
+     *
+     * @throws IOException when the kernel refuses
+     */
+    public void solicit(int linkIndex, IpAddress neighbor) throws IOException {
+        int asked = ++sequence;
+        requests.send(writer.begin(RTM_NEWNEIGH, NetlinkWriter.NLM_F_REQUEST | NetlinkWriter.NLM_F_ACK
+                        | NetlinkWriter.NLM_F_CREATE, asked, RtnetlinkDecoder.NDMSG_BYTES)
+                .fixedByte(0, family(neighbor)).fixedInt(4, linkIndex).fixedByte(10, NTF_USE)
+                .address(RtnetlinkDecoder.NDA_DST, neighbor));
+        awaitAnswer(asked);
+        int errno = reader.error();
+        if (errno != 0) {
+            throw new IOException("the kernel does not resolve " + neighbor + ": " + Errno.describe(errno)
+                    + (errno == Errno.EPERM ? "; run with CAP_NET_ADMIN" : ""));
+        }
+    }
+
+    /** Stands on the answer to a request; returns its type. */
+    private int awaitAnswer(int asked) throws IOException {
+        while (true) {
+            requests.receiveAnswer(reader);
+            while (reader.nextMessage()) {
+                if (reader.sequence() == asked) {
+                    return reader.type();
+                }
+            }
+        }
+    }
+
+    private static int family(IpAddress address) {
+        return address.isIpv4() ? NativeSocket.AF_INET : NativeSocket.AF_INET6;
+    }
+
+    private static int bits(IpAddress address) {
+        return address.isIpv4() ? Integer.SIZE : 2 * Long.SIZE;
+    }
+
+    @Override
+    public void close() {
+        notifications.close();
+        requests.close();
+        writer.close();
+    }
+}

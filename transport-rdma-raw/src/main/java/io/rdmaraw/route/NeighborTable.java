@@ -1,0 +1,240 @@
+package io.rdmaraw.route;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The next hops that a loop sends to: their MAC addresses, packets that wait for one, and when to ask again. It asks
+ * through a {@link Solicitor}, which sends ARP or neighbour discovery or has the kernel do it, and is told what was
+ * learned. Time is given, never taken. For one thread.
+ *
+ * @param <P> what waits for an address
+ */
+public final class NeighborTable<P> {
+    /** Packets kept per unresolved hop; the oldest makes room, as RFC 1122 section 2.3.2.2 wants the latest kept. */
+    public static final int MAX_WAITING = 3;
+    /** How often an unresolved hop is asked for (RFC 4861: MAX_UNICAST_SOLICIT, RETRANS_TIMER). */
+    static final int MAX_ATTEMPTS = 3;
+    static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** How often a hop in use is confirmed: the kernel does not see our traffic and would let it go stale. */
+    static final long REFRESH_NANOS = TimeUnit.SECONDS.toNanos(30);
+    /** A hop not used for so long is forgotten. */
+    static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(5);
+    private static final int MAX_HOPS = 65536;
+
+    /** Asks who has an address. */
+    public interface Solicitor {
+        /** Asks for a hop on a link; the answer, if any, comes later through {@link NeighborTable#learned}. */
+        void solicit(int linkIndex, IpAddress hop);
+    }
+
+    /** Takes packets that had to wait. */
+    public interface Outlet<P> {
+        /** The hop's address is known: the packet can go. */
+        void send(P packet, long mac);
+
+        /** The hop does not answer, or newer packets took the place. */
+        void discard(P packet);
+    }
+
+    private record Key(int linkIndex, IpAddress hop) {
+    }
+
+    /** By which senders that keep a hop's address say that they use it. */
+    public static final class Use {
+        private boolean touched;
+
+        private Use() {
+        }
+
+        /** A packet goes to the hop. */
+        public void touch() {
+            touched = true;
+        }
+    }
+
+    private static final class Entry<P> {
+        private final Key key;
+        private final Use use = new Use();
+        private final ArrayDeque<P> waiting = new ArrayDeque<>(MAX_WAITING);
+        private long mac = Neighbor.NO_MAC;
+        private int attempts;
+        private long askedNanos;
+        private long usedNanos;
+
+        private Entry(Key key) {
+            this.key = key;
+        }
+    }
+
+    private final Solicitor solicitor;
+    private final Outlet<P> outlet;
+    private final Map<Key, Entry<P>> entries = new HashMap<>();
+
+    /** Makes an empty table. */
+    public NeighborTable(Solicitor solicitor, Outlet<P> outlet) {
+        this.solicitor = solicitor;
+        this.outlet = outlet;
+    }
+
+    /**
+     * Returns the MAC address of a hop, or {@link Neighbor#NO_MAC} when it is not known: then {@link #await} with the
+     * packet. Marks the hop as in use.
+     */
+    public long macOf(int linkIndex, IpAddress hop, long nowNanos) {
+        Entry<P> entry = entries.get(new Key(linkIndex, hop));
+        if (entry == null) {
+            return Neighbor.NO_MAC;
+        }
+        entry.usedNanos = nowNanos;
+        return entry.mac;
+    }
+
+    /** Puts a hop in the table whose MAC address is known from elsewhere, and is to be kept fresh while it is used. */
+    public Use known(int linkIndex, IpAddress hop, long mac, long nowNanos) {
+        Key key = new Key(linkIndex, hop);
+        Entry<P> entry = entries.get(key);
+        if (entry == null && entries.size() == MAX_HOPS) {
+            return new Use();
+        }
+        if (entry == null) {
+            entry = new Entry<>(key);
+            entry.usedNanos = nowNanos;
+            entry.askedNanos = nowNanos;
+            entries.put(key, entry);
+        }
+        if (entry.mac != mac || entry.attempts > 0) {
+            learned(linkIndex, hop, mac, nowNanos);
+        }
+        return entry.use;
+    }
+
+    /** Hands every hop to an action, which may say what it has learned of them. */
+    public void forEachHop(HopAction action) {
+        for (Key key : List.copyOf(entries.keySet())) {
+            action.on(key.linkIndex(), key.hop());
+        }
+    }
+
+    /** What is done with each hop. */
+    public interface HopAction {
+        /** Does it. */
+        void on(int linkIndex, IpAddress hop);
+    }
+
+    /** Keeps a packet until its hop's MAC address is known, and asks for that. */
+    public void await(int linkIndex, IpAddress hop, P packet, long nowNanos) {
+        Key key = new Key(linkIndex, hop);
+        Entry<P> entry = entries.get(key);
+        if (entry == null && entries.size() == MAX_HOPS) {
+            outlet.discard(packet);
+            return;
+        }
+        if (entry == null) {
+            entry = new Entry<>(key);
+            entries.put(key, entry);
+        }
+        entry.usedNanos = nowNanos;
+        if (entry.waiting.size() == MAX_WAITING) {
+            outlet.discard(entry.waiting.poll());
+        }
+        entry.waiting.add(packet);
+        if (entry.attempts == 0) {
+            ask(entry, nowNanos);
+        }
+    }
+
+    private void ask(Entry<P> entry, long nowNanos) {
+        entry.attempts++;
+        entry.askedNanos = nowNanos;
+        solicitor.solicit(entry.key.linkIndex(), entry.key.hop());
+    }
+
+    /** A hop's MAC address has become known or was confirmed; what waited for it goes out. */
+    public void learned(int linkIndex, IpAddress hop, long mac, long nowNanos) {
+        Entry<P> entry = entries.get(new Key(linkIndex, hop));
+        if (entry == null) {
+            return;
+        }
+        entry.mac = mac;
+        entry.attempts = 0;
+        entry.askedNanos = nowNanos;
+        for (P packet = entry.waiting.poll(); packet != null; packet = entry.waiting.poll()) {
+            outlet.send(packet, mac);
+        }
+    }
+
+    /** A hop is known not to answer, or its link is gone. */
+    public void lost(int linkIndex, IpAddress hop) {
+        Entry<P> entry = entries.remove(new Key(linkIndex, hop));
+        if (entry != null) {
+            discardWaiting(entry);
+        }
+    }
+
+    private void discardWaiting(Entry<P> entry) {
+        for (P packet = entry.waiting.poll(); packet != null; packet = entry.waiting.poll()) {
+            outlet.discard(packet);
+        }
+    }
+
+    /** Asks again where it is time, gives up hops that do not answer, and forgets those not in use. */
+    public void poll(long nowNanos) {
+        List<Entry<P>> toAsk = new ArrayList<>();
+        for (Iterator<Entry<P>> all = entries.values().iterator(); all.hasNext();) {
+            Entry<P> entry = all.next();
+            if (entry.use.touched) {
+                entry.use.touched = false;
+                entry.usedNanos = nowNanos;
+            }
+            if (nowNanos - dueNanos(entry) < 0) {
+                continue;
+            }
+            if (entry.attempts >= MAX_ATTEMPTS || isIdle(entry, nowNanos)) {
+                all.remove();
+                discardWaiting(entry);
+            } else {
+                toAsk.add(entry);
+            }
+        }
+        // A solicitor may know the answer at once and change the table.
+        toAsk.forEach(entry -> ask(entry, nowNanos));
+    }
+
+    private static boolean isIdle(Entry<?> entry, long nowNanos) {
+        return entry.attempts == 0 && nowNanos - entry.usedNanos >= IDLE_NANOS;
+    }
+
+    private static long dueNanos(Entry<?> entry) {
+        if (entry.attempts > 0) {
+            return entry.askedNanos + RETRY_NANOS;
+        }
+        boolean usedSince = entry.use.touched || entry.usedNanos - entry.askedNanos > 0;
+        return usedSince ? entry.askedNanos + REFRESH_NANOS : entry.usedNanos + IDLE_NANOS;
+    }
+
+    /** Returns when {@link #poll} has something to do next, or Long.MAX_VALUE. */
+    public long nextDeadlineNanos() {
+        long next = Long.MAX_VALUE;
+        for (Entry<P> entry : entries.values()) {
+            next = Math.min(next, dueNanos(entry));
+        }
+        return next;
+    }
+
+    /** Returns the number of hops known or asked for. */
+    public int size() {
+        return entries.size();
+    }
+
+    /** Discards all that waits. */
+    public void close() {
+        entries.values().forEach(this::discardWaiting);
+        entries.clear();
+    }
+}

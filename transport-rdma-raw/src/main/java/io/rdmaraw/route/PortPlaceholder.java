@@ -1,0 +1,92 @@
+package io.rdmaraw.route;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NativeSocket;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.NetworkOrder;
+
+import java.io.IOException;
+import java.net.BindException;
+
+/**
+ * A kernel socket that is bound and nothing else. It keeps a port that we serve by the device from being given to
+ * another program, by {@code bind} or by the kernel's own choice for {@code connect}.
+ */
+public final class PortPlaceholder implements AutoCloseable {
+    private static final int SOCKADDR_IN_BYTES = 16;
+    private static final int SOCKADDR_IN6_BYTES = 28;
+    private static final int IPPROTO_IPV6 = 41;
+    private static final int IPV6_V6ONLY = 26;
+    private static final int ADDRESS_OFFSET_IPV4 = 4;
+    private static final int ADDRESS_OFFSET_IPV6 = 8;
+
+    private final NativeSocket socket;
+    private final int port;
+
+    private PortPlaceholder(NativeSocket socket, int port) {
+        this.socket = socket;
+        this.port = port;
+    }
+
+    /**
+     * Takes a port, in the network namespace of the calling thread.
+     *
+     * @param protocol {@link IpProtocol#TCP} or {@link IpProtocol#UDP}
+     * @param address the address, or a wildcard; {@code ::} takes the port for IPv4 too when {@code dualStack}
+     * @param port the port, 0 for one of the kernel's choice
+     * @throws BindException when the port is taken or the address is not this host's
+     */
+    public static PortPlaceholder reserve(int protocol, IpAddress address, boolean dualStack, int port)
+            throws IOException {
+        int type = protocol == IpProtocol.TCP ? NativeSocket.SOCK_STREAM : NativeSocket.SOCK_DGRAM;
+        int family = address.isIpv4() ? NativeSocket.AF_INET : NativeSocket.AF_INET6;
+        NativeSocket socket = NativeSocket.open(family, type, protocol);
+        long sockaddr = Libc.allocateZeroed(SOCKADDR_IN6_BYTES + Integer.BYTES);
+        try {
+            NativeMemory.putInt(sockaddr, dualStack ? 0 : 1);
+            if (!address.isIpv4()) {
+                socket.setOption(IPPROTO_IPV6, IPV6_V6ONLY, sockaddr, Integer.BYTES);
+            }
+            int lengthBytes = write(sockaddr, family, address, port);
+            int errno = socket.bind(sockaddr, lengthBytes);
+            if (errno != 0) {
+                throw new BindException(address + " port " + port + " could not be reserved: " + Errno.describe(errno));
+            }
+            NativeMemory.putInt(sockaddr + SOCKADDR_IN6_BYTES, SOCKADDR_IN6_BYTES);
+            socket.getsockname(sockaddr, sockaddr + SOCKADDR_IN6_BYTES);
+            return new PortPlaceholder(socket, NetworkOrder.getU16(sockaddr + 2));
+        } catch (IOException e) {
+            socket.close();
+            throw e;
+        } finally {
+            Libc.free(sockaddr);
+        }
+    }
+
+    /** {@code struct sockaddr_in} and {@code sockaddr_in6}; returns the length. */
+    private static int write(long sockaddr, int family, IpAddress address, int port) {
+        NativeMemory.fill(sockaddr, SOCKADDR_IN6_BYTES, (byte) 0);
+        NativeMemory.putShort(sockaddr, (short) family);
+        NetworkOrder.putU16(sockaddr + 2, port);
+        if (address.isIpv4()) {
+            NetworkOrder.putInt(sockaddr + ADDRESS_OFFSET_IPV4, address.ipv4());
+            return SOCKADDR_IN_BYTES;
+        }
+        NetworkOrder.putLong(sockaddr + ADDRESS_OFFSET_IPV6, address.high());
+        NetworkOrder.putLong(sockaddr + ADDRESS_OFFSET_IPV6 + Long.BYTES, address.low());
+        return SOCKADDR_IN6_BYTES;
+    }
+
+    /** Returns the port. */
+    public int port() {
+        return port;
+    }
+
+    /** Gives the port back. */
+    @Override
+    public void close() {
+        socket.close();
+    }
+}

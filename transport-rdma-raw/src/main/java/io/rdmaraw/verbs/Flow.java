@@ -1,0 +1,56 @@
+package io.rdmaraw.verbs;
+
+import io.rdmaraw.ffi.NativeCall;
+import java.lang.foreign.Arena;
+
+/** A steering rule in force ({@code struct ibv_flow}); closing it gives the frames back to whoever comes next. */
+public final class Flow extends VerbsObject {
+    private final QueuePair queuePair;
+    private final FlowSpec spec;
+
+    private Flow(QueuePair queuePair, FlowSpec spec, long flow, VerbsObject[] uses) {
+        super(queuePair.lifecycle, flow, uses);
+        this.queuePair = queuePair;
+        this.spec = spec;
+    }
+
+    static Flow create(QueuePair queuePair, FlowSpec spec) {
+        long function = queuePair.context.requiredExtension(VerbsContextLayout.IBV_CREATE_FLOW_OFFSET,
+                "ibv_create_flow");
+        try (Arena arena = Arena.ofConfined()) {
+            long attr = arena.allocate(spec.encodedLength(), Long.BYTES).address();
+            spec.writeTo(attr);
+            long flow = VerbsContext.made("ibv_create_flow",
+                    NativeCall.pointer(function, queuePair.openAddress(), attr), spec.toString());
+            VerbsObject[] uses = spec.countersOrNull() == null ? new VerbsObject[] {queuePair}
+                    : new VerbsObject[] {queuePair, spec.countersOrNull()};
+            return new Flow(queuePair, spec, flow, uses);
+        }
+    }
+
+    /** Returns the rule. */
+    public FlowSpec spec() {
+        return spec;
+    }
+
+    /** Returns the queue pair that gets the frames. */
+    public QueuePair queuePair() {
+        return queuePair;
+    }
+
+    @Override
+    int destroy(long flow) {
+        return NativeCall.status(queuePair.context.requiredExtension(VerbsContextLayout.IBV_DESTROY_FLOW_OFFSET,
+                "ibv_destroy_flow"), flow);
+    }
+
+    @Override
+    String destroyCall() {
+        return "ibv_destroy_flow";
+    }
+
+    @Override
+    public String toString() {
+        return "Flow(" + spec + " to queue pair " + queuePair.number() + (isClosed() ? ", closed)" : ")");
+    }
+}

@@ -1,0 +1,45 @@
+package io.rdmaraw.verbs;
+
+import io.rdmaraw.ffi.NativeCall;
+import io.rdmaraw.ffi.NativeMemory;
+
+/** Registered memory ({@code struct ibv_mr}). The accessors answer also after closing. */
+public final class MemoryRegion extends VerbsObject {
+    private final VerbsContext context;
+    private final long memoryAddress;
+    private final long lengthBytes;
+    private final int lkey;
+
+    MemoryRegion(ProtectionDomain domain, long mr) {
+        super(domain.lifecycle, mr, domain);
+        context = domain.context;
+        memoryAddress = NativeMemory.getLong(mr + MrLayout.ADDR_OFFSET);
+        lengthBytes = NativeMemory.getLong(mr + MrLayout.LENGTH_OFFSET);
+        lkey = NativeMemory.getInt(mr + MrLayout.LKEY_OFFSET);
+    }
+
+    /** Returns the address of the first byte of the memory. */
+    public long address() {
+        return memoryAddress;
+    }
+
+    /** Returns the length of the memory in bytes. */
+    public long lengthBytes() {
+        return lengthBytes;
+    }
+
+    /** Returns the local key, which goes into every {@link Sge} that points into this memory. */
+    public int lkey() {
+        return lkey;
+    }
+
+    @Override
+    int destroy(long mr) {
+        return NativeCall.status(context.library.deregMr, mr);
+    }
+
+    @Override
+    String destroyCall() {
+        return "ibv_dereg_mr";
+    }
+}

@@ -1,0 +1,298 @@
+package io.rdmaraw.verbs;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeCall;
+import io.rdmaraw.ffi.NativeMemory;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.Arena;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * An open device ({@code struct ibv_context}): where every other verbs object comes from. Thread-safe.
+ */
+public final class VerbsContext extends VerbsObject {
+    /** {@code IBV_ACCESS_LOCAL_WRITE}: the device may write to the memory; needed for receive buffers. */
+    public static final int ACCESS_LOCAL_WRITE = 1;
+    /** {@code IBV_ACCESS_RELAXED_ORDERING}: PCIe may reorder the device's writes. */
+    public static final int ACCESS_RELAXED_ORDERING = 1 << 20;
+
+    /** {@code __VERBS_ABI_IS_EXTENDED}. */
+    private static final long ABI_IS_EXTENDED = -1L;
+    private static final int GID_SIZE_BYTES = 16;
+
+    final VerbsLibrary library;
+    final MemorySegment pollCqFunction;
+    final MemorySegment requestNotificationFunction;
+    final MemorySegment postSendFunction;
+    final MemorySegment postReceiveFunction;
+    /** The objects that an asynchronous event can name, by the address of their C structure. */
+    final ConcurrentHashMap<Long, VerbsObject> eventSources = new ConcurrentHashMap<>();
+    private final String deviceName;
+    private final int asyncFd;
+
+    VerbsContext(VerbsLibrary library, String deviceName, long address) {
+        super(new ReentrantLock(), address);
+        this.library = library;
+        this.deviceName = deviceName;
+        pollCqFunction = operation(ContextLayout.OPS_POLL_CQ_OFFSET, "ibv_poll_cq");
+        requestNotificationFunction = operation(ContextLayout.OPS_REQ_NOTIFY_CQ_OFFSET, "ibv_req_notify_cq");
+        postSendFunction = operation(ContextLayout.OPS_POST_SEND_OFFSET, "ibv_post_send");
+        postReceiveFunction = operation(ContextLayout.OPS_POST_RECV_OFFSET, "ibv_post_recv");
+        asyncFd = NativeMemory.getInt(address + ContextLayout.ASYNC_FD_OFFSET);
+        VerbsException.check("fcntl", Libc.setNonBlocking(asyncFd), "O_NONBLOCK on the async event descriptor");
+    }
+
+    /** Returns the name under which the device was opened. */
+    public String deviceName() {
+        return deviceName;
+    }
+
+    /** Returns the number of completion vectors (interrupt lines) that completion queues can be spread over. */
+    public int completionVectors() {
+        return NativeMemory.getInt(openAddress() + ContextLayout.NUM_COMP_VECTORS_OFFSET);
+    }
+
+    /** Asks for the attributes that every device has. */
+    public DeviceAttributes queryDevice() {
+        try (Arena arena = Arena.ofConfined()) {
+            long attr = arena.allocate(DeviceAttrLayout.SIZE_BYTES, Long.BYTES).address();
+            VerbsException.check("ibv_query_device", NativeCall.status(library.queryDevice, openAddress(), attr),
+                    deviceName);
+            return DeviceAttributes.read(attr);
+        }
+    }
+
+    /** Asks for the attributes with the extensions; what the driver does not report is zero. */
+    public ExtendedDeviceAttributes queryDeviceExtended() {
+        try (Arena arena = Arena.ofConfined()) {
+            long attr = arena.allocate(DeviceAttrExLayout.SIZE_BYTES, Long.BYTES).address();
+            long function = extension(VerbsContextLayout.QUERY_DEVICE_EX_OFFSET);
+            int errno = function == 0 ? Errno.EOPNOTSUPP
+                    : NativeCall.status(function, openAddress(), 0, attr, DeviceAttrExLayout.SIZE_BYTES);
+            if (errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS) {
+                NativeMemory.fill(attr, DeviceAttrExLayout.SIZE_BYTES, (byte) 0);
+                errno = NativeCall.status(library.queryDevice, openAddress(), attr);
+            }
+            VerbsException.check("ibv_query_device_ex", errno, deviceName);
+            return ExtendedDeviceAttributes.read(attr);
+        }
+    }
+
+    /** Asks for the attributes of a port; the first port is 1. */
+    public PortAttributes queryPort(int port) {
+        try (Arena arena = Arena.ofConfined()) {
+            long attr = arena.allocate(PortAttrLayout.SIZE_BYTES, Long.BYTES).address();
+            long function = extension(VerbsContextLayout.QUERY_PORT_OFFSET);
+            int errno = function == 0 ? NativeCall.status(library.queryPort, openAddress(), port, attr)
+                    : NativeCall.status(function, openAddress(), port, attr, PortAttrLayout.SIZE_BYTES);
+            VerbsException.check("ibv_query_port", errno, deviceName + " port " + port);
+            return PortAttributes.read(attr);
+        }
+    }
+
+    /** Asks for one entry of a port's table of global identifiers: 16 bytes in network order. */
+    public byte[] queryGid(int port, int index) {
+        try (Arena arena = Arena.ofConfined()) {
+            long gid = arena.allocate(GID_SIZE_BYTES, Long.BYTES).address();
+            int errno = NativeCall.status(library.queryGid, openAddress(), port, index, gid);
+            VerbsException.check("ibv_query_gid", errno, deviceName + " port " + port + " index " + index);
+            byte[] bytes = new byte[GID_SIZE_BYTES];
+            for (int i = 0; i < bytes.length; i++) {
+                bytes[i] = NativeMemory.getByte(gid + i);
+            }
+            return bytes;
+        }
+    }
+
+    /**
+     * Returns the MAC address of a port's network interface: 6 bytes.
+     *
+     * @throws VerbsException when the port has no network interface
+     */
+    public byte[] macAddress(int port) {
+        return PortInterface.macAddress(this, port);
+    }
+
+    /**
+     * Returns the MTU of a port's network interface: the longest payload of a frame in bytes, without Ethernet header
+     * and VLAN tag. It can change at any time.
+     *
+     * @throws VerbsException when the port has no network interface
+     */
+    public int mtuBytes(int port) {
+        return PortInterface.mtuBytes(this, port);
+    }
+
+    /** Returns the device's name in the provider, without prefix, for example {@code mlx5_0} or {@code loop}. */
+    public String providerDeviceName() {
+        long device = NativeMemory.getLong(openAddress() + ContextLayout.DEVICE_OFFSET);
+        return NativeMemory.segment(device + DeviceLayout.NAME_OFFSET, VerbsDevices.MAX_NAME_BYTES).getString(0);
+    }
+
+    /** Allocates a protection domain: memory regions and queue pairs work together only within one. */
+    public ProtectionDomain allocateProtectionDomain() {
+        lifecycle.lock();
+        try {
+            return new ProtectionDomain(this, made("ibv_alloc_pd", NativeCall.pointer(library.allocPd, openAddress()),
+                    ""));
+        } finally {
+            lifecycle.unlock();
+        }
+    }
+
+    /** Creates a channel through which completion queues wake a sleeping thread. */
+    public CompletionChannel createCompletionChannel() {
+        lifecycle.lock();
+        try {
+            return new CompletionChannel(this,
+                    made("ibv_create_comp_channel", NativeCall.pointer(library.createCompChannel, openAddress()), ""));
+        } finally {
+            lifecycle.unlock();
+        }
+    }
+
+    /**
+     * Creates a completion queue.
+     *
+     * @param minEntries       how many completions it must hold; the device may round up
+     * @param channelOrNull    where to send notifications, or null to poll only
+     * @param completionVector 0 to {@link #completionVectors()} - 1
+     */
+    public CompletionQueue createCompletionQueue(int minEntries, CompletionChannel channelOrNull,
+            int completionVector) {
+        lifecycle.lock();
+        try {
+            long channel = channelOrNull == null ? 0 : channelOrNull.openAddress();
+            long cq = made("ibv_create_cq",
+                    NativeCall.pointer(library.createCq, openAddress(), minEntries, 0, channel, completionVector),
+                    minEntries + " entries, completion vector " + completionVector);
+            return new CompletionQueue(this, channelOrNull, cq);
+        } finally {
+            lifecycle.unlock();
+        }
+    }
+
+    /** Creates a completion queue whose completions are read field by field. */
+    public ExtendedCompletionQueue createExtendedCompletionQueue(ExtendedCompletionQueueOptions options) {
+        lifecycle.lock();
+        try (Arena arena = Arena.ofConfined()) {
+            long attr = arena.allocate(CqInitAttrExLayout.SIZE_BYTES, Long.BYTES).address();
+            options.writeTo(attr);
+            long function = requiredExtension(VerbsContextLayout.CREATE_CQ_EX_OFFSET, "ibv_create_cq_ex");
+            long cq = made("ibv_create_cq_ex", NativeCall.pointer(function, openAddress(), attr), options.toString());
+            return new ExtendedCompletionQueue(this, options, cq);
+        } finally {
+            lifecycle.unlock();
+        }
+    }
+
+    /** Creates a receive work queue, one of several that an indirection table spreads frames over. */
+    public WorkQueue createWorkQueue(ProtectionDomain domain, CompletionQueue completionQueue, int maxWr, int maxSge,
+            int createFlags) {
+        lifecycle.lock();
+        try {
+            return WorkQueue.create(this, domain, completionQueue, maxWr, maxSge, createFlags);
+        } finally {
+            lifecycle.unlock();
+        }
+    }
+
+    /** Creates a table that maps the low bits of a hash to work queues; the number of entries is a power of two. */
+    public RwqIndirectionTable createIndirectionTable(WorkQueue... entries) {
+        lifecycle.lock();
+        try {
+            return RwqIndirectionTable.create(this, entries);
+        } finally {
+            lifecycle.unlock();
+        }
+    }
+
+    /** Creates counters of packets and bytes for flow rules; see {@link FlowSpecBuilder#count}. */
+    public FlowCounters createFlowCounters() {
+        lifecycle.lock();
+        try {
+            return FlowCounters.create(this);
+        } finally {
+            lifecycle.unlock();
+        }
+    }
+
+    /** Returns the descriptor that is readable when {@link #pollAsyncEvent} has an event; it does not block. */
+    public int asyncFd() {
+        return asyncFd;
+    }
+
+    /** Takes and acknowledges one asynchronous event; returns null when there is none. */
+    public AsyncEvent pollAsyncEvent() {
+        try (Arena arena = Arena.ofConfined()) {
+            long event = arena.allocate(AsyncEventLayout.SIZE_BYTES, Long.BYTES).address();
+            int errno = NativeCall.status(library.getAsyncEvent, openAddress(), event);
+            if (errno == Errno.EAGAIN) {
+                return null;
+            }
+            VerbsException.check("ibv_get_async_event", errno, deviceName);
+            // The source is looked up before the acknowledgement: after it, the C object may be gone and its address
+            // reused.
+            AsyncEvent result = AsyncEvent.read(event, eventSources);
+            NativeCall.status(library.ackAsyncEvent, event);
+            return result;
+        }
+    }
+
+    /**
+     * Returns the address of a function of {@code struct verbs_context}, or 0 when this library or driver lacks it.
+     * This is the header's {@code verbs_get_ctx_op}.
+     */
+    long extension(int offset) {
+        long context = openAddress();
+        if (NativeMemory.getLong(context + ContextLayout.ABI_COMPAT_OFFSET) != ABI_IS_EXTENDED) {
+            return 0;
+        }
+        long size = NativeMemory.getLong(context - VerbsContextLayout.CONTEXT_OFFSET + VerbsContextLayout.SZ_OFFSET);
+        if (size < VerbsContextLayout.SIZE_BYTES - offset) {
+            return 0;
+        }
+        return NativeMemory.getLong(context - VerbsContextLayout.CONTEXT_OFFSET + offset);
+    }
+
+    long requiredExtension(int offset, String call) {
+        long function = extension(offset);
+        if (function == 0) {
+            throw VerbsException.of(call, Errno.EOPNOTSUPP, deviceName);
+        }
+        return function;
+    }
+
+    /** Returns a pointer that a call gave, or throws when it gave an error. */
+    static long made(String call, long result, String detail) {
+        if (NativeCall.isError(result)) {
+            throw VerbsException.of(call, (int) -result, detail);
+        }
+        return result;
+    }
+
+    private MemorySegment operation(int offset, String call) {
+        long function = NativeMemory.getLong(address + offset);
+        if (function == 0) {
+            throw VerbsException.of(call, Errno.EOPNOTSUPP, deviceName);
+        }
+        return MemorySegment.ofAddress(function);
+    }
+
+    @Override
+    int destroy(long context) {
+        return NativeCall.status(library.closeDevice, context);
+    }
+
+    @Override
+    String destroyCall() {
+        return "ibv_close_device";
+    }
+
+    @Override
+    public String toString() {
+        return "VerbsContext(" + deviceName + (isClosed() ? ", closed)" : ")");
+    }
+}

@@ -1,0 +1,162 @@
+package io.rdmaraw.verbs;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.NativeCall;
+import io.rdmaraw.ffi.NativeMemory;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+
+/**
+ * Finds devices by name. A name that begins with {@code soft:} asks softverbs, the software provider of this project
+ * ({@code soft:loop}, {@code soft:loop:a}); any other is an RDMA device of rdma-core ({@code mlx5_0}) or the network
+ * interface of one ({@code enp3s0f0}).
+ */
+public final class VerbsDevices {
+    /** What the names of software devices begin with. */
+    public static final String SOFT_PREFIX = "soft:";
+
+    private static final Path NETWORK_DEVICES = Path.of("/sys/class/net");
+    static final int MAX_NAME_BYTES = 64;
+
+    private VerbsDevices() {
+    }
+
+    /** Lists the devices that can be opened now; a provider that is not usable contributes none. */
+    public static List<String> names() {
+        List<String> names = new ArrayList<>(namesOf(VerbsLibrary::rdmaCore, ""));
+        names.addAll(namesOf(VerbsLibrary::softverbs, SOFT_PREFIX));
+        return names;
+    }
+
+    /**
+     * Opens a device.
+     *
+     * @throws VerbsException when there is no such device (the message lists those that exist), or it cannot be opened
+     */
+    public static VerbsContext open(String deviceName) {
+        if (deviceName.startsWith(SOFT_PREFIX)) {
+            return openSoft(deviceName);
+        }
+        VerbsLibrary library = VerbsLibrary.rdmaCore();
+        VerbsContext context = openListed(library, deviceName, deviceName);
+        if (context == null) {
+            String rdmaDevice = rdmaDeviceOf(NETWORK_DEVICES, deviceName);
+            context = rdmaDevice == null ? null : openListed(library, rdmaDevice, deviceName);
+        }
+        if (context == null) {
+            throw unknown(deviceName);
+        }
+        return context;
+    }
+
+    private static VerbsContext openSoft(String deviceName) {
+        VerbsLibrary library = VerbsLibrary.softverbs();
+        String name = deviceName.substring(SOFT_PREFIX.length());
+        VerbsContext context = openListed(library, name, deviceName);
+        if (context == null && !name.isEmpty() && library.addDevice(name)) {
+            context = openListed(library, name, deviceName);
+        }
+        if (context == null) {
+            throw unknown(deviceName);
+        }
+        return context;
+    }
+
+    /**
+     * Returns the RDMA device of a network interface, or null; virtual functions and bonds have it in the same place.
+     */
+    static String rdmaDeviceOf(Path networkDevices, String interfaceName) {
+        if (interfaceName.isEmpty() || interfaceName.contains("/") || interfaceName.startsWith(".")) {
+            return null;
+        }
+        Path directory = networkDevices.resolve(interfaceName).resolve("device/infiniband");
+        if (!Files.isDirectory(directory)) {
+            return null;
+        }
+        try (DirectoryStream<Path> devices = Files.newDirectoryStream(directory)) {
+            for (Path device : devices) {
+                return device.getFileName().toString();
+            }
+            return null;
+        } catch (IOException e) {
+            return null;
+        }
+    }
+
+    private static VerbsException unknown(String deviceName) {
+        List<String> names = names();
+        return new VerbsException("ibv_get_device_list", Errno.ENODEV, "there is no RDMA device \"" + deviceName
+                + "\", nor a network interface of this name with one; " + (names.isEmpty() ? "there are none at all"
+                : "there are: " + String.join(", ", names)));
+    }
+
+    private static List<String> namesOf(Supplier<VerbsLibrary> provider, String prefix) {
+        try (DeviceList list = new DeviceList(provider.get())) {
+            List<String> names = new ArrayList<>();
+            for (int i = 0; i < list.size(); i++) {
+                names.add(prefix + list.name(i));
+            }
+            return names;
+        } catch (VerbsException e) {
+            return List.of();
+        }
+    }
+
+    /** Returns null when the list does not have the device. */
+    private static VerbsContext openListed(VerbsLibrary library, String name, String openedAs) {
+        try (DeviceList list = new DeviceList(library)) {
+            for (int i = 0; i < list.size(); i++) {
+                if (list.name(i).equals(name)) {
+                    return new VerbsContext(library, openedAs, VerbsContext.made("ibv_open_device",
+                            NativeCall.pointer(library.openDevice, list.device(i)), openedAs));
+                }
+            }
+            return null;
+        } catch (VerbsException e) {
+            // Kernels without RDMA say ENOSYS or ENOENT: no devices, rather than a failure.
+            if (e.call().equals("ibv_get_device_list") && (e.errno() == Errno.ENOSYS || e.errno() == Errno.ENOENT)) {
+                return null;
+            }
+            throw e;
+        }
+    }
+
+    /** The array that {@code ibv_get_device_list} gives. */
+    private static final class DeviceList implements AutoCloseable {
+        private final VerbsLibrary library;
+        private final long array;
+        private final int size;
+
+        DeviceList(VerbsLibrary library) {
+            this.library = library;
+            try (Arena arena = Arena.ofConfined()) {
+                long count = arena.allocate(Integer.BYTES, Integer.BYTES).address();
+                array = VerbsContext.made("ibv_get_device_list", NativeCall.pointer(library.getDeviceList, count), "");
+                size = NativeMemory.getInt(count);
+            }
+        }
+
+        int size() {
+            return size;
+        }
+
+        long device(int index) {
+            return NativeMemory.getLong(array + (long) index * Long.BYTES);
+        }
+
+        String name(int index) {
+            return NativeMemory.segment(device(index) + DeviceLayout.NAME_OFFSET, MAX_NAME_BYTES).getString(0);
+        }
+
+        @Override
+        public void close() {
+            NativeCall.status(library.freeDeviceList, array);
+        }
+    }
+}

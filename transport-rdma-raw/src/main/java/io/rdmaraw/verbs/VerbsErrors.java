@@ -1,0 +1,151 @@
+package io.rdmaraw.verbs;
+
+import io.rdmaraw.ffi.Errno;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** What an error number means for one verbs call, and what the user can do about it. */
+final class VerbsErrors {
+    private static final Path LIMITS = Path.of("/proc/self/limits");
+    private static final String NET_RAW =
+            "raw-packet queue pairs and flow rules need CAP_NET_RAW: run as root, or grant it with setcap or to the"
+            + " container";
+
+    private VerbsErrors() {
+    }
+
+    /** Returns one clause with the meaning and the remedy, or an empty string. */
+    static String remedy(String call, int errno) {
+        String specific = switch (call) {
+            case "ibv_open_device" -> openDevice(errno);
+            case "ibv_reg_mr" -> registerMemory(errno);
+            case "ibv_create_qp", "ibv_create_qp_ex" -> createQueuePair(errno);
+            case "ibv_create_cq", "ibv_create_cq_ex" -> createCompletionQueue(errno);
+            case "ibv_create_wq" -> createWorkQueue(errno);
+            case "ibv_create_rwq_ind_table" -> createTable(errno);
+            case "ibv_modify_qp", "ibv_modify_wq" -> modify(errno);
+            case "ibv_create_flow" -> createFlow(errno);
+            case "ibv_post_send", "ibv_post_recv", "ibv_post_wq_recv" -> post(errno);
+            case "ibv_poll_cq" -> "the completion queue has overrun or the device is gone: create it with more"
+                    + " entries than the queue pairs can have completions outstanding";
+            case "ibv_dealloc_pd", "ibv_destroy_cq", "ibv_destroy_comp_channel", "ibv_destroy_wq",
+                    "ibv_destroy_rwq_ind_table", "ibv_dereg_mr", "ibv_destroy_qp" ->
+                    errno == Errno.EBUSY ? "something that uses it is still open" : "";
+            default -> "";
+        };
+        return specific.isEmpty() ? general(errno) : specific;
+    }
+
+    private static String general(int errno) {
+        return switch (errno) {
+            case Errno.EPERM -> NET_RAW;
+            case Errno.EACCES -> "the user needs read and write access to /dev/infiniband/uverbs*";
+            case Errno.ENODEV, Errno.EIO -> "the device was removed, reset or has failed: open it again";
+            case Errno.EOPNOTSUPP, Errno.ENOSYS -> "this device or its driver does not support the call";
+            case Errno.EMFILE -> "the limit of open files (ulimit -n) is reached";
+            case Errno.ENOMEM -> "no memory, or the device is out of this resource: close what is not needed";
+            default -> "";
+        };
+    }
+
+    private static String openDevice(int errno) {
+        return switch (errno) {
+            case Errno.EPERM, Errno.EACCES, Errno.ENOENT ->
+                    "the user needs read and write access to /dev/infiniband/uverbs*; in a container, pass these"
+                    + " devices in";
+            case Errno.ENOSYS, Errno.EOPNOTSUPP ->
+                    "the driver's user-space part does not fit: install ibverbs-providers";
+            default -> "";
+        };
+    }
+
+    private static String registerMemory(int errno) {
+        return switch (errno) {
+            case Errno.ENOMEM, Errno.EPERM, Errno.EAGAIN -> "registered memory counts against the memlock limit, now "
+                    + memlockLimit() + ": raise it (ulimit -l unlimited, LimitMEMLOCK=infinity, docker --ulimit"
+                    + " memlock=-1) or register less";
+            case Errno.EFAULT -> "the range is not mapped, or not writable";
+            case Errno.EINVAL -> "the range is empty, or the access flags contradict each other";
+            default -> "";
+        };
+    }
+
+    private static String createQueuePair(int errno) {
+        return switch (errno) {
+            case Errno.EPERM -> NET_RAW;
+            case Errno.EOPNOTSUPP, Errno.ENOSYS, Errno.EPROTONOSUPPORT ->
+                    "the device has no raw-packet queue pairs of this kind; mlx5, mlx4, mana and bnxt_re have them,"
+                    + " soft RoCE has not";
+            case Errno.EINVAL -> "a size is beyond what the device offers (max_qp_wr, max_sge, max_inline_data),"
+                    + " a flag is unknown, or the device has no raw-packet queue pairs";
+            case Errno.ENOMEM -> "no memory for rings of this size, or the device has no queue pair left";
+            default -> "";
+        };
+    }
+
+    private static String createCompletionQueue(int errno) {
+        return switch (errno) {
+            case Errno.EINVAL -> "the number of entries is 0 or beyond max_cqe, or there is no such completion vector"
+                    + " or option";
+            case Errno.ENOMEM -> "no memory for rings of this size, or the device has no completion queue left";
+            default -> "";
+        };
+    }
+
+    private static String createWorkQueue(int errno) {
+        return errno == Errno.EINVAL ? "a size is beyond what the device offers (max_qp_wr, max_sge)" : "";
+    }
+
+    private static String createTable(int errno) {
+        return errno == Errno.EINVAL ? "the table needs a power of two of work queues, at most"
+                + " max_rwq_indirection_table_size" : "";
+    }
+
+    private static String modify(int errno) {
+        return switch (errno) {
+            case Errno.EINVAL -> "the state does not follow the present one, or a needed attribute is missing";
+            case Errno.ENODEV, Errno.ENETDOWN -> "the port has no network interface that is up";
+            default -> "";
+        };
+    }
+
+    private static String createFlow(int errno) {
+        return switch (errno) {
+            case Errno.EPERM -> NET_RAW;
+            case Errno.EEXIST -> "the same rule exists already, perhaps in another process: share its queue pair, or"
+                    + " change the rule";
+            case Errno.ENOMEM -> "the rule table or this priority is full: priorities are 0 to 15, and a priority"
+                    + " takes few different sets of matched fields";
+            case Errno.EINVAL -> "the rule contradicts itself or names a field that the device cannot match";
+            case Errno.EOPNOTSUPP, Errno.ENOSYS, Errno.EPROTONOSUPPORT -> "the device cannot steer by such a rule";
+            case Errno.EBUSY -> "another rule of this kind holds the port";
+            default -> "";
+        };
+    }
+
+    private static String post(int errno) {
+        return switch (errno) {
+            case Errno.ENOMEM -> "the queue is full: take completions first; or the request has too many SGEs";
+            case Errno.EINVAL -> "the queue pair is not in a state that accepts it, or the request has too many SGEs,"
+                    + " too much inline data, an unknown opcode, or a frame shorter than the device's inline header"
+                    + " (18 bytes on mlx5)";
+            default -> "";
+        };
+    }
+
+    /** Returns the soft memlock limit for a message, as {@code 8388608 bytes} or {@code unlimited}. */
+    private static String memlockLimit() {
+        try {
+            for (String line : Files.readAllLines(LIMITS)) {
+                if (line.startsWith("Max locked memory")) {
+                    String soft = line.substring("Max locked memory".length()).trim().split(" +")[0];
+                    return soft.equals("unlimited") ? soft : soft + " bytes";
+                }
+            }
+        } catch (IOException e) {
+            return "unknown (" + LIMITS + ": " + e.getMessage() + ")";
+        }
+        return "unknown";
+    }
+}

@@ -1,0 +1,162 @@
+package io.rdmaraw.verbs;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.NativeCall;
+import io.rdmaraw.ffi.NativeLibrary;
+import java.lang.foreign.Arena;
+import java.lang.foreign.SymbolLookup;
+
+/**
+ * One loaded provider of the libibverbs ABI, with the addresses of the functions that it exports. What the header has
+ * as inline functions is reached through the context of an open device instead; see {@link VerbsContext}.
+ */
+final class VerbsLibrary {
+    private static final String RDMA_CORE_SONAME = "libibverbs.so.1";
+
+    final long getDeviceList;
+    final long freeDeviceList;
+    final long openDevice;
+    final long closeDevice;
+    final long getAsyncEvent;
+    final long ackAsyncEvent;
+    final long queryDevice;
+    final long queryPort;
+    final long queryGid;
+    final long allocPd;
+    final long deallocPd;
+    final long regMr;
+    final long regMrIova2;
+    final long deregMr;
+    final long createCompChannel;
+    final long destroyCompChannel;
+    final long createCq;
+    final long resizeCq;
+    final long destroyCq;
+    final long getCqEvent;
+    final long ackCqEvents;
+    final long createQp;
+    final long modifyQp;
+    final long queryQp;
+    final long destroyQp;
+    /** {@code int softverbs_add_device(const char *name)}; 0 in rdma-core. */
+    final long addDevice;
+
+    private final SymbolLookup lookup;
+
+    private VerbsLibrary(SymbolLookup lookup) {
+        this.lookup = lookup;
+        getDeviceList = address(lookup, "ibv_get_device_list");
+        freeDeviceList = address(lookup, "ibv_free_device_list");
+        openDevice = address(lookup, "ibv_open_device");
+        closeDevice = address(lookup, "ibv_close_device");
+        getAsyncEvent = address(lookup, "ibv_get_async_event");
+        ackAsyncEvent = address(lookup, "ibv_ack_async_event");
+        queryDevice = address(lookup, "ibv_query_device");
+        queryPort = address(lookup, "ibv_query_port");
+        queryGid = address(lookup, "ibv_query_gid");
+        allocPd = address(lookup, "ibv_alloc_pd");
+        deallocPd = address(lookup, "ibv_dealloc_pd");
+        regMr = address(lookup, "ibv_reg_mr");
+        regMrIova2 = optionalAddress(lookup, "ibv_reg_mr_iova2");
+        deregMr = address(lookup, "ibv_dereg_mr");
+        createCompChannel = address(lookup, "ibv_create_comp_channel");
+        destroyCompChannel = address(lookup, "ibv_destroy_comp_channel");
+        createCq = address(lookup, "ibv_create_cq");
+        resizeCq = address(lookup, "ibv_resize_cq");
+        destroyCq = address(lookup, "ibv_destroy_cq");
+        getCqEvent = address(lookup, "ibv_get_cq_event");
+        ackCqEvents = address(lookup, "ibv_ack_cq_events");
+        createQp = address(lookup, "ibv_create_qp");
+        modifyQp = address(lookup, "ibv_modify_qp");
+        queryQp = address(lookup, "ibv_query_qp");
+        destroyQp = address(lookup, "ibv_destroy_qp");
+        addDevice = optionalAddress(lookup, "softverbs_add_device");
+    }
+
+    /** Returns rdma-core's libibverbs. */
+    static VerbsLibrary rdmaCore() {
+        return RdmaCore.LOADED.get();
+    }
+
+    /** Returns softverbs, the provider that comes with this project. */
+    static VerbsLibrary softverbs() {
+        return Softverbs.LOADED.get();
+    }
+
+    /**
+     * Makes softverbs offer a device, for example {@code loop:a}; asking twice is harmless.
+     *
+     * @return false when the name names nothing that softverbs drives
+     */
+    boolean addDevice(String name) {
+        try (Arena arena = Arena.ofConfined()) {
+            int errno = NativeCall.status(addDevice, arena.allocateFrom(name).address());
+            if (errno == Errno.EINVAL || errno == Errno.ENODEV) {
+                return false;
+            }
+            VerbsException.check("softverbs_add_device", errno == Errno.EEXIST ? 0 : errno, name);
+            return true;
+        }
+    }
+
+    /** Returns the address of a function that only this library has, or 0. */
+    long extra(String function) {
+        return optionalAddress(lookup, function);
+    }
+
+    private static long address(SymbolLookup lookup, String function) {
+        long address = optionalAddress(lookup, function);
+        if (address == 0) {
+            throw new UnsatisfiedLinkError("the library does not export " + function);
+        }
+        return address;
+    }
+
+    private static long optionalAddress(SymbolLookup lookup, String function) {
+        return lookup.find(function).map(segment -> segment.address()).orElse(0L);
+    }
+
+    /** A library, or the reason why it can't be had: every use gives the same clear exception, not only the first. */
+    private record Loaded(VerbsLibrary library, String failure) {
+        static Loaded rdmaCore() {
+            try {
+                return new Loaded(new VerbsLibrary(NativeLibrary.load(RDMA_CORE_SONAME)), null);
+            } catch (LinkageError e) {
+                return new Loaded(null, "rdma-core is not usable: " + e.getMessage()
+                        + "; install it (apt-get install libibverbs1 ibverbs-providers), or use a soft: device");
+            }
+        }
+
+        /**
+         * The dynamic linker takes any library of the process that has the soname it looks for. softverbs has that of
+         * rdma-core, so that C programs can run on it: rdma-core is looked for first, or it would never be found.
+         */
+        static Loaded softverbs() {
+            RdmaCore.LOADED.isUsable();
+            try {
+                return new Loaded(new VerbsLibrary(NativeLibrary.loadBundled("softverbs")), null);
+            } catch (LinkageError e) {
+                return new Loaded(null, "softverbs is not usable: " + e.getMessage());
+            }
+        }
+
+        boolean isUsable() {
+            return library != null;
+        }
+
+        VerbsLibrary get() {
+            if (library == null) {
+                throw new VerbsException("dlopen", Errno.ENOENT, failure);
+            }
+            return library;
+        }
+    }
+
+    private static final class RdmaCore {
+        static final Loaded LOADED = Loaded.rdmaCore();
+    }
+
+    private static final class Softverbs {
+        static final Loaded LOADED = Loaded.softverbs();
+    }
+}

@@ -1,0 +1,38 @@
+package io.rdmaraw.verbs;
+
+/** {@code enum ibv_wc_status}: plain numbers, since each completion's is compared with {@link #SUCCESS}. */
+public final class WcStatus {
+    /** Done. */
+    public static final int SUCCESS = 0;
+    /** A frame was longer than the receive's buffers, or a send longer than the port allows. */
+    public static final int LOC_LEN_ERR = 1;
+    /** The request itself was wrong. */
+    public static final int LOC_QP_OP_ERR = 2;
+    /** An SGE points outside the memory region of its lkey, or the lkey is wrong. */
+    public static final int LOC_PROT_ERR = 4;
+    /** The queue went to ERR while the request was outstanding. */
+    public static final int WR_FLUSH_ERR = 5;
+    /** The memory region does not allow the access. */
+    public static final int LOC_ACCESS_ERR = 8;
+    /** The device failed. */
+    public static final int FATAL_ERR = 19;
+    /** The transport failed. */
+    public static final int GENERAL_ERR = 21;
+
+    /** All names, by number. */
+    static final String[] NAMES = {
+        "SUCCESS", "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_EEC_OP_ERR", "LOC_PROT_ERR", "WR_FLUSH_ERR",
+        "MW_BIND_ERR", "BAD_RESP_ERR", "LOC_ACCESS_ERR", "REM_INV_REQ_ERR", "REM_ACCESS_ERR", "REM_OP_ERR",
+        "RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR", "LOC_RDD_VIOL_ERR", "REM_INV_RD_REQ_ERR", "REM_ABORT_ERR",
+        "INV_EECN_ERR", "INV_EEC_STATE_ERR", "FATAL_ERR", "RESP_TIMEOUT_ERR", "GENERAL_ERR", "TM_ERR",
+        "TM_RNDV_INCOMPLETE"
+    };
+
+    private WcStatus() {
+    }
+
+    /** Returns the name of a status, for messages. */
+    public static String name(int status) {
+        return status >= 0 && status < NAMES.length ? NAMES[status] : "status " + status;
+    }
+}

@@ -1,0 +1,61 @@
+package io.rdmaraw.channel;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.IoEventLoopGroup;
+import io.rdmaraw.verbs.FlowSpec;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** A loop device of a test's own, and frames for it. */
+final class LoopDevice {
+    static final byte[] A = {2, 0, 0, 0, 0, 0xa};
+    static final byte[] B = {2, 0, 0, 0, 0, 0xb};
+    /** IEEE 802 local experimental EtherType 1. */
+    static final int ETHER_TYPE = 0x88b5;
+    private static final AtomicInteger COUNT = new AtomicInteger();
+
+    final String name = "soft:loop:test" + COUNT.incrementAndGet();
+
+    RdmaRawAddress to(byte[] mac) {
+        return RdmaRawAddress.of(name, toMac(mac));
+    }
+
+    static FlowSpec toMac(byte[] mac) {
+        return FlowSpec.builder().destinationMac(mac).etherType(ETHER_TYPE).build();
+    }
+
+    RdmaRawAddress sendOnly() {
+        return RdmaRawAddress.of(name);
+    }
+
+    RdmaRawChannel bind(IoEventLoopGroup group, RdmaRawAddress address, ChannelHandler handler) {
+        return bind(group, address, handler, true);
+    }
+
+    RdmaRawChannel bind(IoEventLoopGroup group, RdmaRawAddress address, ChannelHandler handler, boolean autoRead) {
+        Channel channel = new Bootstrap().group(group).channel(RdmaRawChannel.class)
+                .option(ChannelOption.AUTO_READ, autoRead)
+                .handler(handler)
+                .bind(address).syncUninterruptibly().channel();
+        return (RdmaRawChannel) channel;
+    }
+
+    /** A frame in unregistered memory whose payload starts with {@code number}. */
+    static ByteBuf frame(byte[] destination, byte[] source, int number, int lengthBytes) {
+        ByteBuf frame = Unpooled.buffer(lengthBytes);
+        frame.writeBytes(destination).writeBytes(source).writeShort(ETHER_TYPE).writeInt(number);
+        for (int i = frame.writerIndex(); i < lengthBytes; i++) {
+            frame.writeByte(number + i);
+        }
+        return frame;
+    }
+
+    static int number(ByteBuf frame) {
+        return frame.getInt(frame.readerIndex() + 14);
+    }
+}

@@ -1,0 +1,106 @@
+package io.rdmaraw.channel;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.verbs.FlowSpec;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.net.InetSocketAddress;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Each mistake of a user ends in one sentence that says what to do. */
+class RdmaRawChannelErrorTest {
+    private final LoopDevice device = new LoopDevice();
+    private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(2);
+    private final FrameQueueHandler received = new FrameQueueHandler();
+
+    @AfterEach
+    void shutDown() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        received.messages.forEach(ReferenceCountUtil::release);
+    }
+
+    private Throwable failToBind(java.net.SocketAddress address) {
+        ChannelFuture future = new Bootstrap().group(group).channel(RdmaRawChannel.class)
+                .handler(new ChannelInboundHandlerAdapter()).bind(address).awaitUninterruptibly();
+        assertFalse(future.isSuccess());
+        return future.cause();
+    }
+
+    @Test
+    void anUnknownDeviceIsAnsweredWithThoseThatExist() {
+        String message = failToBind(RdmaRawAddress.of("mlx5_99")).getMessage();
+        assertTrue(message.contains("mlx5_99") && message.contains("soft:loop"), message);
+    }
+
+    @Test
+    void anUnknownKindOfSoftwareDeviceIsAnsweredWithThoseThatExist() {
+        String message = failToBind(RdmaRawAddress.of("soft:nothing")).getMessage();
+        assertTrue(message.contains("soft:nothing") && message.contains("soft:loop"), message);
+    }
+
+    @Test
+    void aRuleThatTakesTheHostsTrafficIsRefusedUnlessNamed() {
+        FlowSpec everything = FlowSpec.builder().build();
+        String message = failToBind(RdmaRawAddress.of(device.name, everything)).getMessage();
+        assertTrue(message.contains("allowHostTraffic"), message);
+        RdmaRawAddress named = RdmaRawAddress.of(device.name, everything.toBuilder().allowHostTraffic().build());
+        assertTrue(device.bind(group, named, received).isActive());
+    }
+
+    @Test
+    void oneRuleOnTwoLoopsIsRefusedWithTheReason() {
+        device.bind(group, device.to(LoopDevice.A), received);
+        String message = failToBind(device.to(LoopDevice.A)).getMessage();
+        assertTrue(message.contains("EEXIST"), message);
+    }
+
+    @Test
+    void anotherKindOfAddressIsRefused() {
+        assertInstanceOf(IllegalArgumentException.class, failToBind(new InetSocketAddress(1)));
+    }
+
+    @Test
+    void aPortThatTheDeviceDoesNotHaveIsRefused() {
+        String message = failToBind(RdmaRawAddress.of(device.name, 2)).getMessage();
+        assertTrue(message.contains("port"), message);
+    }
+
+    @Test
+    void connectingIsRefusedWithTheWayToGo() {
+        RdmaRawChannel channel = device.bind(group, device.sendOnly(), received);
+        Throwable cause = channel.connect(new InetSocketAddress(1)).awaitUninterruptibly().cause();
+        assertTrue(cause.getMessage().contains("RdmaRawAddress"), cause.getMessage());
+    }
+
+    @Test
+    void settingsOutOfTheirRangeAreNamed() {
+        assertThrows(IllegalArgumentException.class,
+                () -> RdmaRawIoHandlerConfig.builder().receiveQueueDepth(100).build());
+        assertThrows(IllegalArgumentException.class, () -> RdmaRawIoHandlerConfig.builder().slotBytes(1000).build());
+        String message = assertThrows(IllegalArgumentException.class,
+                () -> RdmaRawIoHandlerConfig.builder().slotCount(1024).build()).getMessage();
+        assertTrue(message.contains("slotCount") && message.contains("1280"), message);
+    }
+
+    @Test
+    void slotsTooShortForTheLinkAreRefusedWithTheLengthNeeded() {
+        RdmaRawEventLoopGroup small = new RdmaRawEventLoopGroup(1,
+                RdmaRawIoHandlerConfig.builder().slotBytes(1024).build());
+        try {
+            ChannelFuture future = new Bootstrap().group(small).channel(RdmaRawChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter()).bind(device.sendOnly()).awaitUninterruptibly();
+            assertTrue(future.cause().getMessage().contains("2048"), future.cause().getMessage());
+        } finally {
+            small.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+}

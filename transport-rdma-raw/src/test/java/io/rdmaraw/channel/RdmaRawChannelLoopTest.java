@@ -1,0 +1,181 @@
+package io.rdmaraw.channel;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoop;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.NetUtil;
+import io.netty.util.ReferenceCountUtil;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** What concerns the loops: sleeping and waking, moving between loops, guests, shutting down. */
+class RdmaRawChannelLoopTest {
+    private final LoopDevice device = new LoopDevice();
+    private final FrameQueueHandler received = new FrameQueueHandler();
+    private RdmaRawEventLoopGroup group;
+
+    @AfterEach
+    void shutDown() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        received.messages.forEach(ReferenceCountUtil::release);
+    }
+
+    private void open(int loops, long spinMicros) {
+        group = new RdmaRawEventLoopGroup(loops, RdmaRawIoHandlerConfig.builder()
+                .spin(spinMicros, TimeUnit.MICROSECONDS).build());
+    }
+
+    /** Bounces one frame, so that both loops sleep between any two of its flights unless they spin. */
+    private static final class Bouncer extends ChannelInboundHandlerAdapter {
+        private final byte[] peer;
+        private final CountDownLatch rounds;
+
+        Bouncer(byte[] peer, CountDownLatch rounds) {
+            this.peer = peer;
+            this.rounds = rounds;
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            rounds.countDown();
+            ctx.writeAndFlush(((ByteBuf) msg).setBytes(0, peer));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, 1, 50})
+    void noWakeUpIsLostWhateverTheSpinTime(long spinMicros) throws InterruptedException {
+        open(2, spinMicros);
+        CountDownLatch rounds = new CountDownLatch(20_000);
+        device.bind(group, device.to(LoopDevice.B), new Bouncer(LoopDevice.A, rounds));
+        RdmaRawChannel first = device.bind(group, device.to(LoopDevice.A), new Bouncer(LoopDevice.B, rounds));
+        first.writeAndFlush(LoopDevice.frame(LoopDevice.B, LoopDevice.A, 1, 64)).sync();
+        assertTrue(rounds.await(120, TimeUnit.SECONDS), rounds.getCount() + " flights did not happen");
+    }
+
+    @Test
+    void tasksWakeASleepingLoop() throws InterruptedException {
+        open(1, 0);
+        RdmaRawChannel channel = device.bind(group, device.to(LoopDevice.A), received);
+        for (int i = 0; i < 5_000; i++) {
+            CountDownLatch ran = new CountDownLatch(1);
+            channel.eventLoop().execute(ran::countDown);
+            assertTrue(ran.await(30, TimeUnit.SECONDS));
+        }
+    }
+
+    @Test
+    void aChannelMovesToAnotherLoopAndBack() throws InterruptedException {
+        open(2, 0);
+        RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        EventLoop before = receiver.eventLoop();
+        for (int i = 0; i < 20; i++) {
+            receiver.deregister().sync();
+            assertTrue(receiver.isActive());
+            EventLoop next = group.next();
+            while (next == receiver.eventLoop()) {
+                next = group.next();
+            }
+            next.register(receiver).sync();
+            assertSame(next, receiver.eventLoop());
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)).sync();
+            ByteBuf frame = received.takeFrame();
+            assertEquals(i, LoopDevice.number(frame));
+            frame.release();
+        }
+        assertSame(before, receiver.eventLoop());
+        assertNotSame(null, receiver.port());
+    }
+
+    @Test
+    void whatWasFlushedBeforeAMoveIsSentAfterIt() throws InterruptedException {
+        open(2, 0);
+        device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        EventLoop old = sender.eventLoop();
+        sender.deregister().sync();
+        EventLoop next = group.next() == old ? group.next() : old;
+        old.submit(() -> {
+            sender.unsafe().write(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 5, 64), sender.newPromise());
+            sender.unsafe().flush();
+        }).sync();
+        next.register(sender).sync();
+        ByteBuf frame = received.takeFrame();
+        assertEquals(5, LoopDevice.number(frame));
+        frame.release();
+    }
+
+    /** A TCP echo over NIO on the loops that serve the frames, both at once, with loops that sleep at once. */
+    @Test
+    void nioChannelsAreGuestsOfTheSameLoops() throws InterruptedException {
+        open(2, 0);
+        CountDownLatch flights = new CountDownLatch(5_000);
+        CountDownLatch bytes = new CountDownLatch(2_000);
+        Channel server = new ServerBootstrap().group(group).channel(NioServerSocketChannel.class)
+                .childHandler(new ChannelInboundHandlerAdapter() {
+                    @Override
+                    public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                        ctx.writeAndFlush(msg);
+                    }
+
+                    @Override
+                    public boolean isSharable() {
+                        return true;
+                    }
+                }).bind(NetUtil.LOCALHOST, 0).sync().channel();
+        Channel client = new Bootstrap().group(group).channel(NioSocketChannel.class)
+                .handler(new ChannelInboundHandlerAdapter() {
+                    @Override
+                    public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                        ((ByteBuf) msg).release();
+                        bytes.countDown();
+                        ctx.writeAndFlush(Unpooled.wrappedBuffer(new byte[] {1}));
+                    }
+                }).connect(server.localAddress()).sync().channel();
+        device.bind(group, device.to(LoopDevice.B), new Bouncer(LoopDevice.A, flights));
+        RdmaRawChannel first = device.bind(group, device.to(LoopDevice.A), new Bouncer(LoopDevice.B, flights));
+        client.writeAndFlush(Unpooled.wrappedBuffer(new byte[] {1}));
+        first.writeAndFlush(LoopDevice.frame(LoopDevice.B, LoopDevice.A, 1, 64));
+        assertTrue(bytes.await(120, TimeUnit.SECONDS), bytes.getCount() + " bytes did not come back");
+        assertTrue(flights.await(120, TimeUnit.SECONDS), flights.getCount() + " flights did not happen");
+    }
+
+    @Test
+    void framesCanBeReleasedOnOtherThreadsAlsoAfterTheLoopsEnd() throws InterruptedException {
+        open(1, 0);
+        RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        List<ByteBuf> kept = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)).sync();
+            kept.add(received.takeFrame());
+        }
+        kept.remove(0).release();
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+        assertTrue(!receiver.isOpen() && !sender.isOpen());
+        for (int i = 0; i < kept.size(); i++) {
+            assertEquals(i + 1, LoopDevice.number(kept.get(i)), "a frame must outlive its loop");
+            kept.get(i).release();
+        }
+    }
+}

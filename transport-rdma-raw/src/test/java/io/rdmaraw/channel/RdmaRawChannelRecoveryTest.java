@@ -1,0 +1,160 @@
+package io.rdmaraw.channel;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.VerbsFrameQueue;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.Softverbs;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Faults of the device: the channels go on, hear of it, and what was lost is counted. */
+class RdmaRawChannelRecoveryTest {
+    /** {@code enum ibv_wc_status}. */
+    private static final int IBV_WC_LOC_PROT_ERR = 4;
+    private static final int IBV_WC_GENERAL_ERR = 21;
+
+    private final LoopDevice device = new LoopDevice();
+    private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(2);
+    private final FrameQueueHandler received = new FrameQueueHandler();
+    private final FrameQueueHandler sent = new FrameQueueHandler();
+    private RdmaRawChannel receiver;
+    private RdmaRawChannel sender;
+    private SharedDevice shared;
+    private Softverbs faults;
+
+    @BeforeEach
+    void bind() {
+        shared = SharedDevice.acquire(device.name);
+        faults = Softverbs.of(shared.context());
+        receiver = device.bind(group, device.to(LoopDevice.A), received);
+        sender = device.bind(group, device.sendOnly(), sent);
+    }
+
+    @AfterEach
+    void shutDown() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        received.messages.forEach(ReferenceCountUtil::release);
+        shared.release();
+    }
+
+    private static QueuePair queuePair(RdmaRawChannel channel) {
+        return ((VerbsFrameQueue) channel.port().queue()).queuePair();
+    }
+
+    private void sendAndExpect(int number) throws InterruptedException {
+        sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, number, 64)).sync();
+        ByteBuf frame = received.takeFrame();
+        assertEquals(number, LoopDevice.number(frame));
+        frame.release();
+    }
+
+    private static void expectRecovery(FrameQueueHandler handler) throws InterruptedException {
+        RdmaRawQueueEvent event;
+        do {
+            event = (RdmaRawQueueEvent) handler.takeEvent();
+        } while (event.kind() != RdmaRawQueueEvent.Kind.RECOVERED);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {IBV_WC_LOC_PROT_ERR, IBV_WC_GENERAL_ERR})
+    void aFailedSendIsRecoveredInPlace(int status) throws InterruptedException {
+        sendAndExpect(1);
+        faults.failNextCompletion(queuePair(sender), false, status);
+        sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64)).sync();
+        expectRecovery(sent);
+        assertTrue(sender.isActive());
+        assertEquals(1, sender.port().queue().counters().sendErrors());
+        assertEquals(1, sender.port().queue().counters().recoveries());
+        sendAndExpect(3);
+    }
+
+    @Test
+    void aFailedReceiveIsRecoveredInPlaceAndItsSlotsComeBack() throws InterruptedException {
+        sendAndExpect(1);
+        for (int i = 0; i < 20; i++) {
+            faults.failNextCompletion(queuePair(receiver), true, IBV_WC_GENERAL_ERR);
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64)).sync();
+            expectRecovery(received);
+            sendAndExpect(3 + i);
+        }
+        assertEquals(20, receiver.port().queue().counters().receiveErrors());
+        int free = receiver.eventLoop().submit(() -> receiver.port().queue().slots().available()).sync().getNow();
+        int posted = RdmaRawIoHandlerConfig.defaults().receiveQueueDepth();
+        assertTrue(free >= RdmaRawIoHandlerConfig.defaults().slotCount() - posted - 1, "slots lost: " + free + " free");
+    }
+
+    @Test
+    void channelsHearOfTheirPortsLink() throws InterruptedException {
+        faults.setPortUp(false);
+        assertEquals(RdmaRawQueueEvent.Kind.PORT_DOWN, ((RdmaRawQueueEvent) received.takeEvent()).kind());
+        faults.setPortUp(true);
+        assertEquals(RdmaRawQueueEvent.Kind.PORT_UP, ((RdmaRawQueueEvent) received.takeEvent()).kind());
+        sendAndExpect(1);
+    }
+
+    @Test
+    void aDeviceThatIsGoneClosesItsChannels() throws InterruptedException {
+        faults.failDevice();
+        assertEquals(RdmaRawQueueEvent.Kind.DEVICE_REMOVED, ((RdmaRawQueueEvent) received.takeEvent()).kind());
+        assertTrue(receiver.closeFuture().await(30, TimeUnit.SECONDS));
+        assertTrue(sender.closeFuture().await(30, TimeUnit.SECONDS));
+    }
+
+    @Test
+    void aRefusedFrameFailsItsPromiseAlone() throws InterruptedException {
+        // A queue pair takes no sends before it is ready for them.
+        queuePair(sender).toReset();
+        ChannelFuture refused = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64));
+        assertFalse(refused.await().isSuccess());
+        assertTrue(refused.cause().getMessage().contains("EINVAL"), refused.cause().getMessage());
+        assertEquals(1, sender.port().queue().counters().refusedFrames());
+        queuePair(sender).toInit(1);
+        queuePair(sender).toReadyToReceive();
+        queuePair(sender).toReadyToSend();
+        sendAndExpect(2);
+    }
+
+    @Test
+    void missingPrivilegeMemoryAndRuleSpaceAreExplained() {
+        faults.setRawPacketError(Errno.EPERM);
+        String message = failToBindElsewhere();
+        assertTrue(message.contains("CAP_NET_RAW"), message);
+        faults.setRawPacketError(0);
+        faults.setMemlockLimit(65536);
+        message = failToBindElsewhere();
+        assertTrue(message.contains("memlock"), message);
+        faults.setMemlockLimit(0);
+        faults.setFlowCapacity(1);
+        ChannelFuture full = new Bootstrap().group(group).channel(RdmaRawChannel.class)
+                .handler(new ChannelInboundHandlerAdapter()).bind(device.to(LoopDevice.B)).awaitUninterruptibly();
+        assertTrue(full.cause().getMessage().contains("ENOMEM"), full.cause().getMessage());
+        assertTrue(receiver.isActive() && sender.isActive());
+    }
+
+    /** On a loop that has no queue on the device yet. */
+    private String failToBindElsewhere() {
+        RdmaRawEventLoopGroup other = new RdmaRawEventLoopGroup(1);
+        try {
+            ChannelFuture future = new Bootstrap().group(other).channel(RdmaRawChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter()).bind(device.sendOnly()).awaitUninterruptibly();
+            return future.cause().getMessage();
+        } finally {
+            other.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+}

@@ -1,0 +1,89 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.ReferenceCountUtil;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class RdmaRawChannelTest {
+    private final LoopDevice device = new LoopDevice();
+    private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(2);
+    private final FrameQueueHandler received = new FrameQueueHandler();
+
+    @AfterEach
+    void shutDown() {
+        group.shutdownGracefully(0, 10, java.util.concurrent.TimeUnit.SECONDS).syncUninterruptibly();
+        received.messages.forEach(ReferenceCountUtil::release);
+    }
+
+    /** Sends back whatever comes, with the addresses exchanged. */
+    static final class Echo extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ByteBuf frame = (ByteBuf) msg;
+            frame.setBytes(0, LoopDevice.A).setBytes(6, LoopDevice.B);
+            ctx.write(frame);
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.flush();
+        }
+    }
+
+    @Test
+    void framesComeBackWholeAndInOrder() throws InterruptedException {
+        device.bind(group, device.to(LoopDevice.B), new Echo());
+        RdmaRawChannel client = device.bind(group, device.to(LoopDevice.A), received);
+        for (int i = 0; i < 300; i++) {
+            client.writeAndFlush(LoopDevice.frame(LoopDevice.B, LoopDevice.A, i, 64 + i));
+        }
+        for (int i = 0; i < 300; i++) {
+            ByteBuf frame = received.takeFrame();
+            ByteBuf expected = LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64 + i);
+            assertEquals(ByteBufUtil.hexDump(expected), ByteBufUtil.hexDump(frame));
+            frame.release();
+        }
+    }
+
+    @Test
+    void shortFramesArePaddedWithZeros() throws InterruptedException {
+        device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 7, 20)).syncUninterruptibly();
+        ByteBuf frame = received.takeFrame();
+        assertEquals(60, frame.readableBytes());
+        assertEquals(7, LoopDevice.number(frame));
+        for (int i = 20; i < 60; i++) {
+            assertEquals(0, frame.getByte(i));
+        }
+        frame.release();
+    }
+
+    @Test
+    void aFrameOfImpossibleLengthFailsItsPromiseAndNothingElse() throws InterruptedException {
+        device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        ChannelFuture tooLong = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 1515));
+        ChannelFuture tooShort = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 18).writerIndex(13));
+        ChannelFuture largest = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 1514));
+        assertInstanceOf(IllegalArgumentException.class, tooLong.awaitUninterruptibly().cause());
+        assertTrue(tooLong.cause().getMessage().contains("1515"), tooLong.cause().getMessage());
+        assertInstanceOf(IllegalArgumentException.class, tooShort.awaitUninterruptibly().cause());
+        assertTrue(largest.awaitUninterruptibly().isSuccess());
+        ByteBuf frame = received.takeFrame();
+        assertEquals(2, LoopDevice.number(frame));
+        frame.release();
+        assertTrue(sender.isActive());
+        assertFalse(sender.eventLoop().isShuttingDown());
+    }
+}

@@ -1,0 +1,384 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.DefaultAddressedEnvelope;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.socket.DatagramPacket;
+import io.netty.channel.unix.SegmentedDatagramPacket;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.IcmpHeader;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.Ipv4Header;
+import io.rdmaraw.wire.ParseCounters;
+import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.net.PortUnreachableException;
+import java.net.SocketException;
+import java.nio.channels.NotYetConnectedException;
+
+import static io.rdmaraw.channel.DatagramLab.at;
+import static io.rdmaraw.channel.DatagramLab.awaitRounds;
+import static io.rdmaraw.channel.DatagramLab.option;
+import static io.rdmaraw.channel.DatagramLab.text;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class RdmaRawDatagramChannelTest {
+    private final DatagramLab lab = new DatagramLab(2);
+
+    @AfterEach
+    void shutDown() {
+        lab.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"127.0.0.1,127.0.0.1", "::1,::1", "0.0.0.0,127.0.0.1", "0.0.0.0,::1", "0.0.0.0,127.8.9.10"})
+    void carriesDatagrams(String bound, String target) throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at(bound, 0));
+        DatagramLab.Inbox client = lab.bind(new InetSocketAddress(0));
+        client.send("ping", at(target, server.address().getPort()));
+        DatagramPacket ping = server.take();
+        assertEquals(text("ping"), ping.content());
+        assertEquals(client.address().getPort(), ping.sender().getPort());
+        assertTrue(ping.sender().getAddress().isLoopbackAddress());
+        server.channel.writeAndFlush(new DatagramPacket(ping.content(), ping.sender())).sync();
+        assertEquals("ping", client.takeText());
+    }
+
+    @Test
+    void receivedContentIsTheSlotThatTheDeviceWrote() throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        client.send("in place", server.address());
+        DatagramPacket packet = server.take();
+        FrameBuf content = assertInstanceOf(FrameBuf.class, packet.content());
+        assertTrue(content.isRegistered());
+        assertEquals(42, content.memoryAddress() - content.slotAddress(), "Ethernet, IPv4 and UDP headers before it");
+        PortQueue port = server.channel.port();
+        long copiedBefore = port.queue().counters().copiedInFrames();
+        server.channel.writeAndFlush(new DatagramPacket(content, packet.sender())).sync();
+        assertEquals("in place", client.takeText());
+        assertEquals(copiedBefore, port.queue().counters().copiedInFrames(), "sent from where it lies");
+    }
+
+    /** Every datagram on the wire must satisfy the parser, checksums included. */
+    @ParameterizedTest
+    @CsvSource({"127.0.0.1,0,42", "127.0.0.1,1,43", "127.0.0.1,1472,1514", "::1,0,62", "::1,3,65", "::1,1452,1514"})
+    void writesSoundFrames(String address, int lengthBytes, int frameBytes) throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at(address, 0));
+        DatagramLab.Inbox client = lab.bind(at(address, 0),
+                option(ChannelOption.IP_TOS, 0xb8).andThen(option(RdmaRawChannelOption.IP_TTL, 7)));
+        FrameQueueHandler sniffer = lab.sniff();
+        ByteBuf content = Unpooled.buffer(lengthBytes).writeBytes(new byte[lengthBytes]);
+        client.channel.writeAndFlush(new DatagramPacket(content, server.address())).sync();
+        ByteBuf frame = sniffer.takeFrame();
+        ParsedFrame parsed = new ParsedFrame();
+        ParseCounters counters = new ParseCounters();
+        ParseVerdict verdict = new FrameParser(counters).parse(frame.memoryAddress(), frame.readableBytes(), false, parsed);
+        assertEquals(ParseVerdict.UDP, verdict);
+        assertEquals(Math.max(60, frameBytes), frame.readableBytes());
+        assertEquals(lengthBytes, parsed.payloadLengthBytes());
+        assertEquals(0xb8, parsed.trafficClass());
+        assertEquals(7, parsed.hopLimit());
+        assertEquals(client.address().getPort(), parsed.sourcePort());
+        assertEquals(server.address().getPort(), parsed.destinationPort());
+        frame.release();
+        assertEquals(lengthBytes, server.take().content().readableBytes());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"127.0.0.1,1473", "127.0.0.1,8000", "127.0.0.1,65507", "::1,1453", "::1,65000"})
+    void longDatagramsTravelAsFragments(String address, int lengthBytes) throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at(address, 0));
+        DatagramLab.Inbox client = lab.bind(at(address, 0));
+        ByteBuf content = Unpooled.buffer(lengthBytes);
+        for (int i = 0; i < lengthBytes; i++) {
+            content.writeByte(i * 31 >>> 3);
+        }
+        client.channel.writeAndFlush(new DatagramPacket(content.retainedDuplicate(), server.address())).sync();
+        DatagramPacket received = server.take();
+        assertEquals(content, received.content());
+        received.release();
+        content.release();
+        assertEquals(1, server.channel.statistics().reassembledDatagrams());
+        assertEquals(client.channel.statistics().sentFragments(), server.channel.statistics().receivedFragments());
+    }
+
+    @Test
+    void datagramsBeyondWhatIpCarriesAreRefused() throws InterruptedException {
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        ByteBuf content = Unpooled.buffer(65508).writeZero(65508);
+        Throwable cause = client.channel.writeAndFlush(new DatagramPacket(content, client.address())).await().cause();
+        assertTrue(cause.getMessage().contains("Message too long"), cause.getMessage());
+        assertEquals(0, content.refCnt());
+        client.send("lives", client.address());
+        assertEquals("lives", client.takeText());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 7, 100, 1472})
+    void segmentsBecomeDatagrams(int segmentBytes) throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        int totalBytes = 150 * segmentBytes + segmentBytes / 2 + 1;
+        ByteBuf content = Unpooled.buffer(totalBytes);
+        for (int i = 0; i < totalBytes; i++) {
+            content.writeByte(i % 251);
+        }
+        int count = Math.ceilDiv(totalBytes, segmentBytes);
+        client.channel.writeAndFlush(new SegmentedDatagramPacket(content, segmentBytes, server.address())).sync();
+        int offset = 0;
+        for (int i = 0; i < count; i++) {
+            DatagramPacket packet = server.take();
+            assertEquals(Math.min(segmentBytes, totalBytes - offset), packet.content().readableBytes());
+            assertEquals((byte) (offset % 251), packet.content().getByte(0), "segment " + i);
+            offset += packet.content().readableBytes();
+            packet.release();
+        }
+        assertEquals(totalBytes, offset);
+        assertEquals(count, client.channel.statistics().sentDatagrams());
+    }
+
+    @Test
+    void envelopesAreSentToo() throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        client.channel.writeAndFlush(new DefaultAddressedEnvelope<>(text("envelope"), server.address())).sync();
+        assertEquals("envelope", server.takeText());
+        assertInstanceOf(UnsupportedOperationException.class, client.channel.writeAndFlush("text").await().cause());
+    }
+
+    @Test
+    void connectedChannelHearsItsPeerOnly() throws InterruptedException {
+        DatagramLab.Inbox peer = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox stranger = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(new InetSocketAddress(0));
+        client.channel.connect(peer.address()).sync();
+        assertEquals(at("127.0.0.1", client.channel.localAddress().getPort()), client.address());
+        assertTrue(client.channel.isConnected());
+        stranger.send("from a stranger", client.address());
+        peer.send("from the peer", client.address());
+        assertEquals("from the peer", client.takeText());
+        client.channel.writeAndFlush(text("to the peer")).sync();
+        assertEquals("to the peer", peer.takeText());
+        client.channel.disconnect().sync();
+        assertFalse(client.channel.isConnected());
+        assertNull(client.channel.remoteAddress());
+        assertInstanceOf(NotYetConnectedException.class, client.channel.writeAndFlush(text("x")).await().cause());
+        stranger.send("later", at("127.0.0.1", client.address().getPort()));
+        assertEquals("later", client.takeText());
+    }
+
+    @Test
+    void connectedToAPortThatNobodyHas() throws InterruptedException {
+        DatagramLab.Inbox client = lab.bind(new InetSocketAddress(0));
+        client.channel.connect(at("127.0.0.1", 9)).sync();
+        client.channel.writeAndFlush(text("anybody?")).sync();
+        assertInstanceOf(PortUnreachableException.class, FrameQueueHandler.take(client.errors, "error"));
+        assertTrue(client.channel.isOpen());
+        client.channel.config().setAutoRead(false);
+        awaitRounds(client);
+        client.channel.writeAndFlush(text("anybody?")).sync();
+        Throwable cause = client.channel.writeAndFlush(text("anybody?")).await().cause();
+        assertInstanceOf(PortUnreachableException.class, cause);
+        DatagramLab.Inbox unconnected = lab.bind(new InetSocketAddress(0));
+        unconnected.send("nobody", at("127.0.0.1", 9));
+        awaitRounds(unconnected);
+        assertEquals(0, unconnected.errors.size());
+        assertEquals(1, unconnected.channel.statistics().portUnreachable());
+    }
+
+    @Test
+    void portsAreTakenOnce() throws InterruptedException {
+        DatagramLab.Inbox first = lab.bind(at("127.0.0.1", 0));
+        int port = first.address().getPort();
+        assertThrows(BindException.class, () -> lab.bind(at("127.0.0.1", port)));
+        assertThrows(BindException.class, () -> lab.bind(new InetSocketAddress(port)));
+        assertThrows(BindException.class, () -> lab.bind(at("192.0.2.77", 0)));
+        lab.bind(at("127.0.0.2", port));
+        lab.bind(at("::1", port));
+        first.channel.close().sync();
+        lab.bind(at("127.0.0.1", port));
+    }
+
+    @Test
+    void theBetterBoundChannelReceives() throws InterruptedException {
+        DatagramLab.Inbox wildcard = lab.bind(new InetSocketAddress(0), option(ChannelOption.SO_REUSEADDR, true));
+        int port = wildcard.address().getPort();
+        DatagramLab.Inbox exact = lab.bind(at("127.0.0.1", port), option(ChannelOption.SO_REUSEADDR, true));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        client.send("one", at("127.0.0.1", port));
+        client.send("two", at("127.0.0.2", port));
+        assertEquals("one", exact.takeText());
+        assertEquals("two", wildcard.takeText());
+        exact.channel.close().sync();
+        client.send("three", at("127.0.0.1", port));
+        assertEquals("three", wildcard.takeText());
+    }
+
+    @Test
+    void channelsThatShareAPortShareTheFlows() throws InterruptedException {
+        DatagramLab.Inbox[] servers = new DatagramLab.Inbox[4];
+        InetSocketAddress address = at("127.0.0.1", 0);
+        for (int i = 0; i < servers.length; i++) {
+            servers[i] = lab.bind(address, option(RdmaRawChannelOption.SO_REUSEPORT, true));
+            address = servers[i].address();
+        }
+        for (int c = 0; c < 64; c++) {
+            DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+            for (int n = 0; n < 3; n++) {
+                client.send("flow " + c, address);
+            }
+        }
+        int total = 0;
+        for (DatagramLab.Inbox server : servers) {
+            awaitRounds(server);
+            assertTrue(server.packets.size() > 0, "each channel has some of 64 flows");
+            assertEquals(0, server.packets.size() % 3, "a flow stays with its channel");
+            total += server.packets.size();
+        }
+        assertEquals(64 * 3, total);
+    }
+
+    @Test
+    void theReceiveBufferIsABound() throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0),
+                option(ChannelOption.AUTO_READ, false).andThen(option(ChannelOption.SO_RCVBUF, 10 * (100 + 64))));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        for (int i = 0; i < 25; i++) {
+            client.channel.writeAndFlush(new DatagramPacket(Unpooled.buffer(100).writeByte(i).writeZero(99),
+                    server.address())).sync();
+        }
+        awaitRounds(server);
+        assertEquals(15, server.channel.statistics().droppedBufferFull());
+        for (int i = 0; i < 10; i++) {
+            assertEquals(0, server.packets.size(), "one datagram per read");
+            server.channel.read();
+            DatagramPacket packet = server.take();
+            assertEquals(i, packet.content().getByte(0));
+            packet.release();
+            awaitRounds(server);
+        }
+        client.send("fits again", server.address());
+        server.channel.read();
+        assertEquals("fits again", server.takeText());
+    }
+
+    @Test
+    void unsoundFramesAreCountedAndGone() throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        FrameQueueHandler sniffer = lab.sniff();
+        client.send("original", server.address());
+        assertEquals("original", server.takeText());
+        ByteBuf frame = sniffer.takeFrame();
+        RdmaRawChannel raw = lab.raw();
+        for (int offset = 14; offset < 50; offset++) {
+            ByteBuf damaged = frame.copy(0, 50);
+            damaged.setByte(offset, damaged.getByte(offset) ^ 0x10);
+            raw.writeAndFlush(damaged).sync();
+        }
+        raw.writeAndFlush(frame).sync();
+        assertEquals("original", server.takeText());
+        assertEquals(0, server.packets.size());
+        RdmaRawDatagramStatistics statistics = server.channel.statistics();
+        assertTrue(statistics.droppedUnsound() > 20, "those that still match a rule: " + statistics.droppedUnsound());
+    }
+
+    @Test
+    void thereIsNoWayOutOfALoop() throws InterruptedException {
+        DatagramLab.Inbox client = lab.bind(new InetSocketAddress(0));
+        ChannelFuture sent = client.channel.writeAndFlush(new DatagramPacket(text("out"), at("192.0.2.1", 53)));
+        assertInstanceOf(NoRouteToHostException.class, sent.await().cause());
+        DatagramLab.Inbox ipv4 = lab.bind(at("127.0.0.1", 0));
+        sent = ipv4.channel.writeAndFlush(new DatagramPacket(text("other version"), at("::1", 53)));
+        assertInstanceOf(SocketException.class, sent.await().cause());
+    }
+
+    @Test
+    void theRecipientCanBeTheAddressThatWasMeant() throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(new InetSocketAddress(0),
+                option(RdmaRawChannelOption.IP_RECVORIGDSTADDR, true));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        InetSocketAddress meant = at("127.3.2.1", server.address().getPort());
+        client.send("to an alias", meant);
+        DatagramPacket packet = server.take();
+        assertEquals(meant, packet.recipient());
+        server.channel.writeAndFlush(new DatagramPacket(packet.content(), packet.sender(), packet.recipient())).sync();
+        DatagramPacket answer = client.take();
+        assertEquals(meant, answer.sender(), "the answer comes from the address that was asked");
+        answer.release();
+    }
+
+    @Test
+    void movesToAnotherLoop() throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        client.send("before", server.address());
+        assertEquals("before", server.takeText());
+        server.channel.deregister().sync();
+        EventLoopGroup loops = lab.group;
+        loops.register(server.channel).sync();
+        client.send("after", server.address());
+        assertEquals("after", server.takeText());
+        server.send("and back", client.address());
+        assertEquals("and back", client.takeText());
+    }
+
+    /** An ICMP error that quotes what the channel sent is the channel's; one that quotes something else is not. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void icmpErrorsAreCheckedAgainstWhatWasSent(boolean genuine) throws InterruptedException {
+        DatagramLab.Inbox peer = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        client.channel.connect(peer.address()).sync();
+        FrameQueueHandler sniffer = lab.sniff();
+        client.channel.writeAndFlush(text("a datagram")).sync();
+        ByteBuf sent = sniffer.takeFrame();
+        ByteBuf quote = sent.copy(14, 28);
+        if (!genuine) {
+            quote.setShort(20, quote.getUnsignedShort(20) + 1);
+        }
+        lab.raw().writeAndFlush(icmpPortUnreachable(lab.macOf(client.address(), peer.address()), quote)).sync();
+        if (genuine) {
+            assertInstanceOf(PortUnreachableException.class, FrameQueueHandler.take(client.errors, "error"));
+        }
+        peer.send("still there", client.address());
+        assertEquals("still there", client.takeText());
+        assertEquals(genuine ? 0 : 1, client.channel.statistics().droppedNotForChannel());
+        assertEquals(0, client.errors.size());
+        sent.release();
+        quote.release();
+    }
+
+    private static ByteBuf icmpPortUnreachable(long mac, ByteBuf quote) {
+        ByteBuf frame = Unpooled.directBuffer(128).writeZero(14 + 20 + 8).writeBytes(quote);
+        long address = DatagramLoop.addressOf(frame);
+        int icmpBytes = 8 + quote.writerIndex();
+        EthernetHeader.write(address, mac, 0x0200_0000_0001L, 0x0800);
+        Ipv4Header.write(address + 14, 0, 20 + icmpBytes, 0, 0, 64, IpProtocol.ICMP, IpAddress.LOOPBACK_IPV4.ipv4(),
+                IpAddress.LOOPBACK_IPV4.ipv4());
+        IcmpHeader.write(address + 34, 3, 3, 0);
+        IcmpHeader.updateChecksum(address + 34, icmpBytes);
+        return frame;
+    }
+}

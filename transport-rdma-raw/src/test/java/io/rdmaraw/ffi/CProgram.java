@@ -1,0 +1,49 @@
+package io.rdmaraw.ffi;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Compiles and runs a small C program: what the compiler says about the headers is the reference for our constants. */
+public final class CProgram {
+    private CProgram() {
+    }
+
+    /**
+     * Returns the lines that the program prints; fails when it does not compile, and is skipped only without a
+     * compiler.
+     */
+    public static List<String> run(String source) throws IOException, InterruptedException {
+        assumeTrue(compilerExists(), "there is no C compiler (cc)");
+        Path directory = Files.createTempDirectory("cprogram");
+        try {
+            Path file = Files.writeString(directory.resolve("program.c"), source);
+            Path program = directory.resolve("program");
+            execute(List.of("cc", "-std=gnu11", "-Wall", "-Werror", "-o", program.toString(), file.toString()));
+            return execute(List.of(program.toString())).lines().toList();
+        } finally {
+            try (Stream<Path> files = Files.list(directory)) {
+                for (Path file : files.toList()) {
+                    Files.delete(file);
+                }
+            }
+            Files.delete(directory);
+        }
+    }
+
+    private static boolean compilerExists() {
+        return Stream.of(System.getenv("PATH").split(":")).anyMatch(p -> Files.isExecutable(Path.of(p, "cc")));
+    }
+
+    private static String execute(List<String> command) throws IOException, InterruptedException {
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String output = new String(process.getInputStream().readAllBytes());
+        assertEquals(0, process.waitFor(), () -> command + " failed:\n" + output);
+        return output;
+    }
+}

@@ -1,0 +1,140 @@
+package io.rdmaraw.memory;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.PageMemory;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class SlotPoolTest {
+    private static final int SLOTS = 8;
+    private static final int STRIDE_BYTES = 2048;
+    private static final int SLOT_BYTES = SlotPool.capacityBytes(STRIDE_BYTES);
+
+    private final PageMemory memory = PageMemory.map(SLOTS * STRIDE_BYTES);
+    private final SlotPoison poison = new SlotPoison(true);
+    private final SlotPool pool = owned(new SlotPool(memory.address(), SLOTS, STRIDE_BYTES, 7, SlotPoison.OFF));
+
+    private static SlotPool owned(SlotPool pool) {
+        pool.ownedBy(Thread.currentThread());
+        return pool;
+    }
+
+    @AfterEach
+    void unmap() {
+        memory.close();
+    }
+
+    @Test
+    void handsOutEverySlotOnceAndThenNone() {
+        Set<Long> addresses = new HashSet<>();
+        for (int i = 0; i < SLOTS; i++) {
+            FrameBuf buf = pool.take();
+            assertTrue(addresses.add(buf.slotAddress()));
+            assertEquals(SLOT_BYTES, buf.capacity());
+            assertEquals(0, buf.readableBytes());
+            assertEquals(1, buf.refCnt());
+        }
+        assertNull(pool.take());
+        assertEquals(0, pool.available());
+    }
+
+    @Test
+    void returnsTheSlotUsedLastFirstAndAsTheSameInstance() {
+        FrameBuf buf = pool.take();
+        buf.writeInt(42).readByte();
+        buf.markReaderIndex();
+        assertTrue(buf.release());
+        FrameBuf again = pool.take();
+        assertSame(buf, again);
+        assertEquals(0, again.readerIndex());
+        assertEquals(0, again.resetReaderIndex().readerIndex(), "a mark of the last user must not survive");
+    }
+
+    @Test
+    void takesBackSlotsReleasedByOtherThreads() throws InterruptedException {
+        List<FrameBuf> taken = new ArrayList<>();
+        for (int i = 0; i < SLOTS; i++) {
+            taken.add(pool.take());
+        }
+        List<Thread> threads = new ArrayList<>();
+        for (FrameBuf buf : taken) {
+            threads.add(Thread.ofPlatform().start(buf::release));
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertEquals(SLOTS, pool.available());
+        for (int i = 0; i < SLOTS; i++) {
+            assertNotNull(pool.take());
+        }
+    }
+
+    @Test
+    void runsTheEndOnceWhenTheLastSlotComesBack() {
+        AtomicInteger ends = new AtomicInteger();
+        FrameBuf first = pool.take();
+        FrameBuf second = pool.take();
+        pool.disown(ends::incrementAndGet);
+        first.release();
+        assertEquals(0, ends.get());
+        second.release();
+        assertEquals(1, ends.get());
+    }
+
+    @Test
+    void runsTheEndAtOnceWhenNothingIsOut() {
+        AtomicInteger ends = new AtomicInteger();
+        pool.disown(ends::incrementAndGet);
+        assertEquals(1, ends.get());
+    }
+
+    @Test
+    void allocatorKeepsTheReserveAndTheOwnersThread() throws InterruptedException {
+        pool.allocator().reserve(SLOTS - 1);
+        ByteBuf registered = pool.allocator().directBuffer(100, 5000);
+        assertEquals(100, registered.capacity());
+        assertEquals(5000, registered.maxCapacity());
+        assertTrue(inSlab(registered));
+        ByteBuf beyond = pool.allocator().directBuffer(100);
+        assertFalse(inSlab(beyond), "the reserve is for receiving");
+        assertEquals(1, pool.allocator().unregisteredCount());
+        Thread other = Thread.ofPlatform().start(() -> pool.allocator().directBuffer(10).release());
+        other.join();
+        assertEquals(2, pool.allocator().unregisteredCount());
+        registered.release();
+        beyond.release();
+        assertEquals(SLOTS, pool.available());
+    }
+
+    @Test
+    void poisonFindsAWriterAfterRelease() {
+        SlotPool poisoned = owned(new SlotPool(memory.address(), SLOTS, STRIDE_BYTES, 7, poison));
+        FrameBuf buf = poisoned.take();
+        long address = buf.slotAddress();
+        buf.release();
+        NativeMemory.putInt(address + 100, 1);
+        poisoned.take().release();
+        assertEquals(1, poison.violationCount());
+        poisoned.take().release();
+        assertEquals(1, poison.violationCount());
+    }
+
+    private boolean inSlab(ByteBuf buf) {
+        return buf.hasMemoryAddress() && buf.memoryAddress() >= memory.address()
+                && buf.memoryAddress() < memory.address() + SLOTS * STRIDE_BYTES;
+    }
+}

@@ -1,0 +1,132 @@
+package io.rdmaraw.route;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+class NeighborTableTest {
+    private static final int LINK = 3;
+    private static final long MAC = 0x0200_0000_0042L;
+    private static final IpAddress HOP = IpAddress.ipv4(0x0a000001);
+
+    private final List<String> log = new ArrayList<>();
+    private final NeighborTable<String> table = new NeighborTable<>(
+            (link, hop) -> log.add("who has " + hop + " on " + link),
+            new NeighborTable.Outlet<>() {
+                @Override
+                public void send(String packet, long mac) {
+                    log.add("send " + packet + " to " + Long.toHexString(mac));
+                }
+
+                @Override
+                public void discard(String packet) {
+                    log.add("discard " + packet);
+                }
+            });
+    private long nowNanos = Long.MAX_VALUE - TimeUnit.SECONDS.toNanos(10);
+
+    private void after(long seconds) {
+        nowNanos += TimeUnit.SECONDS.toNanos(seconds);
+        table.poll(nowNanos);
+    }
+
+    private void assertLog(String... lines) {
+        assertEquals(List.of(lines), log);
+        log.clear();
+    }
+
+    @Test
+    void packetsWaitUntilTheAddressIsKnown() {
+        assertEquals(Neighbor.NO_MAC, table.macOf(LINK, HOP, nowNanos));
+        table.await(LINK, HOP, "a", nowNanos);
+        table.await(LINK, HOP, "b", nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        table.learned(LINK, HOP, MAC, nowNanos);
+        assertLog("send a to 20000000042", "send b to 20000000042");
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos));
+    }
+
+    @Test
+    void theLatestThreeWait() {
+        for (String packet : new String[] {"a", "b", "c", "d", "e"}) {
+            table.await(LINK, HOP, packet, nowNanos);
+        }
+        assertLog("who has 10.0.0.1 on 3", "discard a", "discard b");
+        table.learned(LINK, HOP, MAC, nowNanos);
+        assertLog("send c to 20000000042", "send d to 20000000042", "send e to 20000000042");
+    }
+
+    @Test
+    void whoDoesNotAnswerIsGivenUp() {
+        table.await(LINK, HOP, "a", nowNanos);
+        after(1);
+        after(1);
+        assertLog("who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3");
+        after(1);
+        assertLog("discard a");
+        assertEquals(0, table.size());
+        table.await(LINK, HOP, "b", nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+    }
+
+    @Test
+    void hopsInUseAreConfirmedAndOthersForgotten() {
+        table.await(LINK, HOP, "a", nowNanos);
+        table.learned(LINK, HOP, MAC, nowNanos);
+        log.clear();
+        for (int i = 0; i < 3; i++) {
+            after(10);
+            table.macOf(LINK, HOP, nowNanos);
+        }
+        after(0);
+        assertLog("who has 10.0.0.1 on 3");
+        table.learned(LINK, HOP, MAC, nowNanos);
+        after(200);
+        assertLog();
+        assertEquals(1, table.size());
+        after(100);
+        assertLog();
+        assertEquals(0, table.size(), "five minutes without use");
+    }
+
+    @Test
+    void aHopInUseThatStopsAnsweringIsLost() {
+        table.await(LINK, HOP, "a", nowNanos);
+        table.learned(LINK, HOP, MAC, nowNanos);
+        log.clear();
+        after(29);
+        table.macOf(LINK, HOP, nowNanos);
+        after(1);
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos), "good until the opposite is known");
+        after(1);
+        after(1);
+        assertLog("who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3");
+        after(1);
+        assertEquals(Neighbor.NO_MAC, table.macOf(LINK, HOP, nowNanos));
+    }
+
+    @Test
+    void deadlinesSayWhenToPoll() {
+        assertEquals(Long.MAX_VALUE, table.nextDeadlineNanos());
+        nowNanos = 0;
+        table.await(LINK, HOP, "a", nowNanos);
+        assertEquals(NeighborTable.RETRY_NANOS, table.nextDeadlineNanos());
+        table.learned(LINK, HOP, MAC, 5);
+        assertEquals(NeighborTable.IDLE_NANOS, table.nextDeadlineNanos());
+        table.macOf(LINK, HOP, 7);
+        assertEquals(NeighborTable.REFRESH_NANOS + 5, table.nextDeadlineNanos());
+    }
+
+    @Test
+    void closingDiscards() {
+        table.await(LINK, HOP, "a", nowNanos);
+        table.lost(LINK, HOP);
+        table.await(LINK, HOP, "b", nowNanos);
+        table.close();
+        assertLog("who has 10.0.0.1 on 3", "discard a", "who has 10.0.0.1 on 3", "discard b");
+    }
+}
