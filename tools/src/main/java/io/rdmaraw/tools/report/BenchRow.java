@@ -64,7 +64,11 @@ public record BenchRow(String caseName, String transport, String device, String 
     public enum Unit {
         NANOS_PER_FRAME("ns/frame", false),
         MEGAFRAMES_PER_SECOND("Mframe/s", true),
-        BYTES_PER_FRAME("B/frame", false);
+        BYTES_PER_FRAME("B/frame", false),
+        MEGAREQUESTS_PER_SECOND("Mreq/s", true),
+        BYTES_PER_SEGMENT("B/segment", false),
+        BYTES_PER_CONNECTION("B/connection", false),
+        PERCENT_OF_CORE("% of a core", false);
 
         private final String text;
         private final boolean moreIsBetter;
