@@ -159,7 +159,7 @@ class HostilePeerTest {
         };
     }
 
-    private static void check(Segment out) {
+    static void check(Segment out) {
         assertTrue(out.optionsLengthBytes() <= 40, "options too long");
         assertTrue(out.payloadLength() + out.optionsLengthBytes() + 40 <= 1500, "larger than the MTU: " + out);
         assertTrue(out.window() >= 0 && out.window() <= 0xFFFF);
@@ -168,7 +168,7 @@ class HostilePeerTest {
         }
     }
 
-    private static void check(TcpConnection c) {
+    static void check(TcpConnection c) {
         if (c.state() == TcpState.CLOSED || c.state() == TcpState.TIME_WAIT) {
             assertEquals(null, c.flight);
             assertEquals(null, c.reassembly);

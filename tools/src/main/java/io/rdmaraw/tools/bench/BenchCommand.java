@@ -6,8 +6,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw bench}. */
-@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "frames | udp",
-        subcommands = {FramesCommand.class, UdpCommand.class},
+@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "frames | udp | tcp-core",
+        subcommands = {FramesCommand.class, UdpCommand.class, TcpCoreCommand.class},
         description = "Measures, with what it compares to beside it in the same run.")
 public final class BenchCommand implements Runnable {
     @Spec
@@ -15,6 +15,6 @@ public final class BenchCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "which bench? there are: frames, udp");
+        throw new ParameterException(spec.commandLine(), "which bench? there are: frames, udp, tcp-core");
     }
 }

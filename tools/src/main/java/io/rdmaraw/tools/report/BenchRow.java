@@ -66,7 +66,11 @@ public record BenchRow(String caseName, String transport, String device, String 
         MEGAFRAMES_PER_SECOND("Mframe/s", true),
         BYTES_PER_FRAME("B/frame", false),
         ROUND_TRIPS_PER_SECOND("round trips/s", true),
-        BYTES_PER_DATAGRAM("B/datagram", false);
+        BYTES_PER_DATAGRAM("B/datagram", false),
+        MEGAREQUESTS_PER_SECOND("Mreq/s", true),
+        BYTES_PER_SEGMENT("B/segment", false),
+        BYTES_PER_CONNECTION("B/connection", false),
+        PERCENT_OF_CORE("% of a core", false);
 
         private final String text;
         private final boolean moreIsBetter;

@@ -1,0 +1,88 @@
+package io.rdmaraw.wire;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.code_intelligence.jazzer.junit.FuzzTest;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Any bytes at all as TCP options. The memory ends where the options end, so a read too far ends the process.
+ * CONTRIBUTING.md has the command that fuzzes in earnest; the ordinary build replays the kept inputs and some at random.
+ */
+class TcpOptionsFuzz {
+    private static final int MAXIMUM_BYTES = TcpHeader.MAXIMUM_LENGTH_BYTES - TcpHeader.MINIMUM_LENGTH_BYTES;
+    private static final int RANDOM_INPUTS = 200_000;
+    private static final GuardedMemory MEMORY = new GuardedMemory();
+
+    private final TcpOptions used = new TcpOptions();
+
+    @FuzzTest
+    void anyBytes(byte[] data) {
+        check(data);
+    }
+
+    @Test
+    void bytesAtRandom() {
+        SplittableRandom random = new SplittableRandom(7);
+        for (int i = 0; i < RANDOM_INPUTS; i++) {
+            byte[] data = new byte[random.nextInt(MAXIMUM_BYTES + 1)];
+            for (int at = 0; at < data.length; at++) {
+                // Kinds and lengths are small numbers: bytes from the whole range would nearly all be unknown kinds.
+                data[at] = (byte) (random.nextInt(4) == 0 ? random.nextInt() : random.nextInt(12));
+            }
+            check(data);
+        }
+    }
+
+    private void check(byte[] data) {
+        if (data.length > MAXIMUM_BYTES) {
+            return;
+        }
+        boolean wellFormed = used.parse(MEMORY.putAtEnd(data), data.length);
+        TcpOptions fresh = new TcpOptions();
+        assertEquals(wellFormed, fresh.parse(MEMORY.putAtEnd(data), data.length), "the segment before shines through");
+        assertEquals(text(fresh), text(used), "the segment before shines through");
+        assertInRange(data.length);
+        assertEquals(lengthsAddUp(data), wellFormed, "well formed or not");
+    }
+
+    private void assertInRange(int lengthBytes) {
+        int mss = used.maximumSegmentSize();
+        assertTrue(mss == TcpOptions.ABSENT || mss >= 0 && mss <= 0xffff, "MSS " + mss);
+        int scale = used.windowScale();
+        assertTrue(scale == TcpOptions.ABSENT || scale >= 0 && scale <= 14, "window scale " + scale);
+        assertTrue(used.sackBlockCount() >= 0 && 2 + 8 * used.sackBlockCount() <= Math.max(2, lengthBytes),
+                used.sackBlockCount() + " SACK blocks in " + lengthBytes + " bytes");
+        int cookie = used.fastOpenCookieLengthBytes();
+        assertTrue(cookie == TcpOptions.ABSENT || cookie >= 0 && used.fastOpenCookieOffset() + cookie <= lengthBytes,
+                "a cookie of " + cookie + " bytes at " + used.fastOpenCookieOffset());
+    }
+
+    /** The framing of RFC 9293 section 3.1 by itself. */
+    private static boolean lengthsAddUp(byte[] data) {
+        int at = 0;
+        while (at < data.length && data[at] != TcpOptions.KIND_END) {
+            if (data[at] == TcpOptions.KIND_NOP) {
+                at++;
+            } else if (at + 1 == data.length || (data[at + 1] & 0xff) < 2) {
+                return false;
+            } else {
+                at += data[at + 1] & 0xff;
+            }
+        }
+        return at <= data.length;
+    }
+
+    private static String text(TcpOptions o) {
+        StringBuilder text = new StringBuilder().append(o.maximumSegmentSize()).append(' ').append(o.windowScale())
+                .append(' ').append(o.isSackPermitted()).append(' ').append(o.hasTimestamps()).append(' ')
+                .append(o.timestampValue()).append(' ').append(o.timestampEcho()).append(' ')
+                .append(o.fastOpenCookieLengthBytes()).append(' ').append(o.fastOpenCookieOffset());
+        for (int i = 0; i < o.sackBlockCount(); i++) {
+            text.append(' ').append(o.sackLeft(i)).append('-').append(o.sackRight(i));
+        }
+        return text.toString();
+    }
+}
