@@ -171,6 +171,12 @@ SV_EXPORT int softverbs_add_device(const char *name)
     return error;
 }
 
+/* A device on an interface that does not exist, in this thread's network namespace, is not listed. */
+static bool is_there(const struct sv_device *device)
+{
+    return device->ops->open == NULL || if_nametoindex(strchr(device->ibv.name, ':') + 1) != 0;
+}
+
 #undef ibv_get_device_list
 SV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
@@ -180,10 +186,12 @@ SV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
     add_configured_locked();
     struct ibv_device **list = calloc(device_count + 1, sizeof *list);
     if (list != NULL) {
+        unsigned listed = 0;
         for (unsigned i = 0; i < device_count; i++)
-            list[i] = &devices[i]->ibv;
+            if (is_there(devices[i]))
+                list[listed++] = &devices[i]->ibv;
         if (num_devices != NULL)
-            *num_devices = (int)device_count;
+            *num_devices = (int)listed;
     }
     pthread_mutex_unlock(&devices_mutex);
     return list != NULL ? list : sv_fail(ENOMEM);

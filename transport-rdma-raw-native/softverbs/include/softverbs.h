@@ -17,12 +17,12 @@ extern "C" {
 
 /*
  * Adds a device to what ibv_get_device_list() returns from now on:
- *   loop:<name>       in memory, within the process (at most 63 characters in all)
- *   xdp:<interface>   a network interface through AF_XDP
- *   packet:<interface> a network interface through AF_PACKET
+ *   loop:<name>         in memory, within the process (at most 63 characters in all)
+ *   xdp:<interface>     a network interface through AF_XDP
+ *   packet:<interface>  a network interface through AF_PACKET
  * The device "loop" is always there, and those named in the environment variable SOFTVERBS_DEVICES (separated by
- * commas). The interface is looked for when the device is opened, in the network namespace of the thread that opens
- * it. EEXIST when there is one of that name, EINVAL when the name names nothing that this library drives.
+ * commas). A device on an interface is listed while the calling thread's network namespace has that interface.
+ * EEXIST when there is one of that name, EINVAL when the name names nothing that this library drives.
  */
 int softverbs_add_device(const char *name);
 

@@ -65,6 +65,11 @@ public final class VerbsDevices {
         VerbsContext context = openListed(library, name, deviceName);
         if (context == null && !name.isEmpty() && library.addDevice(name)) {
             context = openListed(library, name, deviceName);
+            if (context == null) {
+                throw new VerbsException("ibv_open_device", Errno.ENODEV, "cannot open " + deviceName
+                        + ": there is no network interface '" + name.substring(name.indexOf(':') + 1)
+                        + "' in this network namespace");
+            }
         }
         if (context == null) {
             throw unknown(deviceName);
