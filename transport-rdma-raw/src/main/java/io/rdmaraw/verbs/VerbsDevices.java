@@ -5,8 +5,6 @@ import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.net.NetworkInterface;
-import java.net.SocketException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -105,23 +103,11 @@ public final class VerbsDevices {
                 : "there are: " + String.join(", ", names)));
     }
 
-    /** softverbs lists what it was once asked for, also when the network interface of that name is gone or never was. */
-    private static boolean isThere(String providerName) {
-        int wire = providerName.startsWith("xdp:") || providerName.startsWith("packet:") ? providerName.indexOf(':') : -1;
-        try {
-            return wire < 0 || NetworkInterface.getByName(providerName.substring(wire + 1)) != null;
-        } catch (SocketException e) {
-            return false;
-        }
-    }
-
     private static List<String> namesOf(Supplier<VerbsLibrary> provider, String prefix) {
         try (DeviceList list = new DeviceList(provider.get())) {
             List<String> names = new ArrayList<>();
             for (int i = 0; i < list.size(); i++) {
-                if (isThere(list.name(i))) {
-                    names.add(prefix + list.name(i));
-                }
+                names.add(prefix + list.name(i));
             }
             return names;
         } catch (VerbsException e) {
