@@ -12,6 +12,9 @@ final class AppPlan {
         ABORT
     }
 
+    /** Every chunk may become a packet; the number of packets of a run is bounded. */
+    private static final long MOST_CHUNKS = 20_000;
+
     final long totalBytes;
     final int chunkLow;
     final int chunkHigh;
@@ -33,8 +36,9 @@ final class AppPlan {
     AppPlan(SplitMix draw, long mostBytes, boolean mayCloseLast, long off) {
         long largest = (off & Fault.LONG_TRANSFERS.bit(0)) != 0 ? Math.min(5_000, mostBytes) : mostBytes;
         long bytes = draw.magnitude(1, largest);
-        totalBytes = draw.chance(0.1) ? 0 : bytes;
+        boolean nothing = draw.chance(0.1);
         chunkLow = (int) draw.magnitude(1, 20_000);
+        totalBytes = nothing ? 0 : Math.min(bytes, MOST_CHUNKS * chunkLow);
         chunkHigh = (int) (chunkLow + draw.magnitude(1, 20_000));
         long think = draw.magnitude(1_000, 300 * LinkPlan.MILLI);
         boolean pauses = draw.chance(0.3) && (off & Fault.PAUSES.bit(0)) == 0;

@@ -214,12 +214,44 @@ class EngineHost implements SimHost, TcpEvents {
     @Override
     public void accepted(TcpListener listener, TcpConnection connection) {
         EngineSocket socket = socketOf(connection.localPort(), connection.remotePort());
+        if (socket.closed) {
+            // A copy of the SYN has come late, and by chance the old peer's last ACK fits our new number: no TCP can tell.
+            connection.attachment(phantom());
+            connection.abort();
+            return;
+        }
         check(socket.connection == null, "accepts a connection once", name);
         connection.attachment(socket);
         socket.connection = connection;
         live.add(socket);
         bind(socket, acceptor.accepted(socket, connection.remotePort()), connection.localPort());
         socket.events.connected(socket);
+    }
+
+    private EngineSocket phantom() {
+        EngineSocket socket = new EngineSocket(buffers);
+        socket.events = new SimSocket.Events() {
+            @Override
+            public void connected(SimSocket opened) {
+                // Nobody is interested.
+            }
+
+            @Override
+            public void data(byte[] bytes) {
+                throw new SimulationFailure("no data after the end", name);
+            }
+
+            @Override
+            public void peerFinished() {
+                // Nobody is interested.
+            }
+
+            @Override
+            public void closed(boolean orderly, String reason) {
+                // As it must be.
+            }
+        };
+        return socket;
     }
 
     @Override
