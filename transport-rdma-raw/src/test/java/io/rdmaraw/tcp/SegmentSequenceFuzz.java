@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
  * at random.
  */
 class SegmentSequenceFuzz {
-    private static final int RANDOM_SEQUENCES = 2_000;
+    private static final int RANDOM_SEQUENCES = 1_000;
     private static final int MAXIMUM_BYTES = 4_000;
 
     @FuzzTest
