@@ -234,6 +234,13 @@ final class Handshake {
             c.engine.replies.resetFor(s);
             return false;
         }
+        if (c.is(Tcb.TIMESTAMPS) && s.timestamps && s.tsEcho != 0
+                && Sequence.before(s.tsEcho, c.timestamp(c.lastReceiveNanos))) {
+            // It echoes a time before the SYN came: an old connection's TIME-WAIT answers what an old SYN has made, and
+            // the numbers happen to fit (RFC 7323 section 3.2). A RST here would end that TIME-WAIT (RFC 1337).
+            c.engine.counters.unacceptableSegments++;
+            return false;
+        }
         c.sndUna = c.iss + 1;
         establish(c, s, now);
         if (c.is(Tcb.PASSIVE_OPEN)) {

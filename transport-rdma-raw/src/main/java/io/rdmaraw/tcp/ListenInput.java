@@ -82,7 +82,8 @@ final class ListenInput {
         Segment syn = engine.scratch;
         SynCookies.restoreSyn(s, syn, mss);
         TcpConnection c = Handshake.accept(listener, syn, s.ack - 1, now);
-        // As if the SYN-ACK had been sent from here; its round trip time is not known.
+        // As if the SYN-ACK had been sent from here; when the SYN came and the round trip time are not known.
+        c.lastReceiveNanos = now - SynCookies.lifetimeNanos();
         c.sndNxt = c.iss + 1;
         c.clear(Tcb.SYN_DUE);
         c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);

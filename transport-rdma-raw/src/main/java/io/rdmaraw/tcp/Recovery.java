@@ -235,8 +235,10 @@ final class Recovery {
     private static void onAckAfterTimeout(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
         RecoveryState r = f.recovery;
         boolean advanced = sample.ackedBytes > 0;
-        if (r.frto != Frto.OFF && sample.originalDelivered || mayUndo(c, r, s, advanced)) {
-            // RFC 5682 section 3.1 step 3b, RFC 3522: the originals arrive, the timeout was spurious.
+        if (r.frto == Frto.SECOND_ACK && sample.originalDelivered || mayUndo(c, r, s, advanced)) {
+            // RFC 5682 section 3.1 step 3b, RFC 3522: the originals arrive, the timeout was spurious. The first
+            // acknowledgement proves nothing, whatever it covers: the originals may have come long before, and the
+            // SACK blocks that told of them may be lost or stripped on the path.
             f.scoreboard.forgetLosses();
             undo(c, f);
             return;
@@ -247,15 +249,25 @@ final class Recovery {
         }
         switch (r.frto) {
             case FIRST_ACK -> {
-                // Step 2: an advance lets new data out instead of retransmissions; anything else is a loss.
+                // Step 2: an advance lets new data out instead of retransmissions. What else comes is a loss, or, with
+                // SACK, waited out.
+                if (!advanced && c.is(Tcb.SACK)) {
+                    return;
+                }
                 boolean newData = advanced && SegmentOutput.hasSendableData(c, f);
                 r.frto = newData ? Frto.SECOND_ACK : Frto.OFF;
                 if (newData) {
                     c.cwnd = f.pipeBytes() + 2 * c.sndMss;
                 }
             }
-            // Step 3a: a duplicate acknowledgement for new data: the segments are lost indeed.
-            case SECOND_ACK -> r.frto = Frto.OFF;
+            case SECOND_ACK -> {
+                // Step 3a: a duplicate acknowledgement for new data: the segments are lost indeed. It allows up to
+                // three segments, the two new ones and one again.
+                r.frto = Frto.OFF;
+                if (!advanced) {
+                    c.cwnd = Math.max(c.cwnd, f.pipeBytes() + c.sndMss);
+                }
+            }
             case OFF -> {
             }
         }

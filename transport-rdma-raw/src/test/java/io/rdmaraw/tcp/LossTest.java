@@ -205,19 +205,48 @@ class LossTest {
         d.says("PA 4011 len 1000 ack 1");
     }
 
+    private static Dialogue timedOut(TcpConfig.Builder builder, String synAck, int segments) {
+        Dialogue d = established(builder, synAck);
+        d.send(segments * 1000).c.cwnd = 6000;
+        d.says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
+                "A 4001 len 1000 ack 1", "A 5001 len 1000 ack 1");
+        // New data as the tail loss probe, then the timeout
+        d.after(24).says("A 6001 len 1000 ack 1");
+        return d.after(202).says("A 1 len 1000 ack 1");
+    }
+
     @Test
     void aSpuriousTimeoutIsUndone() {
-        // RFC 5682 with SACK: the originals are acknowledged after the timeout.
-        Dialogue d = sent(established(plain()), 6);
-        d.after(24).says("PA 5001 len 1000 ack 1");
-        d.after(202).says("A 1 len 1000 ack 1");
-        int undone = d.c.congestionWindowBytes();
-        d.hears("A 1 ack 2001").saysNothing();
-        assertTrue(d.c.congestionWindowBytes() >= 10_000, "window " + d.c.congestionWindowBytes() + " was " + undone);
+        Dialogue d = timedOut(plain(), "SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK", 20);
+        // RFC 5682 section 3.1 step 2b: two new segments, whose acknowledgement decides.
+        d.hears("A 1 ack 2001").says("A 7001 len 1000 ack 1", "A 8001 len 1000 ack 1");
+        assertEquals(0, d.engine.counters().spuriousRecoveries);
+        // Step 3b: an original is acknowledged.
+        d.hears("A 1 ack 3001");
         assertEquals(1, d.engine.counters().spuriousRecoveries);
+        assertTrue(d.c.congestionWindowBytes() >= 6000, "window " + d.c.congestionWindowBytes());
         assertEquals(CongestionControl.UNBOUNDED, d.c.slowStartThresholdBytes());
-        d.hears("A 1 ack 6001").saysNothing();
-        d.assertReleased();
+    }
+
+    @Test
+    void theAckOfTheRetransmissionProvesNothingAboutTheOriginals() {
+        // A middlebox strips the SACK blocks: the second and third have long arrived, and nothing has told of it.
+        Dialogue d = timedOut(plain(), "SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK", 20);
+        d.hears("A 1 ack 3001").says("A 7001 len 1000 ack 1", "A 8001 len 1000 ack 1");
+        assertEquals(2000, d.c.congestionWindowBytes());
+        // Step 3a: a duplicate, so the timeout was right and what follows is lost as well.
+        d.hears("A 1 ack 3001").says("A 3001 len 1000 ack 1");
+        assertEquals(0, d.engine.counters().spuriousRecoveries);
+    }
+
+    @Test
+    void sackBlocksBeforeTheAckOfTheRetransmissionAreWaitedOut() {
+        Dialogue d = timedOut(plain(), "SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK", 20);
+        // RFC 5682 section 3.1 step 2: the scoreboard learns of them, the timeout stands.
+        d.hears("A 1 ack 1 sack 1001-2001");
+        assertEquals(0, d.engine.counters().spuriousRecoveries);
+        d.hears("A 1 ack 2001").hears("A 1 ack 3001");
+        assertEquals(1, d.engine.counters().spuriousRecoveries);
     }
 
     @Test
