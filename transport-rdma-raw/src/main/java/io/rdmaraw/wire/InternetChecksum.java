@@ -95,7 +95,7 @@ public final class InternetChecksum {
     public static long sum(ByteBuf buffer, int index, int lengthBytes) {
         if (buffer.hasMemoryAddress()) {
             if (index < 0 || lengthBytes < 0 || index > buffer.capacity() - lengthBytes) {
-                throw new IndexOutOfBoundsException("bytes " + index + " to " + (index + lengthBytes) + " of " + buffer);
+                throw new IndexOutOfBoundsException(lengthBytes + " bytes from " + index + " on of " + buffer);
             }
             return sum(buffer.memoryAddress() + index, lengthBytes);
         }

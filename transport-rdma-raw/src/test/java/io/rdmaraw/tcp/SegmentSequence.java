@@ -25,7 +25,7 @@ final class SegmentSequence implements TcpEvents {
     private static final int PEERS = 4;
     private static final int PEER_ISN = -100;
     private static final int BACKLOG = 2;
-    private static final int MAX_OUT_OF_ORDER = 20_000;
+    private static final int MAX_OUT_OF_ORDER = 4_000;
     private static final int RECEIVE_BUFFER = 65_536;
     private static final int POLLS_PER_STEP = 3000;
     private static final int MAX_TIME_WAIT = 3;

@@ -5,8 +5,8 @@ import java.util.List;
 
 /**
  * An exact exchange between one TCP endpoint and its peer, written as a dialogue. The script plays the peer and the
- * user of the endpoint; a {@link ScriptDriver} is the endpoint: our core in virtual time, or the Linux kernel behind a TUN
- * device. A script that Linux fails is suspect.
+ * user of the endpoint; a {@link ScriptDriver} is the endpoint: our core in virtual time, or the Linux kernel behind a
+ * TUN device. A script that Linux fails is suspect.
  *
  * <pre>
  * Script.named("passive open")

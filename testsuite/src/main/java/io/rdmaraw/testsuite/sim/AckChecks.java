@@ -74,9 +74,12 @@ final class AckChecks {
             hasTimestamp = true;
             newestTimestamp = p.tsValue;
         }
+        // What was dropped for want of memory leaves a hole, and what follows it is out of order for the receiver.
+        boolean mayBeAhead = seq > certainContiguous;
+        outOfOrderSegments = certainContiguous >= highestEnd ? 0 : outOfOrderSegments;
+        outOfOrderSegments += mayBeAhead ? 1 : 0;
         highestEnd = Math.max(highestEnd, end);
-        outOfOrderSegments = contiguous >= highestEnd ? 0 : outOfOrderSegments + (seq > possible ? 1 : 0);
-        boolean memoryMayBeFull = seq > possible && outOfOrderSegments > MOST_SEGMENTS_HELD;
+        boolean memoryMayBeFull = mayBeAhead && outOfOrderSegments > MOST_SEGMENTS_HELD;
         if (p.payload.length == 0 || end > edge || older || memoryMayBeFull) {
             return false;
         }
@@ -113,6 +116,11 @@ final class AckChecks {
         owedNow = false;
         long ack = unwrap(p.ack);
         lastAck = Math.max(lastAck, ack);
+        if (ack > certainContiguous) {
+            // The receiver itself says that it has taken this.
+            certain.add(firstNumber, ack);
+            certainContiguous = certain.endOf(ack - 1);
+        }
         if (ack >= certainContiguous) {
             oldestUnackedNanos = Long.MAX_VALUE;
             unackedFullBytes = 0;

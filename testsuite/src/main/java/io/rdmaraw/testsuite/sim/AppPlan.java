@@ -65,7 +65,8 @@ final class AppPlan {
     public String toString() {
         return totalBytes + " B in chunks of " + chunkLow + ".." + chunkHigh
                 + (thinkNanos > 0 ? " every " + thinkNanos / 1000 + " us" : "") + ", buffer " + sendBufferBytes
-                + (readBytes > 0 ? ", reads " + readBytes + " every " + readPauseNanos / 1000 + " us" : "") + (stallFromByte < Long.MAX_VALUE ? ", stalls at " + stallFromByte
+                + (readBytes > 0 ? ", reads " + readBytes + " every " + readPauseNanos / 1000 + " us" : "")
+                + (stallFromByte < Long.MAX_VALUE ? ", stalls at " + stallFromByte
                 + " for " + stallNanos / LinkPlan.MILLI + " ms" : "") + ", " + end;
     }
 }

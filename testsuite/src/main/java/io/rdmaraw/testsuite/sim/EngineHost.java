@@ -215,7 +215,7 @@ class EngineHost implements SimHost, TcpEvents {
     public void accepted(TcpListener listener, TcpConnection connection) {
         EngineSocket socket = socketOf(connection.localPort(), connection.remotePort());
         if (socket.closed) {
-            // A copy of the SYN has come late, and by chance the old peer's last ACK fits our new number: no TCP can tell.
+            // A copy of the SYN has come late, and by chance the peer's last ACK fits our new number: no TCP can tell.
             connection.attachment(phantom());
             connection.abort();
             return;

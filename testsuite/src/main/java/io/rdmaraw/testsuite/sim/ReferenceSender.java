@@ -3,8 +3,8 @@ package io.rdmaraw.testsuite.sim;
 import java.util.Arrays;
 
 /**
- * The sending half of a {@link ReferenceConnection}: go-back-N (RFC 6298), fast retransmit and Reno's window (RFC 5681),
- * zero window probes. Sequence numbers are 64-bit; the wire has their low half.
+ * The sending half of a {@link ReferenceConnection}: go-back-N (RFC 6298), fast retransmit and Reno's window (RFC
+ * 5681), zero window probes. Sequence numbers are 64-bit; the wire has their low half.
  */
 final class ReferenceSender {
     private static final long NEVER = Long.MAX_VALUE;

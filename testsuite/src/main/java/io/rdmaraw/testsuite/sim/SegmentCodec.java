@@ -96,7 +96,8 @@ public final class SegmentCodec {
         int trafficClass = segment.dscp() << 2 | segment.ecn();
         if (ipv4) {
             Ipv4Header.write(base, trafficClass, Ipv4Header.MINIMUM_LENGTH_BYTES + tcpBytes, 0,
-                    Ipv4Header.DONT_FRAGMENT, TIME_TO_LIVE, IpProtocol.TCP, (int) segment.sourceLow(), (int) segment.destinationLow());
+                    Ipv4Header.DONT_FRAGMENT, TIME_TO_LIVE, IpProtocol.TCP, (int) segment.sourceLow(),
+                    (int) segment.destinationLow());
         } else {
             Ipv6Header.writeFixed(base, trafficClass, 0, tcpBytes, IpProtocol.TCP, TIME_TO_LIVE);
             Ipv6Header.setSource(base, segment.sourceHigh(), segment.sourceLow());
