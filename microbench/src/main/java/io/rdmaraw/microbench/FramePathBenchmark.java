@@ -6,7 +6,9 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.ManualIoEventLoop;
+import io.netty.channel.WriteBufferWaterMark;
 import io.rdmaraw.channel.FrameBurst;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
@@ -58,6 +60,8 @@ public class FramePathBenchmark {
         ECHO,
         /** Writes each frame back with a new promise. */
         ECHO_NEW_PROMISE,
+        /** Writes each frame back through Netty's outbound buffer, as a channel does that finds no room. */
+        ECHO_OUTBOUND_BUFFER,
         /** Writes bursts back. */
         ECHO_BURST_MESSAGES
     }
@@ -81,6 +85,8 @@ public class FramePathBenchmark {
         loop = new ManualIoEventLoop(Thread.currentThread(), RdmaRawIoHandler.newFactory());
         var bind = new Bootstrap().group(loop).channel(RdmaRawChannel.class)
                 .option(RdmaRawChannelOption.FRAME_BURSTS, work.name().endsWith("BURST_MESSAGES"))
+                .option(ChannelOption.WRITE_BUFFER_WATER_MARK, work == Work.ECHO_OUTBOUND_BUFFER
+                        ? new WriteBufferWaterMark(0, 0) : WriteBufferWaterMark.DEFAULT)
                 .handler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel ch) {
@@ -153,7 +159,7 @@ public class FramePathBenchmark {
         public void channelRead(ChannelHandlerContext ctx, Object msg) {
             if (msg instanceof ByteBuf frame) {
                 exchangeAddresses(frame);
-                ctx.write(frame, work == Work.ECHO ? ctx.voidPromise() : ctx.newPromise());
+                ctx.write(frame, work == Work.ECHO_NEW_PROMISE ? ctx.newPromise() : ctx.voidPromise());
                 return;
             }
             FrameBurst frames = (FrameBurst) msg;
