@@ -13,7 +13,7 @@ final class AppPlan {
     }
 
     /** Every chunk may become a packet; the number of packets of a run is bounded. */
-    private static final long MOST_CHUNKS = 20_000;
+    private static final long MOST_CHUNKS = 5_000;
 
     final long totalBytes;
     final int chunkLow;

@@ -72,7 +72,8 @@ final class LinkPlan {
             lossProbability = loss;
         }
         double bad = draw.unit() * 0.03;
-        double good = 0.15 + draw.unit() * 0.5;
+        // Time alone ends no burst here, only packets do: a sender that backs off must come through in the end.
+        double good = 0.35 + draw.unit() * 0.5;
         if (draw.chance(0.2) && on(Fault.BURST_LOSS, direction, off)) {
             turnBad = bad;
             turnGood = good;
@@ -150,6 +151,10 @@ final class LinkPlan {
         return lossProbability == 0 && turnBad == 0 && reorderProbability == 0 && rateBitsPerSecond == 0
                 && corruptProbability == 0 && blackoutToNanos == 0 && ackThinning == 0 && mtuBytes == 65535
                 && laterMtuBytes == 0 && staleProbability == 0 && duplicateProbability == 0;
+    }
+
+    boolean stripsOptions() {
+        return stripTimestamps || stripSack || stripWindowScale || stripMss;
     }
 
     @Override

@@ -44,8 +44,9 @@ final class Scenario {
         client = new CorePlan(random.split(5), on(Fault.UNUSUAL_CONFIG));
         server = new CorePlan(random.split(6), on(Fault.UNUSUAL_CONFIG));
         // A cookie's connection is made from the first packet behind the SYN: if that is lost or late, the next one
-        // gets a reset, from any stack; and if it comes again when all is over, it makes another connection.
-        server.cookies &= forward.keepsEverything();
+        // gets a reset, from any stack; and if it comes again when all is over, it makes another connection. What was
+        // agreed travels in the options, so none may be stripped on the way.
+        server.cookies &= forward.keepsEverything() && !forward.stripsOptions() && !backward.stripsOptions();
         drawConversations(random.split(7));
     }
 

@@ -34,6 +34,8 @@ final class WireChecks {
     private long irs = UNKNOWN;
     private Packet peerSyn;
     private Packet mySyn;
+    /** A cookie keeps the options in the timestamp; when the path strips that one, scaling is off. */
+    private boolean cookieForgotten;
     private long maxAck;
     private long takenAck;
     private long maxSack;
@@ -78,7 +80,8 @@ final class WireChecks {
     }
 
     private boolean scalingOn() {
-        return peerSyn != null && mySyn != null && peerSyn.windowScale >= 0 && mySyn.windowScale >= 0;
+        return peerSyn != null && mySyn != null && peerSyn.windowScale >= 0 && mySyn.windowScale >= 0
+                && !cookieForgotten;
     }
 
     private int peerMss() {
@@ -100,6 +103,9 @@ final class WireChecks {
             return;
         }
         long seq = acks.unwrap(p.seq);
+        if (config.cookies && myEdge != UNKNOWN && maxAck == iss && p.has(Packet.ACK) && p.ack == (int) (iss + 1)) {
+            cookieForgotten = !p.has(Packet.SYN) && !p.timestamps;
+        }
         if (p.timestamps) {
             tsValues.add(p.tsValue);
         }
