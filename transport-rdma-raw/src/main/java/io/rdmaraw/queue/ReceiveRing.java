@@ -89,6 +89,7 @@ final class ReceiveRing {
             for (int i = 0; i < polled; i++) {
                 complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut);
             }
+            burst.fetchHeaders();
         }
         if (depth - posted >= REFILL_BATCH) {
             refill();
