@@ -104,7 +104,9 @@ final class WireChecks {
         }
         long seq = acks.unwrap(p.seq);
         if (config.cookies && myEdge != UNKNOWN && maxAck == iss && p.has(Packet.ACK) && p.ack == (int) (iss + 1)) {
-            cookieForgotten = !p.has(Packet.SYN) && !p.timestamps;
+            // Only a cookie that was given a timestamp to keep the options in can lose it.
+            cookieForgotten = !p.has(Packet.SYN) && !p.timestamps && peerSyn != null && peerSyn.timestamps
+                    && mySyn != null && mySyn.timestamps;
         }
         if (p.timestamps) {
             tsValues.add(p.tsValue);
