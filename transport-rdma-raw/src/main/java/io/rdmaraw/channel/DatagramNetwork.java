@@ -40,6 +40,9 @@ interface DatagramNetwork {
     /** Returns the rules that steer the channel's unicast and broadcast datagrams to its queue. */
     List<FlowSpec> flows();
 
+    /** Returns those of the channel's rules that it shares with channels of the same port on other loops. */
+    List<FlowSpec> spreadFlows();
+
     /** Returns the rules that steer a group's datagrams to its queue. */
     List<FlowSpec> groupFlows(InetSocketAddress group);
 

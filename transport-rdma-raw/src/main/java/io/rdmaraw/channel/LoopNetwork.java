@@ -118,6 +118,12 @@ final class LoopNetwork implements DatagramNetwork {
         return flows;
     }
 
+    @Override
+    public List<FlowSpec> spreadFlows() {
+        // Every bound port has a MAC address of its own; the sender chooses among those of one port.
+        return List.of();
+    }
+
     private static FlowSpec unicast(LoopEndpoint bound, int ipVersion) {
         return FlowMatches.udp(bound.mac(), bound.local(), bound.port(), bound.remoteOrNull(), bound.remotePort(),
                 ipVersion);

@@ -249,7 +249,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         QueueSide before = queueSide;
         QueueSide after = new QueueSide();
-        port.attach(after, flows);
+        port.attach(after, flows, network.spreadFlows());
         queueSide = after;
         if (before != null) {
             port.detach(before);
