@@ -32,7 +32,7 @@ interface DatagramNetwork {
     InetSocketAddress connect(InetSocketAddress remote) throws IOException;
 
     /** Unties the port from its peer; returns the local address from now on. */
-    InetSocketAddress disconnect();
+    InetSocketAddress disconnect() throws IOException;
 
     /** Gives the port back. Any thread. */
     void unbind();

@@ -84,7 +84,7 @@ final class LoopNetwork implements DatagramNetwork {
     }
 
     @Override
-    public InetSocketAddress disconnect() {
+    public InetSocketAddress disconnect() throws IOException {
         kernel.disconnect();
         IpAddress address = IpAddress.of(boundAddress.getAddress());
         endpoint = host.connect(endpoint, ipv4Only && address.isAny() ? IpAddress.ANY_IPV4 : address, null, 0);

@@ -82,15 +82,15 @@ final class SharedNetwork implements DatagramNetwork {
     @Override
     public InetSocketAddress connect(InetSocketAddress remote) throws IOException {
         IpAddress target = IpAddress.of(remote.getAddress());
-        InetSocketAddress connected = kernel.connect(remote);
+        InetAddress source = kernel.connect(remote);
         remoteOrNull = target;
         remotePort = remote.getPort();
-        local = IpAddress.of(connected.getAddress());
-        return connected;
+        local = IpAddress.of(source);
+        return new InetSocketAddress(source, localPort);
     }
 
     @Override
-    public InetSocketAddress disconnect() {
+    public InetSocketAddress disconnect() throws IOException {
         kernel.disconnect();
         remoteOrNull = null;
         IpAddress address = IpAddress.of(boundAddress.getAddress());
