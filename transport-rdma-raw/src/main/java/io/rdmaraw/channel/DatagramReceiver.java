@@ -49,6 +49,10 @@ final class DatagramReceiver {
         remotePort = connected ? remoteOrNull.getPort() : 0;
     }
 
+    InetSocketAddress local() {
+        return local;
+    }
+
     int localPort() {
         return local.getPort();
     }
@@ -170,6 +174,12 @@ final class DatagramReceiver {
 
     /** Takes a datagram that the kernel's socket has received. */
     void receiveFromKernel(ByteBuf content, InetSocketAddress sender) {
+        if (connected && !sender.equals(channel.remoteAddress())) {
+            // It came before the socket was connected.
+            statistics.droppedNotForChannel++;
+            content.release();
+            return;
+        }
         statistics.receivedFromKernel++;
         inbox.receive(new DatagramPacket(content, local, sender));
     }

@@ -8,11 +8,14 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.route.SocketErrorQueue;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsException;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -32,6 +35,7 @@ import java.util.List;
  * the device has taken the datagram. Datagrams longer than the MTU are sent as fragments.
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawDatagramChannel.class);
     private static final ChannelMetadata METADATA = new ChannelMetadata(true);
     private static final int PORT_NUMBER = 1;
 
@@ -212,13 +216,40 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         QueueSide before = queueSide;
         QueueSide after = new QueueSide();
-        port.attach(after, flows, network.spreadFlows());
+        try {
+            port.attach(after, flows, network.spreadFlows());
+            statistics.coarselySteered = false;
+        } catch (VerbsException e) {
+            if (!isTableFull(e)) {
+                throw e;
+            }
+            steerCoarsely(after, e);
+        }
         queueSide = after;
         if (before != null) {
             port.detach(before);
         }
         if (waitingForRoom) {
             port.awaitRoom(after);
+        }
+    }
+
+    private static boolean isTableFull(VerbsException e) {
+        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
+    }
+
+    /** The device has no room for exact rules: more comes than is meant, or comes by the kernel, and is sorted out. */
+    private void steerCoarsely(QueueSide side, VerbsException cause) {
+        LOGGER.warn("{}: {} is steered coarsely, the device has no room for its rules: {}", network.deviceName(),
+                receiver.local(), cause.getMessage());
+        statistics.coarselySteered = true;
+        try {
+            port.attach(side, network.coarseFlows());
+        } catch (VerbsException e) {
+            if (!network.isKernelServed()) {
+                throw e;
+            }
+            port.attach(side, List.of());
         }
     }
 

@@ -128,6 +128,21 @@ final class SharedNetwork implements DatagramNetwork {
         return flows;
     }
 
+    /** The rule of the port alone, which all channels can share that are connected from it, or none. */
+    @Override
+    public List<FlowSpec> coarseFlows() {
+        if (remoteOrNull == null || local.isLoopback()) {
+            return List.of();
+        }
+        return List.of(FlowMatches.udp(host.snapshot().link(linkName).mac(), local, localPort, null, 0,
+                local.version()));
+    }
+
+    @Override
+    public boolean isKernelServed() {
+        return true;
+    }
+
     /** A connected channel's rule is its own, as the kernel lets nobody have the same pair of ends. */
     private boolean isSpread() {
         return portShared && remoteOrNull == null;
