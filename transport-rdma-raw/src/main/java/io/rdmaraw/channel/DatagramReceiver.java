@@ -128,9 +128,12 @@ final class DatagramReceiver {
         if (datagram == null) {
             return false;
         }
+        return receiveReassembled(datagram, fragments.source(), fragments.destination());
+    }
+
+    /** Takes a datagram that was put together from fragments, its UDP header first, and its reference. */
+    boolean receiveReassembled(ByteBuf datagram, IpAddress source, IpAddress destination) {
         int sourcePort = datagram.getUnsignedShort(0);
-        IpAddress source = fragments.source();
-        IpAddress destination = fragments.destination();
         if (!accepts(source.high(), source.low(), sourcePort, destination.high(), destination.low(),
                 datagram.getUnsignedShort(2))) {
             statistics.droppedNotForChannel++;

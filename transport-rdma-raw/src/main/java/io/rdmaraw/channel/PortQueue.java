@@ -14,6 +14,7 @@ import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.VerbsException;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -41,6 +42,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final FlowTags tags;
     private final Set<QueueChannel> channels = new LinkedHashSet<>();
     private final Consumer<PortQueue> onGone;
+    private final List<Runnable> onClose = new ArrayList<>();
     private int touchedCount;
     /** The device is gone; nothing is asked of it any more but to close. */
     private boolean gone;
@@ -114,6 +116,11 @@ final class PortQueue implements SharedDevice.AsyncListener {
             detach(channel);
             throw e;
         }
+    }
+
+    /** Has something done before the queue closes, on the loop's thread. */
+    void onClose(Runnable action) {
+        onClose.add(action);
     }
 
     void detach(QueueChannel channel) {
@@ -214,7 +221,9 @@ final class PortQueue implements SharedDevice.AsyncListener {
         fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
                 queue.inFlight()));
         for (QueueChannel channel : List.copyOf(channels)) {
-            channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
+            if (channel.channel() != null) {
+                channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
+            }
         }
         onGone.accept(this);
     }
@@ -231,7 +240,9 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     private void fireEvent(RdmaRawQueueEvent event) {
         for (QueueChannel channel : List.copyOf(channels)) {
-            channel.channel().pipeline().fireUserEventTriggered(event);
+            if (channel.channel() != null) {
+                channel.channel().pipeline().fireUserEventTriggered(event);
+            }
         }
     }
 
@@ -282,6 +293,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     void close() {
         device.removeListener(this);
+        List.copyOf(onClose).forEach(Runnable::run);
         tags.close();
         Arrays.fill(touched, null);
         queue.close();

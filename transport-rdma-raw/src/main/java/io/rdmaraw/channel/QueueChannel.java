@@ -8,7 +8,7 @@ import io.netty.channel.Channel;
  * All calls come on the loop's thread.
  */
 interface QueueChannel {
-    /** Returns the channel itself. */
+    /** Returns the channel itself; null for what serves the queue's host. */
     Channel channel();
 
     /**

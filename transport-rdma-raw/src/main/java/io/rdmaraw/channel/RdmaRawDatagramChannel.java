@@ -11,8 +11,10 @@ import io.netty.util.internal.StringUtil;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.route.SocketErrorQueue;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.VerbsException;
@@ -24,6 +26,8 @@ import java.net.SocketAddress;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 
 /**
  * A UDP channel. Takes the place of Netty's other datagram channels without a change to handlers: it fires
@@ -36,6 +40,9 @@ import java.util.List;
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawDatagramChannel.class);
+    private static final Executor REFUSING = task -> {
+        throw new RejectedExecutionException("the channel is on no loop");
+    };
     private static final ChannelMetadata METADATA = new ChannelMetadata(true);
     private static final int PORT_NUMBER = 1;
 
@@ -179,6 +186,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {
+        OwnHostConfig ownHost = ioHandler().config().ownHostOrNull();
+        if (ownHost != null) {
+            DatagramLoop datagrams = ioHandler().datagrams();
+            OwnNetworkHost host = OwnNetworkHost.join(device, ownHost, ioHandler().port(device, PORT_NUMBER),
+                    datagrams, eventLoop());
+            return new OwnNetwork(device, host, ipv4Only, config, new FromOwnHost(), datagrams, eventLoop());
+        }
         if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
             return new LoopNetwork(device, ipv4Only, config, kernel);
         }
@@ -397,6 +411,40 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         @Override
         public void kernelError(SocketErrorQueue.Entry error) {
             if (error.errno() == Errno.ECONNREFUSED) {
+                receiver.reportPortUnreachable();
+            }
+        }
+    }
+
+    /** What a host of our own hands over. */
+    private final class FromOwnHost implements OwnPort {
+        @Override
+        public Executor loop() {
+            RdmaRawIoHandler current = ioHandler();
+            return current == null ? REFUSING : eventLoop();
+        }
+
+        @Override
+        public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
+            if (!isOpen() || !isRegistered()) {
+                frame.release();
+            } else if (receiver.receive(frame, checksumVerified)) {
+                inbox.endBurst();
+            }
+        }
+
+        @Override
+        public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
+            if (!isOpen() || !isRegistered()) {
+                packet.release();
+            } else if (receiver.receiveReassembled(packet, source, destination)) {
+                inbox.endBurst();
+            }
+        }
+
+        @Override
+        public void icmpError(IcmpError error) {
+            if (isOpen() && error.kind() == IcmpError.Kind.PORT_UNREACHABLE) {
                 receiver.reportPortUnreachable();
             }
         }
