@@ -8,14 +8,15 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.SocketErrorQueue;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.PortUnreachableException;
 import java.net.SocketAddress;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.ArrayList;
@@ -139,7 +140,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
         receiver.moveTo(loop.datagrams());
-        kernel.moveTo(eventLoop());
+        kernel.joinLoop(loop);
         if (localAddress != null) {
             joinQueue();
         }
@@ -148,7 +149,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     @Override
     void leaveLoop() {
         leaveQueue();
-        kernel.moveTo(null);
+        kernel.leaveLoop();
     }
 
     @Override
@@ -211,7 +212,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         QueueSide before = queueSide;
         QueueSide after = new QueueSide();
-        port.attach(after, flows);
+        port.attach(after, flows, network.spreadFlows());
         queueSide = after;
         if (before != null) {
             port.detach(before);
@@ -246,7 +247,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    protected void doDisconnect() {
+    protected void doDisconnect() throws IOException {
         if (remoteAddress != null) {
             setAddresses(network.disconnect(), null);
         }
@@ -363,11 +364,9 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
 
         @Override
-        public void kernelError(Throwable cause) {
-            if (cause instanceof PortUnreachableException) {
+        public void kernelError(SocketErrorQueue.Entry error) {
+            if (error.errno() == Errno.ECONNREFUSED) {
                 receiver.reportPortUnreachable();
-            } else if (isOpen()) {
-                pipeline().fireExceptionCaught(cause);
             }
         }
     }
