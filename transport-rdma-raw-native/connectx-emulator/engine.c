@@ -10,15 +10,18 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 enum {
     ROUND_BUDGET = 64,              /* work requests per queue and round */
-    SPIN_ROUNDS = 2000,
-    YIELD_ROUNDS = 2200,
-    SHORT_NAP_NANOS = 20 * 1000,
+    ROUNDS_PER_LOOK = 16,           /* at the clock, which costs more than a round */
+    SPIN_MICROS = 50,
+    YIELD_MICROS = 200,
+    SHORT_NAPS_MICROS = 20 * 1000,
+    SHORT_NAP_NANOS = 10 * 1000,
     LONG_NAP_NANOS = 200 * 1000,
-    SHORT_NAPS = 500,
+    TIMER_SLACK_NANOS = 1,          /* the default of 50 microseconds is longer than a nap */
 };
 
 unsigned cx_engine_round(struct cx_device *device, unsigned budget)
@@ -42,18 +45,22 @@ unsigned cx_engine_round(struct cx_device *device, unsigned budget)
     return work;
 }
 
-/* `idle` counts rounds without work. */
-static void rest(struct cx_device *device, unsigned idle)
+static uint64_t now_micros(void)
 {
-    if (idle < SPIN_ROUNDS) {
-        __builtin_ia32_pause();
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void rest(struct cx_device *device, uint64_t idle_micros)
+{
+    if (idle_micros < SPIN_MICROS)
         return;
-    }
-    if (idle < YIELD_ROUNDS) {
+    if (idle_micros < YIELD_MICROS) {
         sched_yield();
         return;
     }
-    struct timespec nap = {0, idle < YIELD_ROUNDS + SHORT_NAPS ? SHORT_NAP_NANOS : LONG_NAP_NANOS};
+    struct timespec nap = {0, idle_micros < SHORT_NAPS_MICROS ? SHORT_NAP_NANOS : LONG_NAP_NANOS};
     struct pollfd wire = {.fd = cx_wire_descriptor(device), .events = POLLIN};
     ppoll(&wire, 1, &nap, NULL);
 }
@@ -61,17 +68,24 @@ static void rest(struct cx_device *device, unsigned idle)
 static void *run(void *argument)
 {
     struct cx_device *device = argument;
-    unsigned idle = 0;
+    uint64_t last_work = now_micros();
+    unsigned rounds = 0;
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NANOS);
     for (;;) {
         pthread_mutex_lock(&device->mutex);
         while (device->contexts == NULL)
             pthread_cond_wait(&device->opened, &device->mutex);
         unsigned work = device->stepping ? 0 : cx_engine_round(device, ROUND_BUDGET);
         pthread_mutex_unlock(&device->mutex);
-        idle = work > 0 ? 0 : idle + (idle < UINT32_MAX);
         while (atomic_load_explicit(&device->waiting, memory_order_relaxed) > 0)
             sched_yield();
-        rest(device, idle);
+        rounds = work > 0 ? 0 : rounds + 1;
+        if (rounds % ROUNDS_PER_LOOK != 0)
+            continue;
+        uint64_t now = now_micros();
+        if (work > 0)
+            last_work = now;
+        rest(device, now - last_work);
     }
     return NULL;
 }

@@ -15,6 +15,8 @@ struct rule_text {
     uint8_t specs[MAX_SPECS * MAX_SPEC_BYTES];
 };
 
+_Static_assert(offsetof(struct ibv_flow_spec_eth, val) == offsetof(struct ibv_flow_spec_tcp_udp, val), "the same form");
+_Static_assert(offsetof(struct ibv_flow_spec_ipv6, val) == sizeof(struct ib_uverbs_flow_spec_hdr), "the kernel's form");
 _Static_assert(offsetof(struct rule_text, specs) == sizeof(struct ibv_flow_attr), "specs follow at once");
 
 static void add_spec(struct rule_text *rule, uint32_t *used, const void *spec, uint16_t bytes)
@@ -58,19 +60,35 @@ static int translate_count(struct cx_context *context, struct rule_text *rule, u
     return 0;
 }
 
+/*
+ * Filters of 16-bit fields follow type and size at once in libibverbs' form, and two reserved bytes later in the kernel's.
+ */
+static void translate_filters(struct rule_text *rule, uint32_t *used, const uint8_t *kernel, uint16_t bytes)
+{
+    uint8_t spec[MAX_SPEC_BYTES] = {0};
+    const size_t filters_at = offsetof(struct ibv_flow_spec_eth, val);
+    memcpy(spec, kernel, filters_at);
+    memcpy(spec + filters_at, kernel + sizeof(struct spec_header), bytes - sizeof(struct spec_header));
+    add_spec(rule, used, spec, bytes);
+}
+
 static int translate_spec(struct cx_context *context, struct rule_text *rule, uint32_t *used, const uint8_t *kernel,
                           struct cx_counters **counters)
 {
     struct spec_header header;
     uint8_t copy[MAX_SPEC_BYTES];
     memcpy(&header, kernel, sizeof header);
-    switch (header.type) {
+    switch (header.type & ~(uint32_t)IBV_FLOW_SPEC_INNER) {
+    case IBV_FLOW_SPEC_ETH:
+    case IBV_FLOW_SPEC_TCP:
+    case IBV_FLOW_SPEC_UDP:
+        translate_filters(rule, used, kernel, header.size);
+        return 0;
     case IBV_FLOW_SPEC_ACTION_TAG:
         return header.size == KERNEL_TAG_BYTES ? translate_tag(rule, used, kernel) : EINVAL;
     case IBV_FLOW_SPEC_ACTION_COUNT:
         return header.size == KERNEL_COUNT_BYTES ? translate_count(context, rule, used, kernel, counters) : EINVAL;
     case IBV_FLOW_SPEC_IPV4:
-    case IBV_FLOW_SPEC_IPV4 | IBV_FLOW_SPEC_INNER:
         if (header.size != KERNEL_IPV4_BYTES)
             return EINVAL;
         /* The kernel has one form, with the fields of libibverbs' extended one. */
