@@ -69,6 +69,9 @@ public final class Stage implements AutoCloseable {
         }
         all.addAll(List.of(options));
         CommandLine.populateCommand(server, all.toArray(String[]::new));
+        assumeTrue(server instanceof io.rdmaraw.examples.dns.DnsServer
+                || server instanceof io.rdmaraw.examples.http.Http3Server
+                || server.transport().serverSocketChannel() != null, "no TCP channels yet");
         ThreadFactory threads = serverSide.isCurrent() ? new DefaultThreadFactory("server")
                 : serverSide.threadFactory();
         // Sockets belong to the namespace of the thread that opens them.
