@@ -52,7 +52,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         slots.allocator().reserve(2 * RESERVED_SLOTS);
         receiveRing = new ReceiveRing(queuePair, receiveCompletions, slots, counters, options.receiveQueueDepth(),
                 RESERVED_SLOTS, arrays);
-        sendRing = new SendRing(queuePair, sendCompletions, slots, device.registeredRanges(), counters,
+        sendRing = new VerbsSendRing(queuePair, sendCompletions, slots, device.registeredRanges(), counters,
                 options.sendQueueDepth(), options.maxSendSge(), arrays);
     }
 
@@ -182,7 +182,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     public void arm() {
         receiveCompletions.requestNotification(false);
         if (sendRing.inFlight() > 0) {
-            sendCompletions.requestNotification(false);
+            sendRing.arm();
         }
     }
 
@@ -205,9 +205,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     public void recover() {
         counters.recoveries++;
         queuePair.toReset();
-        // libibverbs takes the queue pair's completions out of the queues at the reset; what a provider leaves behind
-        // is told by its epoch (receive) or is polled here and names frames that are released anyway (send).
-        sendRing.reclaim();
+        sendRing.afterReset();
         sendRing.abandon();
         receiveRing.abandon();
         start();
