@@ -7,13 +7,16 @@ import io.rdmaraw.ffi.NativeMemory;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.Tuple;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.lifecycle.AfterTry;
+import net.jqwik.api.lifecycle.BeforeTry;
 
 /**
  * A completion queue against a model of the device that writes to it: plain completions and compressed sessions in any
@@ -22,19 +25,24 @@ import net.jqwik.api.lifecycle.AfterTry;
 class CompletionRingTest {
     private static final int SESSION_MAX = 32;
 
-    private final Arena arena = Arena.ofConfined();
+    private Arena arena;
+
+    @BeforeTry
+    void allocate() {
+        arena = Arena.ofConfined();
+    }
 
     @AfterTry
     void free() {
         arena.close();
     }
 
-    /** Lengths of the sessions that the device writes, 1 for a plain completion, and how many are polled after each. */
+    /** The sessions' lengths are 1 for a plain completion. */
     @Property(tries = 2000)
     void everyCompletionIsReadOnceAndInOrder(@ForAll("sessions") List<Integer> sessions, @ForAll boolean wide,
             @ForAll @IntRange(min = 1, max = 64) int pollLimit, @ForAll long seed) {
         Device device = new Device(64, wide ? 128 : 64);
-        java.util.Random random = new java.util.Random(seed);
+        Random random = new Random(seed);
         List<String> written = new ArrayList<>();
         List<String> read = new ArrayList<>();
         for (int session : sessions) {
@@ -56,7 +64,7 @@ class CompletionRingTest {
         List<String> read = new ArrayList<>();
         for (int i = 0; i < completions; i++) {
             assertEquals(0, device.queue.next());
-            device.write(1, new java.util.Random(i), new ArrayList<>());
+            device.write(1, new Random(i), new ArrayList<>());
             device.poll(1, read);
         }
         assertEquals(completions, read.size());
@@ -70,7 +78,7 @@ class CompletionRingTest {
         int left = 0;
         for (int session : before) {
             if (device.free() >= session) {
-                device.write(session, new java.util.Random(1), new ArrayList<>());
+                device.write(session, new Random(1), new ArrayList<>());
                 left += session;
             }
         }
@@ -80,7 +88,7 @@ class CompletionRingTest {
         device.released();
         List<String> written = new ArrayList<>();
         read.clear();
-        device.write(1, new java.util.Random(2), written);
+        device.write(1, new Random(2), written);
         device.poll(64, read);
         assertEquals(written, read);
     }
@@ -90,7 +98,7 @@ class CompletionRingTest {
             @ForAll @IntRange(min = 0, max = 200) int completions) {
         Device device = new Device(16, 64);
         for (int i = 0; i < completions; i++) {
-            device.write(1, new java.util.Random(i), new ArrayList<>());
+            device.write(1, new Random(i), new ArrayList<>());
             device.poll(1, new ArrayList<>());
         }
         device.queue.arm(events);
@@ -104,8 +112,8 @@ class CompletionRingTest {
 
     @Provide
     Arbitrary<List<Integer>> sessions() {
-        return Arbitraries.frequencyOf(net.jqwik.api.Tuple.of(3, Arbitraries.just(1)),
-                net.jqwik.api.Tuple.of(2, Arbitraries.integers().between(2, SESSION_MAX))).list().ofMaxSize(60);
+        return Arbitraries.frequencyOf(Tuple.of(3, Arbitraries.just(1)),
+                Tuple.of(2, Arbitraries.integers().between(2, SESSION_MAX))).list().ofMaxSize(60);
     }
 
     /** Writes as the device does: the last byte last, and of a compressed session only title and miniature entries. */
@@ -143,7 +151,7 @@ class CompletionRingTest {
             assertEquals(producer & 0xffffff, NativeMemory.getIntBigEndian(doorbellRecord));
         }
 
-        void write(int count, java.util.Random random, List<String> written) {
+        void write(int count, Random random, List<String> written) {
             int flowTag = random.nextInt(1 << 24);
             int[] lengths = random.ints(count, 60, 9000).toArray();
             for (int i = 0; i < count; i++) {

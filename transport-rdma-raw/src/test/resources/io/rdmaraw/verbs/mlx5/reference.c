@@ -89,6 +89,7 @@ static void send_request(int segmented)
         if (length > taken)
             mlx5dv_set_data_seg(unit(start, blocks, units++), length - taken, lkey, address + taken);
     }
+    memset(unit(start, blocks, 0), 0, 16);      /* the inline leaves two reserved bytes as they are */
     mlx5dv_set_ctrl_seg(unit(start, blocks, 0), (uint16_t)producer, segmented ? MLX5_OPCODE_TSO : MLX5_OPCODE_SEND, 0, qpn,
                         is_signaled ? MLX5_WQE_CTRL_CQ_UPDATE : 0, (uint8_t)units, 0, 0);
     answer(ring, blocks * MLX5_SEND_WQE_BB);
