@@ -56,7 +56,8 @@ require_build_tools() {
 }
 
 # Programs that some tests run as peers or to inspect the wire, as PROGRAM:PACKAGE.
-readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils-ping ibv_devinfo:ibverbs-utils)
+readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils-ping ibv_devinfo:ibverbs-utils
+  raw_ethernet_bw:perftest)
 
 missing_test_packages() {
   local entry

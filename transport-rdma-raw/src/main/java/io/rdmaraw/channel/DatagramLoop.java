@@ -16,6 +16,7 @@ final class DatagramLoop {
     private final SocketAddressCache addresses = new SocketAddressCache();
     private final Executor loop;
     private LoopNeighbors neighbors;
+    private KernelBuffer kernelBuffer;
 
     DatagramLoop(Executor loop) {
         this.loop = loop;
@@ -36,6 +37,20 @@ final class DatagramLoop {
     /** Returns the verdicts on all frames that this loop's datagram channels received. */
     ParseCounters parseCounters() {
         return parser.counters();
+    }
+
+    /** Returns the memory through which the loop's kernel sockets send and receive. */
+    KernelBuffer kernelBuffer() {
+        if (kernelBuffer == null) {
+            kernelBuffer = new KernelBuffer();
+        }
+        return kernelBuffer;
+    }
+
+    void close() {
+        if (kernelBuffer != null) {
+            kernelBuffer.close();
+        }
     }
 
     SocketAddressCache addresses() {

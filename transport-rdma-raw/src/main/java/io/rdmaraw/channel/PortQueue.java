@@ -6,6 +6,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.SpreadFlows;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.CompletionChannel;
@@ -37,7 +38,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final ReceiveBurst burst = new ReceiveBurst();
     private final QueueChannel[] touched = new QueueChannel[FrameQueue.BURST_FRAMES];
     private final ArrayDeque<QueueChannel> waitingForRoom = new ArrayDeque<>();
-    private final FlowTags tags = new FlowTags();
+    private final FlowTags tags;
     private final Set<QueueChannel> channels = new LinkedHashSet<>();
     private final Consumer<PortQueue> onGone;
     private int touchedCount;
@@ -55,6 +56,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
         this.burstPool = burstPool;
         limits = PortLimits.of(device, portNumber, config);
         queue = VerbsFrameQueue.open(device, portNumber, completionChannel, config.queueOptions());
+        tags = new FlowTags(queue, device);
         device.addListener(this);
     }
 
@@ -87,15 +89,26 @@ final class PortQueue implements SharedDevice.AsyncListener {
         return unmatchedFrames;
     }
 
-    /**
-     * Steers flows to a channel. A rule that another channel of this loop has is shared: both get every frame. Either
-     * all of the flows are steered or none.
-     */
+    /** As {@link #attach(QueueChannel, List, List)}, of rules that belong to this loop alone. */
     void attach(QueueChannel channel, List<FlowSpec> specs) {
+        attach(channel, specs, List.of());
+    }
+
+    /**
+     * Steers flows to a channel. Either all of the flows are steered or none.
+     *
+     * @param own rules of this loop. One that another channel of the loop has is shared: both get every frame
+     * @param spread rules that loops share, see {@link SpreadFlows}: each frame goes to one channel on one of the
+     *        loops, the same for all frames between two ends
+     */
+    void attach(QueueChannel channel, List<FlowSpec> own, List<FlowSpec> spread) {
         channels.add(channel);
         try {
-            for (FlowSpec spec : specs) {
-                tags.attach(channel, spec, queue::steer);
+            for (FlowSpec spec : own) {
+                tags.attach(channel, spec);
+            }
+            for (FlowSpec spec : spread) {
+                tags.attachSpread(channel, spec);
             }
         } catch (RuntimeException e) {
             detach(channel);
@@ -154,6 +167,10 @@ final class PortQueue implements SharedDevice.AsyncListener {
                 continue;
             }
             QueueChannel[] channels = entry.channels;
+            if (channels.length > 1 && entry.isSpread()) {
+                deliver(channels[FlowHash.choose(frame, channels.length)], frame, burst.checksumVerified(i));
+                continue;
+            }
             for (int c = 1; c < channels.length; c++) {
                 deliver(channels[c], frame.retainedDuplicate(), burst.checksumVerified(i));
             }

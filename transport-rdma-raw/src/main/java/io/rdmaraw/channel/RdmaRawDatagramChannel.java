@@ -6,20 +6,17 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
-import io.netty.channel.EventLoop;
-import io.netty.channel.IoEvent;
-import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoRegistration;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.SocketErrorQueue;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.PortUnreachableException;
 import java.net.SocketAddress;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.ArrayList;
@@ -44,10 +41,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private final DatagramInbox inbox = new DatagramInbox(this, statistics);
     private final DatagramReceiver receiver = new DatagramReceiver(this, inbox, memberships);
     private final KernelSocket kernel;
-    private final Handle handle = new Handle();
     private final boolean ipv4Only;
-    private IoRegistration registration;
-    private RdmaRawIoHandler ioHandler;
     private volatile DatagramNetwork network;
     private DatagramSender sender;
     private PortQueue port;
@@ -56,7 +50,6 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private boolean waitingForRoom;
     private volatile InetSocketAddress localAddress;
     private volatile InetSocketAddress remoteAddress;
-    private volatile boolean open = true;
 
     /** Makes an open, unregistered channel for IPv4 and IPv6. */
     public RdmaRawDatagramChannel() {
@@ -87,18 +80,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    public boolean isOpen() {
-        return open;
-    }
-
-    @Override
     public boolean isActive() {
-        return open && (localAddress != null || config.isActiveOnRegistration() && isRegistered());
+        return isOpen() && (localAddress != null || config.isActiveOnRegistration() && isRegistered());
     }
 
     @Override
     public boolean isConnected() {
-        return open && remoteAddress != null;
+        return isOpen() && remoteAddress != null;
     }
 
     @Override
@@ -122,7 +110,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     DatagramLoop datagrams() {
-        return ioHandler.datagrams();
+        return ioHandler().datagrams();
     }
 
     /** A datagram's next hop has become known; a channel that left its loop meanwhile loses it. */
@@ -150,43 +138,18 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    protected boolean isCompatible(EventLoop loop) {
-        return loop instanceof IoEventLoop ioLoop && ioLoop.isCompatible(Handle.class);
-    }
-
-    @Override
-    protected void doRegister(ChannelPromise promise) {
-        ((IoEventLoop) eventLoop()).register(handle).addListener(future -> {
-            if (!future.isSuccess()) {
-                promise.setFailure(future.cause());
-                return;
-            }
-            registration = (IoRegistration) future.getNow();
-            ioHandler = registration.attachment();
-            receiver.moveTo(ioHandler.datagrams());
-            kernel.moveTo(eventLoop());
-            try {
-                if (localAddress != null) {
-                    joinQueue();
-                }
-            } catch (RuntimeException e) {
-                promise.setFailure(e);
-                return;
-            }
-            promise.setSuccess();
-        });
-    }
-
-    @Override
-    protected void doDeregister() {
-        leaveQueue();
-        kernel.moveTo(null);
-        IoRegistration current = registration;
-        if (current != null) {
-            registration = null;
-            ioHandler = null;
-            current.cancel();
+    void joinLoop(RdmaRawIoHandler loop) {
+        receiver.moveTo(loop.datagrams());
+        kernel.joinLoop(loop);
+        if (localAddress != null) {
+            joinQueue();
         }
+    }
+
+    @Override
+    void leaveLoop() {
+        leaveQueue();
+        kernel.leaveLoop();
     }
 
     @Override
@@ -196,7 +159,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             throw new IOException("the channel is bound already, to " + localAddress);
         }
         if (network == null) {
-            DatagramNetwork chosen = newNetwork(ioHandler.config().ipDevice());
+            DatagramNetwork chosen = newNetwork(ioHandler().config().ipDevice());
             sender = new DatagramSender(this, chosen, kernel, inbox, receiver);
             network = chosen;
         }
@@ -215,7 +178,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
             return new LoopNetwork(device, ipv4Only, config, kernel);
         }
-        return new SharedNetwork(device, ipv4Only, config, kernel, ioHandler.datagrams(), eventLoop());
+        return new SharedNetwork(device, ipv4Only, config, kernel, ioHandler().datagrams(), eventLoop());
     }
 
     private static InetSocketAddress checked(SocketAddress address) {
@@ -236,7 +199,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private void joinQueue() {
-        port = ioHandler.port(network.deviceName(), PORT_NUMBER);
+        port = ioHandler().port(network.deviceName(), PORT_NUMBER);
         sender.moveTo(port);
         steer();
     }
@@ -249,7 +212,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         QueueSide before = queueSide;
         QueueSide after = new QueueSide();
-        port.attach(after, flows);
+        port.attach(after, flows, network.spreadFlows());
         queueSide = after;
         if (before != null) {
             port.detach(before);
@@ -284,7 +247,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    protected void doDisconnect() {
+    protected void doDisconnect() throws IOException {
         if (remoteAddress != null) {
             setAddresses(network.disconnect(), null);
         }
@@ -312,7 +275,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     @Override
     protected void doClose() {
-        open = false;
+        markClosed();
         leaveQueue();
         DatagramNetwork used = network;
         if (used != null) {
@@ -329,15 +292,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     /** Auto-read was switched off, on any thread. */
     void stopReading() {
-        if (!isRegistered() || eventLoop().inEventLoop()) {
-            inbox.stopReading();
-        } else {
-            eventLoop().execute(() -> {
-                if (!config.isAutoRead()) {
-                    inbox.stopReading();
-                }
-            });
-        }
+        inbox.autoReadCleared();
     }
 
     @Override
@@ -409,25 +364,10 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
 
         @Override
-        public void kernelError(Throwable cause) {
-            if (cause instanceof PortUnreachableException) {
+        public void kernelError(SocketErrorQueue.Entry error) {
+            if (error.errno() == Errno.ECONNREFUSED) {
                 receiver.reportPortUnreachable();
-            } else if (open) {
-                pipeline().fireExceptionCaught(cause);
             }
-        }
-    }
-
-    /** What stands for the channel at its loop. */
-    private final class Handle implements RdmaRawIoHandle {
-        @Override
-        public void handle(IoRegistration ioRegistration, IoEvent event) {
-            // Frames reach the channel through its queue.
-        }
-
-        @Override
-        public void close() {
-            unsafe().close(unsafe().voidPromise());
         }
     }
 

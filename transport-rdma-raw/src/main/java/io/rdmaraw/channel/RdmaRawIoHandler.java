@@ -27,12 +27,15 @@ import java.util.Set;
 public final class RdmaRawIoHandler implements IoHandler {
     /** While there are frames to serve, the selector of the NIO channels is asked once in so many rounds. */
     private static final int NIO_INTERVAL = 16;
+    /** And so are the kernel's sockets behind channels: a system call, which finds nothing as a rule. */
+    private static final int DESCRIPTOR_INTERVAL = 64;
     /** Asynchronous events are rare, and asking for them is a system call. */
     private static final int ASYNC_EVENT_INTERVAL = 4096;
 
     private final ThreadAwareExecutor executor;
     private final RdmaRawIoHandlerConfig config;
     private final NioLoop nio;
+    private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private DatagramLoop datagrams;
@@ -42,6 +45,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private PortQueue[] polledPorts = {};
     private int nioCountdown;
     private int asyncCountdown;
+    private int descriptorCountdown;
 
     private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config) {
         this.executor = executor;
@@ -114,6 +118,10 @@ public final class RdmaRawIoHandler implements IoHandler {
             nioCountdown = NIO_INTERVAL;
             served += nio.runNow(context);
         }
+        if (!descriptors.isEmpty() && --descriptorCountdown <= 0) {
+            descriptorCountdown = DESCRIPTOR_INTERVAL;
+            served += descriptors.poll();
+        }
         if (--asyncCountdown <= 0) {
             asyncCountdown = ASYNC_EVENT_INTERVAL;
             dispatchAsyncEvents();
@@ -149,8 +157,14 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
         // What came in before the arming raises no event.
         served = pollPorts();
-        if (served == 0 && sleeper.sleep(context)) {
-            dispatchAsyncEvents();
+        if (served == 0) {
+            sleeper.sleep(context);
+            if (sleeper.isAsyncReady()) {
+                dispatchAsyncEvents();
+            }
+            if (sleeper.isDescriptorReady()) {
+                descriptorCountdown = 0;
+            }
         }
         for (PortQueue port : polledPorts) {
             port.drainEvents();
@@ -205,6 +219,11 @@ public final class RdmaRawIoHandler implements IoHandler {
         return datagrams;
     }
 
+    /** Returns the kernel's sockets that the loop serves. */
+    LoopDescriptors descriptors() {
+        return descriptors;
+    }
+
     RdmaRawIoHandlerConfig config() {
         return config;
     }
@@ -256,7 +275,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private void portsChanged() {
         polledPorts = ports.toArray(PortQueue[]::new);
         useRegisteredMemory();
-        sleeper.watch(polledPorts);
+        sleeper.watch(polledPorts, descriptors.fd());
     }
 
     @Override
@@ -280,6 +299,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         portsChanged();
         nio.destroy();
         sleeper.close();
+        descriptors.close();
+        if (datagrams != null) {
+            datagrams.close();
+        }
     }
 
     /** A channel of this transport on this loop. */

@@ -38,6 +38,8 @@ final class SharedNetwork implements DatagramNetwork {
     private IpAddress remoteOrNull;
     private int localPort;
     private int remotePort;
+    /** Other channels may have the same port. */
+    private boolean portShared;
 
     SharedNetwork(String deviceName, boolean ipv4Only, RdmaRawDatagramChannelConfig config, KernelSocket kernel,
                   DatagramLoop datagrams, EventLoop loop) throws IOException {
@@ -69,6 +71,7 @@ final class SharedNetwork implements DatagramNetwork {
     @Override
     public InetSocketAddress bind(InetSocketAddress wanted) throws IOException {
         int port = kernel.bind(wanted, new PortSharing(config.isReuseAddress(), config.isReusePort()));
+        portShared = config.isReuseAddress() || config.isReusePort();
         boundAddress = new InetSocketAddress(wanted.getAddress(), port);
         IpAddress address = IpAddress.of(wanted.getAddress());
         local = ipv4Only && address.isAny() ? IpAddress.ANY_IPV4 : address;
@@ -79,15 +82,15 @@ final class SharedNetwork implements DatagramNetwork {
     @Override
     public InetSocketAddress connect(InetSocketAddress remote) throws IOException {
         IpAddress target = IpAddress.of(remote.getAddress());
-        InetSocketAddress connected = kernel.connect(remote);
+        InetAddress source = kernel.connect(remote);
         remoteOrNull = target;
         remotePort = remote.getPort();
-        local = IpAddress.of(connected.getAddress());
-        return connected;
+        local = IpAddress.of(source);
+        return new InetSocketAddress(source, localPort);
     }
 
     @Override
-    public InetSocketAddress disconnect() {
+    public InetSocketAddress disconnect() throws IOException {
         kernel.disconnect();
         remoteOrNull = null;
         IpAddress address = IpAddress.of(boundAddress.getAddress());
@@ -106,21 +109,40 @@ final class SharedNetwork implements DatagramNetwork {
 
     @Override
     public List<FlowSpec> flows() {
-        if (local.isLoopback()) {
-            return List.of();
-        }
         List<FlowSpec> flows = new ArrayList<>();
-        long mac = host.snapshot().link(linkName).mac();
-        if (takes(4)) {
-            flows.add(FlowMatches.udp(mac, local, localPort, remoteOrNull, remotePort, 4));
-            if (remoteOrNull == null && local.isAny()) {
-                flows.add(FlowMatches.udp(EthernetHeader.BROADCAST, local, localPort, null, 0, 4));
-            }
+        if (!isSpread()) {
+            addUnicast(flows);
         }
-        if (takes(6)) {
-            flows.add(FlowMatches.udp(mac, local, localPort, remoteOrNull, remotePort, 6));
+        if (takes(4) && remoteOrNull == null && local.isAny()) {
+            flows.add(FlowMatches.udp(EthernetHeader.BROADCAST, local, localPort, null, 0, 4));
         }
         return flows;
+    }
+
+    @Override
+    public List<FlowSpec> spreadFlows() {
+        List<FlowSpec> flows = new ArrayList<>();
+        if (isSpread()) {
+            addUnicast(flows);
+        }
+        return flows;
+    }
+
+    /** A connected channel's rule is its own, as the kernel lets nobody have the same pair of ends. */
+    private boolean isSpread() {
+        return portShared && remoteOrNull == null;
+    }
+
+    private void addUnicast(List<FlowSpec> flows) {
+        if (local.isLoopback()) {
+            return;
+        }
+        long mac = host.snapshot().link(linkName).mac();
+        for (int version : new int[] {4, 6}) {
+            if (takes(version)) {
+                flows.add(FlowMatches.udp(mac, local, localPort, remoteOrNull, remotePort, version));
+            }
+        }
     }
 
     @Override

@@ -11,10 +11,13 @@ import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairOptions;
+import io.rdmaraw.verbs.QueuePairState;
 import io.rdmaraw.verbs.SendWr;
 import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsObject;
+import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.WorkQueueState;
 
 /** A {@link FrameQueue} on a raw-packet queue pair, through the calls of libibverbs. */
 public final class VerbsFrameQueue implements FrameQueue {
@@ -29,6 +32,7 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     private final SharedDevice device;
     private final int portNumber;
+    private final FrameQueueOptions options;
     private final CompletionQueue receiveCompletions;
     private final CompletionQueue sendCompletions;
     private final QueuePair queuePair;
@@ -37,11 +41,14 @@ public final class VerbsFrameQueue implements FrameQueue {
     private final ReceiveRing receiveRing;
     private final SendRing sendRing;
     private final QueueCounters counters = new QueueCounters();
+    /** Where rules that are spread over several loops lead to; made on first use. */
+    private WorkQueue workQueue;
     private boolean closed;
 
     private VerbsFrameQueue(SharedDevice device, int portNumber, FrameQueueOptions options, Resources made) {
         this.device = device;
         this.portNumber = portNumber;
+        this.options = options;
         receiveCompletions = made.receiveCompletions;
         sendCompletions = made.sendCompletions;
         queuePair = made.queuePair;
@@ -89,7 +96,8 @@ public final class VerbsFrameQueue implements FrameQueue {
             VerbsContext context = device.context();
             slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), options.slotCount(),
                     options.slotBytes());
-            receiveCompletions = context.createCompletionQueue(options.receiveQueueDepth(), channel, 0);
+            // Twice the depth: the queue pair's receives complete here, and those of the work queue.
+            receiveCompletions = context.createCompletionQueue(2 * options.receiveQueueDepth(), channel, 0);
             sendCompletions = context.createCompletionQueue(options.sendQueueDepth(), channel, 0);
             queuePair = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
                     .sendCompletionQueue(sendCompletions)
@@ -101,7 +109,7 @@ public final class VerbsFrameQueue implements FrameQueue {
                     .build());
             // Burst arrays of both rings, with room for the rounding to cache lines.
             arrays = new NativeArrays(BURST_FRAMES * (SendWr.SIZE_BYTES + options.maxSendSge() * Sge.SIZE_BYTES)
-                    + BURST_FRAMES * 256L);
+                    + BURST_FRAMES * 256L + 2 * PostedReceives.nativeBytes());
         }
 
         void close() {
@@ -133,7 +141,7 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     private void start() {
         queuePair.toInit(portNumber);
-        receiveRing.refill();
+        receiveRing.own().refill();
         queuePair.toReadyToReceive();
         queuePair.toReadyToSend();
     }
@@ -192,8 +200,35 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
+    public WorkQueue workQueue() {
+        if (workQueue == null) {
+            int depth = Math.min(options.receiveQueueDepth(),
+                    options.slotCount() - options.receiveQueueDepth() - 4 * BURST_FRAMES);
+            if (depth < BURST_FRAMES) {
+                throw new IllegalStateException("a port that several loops share takes slots of its own: set slotCount"
+                        + " to at least " + (options.receiveQueueDepth() + 5 * BURST_FRAMES) + ", it is "
+                        + options.slotCount());
+            }
+            workQueue = openWorkQueue(depth);
+        }
+        return workQueue;
+    }
+
+    private WorkQueue openWorkQueue(int depth) {
+        WorkQueue made = device.context().createWorkQueue(device.protectionDomain(), receiveCompletions, depth, 1, 0);
+        try {
+            made.toReady();
+        } catch (RuntimeException e) {
+            made.close();
+            throw e;
+        }
+        receiveRing.addShared(made, depth);
+        return made;
+    }
+
+    @Override
     public boolean owns(VerbsObject source) {
-        return source == queuePair || source == receiveCompletions || source == sendCompletions;
+        return source == queuePair || workQueue != null && source == workQueue || source == receiveCompletions || source == sendCompletions;
     }
 
     @Override
@@ -204,10 +239,24 @@ public final class VerbsFrameQueue implements FrameQueue {
     @Override
     public void recover() {
         counters.recoveries++;
+        PostedReceives shared = receiveRing.sharedOrNull();
+        if (shared != null && (shared.failed() || workQueue.state() == WorkQueueState.ERR)) {
+            workQueue.toReset();
+            shared.abandon();
+            workQueue.toReady();
+            shared.refill();
+            if (!failed() && queuePair.state() != QueuePairState.ERR) {
+                return;
+            }
+        }
+        recoverQueuePair();
+    }
+
+    private void recoverQueuePair() {
         queuePair.toReset();
         sendRing.afterReset();
         sendRing.abandon();
-        receiveRing.abandon();
+        receiveRing.own().abandon();
         start();
     }
 
@@ -227,6 +276,9 @@ public final class VerbsFrameQueue implements FrameQueue {
             return;
         }
         closed = true;
+        if (workQueue != null) {
+            workQueue.close();
+        }
         queuePair.close();
         sendRing.close();
         receiveRing.abandon();

@@ -3,13 +3,16 @@ package io.rdmaraw.testsuite.socket;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.util.CharsetUtil;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
@@ -36,6 +39,7 @@ import java.util.concurrent.TimeUnit;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Datagram channels on a veth interface, by the kernel's own addresses, against the Linux kernel as the peer. */
@@ -183,6 +187,49 @@ class DatagramOverVethTest {
             }
         }
         assertEquals(4, server.statistics().receivedFromKernel());
+    }
+
+    /** Channels of one port on two loops: the device spreads the clients over them, and each answers its own. */
+    @Test
+    void loopsShareAPort() throws Exception {
+        IoEventLoopGroup two = new RdmaRawEventLoopGroup(2, host.threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
+        try {
+            Bootstrap bootstrap = new Bootstrap().group(two).channel(RdmaRawDatagramChannel.class)
+                    .option(RdmaRawChannelOption.SO_REUSEPORT, true).handler(new Echo());
+            RdmaRawDatagramChannel first = (RdmaRawDatagramChannel) bootstrap.bind(0).sync().channel();
+            int port = first.localAddress().getPort();
+            RdmaRawDatagramChannel second = (RdmaRawDatagramChannel) bootstrap.bind(port).sync().channel();
+            assertNotSame(first.eventLoop(), second.eventLoop());
+            String[][] ends = {{pair.ours().ipv4(), pair.peer().ipv4()}, {pair.ours().ipv6(), pair.peer().ipv6()}};
+            for (int i = 0; i < 64; i++) {
+                String[] end = ends[i % 2];
+                try (DatagramSocket client = peerSocket(end[1])) {
+                    send(client, "question " + i, at(end[0], port));
+                    assertEquals("question " + i, receive(client));
+                    send(client, "again " + i, at(end[0], port));
+                    assertEquals("again " + i, receive(client));
+                }
+            }
+            endTheRound(first);
+            endTheRound(second);
+            long atFirst = first.statistics().receivedDatagrams();
+            long atSecond = second.statistics().receivedDatagrams();
+            assertEquals(128, atFirst + atSecond);
+            assertTrue(atFirst >= 16 && atSecond >= 16, atFirst + " and " + atSecond + " of 64 clients' datagrams");
+            assertTrue(atFirst % 2 == 0, "a client stays with its channel");
+            assertEquals(0, first.statistics().receivedFromKernel() + second.statistics().receivedFromKernel());
+        } finally {
+            two.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Echo extends SimpleChannelInboundHandler<DatagramPacket> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+        }
     }
 
     /** The peer's MAC address changes, as when a standby takes over its address. */
