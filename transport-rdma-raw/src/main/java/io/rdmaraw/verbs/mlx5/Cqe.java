@@ -52,6 +52,8 @@ public final class Cqe {
     /** {@code MLX5_CQE_L3_HDR_TYPE_IPV4}. */
     static final int L3_HDR_TYPE_IPV4 = 2;
 
+    private static final int CHECKSUM_MASK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_MASK << L3_HDR_TYPE_SHIFT;
+    private static final int CHECKSUM_OK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_IPV4 << L3_HDR_TYPE_SHIFT;
     private static final int FLOW_TAG_MASK = 0xffffff;
 
     private Cqe() {
@@ -102,8 +104,10 @@ public final class Cqe {
         return (both & CHECKSUM_MASK) == CHECKSUM_OK;
     }
 
-    private static final int CHECKSUM_MASK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_MASK << L3_HDR_TYPE_SHIFT;
-    private static final int CHECKSUM_OK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_IPV4 << L3_HDR_TYPE_SHIFT;
+    /** Tells whether the device wrote the frame into the completion queue; see {@link #takeInlineData}. */
+    public static boolean hasInlineData(long cqe) {
+        return format(opOwn(cqe)) != 0;
+    }
 
     /** Moves a frame that the device wrote into the completion queue to its buffer, where it belongs. */
     public static void takeInlineData(long cqe, long buffer) {
