@@ -54,6 +54,9 @@ make_tree() {
     put "$device/device/device" 0x1017
     put "$device/ports/1/gids/0" "fe80:0000:0000:0000:$guid"
     put "$device/ports/1/gid_attrs/types/0" "IB/RoCE v1"
+    put "$device/ports/1/gid_attrs/ndevs/0" "emulated$index"
+    put "class/net/emulated$index/address" "02:c5:00:00:00:$(printf '%02x' $((index + 1)))"
+    put "class/net/emulated$index/mtu" 1500
     put "$device/ports/1/pkeys/0" 0xffff
     put "$device/ports/1/link_layer" Ethernet
     put "$device/ports/1/state" "4: ACTIVE"

@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.queue.FrameQueueOptions;
+import io.rdmaraw.verbs.DirectVerbs;
 
 import java.util.concurrent.TimeUnit;
 
@@ -15,7 +16,7 @@ public final class RdmaRawIoHandlerConfig {
 
     private RdmaRawIoHandlerConfig(Builder builder) {
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.maxSendSge,
-                builder.slotCount, builder.slotBytes);
+                builder.slotCount, builder.slotBytes, builder.directVerbs);
         spinNanos = builder.spinNanos;
         ipDevice = builder.ipDevice;
     }
@@ -69,6 +70,11 @@ public final class RdmaRawIoHandlerConfig {
         return queueOptions.slotBytes();
     }
 
+    /** Returns whether the rings of mlx5 devices are used in place. */
+    public DirectVerbs directVerbs() {
+        return queueOptions.directVerbs();
+    }
+
     /** Collects settings; each is checked when {@link #build()} is called. */
     public static final class Builder {
         private int receiveQueueDepth = 1024;
@@ -76,6 +82,7 @@ public final class RdmaRawIoHandlerConfig {
         private int maxSendSge = 4;
         private int slotCount = 4096;
         private int slotBytes = 2048;
+        private DirectVerbs directVerbs = DirectVerbs.ofProperty();
         private long spinNanos = TimeUnit.MICROSECONDS.toNanos(20);
         private String ipDevice = "soft:loop";
 
@@ -91,6 +98,15 @@ public final class RdmaRawIoHandlerConfig {
         /** Sets how many frames of a loop can be with the device: a power of two, at least 64. */
         public Builder sendQueueDepth(int frames) {
             sendQueueDepth = frames;
+            return this;
+        }
+
+        /**
+         * Sets whether the rings of mlx5 devices are used in place, which is done by default where it can be; the
+         * system property {@value DirectVerbs#PROPERTY} changes the default.
+         */
+        public Builder directVerbs(DirectVerbs choice) {
+            directVerbs = ObjectUtil.checkNotNull(choice, "choice");
             return this;
         }
 
