@@ -24,4 +24,9 @@ interface QueueChannel {
 
     /** The device has taken frames; called once after {@link PortQueue#awaitRoom}. */
     void sendQueueHasRoom();
+
+    /** Returns what the channel counts, or null. */
+    default RdmaRawMetered statistics() {
+        return null;
+    }
 }

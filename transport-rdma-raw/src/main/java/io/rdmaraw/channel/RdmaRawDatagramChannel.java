@@ -392,6 +392,11 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             waitingForRoom = false;
             ((DatagramUnsafe) unsafe()).resumeFlush();
         }
+
+        @Override
+        public RdmaRawMetered statistics() {
+            return statistics;
+        }
     }
 
     /** What comes by the kernel's socket of the same port. */
