@@ -27,7 +27,8 @@
 #include <unistd.h>
 
 enum { MAX_SAMPLES = 8 << 20, TURNS_PER_CLOCK = 64, TCP_CHUNK = 1 << 17 };
-static const uint64_t LOST_NANOS = 100000000;
+static const uint64_t LOST_NANOS = 500000000;
+static const uint64_t SLICE_NANOS = 5000000;
 
 struct options {
     const char *interface;
@@ -94,6 +95,9 @@ struct generator {
     uint64_t lost;
     uint64_t returned_seen;     /* at the time of the last look at the clock */
     uint64_t last_return;
+    uint64_t slice_start;       /* the best slice tells what a busy machine hides in the mean */
+    uint64_t slice_returned;
+    double best_slice;
     uint64_t sent_at;
     uint32_t *samples;
     size_t sample_count;
@@ -130,6 +134,18 @@ static void collect(struct generator *generator)
     generator->under_way -= count < generator->under_way ? count : generator->under_way;
 }
 
+static void look_at_slice(struct generator *generator, uint64_t now)
+{
+    uint64_t nanos = now - generator->slice_start;
+    if (nanos < SLICE_NANOS)
+        return;
+    double rate = (double)(generator->returned - generator->slice_returned) * 1e9 / (double)nanos;
+    if (rate > generator->best_slice)
+        generator->best_slice = rate;
+    generator->slice_start = now;
+    generator->slice_returned = generator->returned;
+}
+
 /* What does not come back within the limit is lost, and the window is opened again. */
 static void give_up_lost(struct generator *generator, uint64_t now)
 {
@@ -161,9 +177,9 @@ static void report(struct generator *generator, uint64_t nanos)
     if (generator->samples != NULL)
         qsort(generator->samples, generator->sample_count, sizeof generator->samples[0], compare_samples);
     printf("{\"roundTrips\": %llu, \"lost\": %llu, \"seconds\": %.6f, \"roundTripsPerSecond\": %.1f, "
-           "\"p50Nanos\": %u, \"p99Nanos\": %u}\n", (unsigned long long)generator->returned,
+           "\"bestSlicePerSecond\": %.1f, \"p50Nanos\": %u, \"p99Nanos\": %u}\n", (unsigned long long)generator->returned,
            (unsigned long long)generator->lost, seconds, (double)generator->returned / seconds,
-           percentile(generator, 0.5), percentile(generator, 0.99));
+           generator->best_slice,            percentile(generator, 0.5), percentile(generator, 0.99));
 }
 
 static int generate(const struct options *options)
@@ -177,13 +193,16 @@ static int generate(const struct options *options)
         generator.samples = malloc(MAX_SAMPLES * sizeof generator.samples[0]);
     uint64_t start = now_nanos();
     uint64_t now = start;
-    generator.last_return = start;
+    generator.last_return = generator.slice_start = start;
     for (uint64_t turn = 0; now - start < (uint64_t)(options->seconds * 1e9); turn++) {
         if (generator.under_way < options->window)
             send_frames(&generator, (unsigned)(options->window - generator.under_way));
         collect(&generator);
-        if (turn % TURNS_PER_CLOCK == 0)
-            give_up_lost(&generator, now = now_nanos());
+        if (turn % TURNS_PER_CLOCK != 0)
+            continue;
+        now = now_nanos();
+        give_up_lost(&generator, now);
+        look_at_slice(&generator, now);
     }
     report(&generator, now - start);
     return generator.returned > 0 ? 0 : 1;
