@@ -28,6 +28,7 @@ struct shape {
     uint32_t priority;
     uint32_t rules;
     uint64_t id;
+    bool deep;                      /* its rules are in the map with the longer keys */
     union sv_key mask;
 };
 
@@ -81,9 +82,13 @@ static int create_maps(struct sv_steering *steering)
     map[SV_MAP_DIRECTORY] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1, BPF_F_MMAPABLE);
     if (map[SV_MAP_DIRECTORY] < 0)
         return errno;
-    map[SV_MAP_RULES] = create_map(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key), sizeof(struct sv_steer_rule),
-                                   SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
+    map[SV_MAP_RULES] = create_map(BPF_MAP_TYPE_HASH, (1 + SV_STEER_PLAIN_WORDS) * sizeof(uint64_t),
+                                   sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
     if (map[SV_MAP_RULES] < 0)
+        return errno;
+    map[SV_MAP_DEEP_RULES] = create_map(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key),
+                                        sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
+    if (map[SV_MAP_DEEP_RULES] < 0)
         return errno;
     map[SV_MAP_SCRATCH] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
     if (map[SV_MAP_SCRATCH] < 0)
@@ -232,6 +237,7 @@ static void publish(struct sv_steering *steering)
         const struct shape *shape = &steering->shape[i];
         memcpy(half->shape[i].mask, &shape->mask, sizeof shape->mask);
         half->shape[i].id = shape->id;
+        half->shape[i].deep = shape->deep;
         for (uint32_t w = 0; w < SV_KEY_WORDS; w++)
             all.words[w] |= shape->mask.words[w];
     }
@@ -270,6 +276,19 @@ static void forget_idle_shapes(struct sv_steering *steering)
     steering->shapes = kept;
 }
 
+static bool is_deep(const union sv_key *mask)
+{
+    uint64_t beyond = 0;
+    for (uint32_t w = SV_STEER_PLAIN_WORDS; w < SV_KEY_WORDS; w++)
+        beyond |= mask->words[w];
+    return beyond != 0;
+}
+
+static int rules_of(const struct sv_steering *steering, const struct shape *shape)
+{
+    return steering->map[shape->deep ? SV_MAP_DEEP_RULES : SV_MAP_RULES];
+}
+
 static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
 {
     forget_idle_shapes(steering);
@@ -281,7 +300,8 @@ static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, 
     struct shape *shape = &steering->shape[at];
     memmove(shape + 1, shape, (steering->shapes - at) * sizeof *shape);
     steering->shapes++;
-    *shape = (struct shape){.priority = priority, .id = ++steering->next_id, .mask = *mask};
+    *shape = (struct shape){.priority = priority, .id = ++steering->next_id,
+                            .deep = is_deep(mask), .mask = *mask};
     publish(steering);
     return shape;
 }
@@ -292,12 +312,12 @@ static void rule_key(const struct shape *shape, const union sv_key *value, struc
     memcpy(key->words, value->words, sizeof key->words);
 }
 
-static struct sv_steer_rule read_rule(struct sv_steering *steering, const struct sv_steer_rule_key *key)
+static struct sv_steer_rule read_rule(int map, const struct sv_steer_rule_key *key)
 {
     struct sv_steer_rule rule = {0, 0};
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)steering->map[SV_MAP_RULES];
+    attr.map_fd = (uint32_t)map;
     attr.key = pointer(key);
     attr.value = pointer(&rule);
     if (bpf(BPF_MAP_LOOKUP_ELEM, &attr) != 0)
@@ -321,10 +341,10 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
     rule_key(shape, &spec->value, &key);
     struct sv_steer_rule rule = {0, 0};
     if (spec->multicast)
-        rule = read_rule(steering, &key);
+        rule = read_rule(rules_of(steering, shape), &key);
     rule.takers += !spec->continues;
     rule.copies += spec->continues;
-    int error = update(steering->map[SV_MAP_RULES], &key, &rule);
+    int error = update(rules_of(steering, shape), &key, &rule);
     if (error == 0)
         shape->rules++;
     return error == E2BIG ? ENOMEM : error;
@@ -342,17 +362,17 @@ void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow
         return;
     struct sv_steer_rule_key key;
     rule_key(shape, &flow->rule->key, &key);
-    struct sv_steer_rule rule = read_rule(steering, &key);
+    struct sv_steer_rule rule = read_rule(rules_of(steering, shape), &key);
     rule.takers -= !flow->rule->continues;
     rule.copies -= flow->rule->continues;
     shape->rules--;
     if (rule.takers + rule.copies > 0) {
-        update(steering->map[SV_MAP_RULES], &key, &rule);
+        update(rules_of(steering, shape), &key, &rule);
         return;
     }
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)steering->map[SV_MAP_RULES];
+    attr.map_fd = (uint32_t)rules_of(steering, shape);
     attr.key = pointer(&key);
     bpf(BPF_MAP_DELETE_ELEM, &attr);
 }

@@ -13,6 +13,7 @@
 
 enum {
     SV_STEER_KEY_WORDS = 18,
+    SV_STEER_PLAIN_WORDS = 8,       /* those that rules without a tunnel look at: hashing a key costs by its length */
     SV_STEER_MAX_SHAPES = 128,
     SV_STEER_MAX_RULES = 65536,
     SV_STEER_WANTS_INNER = 1,       /* some rule looks behind VXLAN */
@@ -45,6 +46,8 @@ struct sv_steer_headers {
 struct sv_steer_shape {
     unsigned long long mask[SV_STEER_KEY_WORDS];
     unsigned long long id;          /* never used twice: a stale directory finds no rules of a new shape */
+    unsigned int deep;              /* the mask goes beyond the plain words */
+    unsigned int reserved;
 };
 
 struct sv_steer_half {
@@ -60,6 +63,7 @@ struct sv_steer_directory {
     struct sv_steer_half half[2];
 };
 
+/* Keys of the plain rules end behind the plain words. */
 struct sv_steer_rule_key {
     unsigned long long shape_id;
     unsigned long long words[SV_STEER_KEY_WORDS];
@@ -79,6 +83,6 @@ struct sv_steer_scratch {
 };
 
 /* The maps, in the order in which bpf/build.py numbers them. */
-enum { SV_MAP_DIRECTORY, SV_MAP_RULES, SV_MAP_SCRATCH, SV_MAP_SOCKETS, SV_MAP_COUNT };
+enum { SV_MAP_DIRECTORY, SV_MAP_RULES, SV_MAP_DEEP_RULES, SV_MAP_SCRATCH, SV_MAP_SOCKETS, SV_MAP_COUNT };
 
 #endif
