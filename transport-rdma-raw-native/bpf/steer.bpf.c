@@ -29,6 +29,7 @@ struct map_reference sv_map_rules SECTION("maps");
 struct map_reference sv_map_deep_rules SECTION("maps");
 struct map_reference sv_map_scratch SECTION("maps");
 struct map_reference sv_map_sockets SECTION("maps");
+struct map_reference sv_map_recent SECTION("maps");
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*redirect_map)(void *map, u64 key, u64 flags) = (void *)BPF_FUNC_redirect_map;
@@ -208,6 +209,55 @@ INLINE int search(const struct sv_steer_half *half, struct sv_steer_scratch *scr
     return rest == KERNEL && copy ? COPY : rest;
 }
 
+INLINE u32 sequence_of(const struct sv_steer_directory *directory)
+{
+    return *(const volatile u32 *)&directory->sequence;
+}
+
+/* Where the verdict on such headers is kept; leaves in the scratch area what of them the verdict depends on. */
+INLINE struct sv_steer_recent *recent(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
+{
+    const u64 *key = (const u64 *)&scratch->outer;
+    u64 mixed = 0;
+#pragma unroll
+    for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++) {
+        u64 word = key[w] & half->seen[w];
+        scratch->seen[w] = word;
+        mixed = (mixed << 9 | mixed >> 55) ^ word;
+    }
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT;
+    return map_lookup(&sv_map_recent, &index);
+}
+
+INLINE int is_known(const struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch, u32 generation)
+{
+    u64 difference = entry->generation ^ generation;
+#pragma unroll
+    for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
+        difference |= entry->words[w] ^ scratch->seen[w];
+    return difference == 0;
+}
+
+INLINE void remember(struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+{
+#pragma unroll
+    for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
+        entry->words[w] = scratch->seen[w];
+    entry->generation = generation;
+    entry->verdict = (u32)verdict;
+}
+
+INLINE int search_all(const struct sv_steer_directory *directory, struct sv_steer_scratch *scratch)
+{
+    for (int i = 0; i < SEARCHES; i++) {
+        u32 sequence = sequence_of(directory);
+        int verdict = search(&directory->half[sequence & 1], scratch);
+        if (sequence_of(directory) == sequence)
+            return verdict;
+    }
+    return KERNEL;
+}
+
 INLINE int classify(const struct frame *frame, int tag_beside, u16 tpid, u16 tci)
 {
     u32 zero = 0;
@@ -215,18 +265,25 @@ INLINE int classify(const struct frame *frame, int tag_beside, u16 tpid, u16 tci
     struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
     if (directory == 0 || scratch == 0)
         return KERNEL;
+    u32 generation = *(volatile u32 *)&directory->generation;
+    u32 sequence = sequence_of(directory);
+    const struct sv_steer_half *half = &directory->half[sequence & 1];
     __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
     u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
     /* Parsing is done before the search, or the verifier would follow the loop once for every kind of frame. */
-    if (directory->half[directory->sequence & 1].flags & SV_STEER_WANTS_INNER)
+    if (half->flags & SV_STEER_WANTS_INNER) {
         parse_tunnel(frame, behind_udp, scratch);
-    for (int i = 0; i < SEARCHES; i++) {
-        u32 sequence = *(volatile u32 *)&directory->sequence;
-        int verdict = search(&directory->half[sequence & 1], scratch);
-        if (*(volatile u32 *)&directory->sequence == sequence)
-            return verdict;
+        return search_all(directory, scratch);
     }
-    return KERNEL;
+    struct sv_steer_recent *entry = recent(half, scratch);
+    if (entry == 0)
+        return KERNEL;
+    if (is_known(entry, scratch, generation) && sequence_of(directory) == sequence)
+        return (int)entry->verdict;
+    int verdict = search_all(directory, scratch);
+    if (sequence_of(directory) == sequence)
+        remember(entry, scratch, generation, verdict);
+    return verdict;
 }
 
 INLINE int classify_skb(struct __sk_buff *skb)

@@ -96,6 +96,9 @@ static int create_maps(struct sv_steering *steering)
     map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, MAX_SOCKETS, 0);
     if (map[SV_MAP_SOCKETS] < 0)
         return errno;
+    map[SV_MAP_RECENT] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT, 0);
+    if (map[SV_MAP_RECENT] < 0)
+        return errno;
     void *directory = mmap(NULL, sizeof *steering->directory, PROT_READ | PROT_WRITE, MAP_SHARED,
                            map[SV_MAP_DIRECTORY], 0);
     if (directory == MAP_FAILED)
@@ -190,6 +193,12 @@ int sv_steering_set_socket(struct sv_steering *steering, uint32_t queue, int soc
 
 /* ---- life ---- */
 
+/* The rules are as they shall be: what programs remember of before is void. */
+static void forget_verdicts(struct sv_steering *steering)
+{
+    __atomic_fetch_add(&steering->directory->generation, 1, __ATOMIC_SEQ_CST);
+}
+
 int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
 {
     struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
@@ -206,6 +215,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
             : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
     }
     memcpy(steering->directory->half[0].mac, mac, 6);
+    forget_verdicts(steering);      /* 0 is what empty places have */
     *out = steering;
     return 0;
 }
@@ -247,7 +257,11 @@ static void publish(struct sv_steering *steering)
                   (steering->specials[IBV_FLOW_ATTR_ALL_DEFAULT] > 0 ? SV_STEER_ALL_DEFAULT : 0) |
                   (steering->specials[IBV_FLOW_ATTR_MC_DEFAULT] > 0 ? SV_STEER_MULTICAST_DEFAULT : 0) |
                   (steering->specials[IBV_FLOW_ATTR_SNIFFER] > 0 ? SV_STEER_SNIFFER : 0);
+    memcpy(half->seen, all.words, sizeof half->seen);
+    if (half->flags != 0)
+        memset(half->seen, 0xff, sizeof all.outer.dst_mac);     /* the first word begins with it */
     __atomic_store_n(&directory->sequence, sequence, __ATOMIC_SEQ_CST);
+    forget_verdicts(steering);
 }
 
 static struct shape *find_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
@@ -345,6 +359,7 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
     rule.takers += !spec->continues;
     rule.copies += spec->continues;
     int error = update(rules_of(steering, shape), &key, &rule);
+    forget_verdicts(steering);
     if (error == 0)
         shape->rules++;
     return error == E2BIG ? ENOMEM : error;
@@ -368,6 +383,7 @@ void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow
     shape->rules--;
     if (rule.takers + rule.copies > 0) {
         update(rules_of(steering, shape), &key, &rule);
+        forget_verdicts(steering);
         return;
     }
     union bpf_attr attr;
@@ -375,4 +391,5 @@ void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow
     attr.map_fd = (uint32_t)rules_of(steering, shape);
     attr.key = pointer(&key);
     bpf(BPF_MAP_DELETE_ELEM, &attr);
+    forget_verdicts(steering);
 }
