@@ -1,6 +1,5 @@
 package io.rdmaraw.channel;
 
-import io.netty.channel.AbstractChannel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.DatagramChannel;
@@ -11,7 +10,7 @@ import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 
 /** The many forms in which a datagram channel's groups can be joined and left, led back to one. */
-abstract class MulticastDatagramChannel extends AbstractChannel implements DatagramChannel {
+abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implements DatagramChannel {
     /** What is to be done about a group. */
     enum GroupChange {
         JOIN, LEAVE, BLOCK

@@ -1,22 +1,14 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.AbstractChannel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
-import io.netty.channel.EventLoop;
-import io.netty.channel.IoEvent;
-import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoHandle;
-import io.netty.channel.IoRegistration;
-import io.netty.channel.RecvByteBufAllocator;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.net.SocketAddress;
-import java.util.ArrayDeque;
 
 /**
  * A channel of Ethernet frames. Bind it to a {@link RdmaRawAddress}: it then receives, as {@link ByteBuf}s that lie in
@@ -28,30 +20,20 @@ import java.util.ArrayDeque;
  * promise and nothing else. Frames are released to the loop that received them, from any thread; a handler that keeps
  * many makes the channel copy frames on receipt, which {@link #statistics()} counts.
  */
-public final class RdmaRawChannel extends AbstractChannel {
+public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     private static final ChannelMetadata METADATA = new ChannelMetadata(false);
 
     private final RdmaRawChannelConfig config = new RdmaRawChannelConfig(this);
-    private final ArrayDeque<ByteBuf> backlog = new ArrayDeque<>();
-    private final Handle handle = new Handle();
     private final QueueSide queueSide = new QueueSide();
     private final ChannelOutboundBuffer.MessageProcessor offerBuffered = this::offerBuffered;
     private final RdmaRawChannelStatistics statistics = new RdmaRawChannelStatistics();
+    private final FrameInbox inbox = new FrameInbox(this, statistics);
     /** Made while the super constructor runs, which is why it has no initialiser: that would set it to null again. */
     private DirectUnsafe directUnsafe;
-    private IoRegistration registration;
-    private RdmaRawIoHandler ioHandler;
     private PortQueue port;
     private volatile RdmaRawAddress localAddress;
-    private volatile boolean open = true;
-    private boolean readPending;
-    private boolean inBurst;
-    private boolean backlogScheduled;
     private boolean waitingForRoom;
-    private FrameBurst currentBurst;
-    private int burstFrames;
     private int bufferedOffered;
-    private int burstBytes;
 
     /** Makes an open, unregistered channel. */
     public RdmaRawChannel() {
@@ -77,13 +59,8 @@ public final class RdmaRawChannel extends AbstractChannel {
     }
 
     @Override
-    public boolean isOpen() {
-        return open;
-    }
-
-    @Override
     public boolean isActive() {
-        return open && localAddress != null;
+        return isOpen() && localAddress != null;
     }
 
     @Override
@@ -116,41 +93,15 @@ public final class RdmaRawChannel extends AbstractChannel {
     }
 
     @Override
-    protected boolean isCompatible(EventLoop loop) {
-        return loop instanceof IoEventLoop ioLoop && ioLoop.isCompatible(Handle.class);
-    }
-
-    @Override
-    protected void doRegister(ChannelPromise promise) {
-        ((IoEventLoop) eventLoop()).register(handle).addListener(future -> {
-            if (!future.isSuccess()) {
-                promise.setFailure(future.cause());
-                return;
-            }
-            registration = (IoRegistration) future.getNow();
-            ioHandler = registration.attachment();
-            try {
-                if (localAddress != null) {
-                    joinQueue(localAddress);
-                }
-            } catch (RuntimeException e) {
-                promise.setFailure(e);
-                return;
-            }
-            promise.setSuccess();
-            directUnsafe.resume();
-        });
-    }
-
-    @Override
-    protected void doDeregister() {
-        leaveQueue();
-        IoRegistration current = registration;
-        if (current != null) {
-            registration = null;
-            ioHandler = null;
-            current.cancel();
+    void joinLoop(RdmaRawIoHandler loop) {
+        if (localAddress != null) {
+            joinQueue(localAddress);
         }
+    }
+
+    @Override
+    void registrationDone() {
+        directUnsafe.resume();
     }
 
     @Override
@@ -164,12 +115,13 @@ public final class RdmaRawChannel extends AbstractChannel {
     }
 
     private void joinQueue(RdmaRawAddress address) {
-        PortQueue joined = ioHandler.port(address.deviceName(), address.portNumber());
+        PortQueue joined = ioHandler().port(address.deviceName(), address.portNumber());
         joined.attach(queueSide, address.flows());
         port = joined;
     }
 
-    private void leaveQueue() {
+    @Override
+    void leaveLoop() {
         PortQueue left = port;
         if (left != null) {
             directUnsafe.leaveQueue();
@@ -186,117 +138,24 @@ public final class RdmaRawChannel extends AbstractChannel {
 
     @Override
     protected void doClose() {
-        open = false;
-        readPending = false;
+        markClosed();
         PortQueue left = port;
         port = null;
         if (left != null) {
             left.detach(queueSide);
         }
         directUnsafe.failPending();
-        if (currentBurst != null) {
-            currentBurst.release();
-            currentBurst = null;
-        }
-        statistics.droppedAtClose += backlog.size();
-        for (ByteBuf frame = backlog.poll(); frame != null; frame = backlog.poll()) {
-            frame.release();
-        }
+        inbox.close();
     }
 
     @Override
     protected void doBeginRead() {
-        readPending = true;
-        if (!backlog.isEmpty() && !backlogScheduled) {
-            backlogScheduled = true;
-            eventLoop().execute(this::readBacklog);
-        }
+        inbox.beginRead();
     }
 
     /** Auto-read was switched off, on any thread. */
     void stopReading() {
-        if (!isRegistered() || eventLoop().inEventLoop()) {
-            readPending = false;
-        } else {
-            eventLoop().execute(() -> {
-                if (!config.isAutoRead()) {
-                    readPending = false;
-                }
-            });
-        }
-    }
-
-    private void readBacklog() {
-        backlogScheduled = false;
-        while (readPending && !backlog.isEmpty()) {
-            receive(backlog.poll());
-            if (currentBurst != null && currentBurst.isFull()) {
-                break;
-            }
-        }
-        if (inBurst) {
-            endBurst();
-        }
-    }
-
-    private boolean receive(ByteBuf frame) {
-        if (!readPending || backlogScheduled && !inBurst) {
-            keep(frame);
-            return false;
-        }
-        boolean first = !inBurst;
-        inBurst = true;
-        burstFrames++;
-        burstBytes += frame.readableBytes();
-        if (config.isFrameBursts()) {
-            if (currentBurst == null) {
-                currentBurst = port.burstPool().take();
-            }
-            currentBurst.add(frame);
-        } else {
-            if (!config.isAutoRead()) {
-                readPending = false;
-            }
-            pipeline().fireChannelRead(frame);
-        }
-        return first;
-    }
-
-    private void keep(ByteBuf frame) {
-        if (open && backlog.size() < config.getReceiveBacklog()) {
-            backlog.add(frame);
-        } else {
-            statistics.droppedWithoutRead++;
-            frame.release();
-        }
-    }
-
-    private void endBurst() {
-        inBurst = false;
-        FrameBurst burst = currentBurst;
-        if (burst != null) {
-            currentBurst = null;
-            if (!config.isAutoRead()) {
-                readPending = false;
-            }
-            pipeline().fireChannelRead(burst);
-        }
-        reportRead();
-        statistics.receivedFrames += burstFrames;
-        statistics.receivedBytes += burstBytes;
-        burstFrames = 0;
-        burstBytes = 0;
-        pipeline().fireChannelReadComplete();
-    }
-
-    /** Receive buffers are posted beforehand, so the allocator's handle is only told what came. */
-    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
-    private void reportRead() {
-        RecvByteBufAllocator.Handle recvHandle = unsafe().recvBufAllocHandle();
-        recvHandle.reset(config);
-        recvHandle.incMessagesRead(burstFrames);
-        recvHandle.lastBytesRead(burstBytes);
-        recvHandle.readComplete();
+        inbox.autoReadCleared();
     }
 
     @Override
@@ -377,12 +236,12 @@ public final class RdmaRawChannel extends AbstractChannel {
 
         @Override
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
-            return RdmaRawChannel.this.receive(frame);
+            return inbox.receive(frame);
         }
 
         @Override
         public void endBurst() {
-            RdmaRawChannel.this.endBurst();
+            inbox.endBurst();
         }
 
         @Override
@@ -390,18 +249,10 @@ public final class RdmaRawChannel extends AbstractChannel {
             waitingForRoom = false;
             directUnsafe.resume();
         }
-    }
-
-    /** What stands for the channel at its loop. */
-    final class Handle implements RdmaRawIoHandle {
-        @Override
-        public void handle(IoRegistration ioRegistration, IoEvent event) {
-            // Frames reach the channel through its queue.
-        }
 
         @Override
-        public void close() {
-            unsafe().close(unsafe().voidPromise());
+        public RdmaRawMetered statistics() {
+            return statistics;
         }
     }
 

@@ -6,24 +6,28 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
-import io.netty.channel.EventLoop;
-import io.netty.channel.IoEvent;
-import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoRegistration;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.OwnHostConfig;
+import io.rdmaraw.route.SocketErrorQueue;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsException;
 
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.PortUnreachableException;
 import java.net.SocketAddress;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 
 /**
  * A UDP channel. Takes the place of Netty's other datagram channels without a change to handlers: it fires
@@ -35,6 +39,10 @@ import java.util.List;
  * the device has taken the datagram. Datagrams longer than the MTU are sent as fragments.
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawDatagramChannel.class);
+    private static final Executor REFUSING = task -> {
+        throw new RejectedExecutionException("the channel is on no loop");
+    };
     private static final ChannelMetadata METADATA = new ChannelMetadata(true);
     private static final int PORT_NUMBER = 1;
 
@@ -44,10 +52,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private final DatagramInbox inbox = new DatagramInbox(this, statistics);
     private final DatagramReceiver receiver = new DatagramReceiver(this, inbox, memberships);
     private final KernelSocket kernel;
-    private final Handle handle = new Handle();
     private final boolean ipv4Only;
-    private IoRegistration registration;
-    private RdmaRawIoHandler ioHandler;
     private volatile DatagramNetwork network;
     private DatagramSender sender;
     private PortQueue port;
@@ -56,7 +61,6 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private boolean waitingForRoom;
     private volatile InetSocketAddress localAddress;
     private volatile InetSocketAddress remoteAddress;
-    private volatile boolean open = true;
 
     /** Makes an open, unregistered channel for IPv4 and IPv6. */
     public RdmaRawDatagramChannel() {
@@ -87,18 +91,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    public boolean isOpen() {
-        return open;
-    }
-
-    @Override
     public boolean isActive() {
-        return open && (localAddress != null || config.isActiveOnRegistration() && isRegistered());
+        return isOpen() && (localAddress != null || config.isActiveOnRegistration() && isRegistered());
     }
 
     @Override
     public boolean isConnected() {
-        return open && remoteAddress != null;
+        return isOpen() && remoteAddress != null;
     }
 
     @Override
@@ -122,7 +121,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     DatagramLoop datagrams() {
-        return ioHandler.datagrams();
+        return ioHandler().datagrams();
     }
 
     /** A datagram's next hop has become known; a channel that left its loop meanwhile loses it. */
@@ -150,43 +149,18 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    protected boolean isCompatible(EventLoop loop) {
-        return loop instanceof IoEventLoop ioLoop && ioLoop.isCompatible(Handle.class);
-    }
-
-    @Override
-    protected void doRegister(ChannelPromise promise) {
-        ((IoEventLoop) eventLoop()).register(handle).addListener(future -> {
-            if (!future.isSuccess()) {
-                promise.setFailure(future.cause());
-                return;
-            }
-            registration = (IoRegistration) future.getNow();
-            ioHandler = registration.attachment();
-            receiver.moveTo(ioHandler.datagrams());
-            kernel.moveTo(eventLoop());
-            try {
-                if (localAddress != null) {
-                    joinQueue();
-                }
-            } catch (RuntimeException e) {
-                promise.setFailure(e);
-                return;
-            }
-            promise.setSuccess();
-        });
-    }
-
-    @Override
-    protected void doDeregister() {
-        leaveQueue();
-        kernel.moveTo(null);
-        IoRegistration current = registration;
-        if (current != null) {
-            registration = null;
-            ioHandler = null;
-            current.cancel();
+    void joinLoop(RdmaRawIoHandler loop) {
+        receiver.moveTo(loop.datagrams());
+        kernel.joinLoop(loop);
+        if (localAddress != null) {
+            joinQueue();
         }
+    }
+
+    @Override
+    void leaveLoop() {
+        leaveQueue();
+        kernel.leaveLoop();
     }
 
     @Override
@@ -196,7 +170,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             throw new IOException("the channel is bound already, to " + localAddress);
         }
         if (network == null) {
-            DatagramNetwork chosen = newNetwork(ioHandler.config().ipDevice());
+            DatagramNetwork chosen = newNetwork(ioHandler().config().ipDevice());
             sender = new DatagramSender(this, chosen, kernel, inbox, receiver);
             network = chosen;
         }
@@ -212,10 +186,17 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {
+        OwnHostConfig ownHost = ioHandler().config().ownHostOrNull();
+        if (ownHost != null) {
+            DatagramLoop datagrams = ioHandler().datagrams();
+            OwnNetworkHost host = OwnNetworkHost.join(device, ownHost, ioHandler().port(device, PORT_NUMBER),
+                    datagrams, eventLoop());
+            return new OwnNetwork(device, host, ipv4Only, config, new FromOwnHost(), datagrams, eventLoop());
+        }
         if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
             return new LoopNetwork(device, ipv4Only, config, kernel);
         }
-        return new SharedNetwork(device, ipv4Only, config, kernel, ioHandler.datagrams(), eventLoop());
+        return new SharedNetwork(device, ipv4Only, config, kernel, ioHandler().datagrams(), eventLoop());
     }
 
     private static InetSocketAddress checked(SocketAddress address) {
@@ -236,7 +217,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private void joinQueue() {
-        port = ioHandler.port(network.deviceName(), PORT_NUMBER);
+        port = ioHandler().port(network.deviceName(), PORT_NUMBER);
         sender.moveTo(port);
         steer();
     }
@@ -249,13 +230,40 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         QueueSide before = queueSide;
         QueueSide after = new QueueSide();
-        port.attach(after, flows);
+        try {
+            port.attach(after, flows, network.spreadFlows());
+            statistics.coarselySteered = false;
+        } catch (VerbsException e) {
+            if (!isTableFull(e)) {
+                throw e;
+            }
+            steerCoarsely(after, e);
+        }
         queueSide = after;
         if (before != null) {
             port.detach(before);
         }
         if (waitingForRoom) {
             port.awaitRoom(after);
+        }
+    }
+
+    private static boolean isTableFull(VerbsException e) {
+        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
+    }
+
+    /** The device has no room for exact rules: more comes than is meant, or comes by the kernel, and is sorted out. */
+    private void steerCoarsely(QueueSide side, VerbsException cause) {
+        LOGGER.warn("{}: {} is steered coarsely, the device has no room for its rules: {}", network.deviceName(),
+                receiver.local(), cause.getMessage());
+        statistics.coarselySteered = true;
+        try {
+            port.attach(side, network.coarseFlows());
+        } catch (VerbsException e) {
+            if (!network.isKernelServed()) {
+                throw e;
+            }
+            port.attach(side, List.of());
         }
     }
 
@@ -284,7 +292,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    protected void doDisconnect() {
+    protected void doDisconnect() throws IOException {
         if (remoteAddress != null) {
             setAddresses(network.disconnect(), null);
         }
@@ -312,7 +320,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     @Override
     protected void doClose() {
-        open = false;
+        markClosed();
         leaveQueue();
         DatagramNetwork used = network;
         if (used != null) {
@@ -329,15 +337,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     /** Auto-read was switched off, on any thread. */
     void stopReading() {
-        if (!isRegistered() || eventLoop().inEventLoop()) {
-            inbox.stopReading();
-        } else {
-            eventLoop().execute(() -> {
-                if (!config.isAutoRead()) {
-                    inbox.stopReading();
-                }
-            });
-        }
+        inbox.autoReadCleared();
     }
 
     @Override
@@ -392,6 +392,11 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             waitingForRoom = false;
             ((DatagramUnsafe) unsafe()).resumeFlush();
         }
+
+        @Override
+        public RdmaRawMetered statistics() {
+            return statistics;
+        }
     }
 
     /** What comes by the kernel's socket of the same port. */
@@ -409,25 +414,44 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
 
         @Override
-        public void kernelError(Throwable cause) {
-            if (cause instanceof PortUnreachableException) {
+        public void kernelError(SocketErrorQueue.Entry error) {
+            if (error.errno() == Errno.ECONNREFUSED) {
                 receiver.reportPortUnreachable();
-            } else if (open) {
-                pipeline().fireExceptionCaught(cause);
             }
         }
     }
 
-    /** What stands for the channel at its loop. */
-    private final class Handle implements RdmaRawIoHandle {
+    /** What a host of our own hands over. */
+    private final class FromOwnHost implements OwnPort {
         @Override
-        public void handle(IoRegistration ioRegistration, IoEvent event) {
-            // Frames reach the channel through its queue.
+        public Executor loop() {
+            RdmaRawIoHandler current = ioHandler();
+            return current == null ? REFUSING : eventLoop();
         }
 
         @Override
-        public void close() {
-            unsafe().close(unsafe().voidPromise());
+        public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
+            if (!isOpen() || !isRegistered()) {
+                frame.release();
+            } else if (receiver.receive(frame, checksumVerified)) {
+                inbox.endBurst();
+            }
+        }
+
+        @Override
+        public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
+            if (!isOpen() || !isRegistered()) {
+                packet.release();
+            } else if (receiver.receiveReassembled(packet, source, destination)) {
+                inbox.endBurst();
+            }
+        }
+
+        @Override
+        public void icmpError(IcmpError error) {
+            if (isOpen() && error.kind() == IcmpError.Kind.PORT_UNREACHABLE) {
+                receiver.reportPortUnreachable();
+            }
         }
     }
 

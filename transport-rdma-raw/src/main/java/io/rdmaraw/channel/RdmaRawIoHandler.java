@@ -27,14 +27,18 @@ import java.util.Set;
 public final class RdmaRawIoHandler implements IoHandler {
     /** While there are frames to serve, the selector of the NIO channels is asked once in so many rounds. */
     private static final int NIO_INTERVAL = 16;
+    /** And so are the kernel's sockets behind channels: a system call, which finds nothing as a rule. */
+    private static final int DESCRIPTOR_INTERVAL = 64;
     /** Asynchronous events are rare, and asking for them is a system call. */
     private static final int ASYNC_EVENT_INTERVAL = 4096;
 
     private final ThreadAwareExecutor executor;
     private final RdmaRawIoHandlerConfig config;
     private final NioLoop nio;
+    private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
     private final FrameBurstPool burstPool = new FrameBurstPool();
+    private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
     private DatagramLoop datagrams;
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<PortQueue> ports = new ArrayList<>();
@@ -42,6 +46,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private PortQueue[] polledPorts = {};
     private int nioCountdown;
     private int asyncCountdown;
+    private int descriptorCountdown;
 
     private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config) {
         this.executor = executor;
@@ -84,11 +89,14 @@ public final class RdmaRawIoHandler implements IoHandler {
             port.queue().slots().ownedBy(thread);
         }
         useRegisteredMemory();
+        statistics.name(thread.getName());
+        RdmaRawMetrics.loopStarted(statistics);
         nio.initialize();
     }
 
     @Override
     public int run(IoHandlerContext context) {
+        statistics.rounds++;
         boolean report = context.shouldReportActiveIoTime();
         long startNanos = report ? System.nanoTime() : 0;
         int served = serve(context);
@@ -113,6 +121,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (nio.hasHandles() && (served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
             served += nio.runNow(context);
+        }
+        if (!descriptors.isEmpty() && --descriptorCountdown <= 0) {
+            descriptorCountdown = DESCRIPTOR_INTERVAL;
+            served += descriptors.poll();
         }
         if (--asyncCountdown <= 0) {
             asyncCountdown = ASYNC_EVENT_INTERVAL;
@@ -149,8 +161,17 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
         // What came in before the arming raises no event.
         served = pollPorts();
-        if (served == 0 && sleeper.sleep(context)) {
-            dispatchAsyncEvents();
+        if (served == 0) {
+            long startNanos = System.nanoTime();
+            sleeper.sleep(context);
+            statistics.sleeps++;
+            statistics.sleepNanos += System.nanoTime() - startNanos;
+            if (sleeper.isAsyncReady()) {
+                dispatchAsyncEvents();
+            }
+            if (sleeper.isDescriptorReady()) {
+                descriptorCountdown = 0;
+            }
         }
         for (PortQueue port : polledPorts) {
             port.drainEvents();
@@ -162,12 +183,17 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (config.spinNanos() == 0 || polledPorts.length == 0) {
             return 0;
         }
-        long endNanos = System.nanoTime() + config.spinNanos();
+        long startNanos = System.nanoTime();
+        // The last time read; the clock is not asked once more for the statistics' sake when a frame is there.
+        long nowNanos = startNanos;
         int served;
         do {
             Thread.onSpinWait();
             served = pollPorts();
-        } while (served == 0 && !sleeper.isWoken() && context.canBlock() && System.nanoTime() - endNanos < 0);
+        } while (served == 0 && !sleeper.isWoken() && context.canBlock()
+                && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos());
+        statistics.spins++;
+        statistics.spinNanos += nowNanos - startNanos;
         return served;
     }
 
@@ -205,6 +231,11 @@ public final class RdmaRawIoHandler implements IoHandler {
         return datagrams;
     }
 
+    /** Returns the kernel's sockets that the loop serves. */
+    LoopDescriptors descriptors() {
+        return descriptors;
+    }
+
     RdmaRawIoHandlerConfig config() {
         return config;
     }
@@ -222,6 +253,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
         PortQueue opened = open(deviceName, portNumber);
         ports.add(opened);
+        statistics.add(opened.statistics());
         portsChanged();
         return opened;
     }
@@ -243,6 +275,7 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     private void closeGone(PortQueue port) {
         ports.remove(port);
+        statistics.remove(port.statistics());
         portsChanged();
         port.close();
     }
@@ -256,7 +289,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private void portsChanged() {
         polledPorts = ports.toArray(PortQueue[]::new);
         useRegisteredMemory();
-        sleeper.watch(polledPorts);
+        sleeper.watch(polledPorts, descriptors.fd());
     }
 
     @Override
@@ -274,12 +307,18 @@ public final class RdmaRawIoHandler implements IoHandler {
     @Override
     public void destroy() {
         for (PortQueue port : polledPorts) {
+            statistics.remove(port.statistics());
             port.close();
         }
+        RdmaRawMetrics.loopEnded(statistics);
         ports.clear();
         portsChanged();
         nio.destroy();
         sleeper.close();
+        descriptors.close();
+        if (datagrams != null) {
+            datagrams.close();
+        }
     }
 
     /** A channel of this transport on this loop. */

@@ -1,0 +1,95 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.AbstractChannel;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.channel.IoEvent;
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoRegistration;
+
+/** What all channels of this transport have in common: that they are open, and which loop they are on. */
+abstract class AbstractRdmaRawChannel extends AbstractChannel {
+    private final Handle handle = new Handle();
+    private IoRegistration registration;
+    private RdmaRawIoHandler ioHandler;
+    private volatile boolean open = true;
+
+    AbstractRdmaRawChannel(Channel parentOrNull) {
+        super(parentOrNull);
+    }
+
+    @Override
+    public final boolean isOpen() {
+        return open;
+    }
+
+    /** The channel is closed from now on. Any thread. */
+    final void markClosed() {
+        open = false;
+    }
+
+    /** Returns what drives the channel's loop; null while it is on none. */
+    final RdmaRawIoHandler ioHandler() {
+        return ioHandler;
+    }
+
+    /** The channel is on this loop now. What is thrown fails the registration. */
+    abstract void joinLoop(RdmaRawIoHandler loop);
+
+    /** The registration that {@link #joinLoop} belonged to is complete, and its promise was told. */
+    void registrationDone() {
+    }
+
+    /** The channel leaves its loop; a closed channel may have left it before. */
+    abstract void leaveLoop();
+
+    @Override
+    protected final boolean isCompatible(EventLoop loop) {
+        return loop instanceof IoEventLoop ioLoop && ioLoop.isCompatible(RdmaRawIoHandle.class);
+    }
+
+    @Override
+    protected final void doRegister(ChannelPromise promise) {
+        ((IoEventLoop) eventLoop()).register(handle).addListener(future -> {
+            if (!future.isSuccess()) {
+                promise.setFailure(future.cause());
+                return;
+            }
+            registration = (IoRegistration) future.getNow();
+            ioHandler = registration.attachment();
+            try {
+                joinLoop(ioHandler);
+            } catch (RuntimeException e) {
+                promise.setFailure(e);
+                return;
+            }
+            promise.setSuccess();
+            registrationDone();
+        });
+    }
+
+    @Override
+    protected final void doDeregister() {
+        leaveLoop();
+        IoRegistration current = registration;
+        if (current != null) {
+            registration = null;
+            ioHandler = null;
+            current.cancel();
+        }
+    }
+
+    /** What stands for the channel at its loop; frames reach the channel another way, through a queue. */
+    private final class Handle implements RdmaRawIoHandle {
+        @Override
+        public void handle(IoRegistration ioRegistration, IoEvent event) {
+            throw new UnsupportedOperationException("a channel of this transport has no events of its own");
+        }
+
+        @Override
+        public void close() {
+            unsafe().close(unsafe().voidPromise());
+        }
+    }
+}

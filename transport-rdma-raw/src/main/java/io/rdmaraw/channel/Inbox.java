@@ -1,0 +1,172 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.Channel;
+import io.netty.channel.RecvByteBufAllocator;
+import io.netty.util.ReferenceCountUtil;
+
+import java.util.ArrayDeque;
+
+/**
+ * Hands what was received to the pipeline while the user reads, and keeps it while he does not. For the loop's thread,
+ * except {@link #autoReadCleared()}.
+ *
+ * @param <M> what one read is of
+ */
+abstract class Inbox<M> {
+    private final Channel channel;
+    private final ArrayDeque<M> backlog = new ArrayDeque<>();
+    private long backlogBytes;
+    private boolean readPending;
+    private boolean backlogScheduled;
+    private boolean inBurst;
+    private int burstMessages;
+    private int burstBytes;
+
+    Inbox(Channel channel) {
+        this.channel = channel;
+    }
+
+    abstract int bytesOf(M message);
+
+    /** Tells whether a message that nobody reads yet is to be kept beside those that are. */
+    abstract boolean hasRoom(M message, int keptMessages, long keptBytes);
+
+    /** Notes that there was no room for a message, or no open channel any more. */
+    abstract void countDropped();
+
+    /** Notes what one burst brought. */
+    abstract void count(int messages, int bytes);
+
+    /** Takes a message that is read; false if no further one can be before the burst ends. */
+    boolean deliver(M message) {
+        oneRead();
+        channel.pipeline().fireChannelRead(message);
+        return true;
+    }
+
+    /** The pipeline is about to get a message: without auto-read it is the only one until the user reads again. */
+    final void oneRead() {
+        if (!channel.config().isAutoRead()) {
+            readPending = false;
+        }
+    }
+
+    /** Called at a burst's end before {@code channelReadComplete}. */
+    void finishBurst() {
+    }
+
+    /** Called when the user reads and everything kept has been handed on. */
+    void backlogRead() {
+    }
+
+    /** Tells whether {@link #backlogRead} has something to do. */
+    boolean hasMore() {
+        return false;
+    }
+
+    /** Takes a message; returns true for the first that is handed on since {@link #endBurst()}. */
+    final boolean receive(M message) {
+        if (readPending && (!backlogScheduled || inBurst)) {
+            boolean first = !inBurst;
+            take(message);
+            return first;
+        }
+        if (channel.isOpen() && hasRoom(message, backlog.size(), backlogBytes)) {
+            backlog.add(message);
+            backlogBytes += bytesOf(message);
+        } else {
+            countDropped();
+            ReferenceCountUtil.release(message);
+        }
+        return false;
+    }
+
+    private boolean take(M message) {
+        inBurst = true;
+        burstMessages++;
+        burstBytes += bytesOf(message);
+        return deliver(message);
+    }
+
+    final boolean isInBurst() {
+        return inBurst;
+    }
+
+    final boolean isReadPending() {
+        return readPending;
+    }
+
+    final void endBurst() {
+        inBurst = false;
+        finishBurst();
+        reportRead();
+        count(burstMessages, burstBytes);
+        burstMessages = 0;
+        burstBytes = 0;
+        channel.pipeline().fireChannelReadComplete();
+    }
+
+    /** Receive buffers are posted beforehand, so the allocator's handle is only told what came. */
+    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
+    private void reportRead() {
+        RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
+        handle.reset(channel.config());
+        handle.incMessagesRead(burstMessages);
+        handle.lastBytesRead(burstBytes);
+        handle.readComplete();
+    }
+
+    /** The user reads. */
+    final void beginRead() {
+        readPending = true;
+        schedule();
+    }
+
+    /** Has what is kept handed on soon if the user reads. */
+    final void schedule() {
+        if (readPending && (!backlog.isEmpty() || hasMore()) && !backlogScheduled) {
+            backlogScheduled = true;
+            channel.eventLoop().execute(this::readBacklog);
+        }
+    }
+
+    private void readBacklog() {
+        backlogScheduled = false;
+        boolean more = true;
+        while (more && readPending && !backlog.isEmpty()) {
+            M message = backlog.poll();
+            backlogBytes -= bytesOf(message);
+            more = take(message);
+        }
+        if (inBurst) {
+            endBurst();
+        }
+        if (readPending && backlog.isEmpty()) {
+            backlogRead();
+        }
+    }
+
+    /** Auto-read was switched off; any thread. */
+    final void autoReadCleared() {
+        if (!channel.isRegistered() || channel.eventLoop().inEventLoop()) {
+            readPending = false;
+        } else {
+            channel.eventLoop().execute(() -> {
+                if (!channel.config().isAutoRead()) {
+                    readPending = false;
+                }
+            });
+        }
+    }
+
+    /** Drops what is kept; returns how many messages that were. */
+    int close() {
+        readPending = false;
+        int dropped = backlog.size();
+        for (M message = backlog.poll(); message != null; message = backlog.poll()) {
+            ReferenceCountUtil.release(message);
+        }
+        backlogBytes = 0;
+        return dropped;
+    }
+}
