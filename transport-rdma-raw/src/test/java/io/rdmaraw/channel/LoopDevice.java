@@ -19,7 +19,24 @@ final class LoopDevice {
     static final int ETHER_TYPE = 0x88b5;
     private static final AtomicInteger COUNT = new AtomicInteger();
 
-    final String name = "soft:loop:test" + COUNT.incrementAndGet();
+    final String name;
+
+    /** The device that the system property names, which reaches itself too; else a new one in memory. */
+    LoopDevice() {
+        this(System.getProperty("io.rdmaraw.test.device", nameInMemory()));
+    }
+
+    private LoopDevice(String name) {
+        this.name = name;
+    }
+
+    static LoopDevice inMemory() {
+        return new LoopDevice(nameInMemory());
+    }
+
+    private static String nameInMemory() {
+        return "soft:loop:test" + COUNT.incrementAndGet();
+    }
 
     RdmaRawAddress to(byte[] mac) {
         return RdmaRawAddress.of(name, toMac(mac));
