@@ -5,100 +5,84 @@ import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.Wc;
+import io.rdmaraw.verbs.VerbsObject;
 import io.rdmaraw.verbs.WorkQueue;
 
 /**
  * The receiving half of a {@link VerbsFrameQueue}: keeps the receive queues filled with free slots, and opens the slots
- * that the device has written to.
+ * that the device has written to. How completions are polled is the subclass's concern.
  *
  * <p>A handler that keeps frames takes slots away. When few are left, frames are copied out to other memory and their
  * slots posted again: the receive queue neither runs dry nor stalls the loop, and the copies are counted.
  */
-final class ReceiveRing {
-    private final CompletionQueue completions;
+abstract class ReceiveRing {
     private final SlotPool slots;
     private final QueueCounters counters;
     private final int copyOutBelow;
-    private final NativeArrays arrays;
-    private final long workCompletions;
-    private final PostedReceives own;
-    /** What rules that several loops share lead to; null as long as there is none. */
-    private PostedReceives shared;
 
-    ReceiveRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, QueueCounters counters, int depth,
-                int copyOutBelow, NativeArrays arrays) {
-        this.completions = completions;
+    ReceiveRing(SlotPool slots, QueueCounters counters, int copyOutBelow) {
         this.slots = slots;
         this.counters = counters;
         this.copyOutBelow = copyOutBelow;
-        this.arrays = arrays;
-        own = new PostedReceives(0, queuePair::postReceive, slots, counters, depth, arrays);
-        workCompletions = arrays.allocate(FrameQueue.BURST_FRAMES * Wc.SIZE_BYTES);
     }
 
     /** Returns the receives of the queue pair itself. */
-    PostedReceives own() {
-        return own;
-    }
+    abstract PostedReceives own();
 
     /** Returns the receives of the work queue, or null when there is none. */
-    PostedReceives sharedOrNull() {
-        return shared;
+    abstract PostedReceives sharedOrNull();
+
+    /** Returns where a work queue has to complete that {@link #addShared} is to be given. */
+    abstract CompletionQueue sharedCompletions();
+
+    /** Receives from this work queue too. */
+    abstract void addShared(WorkQueue workQueue, int depth);
+
+    /** Polls at most a burst of completions; returns how many there were. Those of frames go to {@link #deliver}. */
+    abstract int poll(ReceiveBurst burst);
+
+    /** Asks for an event for the next completion. */
+    abstract void arm();
+
+    /** Tells whether an asynchronous event's source is one of this ring's completion queues. */
+    abstract boolean owns(VerbsObject source);
+
+    /** Closes the completion queues; the queues that complete there are closed. */
+    abstract void closeCompletions();
+
+    final boolean failed() {
+        PostedReceives shared = sharedOrNull();
+        return own().failed() || shared != null && shared.failed();
     }
 
-    /** Receives from this work queue too, which completes where the queue pair does; fills it. */
-    void addShared(WorkQueue workQueue, int depth) {
-        shared = new PostedReceives(1, workQueue::postReceive, slots, counters, depth, arrays);
-        shared.refill();
-    }
-
-    boolean failed() {
-        return own.failed() || shared != null && shared.failed();
-    }
-
-    int receive(ReceiveBurst burst) {
+    final int receive(ReceiveBurst burst) {
         burst.begin(slots);
-        int polled = completions.poll(FrameQueue.BURST_FRAMES, workCompletions);
         counters.receivePolls++;
-        if (polled == 0) {
+        if (poll(burst) == 0) {
             counters.emptyReceivePolls++;
         } else {
-            boolean copyOut = slots.available() < copyOutBelow;
-            for (int i = 0; i < polled; i++) {
-                complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut);
-            }
             burst.fetchHeaders();
         }
-        own.refillIfLow();
+        own().refillIfLow();
+        PostedReceives shared = sharedOrNull();
         if (shared != null) {
             shared.refillIfLow();
         }
         return burst.size();
     }
 
-    private void complete(long wc, ReceiveBurst burst, boolean copyOut) {
-        long wrId = Wc.wrId(wc);
-        PostedReceives from = own;
-        if (!own.isOurs(wrId)) {
-            from = shared;
-            if (from == null || !from.isOurs(wrId)) {
-                return;
-            }
-        }
-        int slotIndex = from.complete(wrId);
-        int status = Wc.status(wc);
-        if (status != VerbsFrameQueue.IBV_WC_SUCCESS) {
-            from.fail(status, slotIndex);
-            return;
-        }
-        int lengthBytes = Wc.byteLen(wc);
-        boolean checksumVerified = (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0;
+    /** Tells whether slots are so short that what comes in now has to be copied. To be asked once per poll. */
+    final boolean mustCopyOut() {
+        return slots.available() < copyOutBelow;
+    }
+
+    /** Adds a frame to the burst. */
+    final void deliver(ReceiveBurst burst, int slotIndex, int lengthBytes, int flowTag, boolean checksumVerified,
+                       boolean copyOut) {
         if (copyOut) {
-            burst.addCopy(copyOut(slotIndex, lengthBytes), Wc.qpNum(wc), checksumVerified);
+            burst.addCopy(copyOut(slotIndex, lengthBytes), flowTag, checksumVerified);
         } else {
-            burst.addSlot(slotIndex, lengthBytes, Wc.qpNum(wc), checksumVerified);
+            burst.addSlot(slotIndex, lengthBytes, flowTag, checksumVerified);
         }
         counters.receivedFrames++;
         counters.receivedBytes += lengthBytes;
@@ -114,8 +98,9 @@ final class ReceiveRing {
     }
 
     /** Takes all posted slots back: the queues were destroyed. */
-    void abandon() {
-        own.abandon();
+    final void abandon() {
+        own().abandon();
+        PostedReceives shared = sharedOrNull();
         if (shared != null) {
             shared.abandon();
         }
