@@ -87,17 +87,19 @@ final class LoopSleeper implements AutoCloseable {
     /**
      * Blocks until there is something to do, unless there is already.
      *
+     * @param deadlineNanos when to wake at the latest, as {@link System#nanoTime()}; {@link Long#MAX_VALUE} for never
      * @return whether a device's asynchronous events may be readable
      */
-    boolean sleep(IoHandlerContext context) {
-        return nio.hasHandles() ? sleepInSelector(context) : sleepInPoll(context);
+    boolean sleep(IoHandlerContext context, long deadlineNanos) {
+        return nio.hasHandles() ? sleepInSelector(context, deadlineNanos) : sleepInPoll(context, deadlineNanos);
     }
 
-    private boolean sleepInPoll(IoHandlerContext context) {
+    private boolean sleepInPoll(IoHandlerContext context, long deadlineNanos) {
         if (!announce(BLOCKED, context)) {
             return false;
         }
-        int ready = waiter.await(context.delayNanos(System.nanoTime()));
+        long now = System.nanoTime();
+        int ready = waiter.await(Math.min(context.delayNanos(now), Math.max(0, deadlineNanos - now)));
         if (state.getAndSet(AWAKE) == WOKEN) {
             signalOutstanding = true;
         }
@@ -107,7 +109,7 @@ final class LoopSleeper implements AutoCloseable {
         return (ready & asyncBits) != 0;
     }
 
-    private boolean sleepInSelector(IoHandlerContext context) {
+    private boolean sleepInSelector(IoHandlerContext context, long deadlineNanos) {
         if (portFds.length > 0) {
             if (portWatcher == null) {
                 portWatcher = new PortWatcher(portFds, this::wakeup);
@@ -117,7 +119,7 @@ final class LoopSleeper implements AutoCloseable {
         if (!announce(BLOCKED_IN_SELECTOR, context)) {
             return false;
         }
-        nio.run(context);
+        nio.run(context, deadlineNanos);
         state.set(AWAKE);
         return true;
     }

@@ -1,16 +1,12 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.Channel;
 
 /**
  * A channel as its queue sees it: what channels implement in a part of their own, so that their users do not see it.
  * All calls come on the loop's thread.
  */
 interface QueueChannel {
-    /** Returns the channel itself. */
-    Channel channel();
-
     /**
      * Takes a received frame and its reference.
      *
@@ -24,4 +20,10 @@ interface QueueChannel {
 
     /** The device has taken frames; called once after {@link PortQueue#awaitRoom}. */
     void sendQueueHasRoom();
+
+    /** The queue has something to tell. */
+    void queueEvent(RdmaRawQueueEvent event);
+
+    /** The device is gone, and the queue with it. */
+    void queueGone();
 }

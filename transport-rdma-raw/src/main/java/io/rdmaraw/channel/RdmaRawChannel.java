@@ -230,11 +230,6 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     /** What the channel's queue knows of it. */
     private final class QueueSide implements QueueChannel {
         @Override
-        public RdmaRawChannel channel() {
-            return RdmaRawChannel.this;
-        }
-
-        @Override
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
             return inbox.receive(frame);
         }
@@ -248,6 +243,16 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         public void sendQueueHasRoom() {
             waitingForRoom = false;
             directUnsafe.resume();
+        }
+
+        @Override
+        public void queueEvent(RdmaRawQueueEvent event) {
+            pipeline().fireUserEventTriggered(event);
+        }
+
+        @Override
+        public void queueGone() {
+            unsafe().close(unsafe().voidPromise());
         }
     }
 

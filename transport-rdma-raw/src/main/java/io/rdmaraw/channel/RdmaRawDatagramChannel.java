@@ -2,7 +2,6 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.AddressedEnvelope;
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
@@ -327,11 +326,6 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     /** What the channel's queue knows of it. */
     private final class QueueSide implements QueueChannel {
         @Override
-        public Channel channel() {
-            return RdmaRawDatagramChannel.this;
-        }
-
-        @Override
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
             return receiver.receive(frame, checksumVerified);
         }
@@ -345,6 +339,16 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         public void sendQueueHasRoom() {
             waitingForRoom = false;
             ((DatagramUnsafe) unsafe()).resumeFlush();
+        }
+
+        @Override
+        public void queueEvent(RdmaRawQueueEvent event) {
+            pipeline().fireUserEventTriggered(event);
+        }
+
+        @Override
+        public void queueGone() {
+            unsafe().close(unsafe().voidPromise());
         }
     }
 

@@ -36,6 +36,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final LoopSleeper sleeper;
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private DatagramLoop datagrams;
+    private TcpStack tcp;
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<PortQueue> ports = new ArrayList<>();
     /** The same as {@link #ports}; an array is iterated without an iterator. */
@@ -109,6 +110,9 @@ public final class RdmaRawIoHandler implements IoHandler {
     /** One round over everything without blocking; returns how many queues and channels had work. */
     private int serve(IoHandlerContext context) {
         int served = pollPorts();
+        if (tcp != null && tcp.run()) {
+            served++;
+        }
         // A loop about to wait looks at its selector there: in bursts that follow one another it never gets so far.
         if (nio.hasHandles() && (served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
@@ -149,7 +153,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
         // What came in before the arming raises no event.
         served = pollPorts();
-        if (served == 0 && sleeper.sleep(context)) {
+        if (served == 0 && sleeper.sleep(context, nextDeadlineNanos())) {
             dispatchAsyncEvents();
         }
         for (PortQueue port : polledPorts) {
@@ -162,7 +166,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (config.spinNanos() == 0 || polledPorts.length == 0) {
             return 0;
         }
-        long endNanos = System.nanoTime() + config.spinNanos();
+        long endNanos = Math.min(System.nanoTime() + config.spinNanos(), nextDeadlineNanos());
         int served;
         do {
             Thread.onSpinWait();
@@ -205,6 +209,23 @@ public final class RdmaRawIoHandler implements IoHandler {
         return datagrams;
     }
 
+    /** When the loop has to look at its timers, apart from Netty's. */
+    private long nextDeadlineNanos() {
+        return tcp == null ? Long.MAX_VALUE : tcp.nextDeadlineNanos();
+    }
+
+    /**
+     * Returns this loop's TCP, made on first use.
+     *
+     * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
+     */
+    TcpStack tcp() {
+        if (tcp == null) {
+            tcp = TcpStacks.open(this, executor);
+        }
+        return tcp;
+    }
+
     RdmaRawIoHandlerConfig config() {
         return config;
     }
@@ -242,6 +263,10 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void closeGone(PortQueue port) {
+        if (tcp != null && tcp.port() == port) {
+            tcp.shutdown();
+            tcp = null;
+        }
         ports.remove(port);
         portsChanged();
         port.close();
@@ -273,6 +298,9 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public void destroy() {
+        if (tcp != null) {
+            tcp.shutdown();
+        }
         for (PortQueue port : polledPorts) {
             port.close();
         }

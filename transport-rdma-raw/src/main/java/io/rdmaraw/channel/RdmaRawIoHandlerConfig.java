@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.queue.FrameQueueOptions;
+import io.rdmaraw.tcp.TcpConfig;
 
 import java.util.concurrent.TimeUnit;
 
@@ -28,6 +29,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns a builder that starts from the default settings. */
     public static Builder builder() {
         return new Builder();
+    }
+
+    /** Returns the settings of a loop's TCP on a device of this MTU that gathers so many parts of payload. */
+    TcpConfig tcpConfig(int mtuBytes, int maxParts) {
+        return TcpConfig.builder().mtuBytes(mtuBytes).maxSlices(Math.max(1, maxParts)).build();
     }
 
     FrameQueueOptions queueOptions() {

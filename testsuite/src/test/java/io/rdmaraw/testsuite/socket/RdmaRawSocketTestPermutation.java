@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.socket;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoopGroup;
@@ -12,6 +13,8 @@ import io.netty.util.concurrent.DefaultThreadFactory;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.channel.RdmaRawSocketChannel;
 
 import java.util.List;
 
@@ -43,5 +46,20 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
     @Override
     public List<BootstrapFactory<Bootstrap>> datagramSocket() {
         return List.of(() -> new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class));
+    }
+
+    @Override
+    public List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> socket() {
+        return combo(serverSocket(), clientSocket());
+    }
+
+    @Override
+    public List<BootstrapFactory<ServerBootstrap>> serverSocket() {
+        return List.of(() -> new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class));
+    }
+
+    @Override
+    public List<BootstrapFactory<Bootstrap>> clientSocket() {
+        return List.of(() -> new Bootstrap().group(group).channel(RdmaRawSocketChannel.class));
     }
 }
