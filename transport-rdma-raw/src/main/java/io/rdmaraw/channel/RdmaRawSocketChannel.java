@@ -15,6 +15,8 @@ import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.NotYetConnectedException;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.function.Consumer;
 
@@ -221,12 +223,20 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     public ChannelFuture shutdownInput(ChannelPromise promise) {
         if (eventLoop().inEventLoop()) {
-            inbox.shutdown();
-            promise.setSuccess();
+            shutdownInputNow(promise);
         } else {
             eventLoop().execute(() -> shutdownInput(promise));
         }
         return promise;
+    }
+
+    private void shutdownInputNow(ChannelPromise promise) {
+        if (isActive()) {
+            inbox.shutdown();
+            promise.setSuccess();
+        } else {
+            promise.setFailure(isOpen() ? new NotYetConnectedException() : new ClosedChannelException());
+        }
     }
 
     // ---- writing ----
@@ -276,11 +286,11 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     protected void doShutdownOutput() {
-        outputShutdown = true;
-        TcpFlow current = flow;
-        if (current != null) {
-            current.shutdownOutput();
+        if (!isActive()) {
+            throw new NotYetConnectedException();
         }
+        outputShutdown = true;
+        flow.shutdownOutput();
     }
 
     @Override
@@ -327,7 +337,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     protected void doClose() {
         markClosed();
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
-        unsafe.connector.cancel();
+        unsafe.connector.close();
         TcpFlow current = flow;
         if (current != null) {
             current.closeByChannel(config.getSoLinger() == 0);
@@ -345,13 +355,21 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
                 return;
             }
             try {
-                InetSocketAddress target = checked(remote);
-                connector.begin(target, promise);
-                startConnecting(target, local);
+                connect(checked(remote), local, promise);
             } catch (Throwable t) {
-                connector.cancel();
                 promise.tryFailure(annotateConnectException(t, remote));
                 closeIfClosed();
+            }
+        }
+
+        private void connect(InetSocketAddress remote, SocketAddress local, ChannelPromise promise)
+                throws IOException {
+            connector.begin(remote, promise);
+            try {
+                startConnecting(remote, local);
+            } catch (IOException | RuntimeException e) {
+                connector.end();
+                throw e;
             }
         }
 

@@ -5,23 +5,23 @@ import io.netty.channel.ConnectTimeoutException;
 import io.netty.util.concurrent.Future;
 
 import java.io.IOException;
-import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.nio.channels.AlreadyConnectedException;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.util.concurrent.TimeUnit;
 
 /** A connection attempt of a channel: its promise, its timeout and its cancelling. For the loop's thread. */
 final class StreamConnector {
     private final RdmaRawSocketChannel channel;
-    private final Runnable close;
+    private final Runnable closing;
     private ChannelPromise promise;
     private InetSocketAddress remote;
     private Future<?> timeout;
 
     StreamConnector(RdmaRawSocketChannel channel, Runnable close) {
         this.channel = channel;
-        this.close = close;
+        closing = close;
     }
 
     /** Notes that an attempt begins. */
@@ -42,7 +42,7 @@ final class StreamConnector {
         connectPromise.addListener(future -> {
             if (future.isCancelled()) {
                 end();
-                close.run();
+                closing.run();
             }
         });
     }
@@ -52,7 +52,7 @@ final class StreamConnector {
         if (pending != null && pending.tryFailure(new ConnectTimeoutException("connection timed out after "
                 + timeoutMillis + " ms: " + remote))) {
             end();
-            close.run();
+            closing.run();
         }
     }
 
@@ -67,7 +67,7 @@ final class StreamConnector {
         }
         if (!told) {
             // Cancelled, and the cancelling has not been seen yet.
-            close.run();
+            closing.run();
         }
     }
 
@@ -76,19 +76,20 @@ final class StreamConnector {
         ChannelPromise pending = end();
         if (pending != null) {
             pending.tryFailure(StreamErrors.withAddress(cause, target));
-            close.run();
+            closing.run();
         }
     }
 
-    /** Forgets the attempt; the promise is told by whoever ends it. */
-    void cancel() {
+    /** The channel closes. */
+    void close() {
         ChannelPromise pending = end();
-        if (pending != null && !pending.isDone()) {
-            pending.tryFailure(new java.nio.channels.ClosedChannelException());
+        if (pending != null) {
+            pending.tryFailure(new ClosedChannelException());
         }
     }
 
-    private ChannelPromise end() {
+    /** Forgets the attempt; returns its promise, which the caller tells. */
+    ChannelPromise end() {
         ChannelPromise pending = promise;
         promise = null;
         if (timeout != null) {

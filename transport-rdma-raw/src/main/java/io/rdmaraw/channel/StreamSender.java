@@ -29,6 +29,14 @@ final class StreamSender {
     /** Sends as much as there is room for; the flow tells the channel when there is more. */
     void write(ChannelOutboundBuffer in, TcpFlow flow) throws IOException {
         requireOpen(flow);
+        try {
+            fill(in, flow);
+        } finally {
+            flow.stack().flush();
+        }
+    }
+
+    private void fill(ChannelOutboundBuffer in, TcpFlow flow) throws IOException {
         while (!in.isEmpty()) {
             int room = flow.sendRoom();
             if (room <= 0) {

@@ -193,6 +193,7 @@ final class TcpFlow {
     /** Sends FIN after what is queued. */
     void shutdownOutput() {
         connection.shutdownOutput();
+        stack.flush();
     }
 
     /** Has what came in handed on. */
@@ -233,6 +234,7 @@ final class TcpFlow {
             connection.close();
         }
         dropReceived();
+        stack.flush();
     }
 
     private void dropReceived() {

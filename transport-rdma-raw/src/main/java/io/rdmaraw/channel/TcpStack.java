@@ -49,6 +49,8 @@ final class TcpStack implements TcpEvents {
     private int touchedCount;
     private boolean delivering;
     private boolean inBurst;
+    private boolean reading;
+    private boolean transmitting;
     private boolean waitingForRoom;
     private boolean gone;
     private long burstNanos;
@@ -251,10 +253,40 @@ final class TcpStack implements TcpEvents {
 
     // ---- segments out ----
 
+    /**
+     * A channel was flushed. Within the reads of a burst that waits for the burst's end, so that what all channels have
+     * to send shares doorbells; else it goes out before the caller returns, who may block.
+     */
+    void flush() {
+        if (!reading && !gone) {
+            transmit(System.nanoTime());
+        }
+    }
+
+    /** A channel's handlers are about to get what was received; returns what to pass to {@link #endReading}. */
+    boolean beginReading() {
+        boolean outer = reading;
+        reading = true;
+        return outer;
+    }
+
+    void endReading(boolean outer) {
+        reading = outer;
+    }
+
     private void transmit(long now) {
-        if (gone) {
+        if (gone || transmitting || inBurst) {
             return;
         }
+        transmitting = true;
+        try {
+            transmitBursts(now);
+        } finally {
+            transmitting = false;
+        }
+    }
+
+    private void transmitBursts(long now) {
         while (hasRoom()) {
             if (!engine.pollSegment(now, out)) {
                 port.queue().post();

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.random.RandomGenerator;
@@ -32,6 +33,7 @@ public final class LoopHost {
     private final boolean kernelHost;
     private final RandomGenerator random;
     private final Map<Integer, LoopEndpoint[]> byPort = new ConcurrentHashMap<>();
+    private final Set<IpAddress> addresses = ConcurrentHashMap.newKeySet();
     private volatile long generation;
 
     LoopHost(boolean kernelHost, RandomGenerator random) {
@@ -55,9 +57,14 @@ public final class LoopHost {
         return generation;
     }
 
+    /** Gives the host a further address. */
+    public void addAddress(IpAddress address) {
+        addresses.add(address);
+    }
+
     /** Tells whether packets to the address stay on this host. */
     public boolean isLocal(IpAddress address) {
-        return address.isLoopback() || kernelHost && isKernelAddress(address);
+        return address.isLoopback() || addresses.contains(address) || kernelHost && isKernelAddress(address);
     }
 
     private static boolean isKernelAddress(IpAddress address) {
