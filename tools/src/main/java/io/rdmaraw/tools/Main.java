@@ -5,6 +5,10 @@ import io.rdmaraw.tools.demo.DemoCommand;
 import io.rdmaraw.tools.devinfo.DevinfoCommand;
 import io.rdmaraw.tools.doctor.DoctorCommand;
 import io.rdmaraw.tools.pcap.PcapException;
+import io.rdmaraw.tools.perf.BurstLatCommand;
+import io.rdmaraw.tools.perf.BwCommand;
+import io.rdmaraw.tools.perf.FlowRateCommand;
+import io.rdmaraw.tools.perf.LatCommand;
 import io.rdmaraw.tools.pktgen.PktgenCommand;
 import io.rdmaraw.verbs.VerbsException;
 import picocli.CommandLine;
@@ -16,7 +20,7 @@ import picocli.CommandLine.Spec;
 /** The command line of the project. The launcher {@code rdma-raw} starts it. */
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND",
         subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, BenchCommand.class,
-                DoctorCommand.class},
+                DoctorCommand.class, BwCommand.class, LatCommand.class, BurstLatCommand.class, FlowRateCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
     /** As BSD's sysexits and picocli have it: the arguments are wrong, nothing was tried. */

@@ -163,7 +163,7 @@ class CommandsTest {
         "demo -d soft:nothing                   | nothing",
         "demo -d mlx5_99                        | mlx5_99",
         "devinfo -d mlx5_99                     | mlx5_99",
-        "pktgen tx -t eth/tcp                   | there is no layer 'tcp'",
+        "pktgen tx -t eth/sctp                  | there is no layer 'sctp'",
         "pktgen tx -t eth/ipv4 -l 20            | a frame of 20 bytes is not possible",
         "pktgen tx -f /no/such/file             | there is no file /no/such/file",
         "pktgen rx -m bogus                     | is not a flow rule",

@@ -7,8 +7,8 @@ import java.io.StringWriter;
 import picocli.CommandLine;
 
 /** What a command printed and how it ended. */
-record ToolRun(int exitCode, String out, String err) {
-    static ToolRun of(String... arguments) {
+public record ToolRun(int exitCode, String out, String err) {
+    public static ToolRun of(String... arguments) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         CommandLine commandLine = Main.commandLine();
@@ -17,7 +17,7 @@ record ToolRun(int exitCode, String out, String err) {
     }
 
     /** The last line, which must be one JSON object. */
-    JsonNode json() throws Exception {
+    public JsonNode json() throws Exception {
         return new ObjectMapper().readTree(out.strip().lines().reduce((first, second) -> second).orElseThrow());
     }
 }

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.route.IcmpErrors;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParsedFrame;
@@ -16,13 +17,15 @@ final class DatagramLoop {
     private final SocketAddressCache addresses = new SocketAddressCache();
     private final Executor loop;
     private LoopNeighbors neighbors;
+    private KernelBuffer kernelBuffer;
+    private final IcmpErrors icmpErrors = new IcmpErrors(parser.counters());
 
     DatagramLoop(Executor loop) {
         this.loop = loop;
     }
 
     /** Returns the next hops of this loop, and what waits for them. */
-    LoopNeighbors neighbors(HostNetwork host) {
+    LoopNeighbors neighbors(IpHost host) {
         if (neighbors == null) {
             neighbors = new LoopNeighbors(host, loop);
         }
@@ -36,6 +39,25 @@ final class DatagramLoop {
     /** Returns the verdicts on all frames that this loop's datagram channels received. */
     ParseCounters parseCounters() {
         return parser.counters();
+    }
+
+    /** Returns what reads ICMP errors. */
+    IcmpErrors icmpErrors() {
+        return icmpErrors;
+    }
+
+    /** Returns the memory through which the loop's kernel sockets send and receive. */
+    KernelBuffer kernelBuffer() {
+        if (kernelBuffer == null) {
+            kernelBuffer = new KernelBuffer();
+        }
+        return kernelBuffer;
+    }
+
+    void close() {
+        if (kernelBuffer != null) {
+            kernelBuffer.close();
+        }
     }
 
     SocketAddressCache addresses() {

@@ -144,7 +144,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         switch (path.kind()) {
             case KERNEL -> {
                 statistics.sentToKernel++;
-                Throwable failure = kernel.send(content.retainedSlice(index, lengthBytes), path.destination());
+                Throwable failure = kernel.send(content, index, lengthBytes, path.destination());
                 if (failure != null) {
                     failures[finished] = failure;
                 }

@@ -7,12 +7,15 @@ import io.rdmaraw.wire.EthernetHeader;
 
 /** Steering rules of datagram channels. */
 final class FlowMatches {
-    /** The better a rule fits the earlier it is looked at; one shape of match per priority keeps the search short. */
+    /**
+     * The better a rule fits the earlier it is looked at; few shapes of match per priority keep the search short. In
+     * steps of two: a rule that loops share uses the odd priority too, see {@link io.rdmaraw.queue.SpreadFlows}.
+     */
     static final int CONNECTED_PRIORITY = 0;
-    static final int ADDRESS_PRIORITY = 1;
-    static final int WILDCARD_PRIORITY = 2;
+    static final int ADDRESS_PRIORITY = 2;
+    static final int WILDCARD_PRIORITY = 4;
     /** What has no ports: fragments. */
-    static final int REST_PRIORITY = 3;
+    static final int REST_PRIORITY = 6;
 
     private FlowMatches() {
     }

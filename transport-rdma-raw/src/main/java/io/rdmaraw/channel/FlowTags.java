@@ -1,5 +1,9 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.SpreadFlow;
+import io.rdmaraw.queue.SpreadFlows;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.FlowSpec;
 
@@ -10,52 +14,90 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Which channels a flow tag stands for. Every rule of a loop has a tag of its own; the array lookup by tag is all that
- * the hot path does.
+ * Which channels a flow tag stands for. Every rule of a loop has a tag of its own, rules that loops share have higher
+ * ones, the same on all of them; the array lookup by tag is all that the hot path does.
  */
 final class FlowTags {
-    /** Makes a rule on the device. */
-    interface Steering {
-        Flow steer(FlowSpec spec);
-    }
-
     /** A rule and who receives by it. */
     static final class Entry {
         private final FlowSpec spec;
         private final int tag;
+        /** One of these two is there. */
         private Flow flow;
+        private SpreadFlow spread;
         /** Replaced, never changed: a handler may detach a channel while a burst is being handed out. */
         QueueChannel[] channels = {};
 
-        Entry(FlowSpec spec, int tag) {
+        private Entry(FlowSpec spec, int tag) {
             this.spec = spec;
             this.tag = tag;
+        }
+
+        /** Each frame goes to one of the channels; of other rules every channel gets every frame. */
+        boolean isSpread() {
+            return spread != null;
+        }
+
+        private void add(QueueChannel channel) {
+            if (!Arrays.asList(channels).contains(channel)) {
+                QueueChannel[] grown = Arrays.copyOf(channels, channels.length + 1);
+                grown[grown.length - 1] = channel;
+                channels = grown;
+            }
         }
     }
 
     private final Map<FlowSpec, Entry> bySpec = new HashMap<>();
+    private final Map<FlowSpec, Entry> spreadBySpec = new HashMap<>();
+    private final FrameQueue queue;
+    private final SharedDevice device;
     /** Index 0 stays empty: devices use tag 0 for frames of untagged rules. */
     private Entry[] byTag = new Entry[8];
+    private Entry[] bySpreadTag = new Entry[0];
 
-    Entry entry(int tag) {
-        return tag > 0 && tag < byTag.length ? byTag[tag] : null;
+    FlowTags(FrameQueue queue, SharedDevice device) {
+        this.queue = queue;
+        this.device = device;
     }
 
-    void attach(QueueChannel channel, FlowSpec spec, Steering steering) {
+    Entry entry(int tag) {
+        if (tag < SpreadFlows.FIRST_TAG) {
+            return tag > 0 && tag < byTag.length ? byTag[tag] : null;
+        }
+        int index = tag - SpreadFlows.FIRST_TAG;
+        return index < bySpreadTag.length ? bySpreadTag[index] : null;
+    }
+
+    /** Steers frames to a channel of this loop. */
+    void attach(QueueChannel channel, FlowSpec spec) {
         Entry entry = bySpec.get(spec);
         if (entry == null) {
             spec.checkHostTraffic();
             int tag = freeTag();
             entry = new Entry(spec, tag);
-            entry.flow = steering.steer(spec.toBuilder().tag(tag).build());
+            entry.flow = queue.steer(spec.toBuilder().tag(tag).build());
             byTag[tag] = entry;
             bySpec.put(spec, entry);
-        } else if (Arrays.asList(entry.channels).contains(channel)) {
-            return;
         }
-        QueueChannel[] grown = Arrays.copyOf(entry.channels, entry.channels.length + 1);
-        grown[grown.length - 1] = channel;
-        entry.channels = grown;
+        entry.add(channel);
+    }
+
+    /** Has a channel of this loop share a rule with those of other loops. */
+    void attachSpread(QueueChannel channel, FlowSpec spec) {
+        Entry entry = spreadBySpec.get(spec);
+        if (entry == null) {
+            spec.checkHostTraffic();
+            SpreadFlow spread = device.spreadFlows().join(spec, queue);
+            entry = new Entry(spec, spread.tag());
+            entry.spread = spread;
+            int index = spread.tag() - SpreadFlows.FIRST_TAG;
+            if (index >= bySpreadTag.length) {
+                bySpreadTag = Arrays.copyOf(bySpreadTag, Math.max(8, 2 * index));
+            }
+            bySpreadTag[index] = entry;
+            spreadBySpec.put(spec, entry);
+        }
+        entry.add(channel);
     }
 
     private int freeTag() {
@@ -70,7 +112,7 @@ final class FlowTags {
     }
 
     void detach(QueueChannel channel) {
-        for (Entry entry : List.copyOf(bySpec.values())) {
+        for (Entry entry : entries()) {
             List<QueueChannel> rest = new ArrayList<>(Arrays.asList(entry.channels));
             if (rest.remove(channel)) {
                 if (rest.isEmpty()) {
@@ -82,15 +124,30 @@ final class FlowTags {
         }
     }
 
+    /** Returns how many rules there are. */
+    int ruleCount() {
+        return bySpec.size() + spreadBySpec.size();
+    }
+
+    private List<Entry> entries() {
+        List<Entry> entries = new ArrayList<>(bySpec.values());
+        entries.addAll(spreadBySpec.values());
+        return entries;
+    }
+
     private void remove(Entry entry) {
-        byTag[entry.tag] = null;
-        bySpec.remove(entry.spec);
-        entry.flow.close();
+        if (entry.isSpread()) {
+            bySpreadTag[entry.tag - SpreadFlows.FIRST_TAG] = null;
+            spreadBySpec.remove(entry.spec);
+            device.spreadFlows().leave(entry.spread, queue);
+        } else {
+            byTag[entry.tag] = null;
+            bySpec.remove(entry.spec);
+            entry.flow.close();
+        }
     }
 
     void close() {
-        for (Entry entry : List.copyOf(bySpec.values())) {
-            remove(entry);
-        }
+        entries().forEach(this::remove);
     }
 }

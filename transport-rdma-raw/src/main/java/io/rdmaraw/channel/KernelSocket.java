@@ -1,31 +1,26 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.Channel;
-import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelOption;
-import io.netty.channel.EventLoop;
-import io.netty.channel.FixedRecvByteBufAllocator;
-import io.netty.channel.socket.DatagramPacket;
-import io.netty.channel.socket.nio.NioChannelOption;
-import io.netty.channel.socket.nio.NioDatagramChannel;
+import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.KernelUdpSocket;
 import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.route.SocketErrorQueue;
 
 import java.io.IOException;
+import java.net.Inet6Address;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.StandardProtocolFamily;
-import java.net.StandardSocketOptions;
-import java.nio.ByteBuffer;
-import java.nio.channels.DatagramChannel;
 
 /**
- * The kernel's side of a channel's port: an ordinary socket on the same loop. It keeps the port from other programs,
- * and carries what does not come or go by the device. All methods but {@link #close()} are for the loop's thread.
+ * The kernel's side of a channel's port: an ordinary socket that the channel's loop serves. It keeps the port from other
+ * programs, and carries what does not come or go by the device. All methods but {@link #close()} of a channel that is on
+ * no loop are for the loop's thread.
  */
-final class KernelSocket {
-    private static final int MAX_DATAGRAM_BYTES = 65535;
+final class KernelSocket implements LoopDescriptors.Handler {
+    /** Received at once before the loop looks at its queues again. */
+    private static final int MAX_DATAGRAMS_PER_TURN = 16;
 
     /** Who gets what the kernel has. */
     interface Receiver {
@@ -36,132 +31,128 @@ final class KernelSocket {
         void kernelReadComplete();
 
         /** The kernel has heard of an error, for example that the peer has no such port. */
-        void kernelError(Throwable cause);
+        void kernelError(SocketErrorQueue.Entry error);
     }
 
     private final Receiver receiver;
     private final boolean ipv4Only;
-    private EventLoop loop;
-    private volatile NioDatagramChannel socket;
-    private DatagramChannel jdkSocket;
+    private DatagramLoop loop;
+    private LoopDescriptors descriptors;
+    private KernelUdpSocket socket;
+    private boolean connected;
 
     KernelSocket(Receiver receiver, boolean ipv4Only) {
         this.receiver = receiver;
         this.ipv4Only = ipv4Only;
     }
 
-    /** The owner is on this loop now, or on none; the socket goes along. */
-    void moveTo(EventLoop newLoopOrNull) {
-        loop = newLoopOrNull;
-        Channel open = socket;
-        if (open == null || !open.isOpen()) {
-            return;
+    /** The owner is on this loop now; the socket goes along. */
+    void joinLoop(RdmaRawIoHandler ioHandler) {
+        loop = ioHandler.datagrams();
+        descriptors = ioHandler.descriptors();
+        if (socket != null) {
+            descriptors.add(socket.fd(), this);
         }
-        if (newLoopOrNull == null) {
-            open.deregister();
-        } else {
-            newLoopOrNull.register(open);
+    }
+
+    /** The owner is on no loop now. */
+    void leaveLoop() {
+        if (socket != null && descriptors != null) {
+            descriptors.remove(socket.fd(), this);
         }
+        descriptors = null;
+        loop = null;
     }
 
     /** Opens the socket; returns the port. */
     int bind(InetSocketAddress local, PortSharing sharing) throws IOException {
-        DatagramChannel jdkOpened = ipv4Only ? DatagramChannel.open(StandardProtocolFamily.INET)
-                : DatagramChannel.open();
-        NioDatagramChannel opened = new NioDatagramChannel(jdkOpened);
-        opened.pipeline().addLast(new Inbound());
-        opened.config().setOption(ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(MAX_DATAGRAM_BYTES));
-        opened.config().setOption(ChannelOption.SO_REUSEADDR, sharing.reuseAddress());
-        if (sharing.reusePort()) {
-            opened.config().setOption(NioChannelOption.of(StandardSocketOptions.SO_REUSEPORT), true);
-        }
+        KernelUdpSocket opened = KernelUdpSocket.open(ipv4Only);
         try {
-            await(loop.register(opened));
-            await(opened.bind(local));
-        } catch (IOException e) {
+            int port = opened.bind(IpAddress.of(local.getAddress()), local.getPort(), sharing);
+            descriptors.add(opened.fd(), this);
+            socket = opened;
+            return port;
+        } catch (IOException | RuntimeException e) {
             opened.close();
             throw e;
-        }
-        socket = opened;
-        jdkSocket = jdkOpened;
-        return opened.localAddress().getPort();
-    }
-
-    /** What is done on the loop itself is done when the call returns. */
-    private static void await(ChannelFuture future) throws IOException {
-        if (!future.isDone()) {
-            throw new IOException("the kernel's socket did not answer at once");
-        }
-        if (future.cause() instanceof IOException e) {
-            throw e;
-        }
-        if (future.cause() != null) {
-            throw new IOException("the kernel's socket failed: " + future.cause().getMessage(), future.cause());
         }
     }
 
     /** Connects; returns the local address that the kernel has chosen. */
-    InetSocketAddress connect(InetSocketAddress remote) throws IOException {
-        if (socket.isConnected()) {
-            await(socket.disconnect());
+    InetAddress connect(InetSocketAddress remote) throws IOException {
+        if (connected) {
+            disconnect();
         }
-        await(socket.connect(remote));
-        return (InetSocketAddress) jdkSocket.getLocalAddress();
+        IpAddress local = socket.connect(IpAddress.of(remote.getAddress()), remote.getPort(), scopeOf(remote));
+        connected = true;
+        return local.toInetAddress();
     }
 
-    void disconnect() {
-        if (socket != null && socket.isConnected()) {
+    void disconnect() throws IOException {
+        if (connected) {
+            connected = false;
             socket.disconnect();
         }
     }
 
-    /** Sends a datagram; returns why it could not, or null. The content's reference passes to the socket. */
-    Throwable send(ByteBuf content, InetSocketAddress destination) {
-        if (!content.isReadable()) {
-            content.release();
-            return sendEmpty(destination);
-        }
-        ChannelFuture sent = socket.writeAndFlush(
-                socket.isConnected() ? content : new DatagramPacket(content, destination));
-        return sent.cause();
+    private static int scopeOf(InetSocketAddress address) {
+        return address.getAddress() instanceof Inet6Address ipv6 ? ipv6.getScopeId() : 0;
     }
 
-    /** Netty's NIO channel takes an empty datagram and does not send it. */
-    private Throwable sendEmpty(InetSocketAddress destination) {
-        try {
-            jdkSocket.send(ByteBuffer.allocate(0), destination);
-            return null;
-        } catch (IOException e) {
-            return e;
+    /**
+     * Sends a datagram; returns why it could not, or null.
+     *
+     * @param index where the datagram begins in the content, which keeps its reference
+     */
+    IOException send(ByteBuf content, int index, int lengthBytes, InetSocketAddress destination) {
+        IpAddress target = IpAddress.of(destination.getAddress());
+        long buffer = loop.kernelBuffer().copyIn(content, index, lengthBytes);
+        int errno = sendNow(buffer, lengthBytes, target, destination);
+        if (errno != 0 && errno != Errno.EAGAIN) {
+            // The socket tells of an error of an earlier datagram first; the error queue has that one too.
+            errno = sendNow(buffer, lengthBytes, target, destination);
+        }
+        return errno == 0 ? null : KernelUdpSocket.failure(errno, target, destination.getPort());
+    }
+
+    private int sendNow(long buffer, int lengthBytes, IpAddress target, InetSocketAddress destination) {
+        return socket.send(buffer, lengthBytes, connected ? null : target, destination.getPort(),
+                scopeOf(destination));
+    }
+
+    @Override
+    public void ready() {
+        KernelBuffer buffer = loop.kernelBuffer();
+        int received = 0;
+        for (int i = 0; i < MAX_DATAGRAMS_PER_TURN && socket != null; i++) {
+            int lengthBytes = socket.receive(buffer.address(), KernelBuffer.LENGTH_BYTES);
+            if (lengthBytes >= 0) {
+                received++;
+                ByteBuf content = buffer.copyOut(ByteBufAllocator.DEFAULT, lengthBytes);
+                receiver.receiveFromKernel(content,
+                        loop.addresses().get(socket.senderHigh(), socket.senderLow(), socket.senderPort()));
+            } else if (lengthBytes == -Errno.EAGAIN) {
+                break;
+            }
+            // Any other error is one that the queue tells more of.
+        }
+        if (received > 0) {
+            receiver.kernelReadComplete();
+        }
+        SocketErrorQueue.Entry error;
+        while (socket != null && (error = socket.pollError()) != null) {
+            receiver.kernelError(error);
         }
     }
 
     void close() {
-        NioDatagramChannel open = socket;
+        KernelUdpSocket open = socket;
         if (open != null) {
+            if (descriptors != null) {
+                descriptors.remove(open.fd(), this);
+            }
+            socket = null;
             open.close();
-        }
-    }
-
-    private final class Inbound extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelRead(ChannelHandlerContext ctx, Object msg) {
-            DatagramPacket packet = (DatagramPacket) msg;
-            // The socket's buffer has room for the largest datagram; most are small.
-            ByteBuf content = ctx.alloc().buffer(packet.content().readableBytes()).writeBytes(packet.content());
-            InetSocketAddress sender = packet.sender();
-            packet.release();
-            receiver.receiveFromKernel(content, sender);
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext ctx) {
-            receiver.kernelReadComplete();
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-            receiver.kernelError(cause);
         }
     }
 }

@@ -84,7 +84,7 @@ final class LoopNetwork implements DatagramNetwork {
     }
 
     @Override
-    public InetSocketAddress disconnect() {
+    public InetSocketAddress disconnect() throws IOException {
         kernel.disconnect();
         IpAddress address = IpAddress.of(boundAddress.getAddress());
         endpoint = host.connect(endpoint, ipv4Only && address.isAny() ? IpAddress.ANY_IPV4 : address, null, 0);
@@ -116,6 +116,22 @@ final class LoopNetwork implements DatagramNetwork {
             flows.add(rest(bound).ipv6().build());
         }
         return flows;
+    }
+
+    @Override
+    public List<FlowSpec> spreadFlows() {
+        // Every bound port has a MAC address of its own; the sender chooses among those of one port.
+        return List.of();
+    }
+
+    @Override
+    public List<FlowSpec> coarseFlows() {
+        return List.of(rest(endpoint).build());
+    }
+
+    @Override
+    public boolean isKernelServed() {
+        return false;
     }
 
     private static FlowSpec unicast(LoopEndpoint bound, int ipVersion) {

@@ -31,6 +31,8 @@ final class LoopSleeper implements AutoCloseable {
     private final EventFd wakeupFd = new EventFd();
     private int[] portFds = {};
     private int asyncBits;
+    private int descriptorBit;
+    private int readyBits;
     private FdWaiter waiter = new FdWaiter(wakeupFd.fd());
     private PortWatcher portWatcher;
     /** A waker has seen the loop blocked and signals, or has signalled, without the loop having seen it. */
@@ -40,8 +42,12 @@ final class LoopSleeper implements AutoCloseable {
         this.nio = nio;
     }
 
-    /** Waits for the descriptors of these ports from now on. */
-    void watch(PortQueue[] ports) {
+    /**
+     * Waits for the descriptors of these ports from now on.
+     *
+     * @param descriptorFd that of the {@link LoopDescriptors}, or -1
+     */
+    void watch(PortQueue[] ports, int descriptorFd) {
         Set<Integer> asyncFds = new LinkedHashSet<>();
         Set<Integer> fds = new LinkedHashSet<>();
         for (PortQueue port : ports) {
@@ -50,6 +56,11 @@ final class LoopSleeper implements AutoCloseable {
         }
         // After the wake-up descriptor's bit come those of the asynchronous events.
         asyncBits = (1 << asyncFds.size()) - 1 << 1;
+        descriptorBit = 0;
+        if (descriptorFd >= 0) {
+            fds.add(descriptorFd);
+            descriptorBit = 1 << asyncFds.size() + fds.size();
+        }
         portFds = Stream.concat(asyncFds.stream(), fds.stream()).mapToInt(Integer::intValue).toArray();
         int[] all = new int[portFds.length + 1];
         all[0] = wakeupFd.fd();
@@ -88,28 +99,41 @@ final class LoopSleeper implements AutoCloseable {
      * Blocks until there is something to do, unless there is already.
      *
      * @param deadlineNanos when to wake at the latest, as {@link System#nanoTime()}; {@link Long#MAX_VALUE} for never
-     * @return whether a device's asynchronous events may be readable
      */
-    boolean sleep(IoHandlerContext context, long deadlineNanos) {
-        return nio.hasHandles() ? sleepInSelector(context, deadlineNanos) : sleepInPoll(context, deadlineNanos);
+    void sleep(IoHandlerContext context, long deadlineNanos) {
+        readyBits = 0;
+        if (nio.hasHandles()) {
+            sleepInSelector(context, deadlineNanos);
+        } else {
+            sleepInPoll(context, deadlineNanos);
+        }
     }
 
-    private boolean sleepInPoll(IoHandlerContext context, long deadlineNanos) {
+    /** Tells whether a device's asynchronous events may have ended the sleep. */
+    boolean isAsyncReady() {
+        return (readyBits & asyncBits) != 0;
+    }
+
+    /** Tells whether one of the kernel's sockets may have ended the sleep. */
+    boolean isDescriptorReady() {
+        return (readyBits & descriptorBit) != 0;
+    }
+
+    private void sleepInPoll(IoHandlerContext context, long deadlineNanos) {
         if (!announce(BLOCKED, context)) {
-            return false;
+            return;
         }
         long now = System.nanoTime();
-        int ready = waiter.await(Math.min(context.delayNanos(now), Math.max(0, deadlineNanos - now)));
+        readyBits = waiter.await(Math.min(context.delayNanos(now), Math.max(0, deadlineNanos - now)));
         if (state.getAndSet(AWAKE) == WOKEN) {
             signalOutstanding = true;
         }
-        if ((ready & WAKEUP_BIT) != 0 && wakeupFd.drain()) {
+        if ((readyBits & WAKEUP_BIT) != 0 && wakeupFd.drain()) {
             signalOutstanding = false;
         }
-        return (ready & asyncBits) != 0;
     }
 
-    private boolean sleepInSelector(IoHandlerContext context, long deadlineNanos) {
+    private void sleepInSelector(IoHandlerContext context, long deadlineNanos) {
         if (portFds.length > 0) {
             if (portWatcher == null) {
                 portWatcher = new PortWatcher(portFds, this::wakeup);
@@ -117,11 +141,12 @@ final class LoopSleeper implements AutoCloseable {
             portWatcher.watch();
         }
         if (!announce(BLOCKED_IN_SELECTOR, context)) {
-            return false;
+            return;
         }
         nio.run(context, deadlineNanos);
         state.set(AWAKE);
-        return true;
+        // The watcher does not say what it saw.
+        readyBits = asyncBits | descriptorBit;
     }
 
     private boolean announce(int blocked, IoHandlerContext context) {

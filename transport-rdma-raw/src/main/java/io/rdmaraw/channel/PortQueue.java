@@ -6,6 +6,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.SpreadFlows;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.CompletionChannel;
@@ -13,6 +14,7 @@ import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.VerbsException;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -37,13 +39,15 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final ReceiveBurst burst = new ReceiveBurst();
     private final QueueChannel[] touched = new QueueChannel[FrameQueue.BURST_FRAMES];
     private final ArrayDeque<QueueChannel> waitingForRoom = new ArrayDeque<>();
-    private final FlowTags tags = new FlowTags();
+    private final FlowTags tags;
     private final Set<QueueChannel> channels = new LinkedHashSet<>();
     private final Consumer<PortQueue> onGone;
+    private final List<Runnable> onClose = new ArrayList<>();
     private int touchedCount;
     /** The device is gone; nothing is asked of it any more but to close. */
     private boolean gone;
-    private long unmatchedFrames;
+    private final RdmaRawPortStatistics statistics;
+    private final PortEvents events;
 
     PortQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameBurstPool burstPool, RdmaRawIoHandlerConfig config, Consumer<PortQueue> onGone) {
@@ -55,6 +59,9 @@ final class PortQueue implements SharedDevice.AsyncListener {
         this.burstPool = burstPool;
         limits = PortLimits.of(device, portNumber, config);
         queue = VerbsFrameQueue.open(device, portNumber, completionChannel, config.queueOptions());
+        tags = new FlowTags(queue, device);
+        statistics = new RdmaRawPortStatistics(device.name(), portNumber, queue.counters());
+        events = new PortEvents(device.name(), portNumber);
         device.addListener(this);
     }
 
@@ -82,31 +89,57 @@ final class PortQueue implements SharedDevice.AsyncListener {
         return completionChannel;
     }
 
-    /** Returns the frames that a rule steered here for which no channel is left. */
-    long unmatchedFrames() {
-        return unmatchedFrames;
+    RdmaRawPortStatistics statistics() {
+        return statistics;
+    }
+
+    /** As {@link #attach(QueueChannel, List, List)}, of rules that belong to this loop alone. */
+    void attach(QueueChannel channel, List<FlowSpec> specs) {
+        attach(channel, specs, List.of());
     }
 
     /**
-     * Steers flows to a channel. A rule that another channel of this loop has is shared: both get every frame. Either
-     * all of the flows are steered or none.
+     * Steers flows to a channel. Either all of the flows are steered or none.
+     *
+     * @param own rules of this loop. One that another channel of the loop has is shared: both get every frame
+     * @param spread rules that loops share, see {@link SpreadFlows}: each frame goes to one channel on one of the
+     *        loops, the same for all frames between two ends
      */
-    void attach(QueueChannel channel, List<FlowSpec> specs) {
+    void attach(QueueChannel channel, List<FlowSpec> own, List<FlowSpec> spread) {
         channels.add(channel);
         try {
-            for (FlowSpec spec : specs) {
-                tags.attach(channel, spec, queue::steer);
+            for (FlowSpec spec : own) {
+                tags.attach(channel, spec);
+            }
+            for (FlowSpec spec : spread) {
+                tags.attachSpread(channel, spec);
             }
         } catch (RuntimeException e) {
             detach(channel);
             throw e;
         }
+        statistics.add(channel);
+        statistics.rules = tags.ruleCount();
+        if (!own.isEmpty() || !spread.isEmpty()) {
+            events.flows(channel, own.isEmpty() ? spread : own, statistics.rules);
+        }
+    }
+
+    /** Has something done before the queue closes, on the loop's thread. */
+    void onClose(Runnable action) {
+        onClose.add(action);
     }
 
     void detach(QueueChannel channel) {
         channels.remove(channel);
+        int rulesBefore = tags.ruleCount();
         tags.detach(channel);
         waitingForRoom.remove(channel);
+        statistics.remove(channel);
+        statistics.rules = tags.ruleCount();
+        if (statistics.rules != rulesBefore) {
+            events.flows(channel, List.of(), statistics.rules);
+        }
     }
 
     /** Asks for a call of {@link QueueChannel#sendQueueHasRoom()} when the device has taken frames. */
@@ -130,7 +163,9 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private int pollQueue() {
         int received = queue.receive(burst);
         if (received > 0) {
+            statistics.burst(received);
             dispatch(received);
+            events.burst(queue.counters().copiedOutFrames());
         }
         if (queue.inFlight() > 0) {
             queue.reclaim();
@@ -149,11 +184,15 @@ final class PortQueue implements SharedDevice.AsyncListener {
             ByteBuf frame = burst.takeFrame(i);
             FlowTags.Entry entry = tags.entry(burst.flowTag(i));
             if (entry == null) {
-                unmatchedFrames++;
+                statistics.unmatchedFrames++;
                 frame.release();
                 continue;
             }
             QueueChannel[] channels = entry.channels;
+            if (channels.length > 1 && entry.isSpread()) {
+                deliver(channels[FlowHash.choose(frame, channels.length)], frame, burst.checksumVerified(i));
+                continue;
+            }
             for (int c = 1; c < channels.length; c++) {
                 deliver(channels[c], frame.retainedDuplicate(), burst.checksumVerified(i));
             }
@@ -203,13 +242,17 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private void recover() {
-        long lostBefore = queue.counters().lostInFlightFrames();
-        queue.recover();
-        long lost = queue.counters().lostInFlightFrames() - lostBefore;
+        long lost = events.recovery(this::recoverQueue);
         LOGGER.warn("{} port {}: the queue pair failed and was recovered in place; {} frames in flight were lost",
                 device.name(), portNumber, lost);
         fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.RECOVERED, device.name(), portNumber, lost));
         resumeWaiting();
+    }
+
+    private long recoverQueue() {
+        long lostBefore = queue.counters().lostInFlightFrames();
+        queue.recover();
+        return queue.counters().lostInFlightFrames() - lostBefore;
     }
 
     private void fireEvent(RdmaRawQueueEvent event) {
@@ -265,6 +308,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     void close() {
         device.removeListener(this);
+        List.copyOf(onClose).forEach(Runnable::run);
         tags.close();
         Arrays.fill(touched, null);
         queue.close();

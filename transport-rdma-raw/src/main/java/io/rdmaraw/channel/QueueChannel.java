@@ -1,12 +1,16 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
 
 /**
  * A channel as its queue sees it: what channels implement in a part of their own, so that their users do not see it.
  * All calls come on the loop's thread.
  */
 interface QueueChannel {
+    /** Returns the channel itself; null for what serves several, or the queue's host. */
+    Channel channel();
+
     /**
      * Takes a received frame and its reference.
      *
@@ -22,8 +26,20 @@ interface QueueChannel {
     void sendQueueHasRoom();
 
     /** The queue has something to tell. */
-    void queueEvent(RdmaRawQueueEvent event);
+    default void queueEvent(RdmaRawQueueEvent event) {
+        if (channel() != null) {
+            channel().pipeline().fireUserEventTriggered(event);
+        }
+    }
 
     /** The device is gone, and the queue with it. */
-    void queueGone();
+    default void queueGone() {
+        if (channel() != null) {
+            channel().unsafe().close(channel().unsafe().voidPromise());
+        }
+    }
+    /** Returns what the channel counts, or null. */
+    default RdmaRawMetered statistics() {
+        return null;
+    }
 }

@@ -230,6 +230,11 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     /** What the channel's queue knows of it. */
     private final class QueueSide implements QueueChannel {
         @Override
+        public RdmaRawChannel channel() {
+            return RdmaRawChannel.this;
+        }
+
+        @Override
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
             return inbox.receive(frame);
         }
@@ -246,13 +251,8 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
 
         @Override
-        public void queueEvent(RdmaRawQueueEvent event) {
-            pipeline().fireUserEventTriggered(event);
-        }
-
-        @Override
-        public void queueGone() {
-            unsafe().close(unsafe().voidPromise());
+        public RdmaRawMetered statistics() {
+            return statistics;
         }
     }
 

@@ -27,14 +27,18 @@ import java.util.Set;
 public final class RdmaRawIoHandler implements IoHandler {
     /** While there are frames to serve, the selector of the NIO channels is asked once in so many rounds. */
     private static final int NIO_INTERVAL = 16;
+    /** And so are the kernel's sockets behind channels: a system call, which finds nothing as a rule. */
+    private static final int DESCRIPTOR_INTERVAL = 64;
     /** Asynchronous events are rare, and asking for them is a system call. */
     private static final int ASYNC_EVENT_INTERVAL = 4096;
 
     private final ThreadAwareExecutor executor;
     private final RdmaRawIoHandlerConfig config;
     private final NioLoop nio;
+    private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
     private final FrameBurstPool burstPool = new FrameBurstPool();
+    private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
     private DatagramLoop datagrams;
     private TcpStack tcp;
     private final Set<Registration> registrations = new LinkedHashSet<>();
@@ -43,6 +47,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private PortQueue[] polledPorts = {};
     private int nioCountdown;
     private int asyncCountdown;
+    private int descriptorCountdown;
 
     private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config) {
         this.executor = executor;
@@ -85,11 +90,14 @@ public final class RdmaRawIoHandler implements IoHandler {
             port.queue().slots().ownedBy(thread);
         }
         useRegisteredMemory();
+        statistics.name(thread.getName());
+        RdmaRawMetrics.loopStarted(statistics);
         nio.initialize();
     }
 
     @Override
     public int run(IoHandlerContext context) {
+        statistics.rounds++;
         boolean report = context.shouldReportActiveIoTime();
         long startNanos = report ? System.nanoTime() : 0;
         int served = serve(context);
@@ -117,6 +125,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (nio.hasHandles() && (served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
             served += nio.runNow(context);
+        }
+        if (!descriptors.isEmpty() && --descriptorCountdown <= 0) {
+            descriptorCountdown = DESCRIPTOR_INTERVAL;
+            served += descriptors.poll();
         }
         if (--asyncCountdown <= 0) {
             asyncCountdown = ASYNC_EVENT_INTERVAL;
@@ -153,8 +165,17 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
         // What came in before the arming raises no event.
         served = pollPorts();
-        if (served == 0 && sleeper.sleep(context, nextDeadlineNanos())) {
-            dispatchAsyncEvents();
+        if (served == 0) {
+            long startNanos = System.nanoTime();
+            sleeper.sleep(context, nextDeadlineNanos());
+            statistics.sleeps++;
+            statistics.sleepNanos += System.nanoTime() - startNanos;
+            if (sleeper.isAsyncReady()) {
+                dispatchAsyncEvents();
+            }
+            if (sleeper.isDescriptorReady()) {
+                descriptorCountdown = 0;
+            }
         }
         for (PortQueue port : polledPorts) {
             port.drainEvents();
@@ -166,12 +187,18 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (config.spinNanos() == 0 || polledPorts.length == 0) {
             return 0;
         }
-        long endNanos = Math.min(System.nanoTime() + config.spinNanos(), nextDeadlineNanos());
+        long startNanos = System.nanoTime();
+        // The last time read; the clock is not asked once more for the statistics' sake when a frame is there.
+        long nowNanos = startNanos;
+        long deadlineNanos = nextDeadlineNanos();
         int served;
         do {
             Thread.onSpinWait();
             served = pollPorts();
-        } while (served == 0 && !sleeper.isWoken() && context.canBlock() && System.nanoTime() - endNanos < 0);
+        } while (served == 0 && !sleeper.isWoken() && context.canBlock()
+                && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos() && nowNanos < deadlineNanos);
+        statistics.spins++;
+        statistics.spinNanos += nowNanos - startNanos;
         return served;
     }
 
@@ -226,6 +253,11 @@ public final class RdmaRawIoHandler implements IoHandler {
         return tcp;
     }
 
+    /** Returns the kernel's sockets that the loop serves. */
+    LoopDescriptors descriptors() {
+        return descriptors;
+    }
+
     RdmaRawIoHandlerConfig config() {
         return config;
     }
@@ -243,6 +275,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
         PortQueue opened = open(deviceName, portNumber);
         ports.add(opened);
+        statistics.add(opened.statistics());
         portsChanged();
         return opened;
     }
@@ -268,6 +301,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             tcp = null;
         }
         ports.remove(port);
+        statistics.remove(port.statistics());
         portsChanged();
         port.close();
     }
@@ -281,7 +315,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private void portsChanged() {
         polledPorts = ports.toArray(PortQueue[]::new);
         useRegisteredMemory();
-        sleeper.watch(polledPorts);
+        sleeper.watch(polledPorts, descriptors.fd());
     }
 
     @Override
@@ -302,12 +336,18 @@ public final class RdmaRawIoHandler implements IoHandler {
             tcp.shutdown();
         }
         for (PortQueue port : polledPorts) {
+            statistics.remove(port.statistics());
             port.close();
         }
+        RdmaRawMetrics.loopEnded(statistics);
         ports.clear();
         portsChanged();
         nio.destroy();
         sleeper.close();
+        descriptors.close();
+        if (datagrams != null) {
+            datagrams.close();
+        }
     }
 
     /** A channel of this transport on this loop. */

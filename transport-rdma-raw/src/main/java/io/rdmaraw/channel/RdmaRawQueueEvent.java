@@ -28,7 +28,7 @@ public record RdmaRawQueueEvent(Kind kind, String deviceName, int portNumber, lo
 
     static Kind kindOf(AsyncEvent event) {
         return switch (event.type()) {
-            case CQ_ERR, QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR -> Kind.QUEUE_FAILED;
+            case CQ_ERR, QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR, WQ_FATAL -> Kind.QUEUE_FAILED;
             case PORT_ERR -> Kind.PORT_DOWN;
             case PORT_ACTIVE -> Kind.PORT_UP;
             case DEVICE_FATAL -> Kind.DEVICE_REMOVED;

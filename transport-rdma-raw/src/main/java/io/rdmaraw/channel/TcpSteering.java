@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
 
 /**
  * A port that was taken, with the rules that steer its segments to a stack. They stay as long as anybody lives by them:
@@ -38,6 +39,11 @@ final class TcpSteering implements QueueChannel {
         if (bindingOrNull != null) {
             bindingOrNull.close();
         }
+    }
+
+    @Override
+    public Channel channel() {
+        return null;
     }
 
     @Override

@@ -35,6 +35,9 @@ public final class Errno {
     public static final int ENETUNREACH = 101;
     public static final int ENOBUFS = 105;
     public static final int EHOSTUNREACH = 113;
+    public static final int EADDRINUSE = 98;
+    public static final int EADDRNOTAVAIL = 99;
+    public static final int ECONNREFUSED = 111;
 
     private static final String[] NAMES = {
         "", "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",

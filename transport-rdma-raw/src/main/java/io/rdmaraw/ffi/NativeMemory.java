@@ -3,6 +3,7 @@ package io.rdmaraw.ffi;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 
 /**
  * Reads and writes native memory by absolute address, in the machine's byte order.
@@ -18,6 +19,9 @@ public final class NativeMemory {
     private static final VarHandle LONG = ValueLayout.JAVA_LONG_UNALIGNED.varHandle();
     private static final VarHandle SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.varHandle();
     private static final VarHandle BYTE = ValueLayout.JAVA_BYTE.varHandle();
+    private static final VarHandle ALIGNED_INT = ValueLayout.JAVA_INT.varHandle();
+    private static final VarHandle ALIGNED_LONG = ValueLayout.JAVA_LONG.varHandle();
+    private static final boolean SWAP = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
     private NativeMemory() {
     }
@@ -60,6 +64,59 @@ public final class NativeMemory {
     /** Writes the 64-bit value at {@code address}. */
     public static void putLong(long address, long value) {
         LONG.set(ALL, address, value);
+    }
+
+    /** Returns the 16-bit big-endian value at {@code address}, unsigned. */
+    public static int getUnsignedShortBigEndian(long address) {
+        short raw = getShort(address);
+        return (SWAP ? Short.reverseBytes(raw) : raw) & 0xffff;
+    }
+
+    /** Returns the 32-bit big-endian value at {@code address}. */
+    public static int getIntBigEndian(long address) {
+        int raw = getInt(address);
+        return SWAP ? Integer.reverseBytes(raw) : raw;
+    }
+
+    /** Returns the 64-bit big-endian value at {@code address}. */
+    public static long getLongBigEndian(long address) {
+        long raw = getLong(address);
+        return SWAP ? Long.reverseBytes(raw) : raw;
+    }
+
+    /** Writes a 16-bit value in big-endian order. */
+    public static void putShortBigEndian(long address, int value) {
+        putShort(address, SWAP ? Short.reverseBytes((short) value) : (short) value);
+    }
+
+    /** Writes a 32-bit value in big-endian order. */
+    public static void putIntBigEndian(long address, int value) {
+        putInt(address, SWAP ? Integer.reverseBytes(value) : value);
+    }
+
+    /** Writes a 64-bit value in big-endian order. */
+    public static void putLongBigEndian(long address, long value) {
+        putLong(address, SWAP ? Long.reverseBytes(value) : value);
+    }
+
+    /** Returns the value whose bytes in memory are those of {@code value} in big-endian order. */
+    public static long toBigEndian(long value) {
+        return SWAP ? Long.reverseBytes(value) : value;
+    }
+
+    /** Returns the byte at {@code address}; what is read later is not older than it. */
+    public static byte getByteAcquire(long address) {
+        return (byte) BYTE.getAcquire(ALL, address);
+    }
+
+    /** Writes a 32-bit big-endian value with one store, after all that was written before. Aligned addresses only. */
+    public static void putIntBigEndianRelease(long address, int value) {
+        ALIGNED_INT.setRelease(ALL, address, SWAP ? Integer.reverseBytes(value) : value);
+    }
+
+    /** Writes a 64-bit value with one store, after all that was written before. Aligned addresses only. */
+    public static void putLongRelease(long address, long value) {
+        ALIGNED_LONG.setRelease(ALL, address, value);
     }
 
     /** Copies {@code lengthBytes} bytes from one native address to another; the ranges may overlap. */

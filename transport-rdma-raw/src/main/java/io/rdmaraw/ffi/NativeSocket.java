@@ -3,7 +3,7 @@ package io.rdmaraw.ffi;
 import java.io.IOException;
 
 /**
- * A socket of a kind that the JDK does not have: netlink and raw sockets. Buffers and socket addresses are native
+ * A socket of the kernel: of a kind that the JDK does not have, or one that a loop serves by itself. Buffers and socket addresses are native
  * memory. Does not block. Not thread-safe, except that {@link #fd()} may be waited on by another thread.
  */
 public final class NativeSocket implements AutoCloseable {
@@ -19,9 +19,12 @@ public final class NativeSocket implements AutoCloseable {
     private static final int SOCK_NONBLOCK = 0x800;
     private static final int SOCK_CLOEXEC = 0x80000;
     private static final int MSG_TRUNC = 0x20;
+    private static final int MSG_ERRQUEUE = 0x2000;
 
     private static final long SOCKET = Libc.address("socket");
     private static final long BIND = Libc.address("bind");
+    private static final long CONNECT = Libc.address("connect");
+    private static final long RECVMSG = Libc.address("recvmsg");
     private static final long SENDTO = Libc.address("sendto");
     private static final long RECVFROM = Libc.address("recvfrom");
     private static final long SETSOCKOPT = Libc.address("setsockopt");
@@ -58,6 +61,21 @@ public final class NativeSocket implements AutoCloseable {
     /** Binds to the {@code struct sockaddr} at an address; returns 0 or the error number. */
     public int bind(long sockaddr, int lengthBytes) {
         return NativeCall.status(BIND, fd, sockaddr, lengthBytes);
+    }
+
+    /** Connects to a peer, or unties the socket from it ({@code AF_UNSPEC}); returns 0 or the error number. */
+    public int connect(long sockaddr, int lengthBytes) {
+        return NativeCall.status(CONNECT, fd, sockaddr, lengthBytes);
+    }
+
+    /**
+     * Takes an entry of the socket's error queue, see recvmsg(2); returns 0 or more, or the negated error number:
+     * -EAGAIN when there is none.
+     *
+     * @param msghdr a {@code struct msghdr} in native memory
+     */
+    public int receiveError(long msghdr) {
+        return (int) NativeCall.value(RECVMSG, fd, msghdr, MSG_ERRQUEUE);
     }
 
     /**

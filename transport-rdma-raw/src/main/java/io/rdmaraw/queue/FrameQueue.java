@@ -7,6 +7,7 @@ import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.VerbsObject;
+import io.rdmaraw.verbs.WorkQueue;
 
 /**
  * A send and a receive queue of Ethernet frames on one port, driven by one event loop.
@@ -98,6 +99,14 @@ public interface FrameQueue extends AutoCloseable {
 
     /** Steers the frames that match {@code spec} to this queue. */
     Flow steer(FlowSpec spec) throws VerbsException;
+
+    /**
+     * Returns the work queue by which rules that are spread over several queues lead here, see {@link SpreadFlows};
+     * made on first use. What comes by it is received as the rest is.
+     *
+     * @throws IllegalStateException when there are not slots enough for it
+     */
+    WorkQueue workQueue();
 
     /** Tells whether an asynchronous event's source is this queue's. */
     boolean owns(VerbsObject source);

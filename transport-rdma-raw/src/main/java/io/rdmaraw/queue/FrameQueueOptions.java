@@ -1,5 +1,7 @@
 package io.rdmaraw.queue;
 
+import io.rdmaraw.verbs.DirectVerbs;
+
 /**
  * The sizes of a frame queue.
  *
@@ -8,9 +10,10 @@ package io.rdmaraw.queue;
  * @param maxSendSge parts that a frame is gathered from at most before it is copied together; at least 2
  * @param slotCount slots of registered memory; more than the receive queue takes, for what handlers hold
  * @param slotBytes bytes of a slot; a power of two that holds the largest frame
+ * @param directVerbs whether the rings of mlx5 devices are used in place
  */
 public record FrameQueueOptions(int receiveQueueDepth, int sendQueueDepth, int maxSendSge, int slotCount,
-                                int slotBytes) {
+                                int slotBytes, DirectVerbs directVerbs) {
     /** Checks the values against each other. */
     public FrameQueueOptions {
         requirePowerOfTwo("receiveQueueDepth", receiveQueueDepth, FrameQueue.BURST_FRAMES);

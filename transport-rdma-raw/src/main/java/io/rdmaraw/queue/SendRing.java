@@ -6,30 +6,24 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.SendWr;
 import io.rdmaraw.verbs.Sge;
-import io.rdmaraw.verbs.Wc;
+import io.rdmaraw.verbs.WcStatus;
 
 import java.util.Arrays;
 
 /**
- * The sending half of a {@link VerbsFrameQueue}.
+ * The sending half of a {@link VerbsFrameQueue}: takes frames, keeps them as long as the device may read them, and counts
+ * what becomes of them. How a frame is described to the device and how it reports back is the subclass's concern.
  *
- * <p>The work requests of a burst lie in native memory for ever, linked to one another; sending a frame writes its
- * address, length and key. Frames in flight are kept in a ring and released in order when the completion of one that
- * was posted later (or their own) is polled: only every {@link #SIGNAL_INTERVAL}th and the last of a burst ask for one.
+ * <p>Frames in flight are kept in a ring and released in order when the completion of one that was posted later (or
+ * their own) is polled: only every {@link #SIGNAL_INTERVAL}th and the last of a burst ask for one.
  */
-final class SendRing {
+abstract class SendRing {
+    static final int SIGNAL_INTERVAL = 32;
     /** Least length of an Ethernet frame without FCS: IEEE 802.3, 64 octets with it. */
     private static final int MIN_FRAME_BYTES = 60;
-    private static final int SIGNAL_INTERVAL = 32;
-    private static final int POLL_ENTRIES = 32;
     private static final int NONE = -1;
 
-    private final QueuePair queuePair;
-    private final CompletionQueue completions;
     private final SlotPool slots;
     private final RegisteredRanges ranges;
     private final QueueCounters counters;
@@ -41,28 +35,16 @@ final class SendRing {
     /** What frames consist of beside what the two above hold, {@link #maxSge} places for each; null from the end. */
     private final ByteBuf[] partsInFlight;
     private final int mask;
-    private final long workRequests;
-    /** One element for each request: all that most frames need, side by side so that they share cache lines. */
-    private final long singleElements;
-    /** {@link #maxSge} elements for each request, used where one does not do. */
-    private final long elementLists;
-    private final long badWorkRequest;
-    private final long workCompletions;
     /** Sequence number of the next frame to be posted. */
     private long postedSequence;
     /** Sequence number of the oldest frame not known to be sent. */
     private long reclaimedSequence;
     private int offered;
-    /** A bit for each offered request that does not have the one element of its own. */
-    private long inParts;
     private long offeredBytes;
     private boolean failed;
     private int refusalErrno;
 
-    SendRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, RegisteredRanges ranges,
-             QueueCounters counters, int depth, int maxSge, NativeArrays arrays) {
-        this.queuePair = queuePair;
-        this.completions = completions;
+    SendRing(SlotPool slots, RegisteredRanges ranges, QueueCounters counters, int depth, int maxSge) {
         this.slots = slots;
         this.ranges = ranges;
         this.counters = counters;
@@ -72,42 +54,38 @@ final class SendRing {
         partsInFlight = new ByteBuf[depth * maxSge];
         Arrays.fill(slotsInFlight, NONE);
         mask = depth - 1;
-        workRequests = arrays.allocate(FrameQueue.BURST_FRAMES * SendWr.SIZE_BYTES);
-        singleElements = arrays.allocate(FrameQueue.BURST_FRAMES * Sge.SIZE_BYTES);
-        elementLists = arrays.allocate((long) FrameQueue.BURST_FRAMES * maxSge * Sge.SIZE_BYTES);
-        badWorkRequest = arrays.allocate(Long.BYTES);
-        workCompletions = arrays.allocate(POLL_ENTRIES * Wc.SIZE_BYTES);
         padding = slots.takeClosed();
         NativeMemory.fill(padding.slotAddress(), MIN_FRAME_BYTES, (byte) 0);
-        for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
-            long wr = workRequest(i);
-            SendWr.opcode(wr, SendWr.OPCODE_SEND);
-            SendWr.sgList(wr, singleElement(i));
-            SendWr.numSge(wr, 1);
-            SendWr.next(wr, nextOf(i));
-            SendWr.sendFlags(wr, flagsOf(i));
-        }
     }
 
-    private long workRequest(int index) {
-        return workRequests + (long) index * SendWr.SIZE_BYTES;
-    }
+    /** Describes a frame of the burst that lies in one piece. Hot. */
+    abstract void describe(int index, long address, int lengthBytes, int lkey);
 
-    private long singleElement(int index) {
-        return singleElements + (long) index * Sge.SIZE_BYTES;
-    }
+    /** Returns room for as many {@link Sge} structures as a frame may have, for the frame of the burst to come. */
+    abstract long elementsOf(int index);
 
-    private long elementList(int index) {
-        return elementLists + (long) index * maxSge * Sge.SIZE_BYTES;
-    }
+    /** Describes a frame of the burst by the elements that were written to {@link #elementsOf}. */
+    abstract void describeParts(int index, int elementCount);
 
-    private long nextOf(int index) {
-        return index + 1 == FrameQueue.BURST_FRAMES ? 0 : workRequest(index + 1);
-    }
+    /**
+     * Hands the frames described to the device. The last and every {@link #SIGNAL_INTERVAL}th of them gets a completion.
+     *
+     * @return a bit for each that the device refused
+     */
+    abstract long postDescribed(int count);
 
-    private static int flagsOf(int index) {
-        return index % SIGNAL_INTERVAL == SIGNAL_INTERVAL - 1 ? SendWr.FLAG_SIGNALED : 0;
-    }
+    /**
+     * Polls for completions and calls {@link #complete} for each.
+     *
+     * @return how many frames were released
+     */
+    abstract int pollCompletions();
+
+    /** Asks for an event for the next completion. */
+    abstract void arm();
+
+    /** The queue pair was reset: what the device left behind is forgotten. */
+    abstract void afterReset();
 
     int room() {
         return Math.min(mask + 1 - inFlight() - offered, FrameQueue.BURST_FRAMES - offered);
@@ -125,6 +103,25 @@ final class SendRing {
         return refusalErrno;
     }
 
+    /** Returns the sequence number of a frame of the burst. */
+    final long sequenceOf(int index) {
+        return postedSequence + index;
+    }
+
+    /** Returns the sequence number of the oldest frame that is not known to be sent. */
+    final long oldestSequence() {
+        return reclaimedSequence;
+    }
+
+    final int maxSge() {
+        return maxSge;
+    }
+
+    final void countRefused(int frames, int errno) {
+        refusalErrno = errno;
+        counters.refusedFrames += frames;
+    }
+
     int offer(ByteBuf frame) {
         if (room() == 0) {
             return FrameQueue.FULL;
@@ -133,7 +130,7 @@ final class SendRing {
         if (frame instanceof FrameBuf slot && slots.owns(slot) && slot.isRegistered()
                 && lengthBytes >= MIN_FRAME_BYTES) {
             int index = offered;
-            writeSge(singleElement(index), slot.memoryAddress() + slot.readerIndex(), lengthBytes, slot.lkey());
+            describe(index, slot.memoryAddress() + slot.readerIndex(), lengthBytes, slot.lkey());
             slotsInFlight[(int) (postedSequence + index) & mask] = slot.slotIndex();
             offered = index + 1;
             offeredBytes += lengthBytes;
@@ -144,7 +141,7 @@ final class SendRing {
 
     /** The frame has several parts, or needs padding, or lies outside this queue's slots. */
     private int offerInParts(ByteBuf frame, int lengthBytes) {
-        long sge = elementList(offered);
+        long sge = elementsOf(offered);
         ByteBuf held = frame;
         int sgeCount = gather(frame, sge, lengthBytes, partLimit(lengthBytes));
         if (sgeCount == 0) {
@@ -169,7 +166,7 @@ final class SendRing {
         int headerBytes = headers.readableBytes();
         int payloadBytes = payload.readableBytes();
         int lengthBytes = headerBytes + payloadBytes;
-        long sge = elementList(offered);
+        long sge = elementsOf(offered);
         int parts = payloadBytes == 0 ? 0
                 : gather(payload, sge + Sge.SIZE_BYTES, payloadBytes, partLimit(lengthBytes) - 1);
         if (parts == 0) {
@@ -198,7 +195,7 @@ final class SendRing {
         if (room() == 0) {
             return FrameQueue.FULL;
         }
-        long sge = elementList(offered);
+        long sge = elementsOf(offered);
         int frameBytes = headers.readableBytes();
         writeSge(sge, headers.memoryAddress() + headers.readerIndex(), frameBytes, headers.lkey());
         int place = ((int) (postedSequence + offered) & mask) * maxSge;
@@ -226,16 +223,13 @@ final class SendRing {
             counters.paddedFrames++;
         }
         int index = offered;
-        long wr = workRequest(index);
-        SendWr.sgList(wr, sge);
-        SendWr.numSge(wr, sgeCount);
-        inParts |= 1L << index;
+        describeParts(index, sgeCount);
         hold((int) (postedSequence + index) & mask, held);
         offered = index + 1;
         offeredBytes += lengthBytes;
     }
 
-    private static void writeSge(long sge, long address, int lengthBytes, int lkey) {
+    static void writeSge(long sge, long address, int lengthBytes, int lkey) {
         Sge.addr(sge, address);
         Sge.lengthAndLkey(sge, lengthBytes, lkey);
     }
@@ -297,21 +291,10 @@ final class SendRing {
         if (count == 0) {
             return 0;
         }
-        int last = count - 1;
-        long lastWr = workRequest(last);
-        SendWr.next(lastWr, 0);
-        SendWr.sendFlags(lastWr, SendWr.FLAG_SIGNALED);
-        // Only these have completions when all goes well; one of another request tells of an error, and then all of
-        // the ring is given up.
-        SendWr.wrId(lastWr, postedSequence + last);
-        if (count > SIGNAL_INTERVAL) {
-            SendWr.wrId(workRequest(SIGNAL_INTERVAL - 1), postedSequence + SIGNAL_INTERVAL - 1);
+        long refused = postDescribed(count);
+        if (refused != 0) {
+            dropRefused(refused, count);
         }
-        int errno = queuePair.postSend(workRequests, badWorkRequest);
-        long refused = errno == 0 ? 0 : postAroundRefused(errno, count);
-        SendWr.next(lastWr, nextOf(last));
-        SendWr.sendFlags(lastWr, flagsOf(last));
-        restoreInParts();
         int sent = count - Long.bitCount(refused);
         counters.sentFrames += sent;
         counters.sentBytes += offeredBytes;
@@ -320,31 +303,6 @@ final class SendRing {
         postedSequence += Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
         offered = 0;
         offeredBytes = 0;
-        return refused;
-    }
-
-    /** Requests that had several elements have one again. */
-    private void restoreInParts() {
-        for (long rest = inParts; rest != 0; rest &= rest - 1) {
-            int index = Long.numberOfTrailingZeros(rest);
-            SendWr.sgList(workRequest(index), singleElement(index));
-            SendWr.numSge(workRequest(index), 1);
-        }
-        inParts = 0;
-    }
-
-    /** Goes on behind each frame that the device refuses, so that one bad frame costs only itself. */
-    private long postAroundRefused(int firstErrno, int count) {
-        long refused = 0;
-        int errno = firstErrno;
-        while (errno != 0) {
-            refusalErrno = errno;
-            int bad = (int) ((NativeMemory.getLong(badWorkRequest) - workRequests) / SendWr.SIZE_BYTES);
-            refused |= 1L << bad;
-            errno = bad + 1 == count ? 0 : queuePair.postSend(workRequest(bad + 1), badWorkRequest);
-        }
-        counters.refusedFrames += Long.bitCount(refused);
-        dropRefused(refused, count);
         return refused;
     }
 
@@ -403,28 +361,33 @@ final class SendRing {
         if (postedSequence == reclaimedSequence) {
             return 0;
         }
-        int released = 0;
-        int polled;
-        do {
-            polled = completions.poll(POLL_ENTRIES, workCompletions);
-            for (int i = 0; i < polled; i++) {
-                long wc = workCompletions + (long) i * Wc.SIZE_BYTES;
-                released += complete(Wc.wrId(wc), Wc.status(wc));
-            }
-        } while (polled == POLL_ENTRIES);
-        return released;
+        return pollCompletions();
     }
 
-    private int complete(long sequence, int status) {
-        if (status != VerbsFrameQueue.IBV_WC_SUCCESS) {
-            failed = true;
-            if (status == VerbsFrameQueue.IBV_WC_WR_FLUSH_ERR) {
-                counters.lostInFlightFrames++;
-            } else {
-                counters.sendErrors++;
-            }
+    /**
+     * The device is done with a frame, and with all before it.
+     *
+     * @return how many frames were released
+     */
+    final int complete(long sequence, int status) {
+        if (status != WcStatus.SUCCESS) {
+            completeFailed(sequence, status);
         }
         return releaseUpTo(Math.min(sequence + 1, postedSequence));
+    }
+
+    private void completeFailed(long sequence, int status) {
+        long before = sequence - reclaimedSequence;
+        if (failed && before > 0) {
+            // What lies between two failed frames was not sent either, and asked for no completion.
+            counters.lostInFlightFrames += before;
+        }
+        failed = true;
+        if (status == WcStatus.WR_FLUSH_ERR) {
+            counters.lostInFlightFrames++;
+        } else {
+            counters.sendErrors++;
+        }
     }
 
     private int releaseUpTo(long endSequence) {

@@ -23,6 +23,7 @@ public final class SharedDevice {
     private final VerbsContext context;
     private final ProtectionDomain protectionDomain;
     private final RegisteredRanges registeredRanges = new RegisteredRanges();
+    private SpreadFlows spreadFlows;
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private int references = 1;
 
@@ -98,6 +99,14 @@ public final class SharedDevice {
     /** Returns what memory is registered. */
     public RegisteredRanges registeredRanges() {
         return registeredRanges;
+    }
+
+    /** Returns the rules that several loops share. */
+    public synchronized SpreadFlows spreadFlows() {
+        if (spreadFlows == null) {
+            spreadFlows = new SpreadFlows(context, protectionDomain);
+        }
+        return spreadFlows;
     }
 
     /** Adds a listener for asynchronous events. */

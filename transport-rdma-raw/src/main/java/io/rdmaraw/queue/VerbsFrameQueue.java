@@ -7,20 +7,25 @@ import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairOptions;
+import io.rdmaraw.verbs.QueuePairState;
 import io.rdmaraw.verbs.SendWr;
 import io.rdmaraw.verbs.Sge;
-import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsObject;
+import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.WorkQueueState;
+import io.rdmaraw.verbs.mlx5.Mlx5dv;
+import io.rdmaraw.verbs.mlx5.QueuePairRings;
 
-/** A {@link FrameQueue} on a raw-packet queue pair, through the calls of libibverbs. */
+/**
+ * A {@link FrameQueue} on a raw-packet queue pair. Frames go through the calls of libibverbs, or, on mlx5 devices,
+ * through the rings themselves ({@link DirectVerbs}); everything else is the same.
+ */
 public final class VerbsFrameQueue implements FrameQueue {
-    /** {@code enum ibv_wc_status}. */
-    static final int IBV_WC_SUCCESS = 0;
-    static final int IBV_WC_WR_FLUSH_ERR = 5;
     /**
      * Free slots below which received frames are copied out. What remains serves frames that have to be copied on
      * sending, so that a handler that keeps frames cannot stop the sending either.
@@ -29,20 +34,23 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     private final SharedDevice device;
     private final int portNumber;
-    private final CompletionQueue receiveCompletions;
+    private final FrameQueueOptions options;
     private final CompletionQueue sendCompletions;
     private final QueuePair queuePair;
     private final Slab slab;
     private final NativeArrays arrays;
+    private final boolean direct;
     private final ReceiveRing receiveRing;
     private final SendRing sendRing;
     private final QueueCounters counters = new QueueCounters();
+    /** Where rules that are spread over several loops lead to; made on first use. */
+    private WorkQueue workQueue;
     private boolean closed;
 
     private VerbsFrameQueue(SharedDevice device, int portNumber, FrameQueueOptions options, Resources made) {
         this.device = device;
         this.portNumber = portNumber;
-        receiveCompletions = made.receiveCompletions;
+        this.options = options;
         sendCompletions = made.sendCompletions;
         queuePair = made.queuePair;
         slab = made.slab;
@@ -50,10 +58,20 @@ public final class VerbsFrameQueue implements FrameQueue {
         SlotPool slots = slab.pool();
         slots.ownedBy(Thread.currentThread());
         slots.allocator().reserve(2 * RESERVED_SLOTS);
-        receiveRing = new ReceiveRing(queuePair, receiveCompletions, slots, counters, options.receiveQueueDepth(),
-                RESERVED_SLOTS, arrays);
-        sendRing = new SendRing(queuePair, sendCompletions, slots, device.registeredRanges(), counters,
-                options.sendQueueDepth(), options.maxSendSge(), arrays);
+        direct = options.directVerbs().isFor(device.context());
+        if (direct) {
+            QueuePairRings rings = Mlx5dv.rings(queuePair);
+            receiveRing = new Mlx5ReceiveRing(rings, made.receiveCompletions,
+                    () -> made.completionQueue(options.receiveQueueDepth()), slots, counters,
+                    options.receiveQueueDepth(), RESERVED_SLOTS, arrays);
+            sendRing = new Mlx5SendRing(rings, sendCompletions, slots, device.registeredRanges(), counters,
+                    options.sendQueueDepth(), options.maxSendSge(), arrays);
+        } else {
+            receiveRing = new VerbsReceiveRing(queuePair, made.receiveCompletions, slots, counters,
+                    options.receiveQueueDepth(), RESERVED_SLOTS, arrays);
+            sendRing = new VerbsSendRing(queuePair, sendCompletions, slots, device.registeredRanges(), counters,
+                    options.sendQueueDepth(), options.maxSendSge(), arrays);
+        }
     }
 
     /**
@@ -83,14 +101,20 @@ public final class VerbsFrameQueue implements FrameQueue {
         private QueuePair queuePair;
         private NativeArrays arrays;
         private SharedDevice leased;
+        private CompletionChannel channel;
 
-        void make(SharedDevice device, CompletionChannel channel, FrameQueueOptions options) {
+        CompletionQueue completionQueue(int minEntries) {
+            return leased.context().createCompletionQueue(minEntries, channel, 0);
+        }
+
+        void make(SharedDevice device, CompletionChannel eventChannel, FrameQueueOptions options) {
             leased = device.retain();
-            VerbsContext context = device.context();
+            channel = eventChannel;
             slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), options.slotCount(),
                     options.slotBytes());
-            receiveCompletions = context.createCompletionQueue(options.receiveQueueDepth(), channel, 0);
-            sendCompletions = context.createCompletionQueue(options.sendQueueDepth(), channel, 0);
+            // Twice the depth: the queue pair's receives complete here, and those of the work queue.
+            receiveCompletions = completionQueue(2 * options.receiveQueueDepth());
+            sendCompletions = completionQueue(options.sendQueueDepth());
             queuePair = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
                     .sendCompletionQueue(sendCompletions)
                     .receiveCompletionQueue(receiveCompletions)
@@ -101,7 +125,7 @@ public final class VerbsFrameQueue implements FrameQueue {
                     .build());
             // Burst arrays of both rings, with room for the rounding to cache lines.
             arrays = new NativeArrays(BURST_FRAMES * (SendWr.SIZE_BYTES + options.maxSendSge() * Sge.SIZE_BYTES)
-                    + BURST_FRAMES * 256L);
+                    + BURST_FRAMES * 256L + 2 * VerbsPostedReceives.nativeBytes());
         }
 
         void close() {
@@ -131,10 +155,16 @@ public final class VerbsFrameQueue implements FrameQueue {
         return queuePair;
     }
 
+    /** Tells whether the device's rings are written and read in place. */
+    public boolean isDirect() {
+        return direct;
+    }
+
     private void start() {
         queuePair.toInit(portNumber);
-        receiveRing.refill();
         queuePair.toReadyToReceive();
+        // Not before: libmlx5 keeps what is posted from the device until then, and sets the doorbell record itself.
+        receiveRing.own().refill();
         queuePair.toReadyToSend();
     }
 
@@ -195,9 +225,9 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     @Override
     public void arm() {
-        receiveCompletions.requestNotification(false);
+        receiveRing.arm();
         if (sendRing.inFlight() > 0) {
-            sendCompletions.requestNotification(false);
+            sendRing.arm();
         }
     }
 
@@ -207,8 +237,38 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
+    public WorkQueue workQueue() {
+        if (workQueue == null) {
+            int depth = Math.min(options.receiveQueueDepth(),
+                    options.slotCount() - options.receiveQueueDepth() - 4 * BURST_FRAMES);
+            if (depth < BURST_FRAMES) {
+                throw new IllegalStateException("a port that several loops share takes slots of its own: set slotCount"
+                        + " to at least " + (options.receiveQueueDepth() + 5 * BURST_FRAMES) + ", it is "
+                        + options.slotCount());
+            }
+            workQueue = openWorkQueue(depth);
+        }
+        return workQueue;
+    }
+
+    private WorkQueue openWorkQueue(int depth) {
+        WorkQueue made = device.context().createWorkQueue(device.protectionDomain(), receiveRing.sharedCompletions(),
+                depth, 1, 0);
+        try {
+            made.toReady();
+        } catch (RuntimeException e) {
+            made.close();
+            throw e;
+        }
+        receiveRing.addShared(made, depth);
+        receiveRing.sharedOrNull().refill();
+        return made;
+    }
+
+    @Override
     public boolean owns(VerbsObject source) {
-        return source == queuePair || source == receiveCompletions || source == sendCompletions;
+        return source == queuePair || source == sendCompletions || workQueue != null && source == workQueue
+                || receiveRing.owns(source);
     }
 
     @Override
@@ -219,12 +279,24 @@ public final class VerbsFrameQueue implements FrameQueue {
     @Override
     public void recover() {
         counters.recoveries++;
+        PostedReceives shared = receiveRing.sharedOrNull();
+        if (shared != null && (shared.failed() || workQueue.state() == WorkQueueState.ERR)) {
+            workQueue.toReset();
+            shared.abandon();
+            workQueue.toReady();
+            shared.refill();
+            if (!failed() && queuePair.state() != QueuePairState.ERR) {
+                return;
+            }
+        }
+        recoverQueuePair();
+    }
+
+    private void recoverQueuePair() {
         queuePair.toReset();
-        // libibverbs takes the queue pair's completions out of the queues at the reset; what a provider leaves behind
-        // is told by its epoch (receive) or is polled here and names frames that are released anyway (send).
-        sendRing.reclaim();
+        sendRing.afterReset();
         sendRing.abandon();
-        receiveRing.abandon();
+        receiveRing.own().abandon();
         start();
     }
 
@@ -244,11 +316,14 @@ public final class VerbsFrameQueue implements FrameQueue {
             return;
         }
         closed = true;
+        if (workQueue != null) {
+            workQueue.close();
+        }
         queuePair.close();
         sendRing.close();
         receiveRing.abandon();
         sendCompletions.close();
-        receiveCompletions.close();
+        receiveRing.closeCompletions();
         arrays.close();
         slab.close(device::release);
     }

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
 
 /**
@@ -31,12 +32,25 @@ public final class LoopHost {
     private static final AtomicLong MAC_COUNT = new AtomicLong();
 
     private final boolean kernelHost;
+    private final Predicate<IpAddress> addresses;
     private final RandomGenerator random;
     private final Map<Integer, LoopEndpoint[]> byPort = new ConcurrentHashMap<>();
-    private final Set<IpAddress> addresses = ConcurrentHashMap.newKeySet();
+    private final Set<IpAddress> furtherAddresses = ConcurrentHashMap.newKeySet();
     private volatile long generation;
 
+    private LoopHost(Predicate<IpAddress> addresses, RandomGenerator random) {
+        kernelHost = false;
+        this.addresses = addresses;
+        this.random = random;
+    }
+
+    /** Returns a host that has other addresses than the loopback's, for the sake of its ports. */
+    public static LoopHost with(Predicate<IpAddress> addresses) {
+        return new LoopHost(addresses, RandomGenerator.getDefault());
+    }
+
     LoopHost(boolean kernelHost, RandomGenerator random) {
+        addresses = address -> address.isLoopback() || kernelHost && isKernelAddress(address);
         this.kernelHost = kernelHost;
         this.random = random;
     }
@@ -59,12 +73,12 @@ public final class LoopHost {
 
     /** Gives the host a further address. */
     public void addAddress(IpAddress address) {
-        addresses.add(address);
+        furtherAddresses.add(address);
     }
 
     /** Tells whether packets to the address stay on this host. */
     public boolean isLocal(IpAddress address) {
-        return address.isLoopback() || addresses.contains(address) || kernelHost && isKernelAddress(address);
+        return addresses.test(address) || furtherAddresses.contains(address);
     }
 
     private static boolean isKernelAddress(IpAddress address) {

@@ -5,7 +5,6 @@ import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NativeSocket;
 import io.rdmaraw.wire.IpProtocol;
-import io.rdmaraw.wire.NetworkOrder;
 
 import java.io.IOException;
 import java.net.BindException;
@@ -15,12 +14,8 @@ import java.net.BindException;
  * another program, by {@code bind} or by the kernel's own choice for {@code connect}.
  */
 public final class PortPlaceholder implements AutoCloseable {
-    private static final int SOCKADDR_IN_BYTES = 16;
-    private static final int SOCKADDR_IN6_BYTES = 28;
     private static final int IPPROTO_IPV6 = 41;
     private static final int IPV6_V6ONLY = 26;
-    private static final int ADDRESS_OFFSET_IPV4 = 4;
-    private static final int ADDRESS_OFFSET_IPV6 = 8;
 
     private final NativeSocket socket;
     private final int port;
@@ -43,40 +38,26 @@ public final class PortPlaceholder implements AutoCloseable {
         int type = protocol == IpProtocol.TCP ? NativeSocket.SOCK_STREAM : NativeSocket.SOCK_DGRAM;
         int family = address.isIpv4() ? NativeSocket.AF_INET : NativeSocket.AF_INET6;
         NativeSocket socket = NativeSocket.open(family, type, protocol);
-        long sockaddr = Libc.allocateZeroed(SOCKADDR_IN6_BYTES + Integer.BYTES);
+        long sockaddr = Libc.allocateZeroed(Sockaddr.SIZE_BYTES + Integer.BYTES);
         try {
             NativeMemory.putInt(sockaddr, dualStack ? 0 : 1);
             if (!address.isIpv4()) {
                 socket.setOption(IPPROTO_IPV6, IPV6_V6ONLY, sockaddr, Integer.BYTES);
             }
-            int lengthBytes = write(sockaddr, family, address, port);
+            int lengthBytes = Sockaddr.write(sockaddr, family, address, port, 0);
             int errno = socket.bind(sockaddr, lengthBytes);
             if (errno != 0) {
                 throw new BindException(address + " port " + port + " could not be reserved: " + Errno.describe(errno));
             }
-            NativeMemory.putInt(sockaddr + SOCKADDR_IN6_BYTES, SOCKADDR_IN6_BYTES);
-            socket.getsockname(sockaddr, sockaddr + SOCKADDR_IN6_BYTES);
-            return new PortPlaceholder(socket, NetworkOrder.getU16(sockaddr + 2));
+            NativeMemory.putInt(sockaddr + Sockaddr.SIZE_BYTES, Sockaddr.SIZE_BYTES);
+            socket.getsockname(sockaddr, sockaddr + Sockaddr.SIZE_BYTES);
+            return new PortPlaceholder(socket, Sockaddr.port(sockaddr));
         } catch (IOException e) {
             socket.close();
             throw e;
         } finally {
             Libc.free(sockaddr);
         }
-    }
-
-    /** {@code struct sockaddr_in} and {@code sockaddr_in6}; returns the length. */
-    private static int write(long sockaddr, int family, IpAddress address, int port) {
-        NativeMemory.fill(sockaddr, SOCKADDR_IN6_BYTES, (byte) 0);
-        NativeMemory.putShort(sockaddr, (short) family);
-        NetworkOrder.putU16(sockaddr + 2, port);
-        if (address.isIpv4()) {
-            NetworkOrder.putInt(sockaddr + ADDRESS_OFFSET_IPV4, address.ipv4());
-            return SOCKADDR_IN_BYTES;
-        }
-        NetworkOrder.putLong(sockaddr + ADDRESS_OFFSET_IPV6, address.high());
-        NetworkOrder.putLong(sockaddr + ADDRESS_OFFSET_IPV6 + Long.BYTES, address.low());
-        return SOCKADDR_IN6_BYTES;
     }
 
     /** Returns the port. */

@@ -91,6 +91,9 @@ final class AckInput {
         // RFC 7323 section 2.3: all windows but those of SYNs are scaled.
         int window = s.window << c.sndWndShift;
         boolean changed = window != c.sndWnd;
+        if (c.sndWnd == 0 && changed) {
+            c.stalledSinceNanos = c.engine.now();
+        }
         c.sndWnd = window;
         c.sndWl1 = s.seq;
         c.sndWl2 = s.ack;
@@ -112,6 +115,8 @@ final class AckInput {
         Scoreboard sb = f.scoreboard;
         RecoveryState r = f.recovery;
         sample.ackedBytes = ack - c.sndUna;
+        c.bytesAcked += sample.ackedBytes;
+        c.stalledSinceNanos = now;
         c.sndUna = ack;
         c.unansweredTimeouts = 0;
         while (!sb.isEmpty() && Sequence.beforeOrAt(sb.endSeq(sb.head()), ack)) {

@@ -12,11 +12,38 @@ final class ConnectionTimers {
     }
 
     static long earliest(TcpConnection c) {
-        return Math.min(c.retransmitDeadlineNanos, Math.min(c.ackDeadlineNanos, c.idleDeadlineNanos));
+        long deadline = Math.min(c.retransmitDeadlineNanos, Math.min(c.ackDeadlineNanos, c.idleDeadlineNanos));
+        return c.userTimeoutMillis == 0 ? deadline : Math.min(deadline, userTimeoutDeadline(c));
+    }
+
+    /** When what waits for the peer has waited for too long (RFC 9293 section 3.8.3). */
+    private static long userTimeoutDeadline(TcpConnection c) {
+        boolean waits = c.flight != null || c.state == TcpState.SYN_SENT || c.state == TcpState.SYN_RECEIVED;
+        return waits && c.userTimeoutMillis > 0 && c.stalledSinceNanos != Tcb.FROM_NOW
+                ? c.stalledSinceNanos + millis(c.userTimeoutMillis) : Tcb.NEVER;
+    }
+
+    private static long millis(int millis) {
+        return millis * 1_000_000L;
+    }
+
+    static long keepAliveIdleNanos(TcpConnection c) {
+        return c.keepAliveIdleMillis == 0 ? c.engine.config.keepAliveIdleNanos : millis(c.keepAliveIdleMillis);
+    }
+
+    static long keepAliveIntervalNanos(TcpConnection c) {
+        return c.keepAliveIntervalMillis == 0 ? c.engine.config.keepAliveIntervalNanos
+                : millis(c.keepAliveIntervalMillis);
     }
 
     /** The connection has nothing more to send for now: files it under its earliest deadline. */
     static void settle(TcpConnection c, long now) {
+        if (c.stalledSinceNanos == Tcb.FROM_NOW) {
+            c.stalledSinceNanos = now;
+        }
+        if (c.idleDeadlineNanos == Tcb.FROM_NOW) {
+            c.idleDeadlineNanos = now + c.engine.config.finWait2Nanos;
+        }
         Flight f = c.flight;
         if (f != null && c.state.synchronizedState() && f.scoreboard.isEmpty()
                 && c.retransmitTimer != RetransmitTimer.PERSIST) {
@@ -61,16 +88,20 @@ final class ConnectionTimers {
         }
         c.keepAliveProbesSent = 0;
         c.idleDeadlineNanos = c.is(Tcb.KEEP_ALIVE)
-                ? c.lastReceiveNanos + c.engine.config.keepAliveIdleNanos : Tcb.NEVER;
+                ? c.lastReceiveNanos + keepAliveIdleNanos(c) : Tcb.NEVER;
     }
 
     static void startFinWait2(TcpConnection c) {
-        c.idleDeadlineNanos = c.engine.now() + c.engine.config.finWait2Nanos;
+        c.idleDeadlineNanos = Tcb.FROM_NOW;
         c.engine.ready(c);
     }
 
     /** The wheel says that the deadline of {@code c} has come. */
     static void expire(TcpConnection c, long now) {
+        if (userTimeoutDeadline(c) <= now) {
+            timeOut(c);
+            return;
+        }
         if (c.ackDeadlineNanos <= now) {
             c.ackDeadlineNanos = Tcb.NEVER;
             c.set(Tcb.ACK_NOW);
@@ -88,7 +119,7 @@ final class ConnectionTimers {
                 }
             }
         }
-        if (c.idleDeadlineNanos <= now && c.state != TcpState.CLOSED) {
+        if (c.idleDeadlineNanos <= now && c.idleDeadlineNanos != Tcb.FROM_NOW && c.state != TcpState.CLOSED) {
             c.idleDeadlineNanos = Tcb.NEVER;
             onIdle(c, now);
         }
@@ -102,8 +133,7 @@ final class ConnectionTimers {
         if (giveUp(c)) {
             return;
         }
-        c.unansweredTimeouts++;
-        c.backoff = (byte) Math.min(Byte.MAX_VALUE, c.backoff + 1);
+        countTimeout(c);
         c.setRetransmitTimer(RetransmitTimer.PERSIST, now + RttEstimator.backedOff(c));
         if (c.sndWnd > 0) {
             // RFC 9293 section 3.8.6.2.1 (4): the window is small but not closed; send what fits into it.
@@ -116,14 +146,30 @@ final class ConnectionTimers {
 
     /** Ends the connection if it has been without an answer for too many timeouts (R2, RFC 9293 section 3.8.3). */
     static boolean giveUp(TcpConnection c) {
+        if (c.userTimeoutMillis > 0) {
+            // Time decides, not the number of attempts.
+            return false;
+        }
         TcpConfig config = c.engine.config;
         int limit = c.is(Tcb.CLOSE_CALLED) ? Math.min(config.orphanRetries, config.retries) : config.retries;
         if (c.unansweredTimeouts < limit) {
             return false;
         }
-        c.engine.counters.timeouts++;
-        c.engine.finish(c, CloseReason.TIMED_OUT, TcpState.CLOSED);
+        timeOut(c);
         return true;
+    }
+
+    /** One more timeout without an answer: the next waits twice as long (RFC 6298 section 5.5). */
+    static void countTimeout(TcpConnection c) {
+        c.backoff = (byte) Math.min(Byte.MAX_VALUE, c.backoff + 1);
+        c.unansweredTimeouts = (byte) Math.min(Byte.MAX_VALUE, c.unansweredTimeouts + 1);
+    }
+
+    static void timeOut(TcpConnection c) {
+        if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED)) {
+            c.engine.counters.timeouts++;
+        }
+        c.engine.finish(c, CloseReason.TIMED_OUT, TcpState.CLOSED);
     }
 
     private static void onIdle(TcpConnection c, long now) {
@@ -136,24 +182,31 @@ final class ConnectionTimers {
             return;
         }
         // RFC 9293 section 3.8.4
-        TcpConfig config = c.engine.config;
         long silence = now - c.lastReceiveNanos;
-        if (silence < config.keepAliveIdleNanos || c.flight != null) {
+        if (silence < keepAliveIdleNanos(c) || c.flight != null) {
             // Something came meanwhile, or data in flight watches the peer anyway.
             c.keepAliveProbesSent = 0;
-            c.idleDeadlineNanos = Math.max(now + config.keepAliveIntervalNanos,
-                    c.lastReceiveNanos + config.keepAliveIdleNanos);
+            c.idleDeadlineNanos = Math.max(now + Math.min(keepAliveIntervalNanos(c), keepAliveIdleNanos(c)),
+                    c.lastReceiveNanos + keepAliveIdleNanos(c));
             return;
         }
-        if (c.keepAliveProbesSent >= config.keepAliveProbes) {
-            c.engine.counters.timeouts++;
+        if (isSilentForTooLong(c, silence)) {
             c.engine.reset(c);
-            c.engine.finish(c, CloseReason.TIMED_OUT, TcpState.CLOSED);
+            timeOut(c);
             return;
         }
         c.keepAliveProbesSent++;
         c.engine.counters.keepAliveProbes++;
         c.set(Tcb.PROBE_DUE);
-        c.idleDeadlineNanos = now + config.keepAliveIntervalNanos;
+        c.idleDeadlineNanos = now + keepAliveIntervalNanos(c);
+    }
+
+    /** As on Linux, the user timeout takes the place of the number of probes; one must have been sent. */
+    private static boolean isSilentForTooLong(TcpConnection c, long silenceNanos) {
+        if (c.userTimeoutMillis > 0) {
+            return c.keepAliveProbesSent > 0 && silenceNanos >= millis(c.userTimeoutMillis);
+        }
+        int limit = c.keepAliveProbes > 0 ? c.keepAliveProbes : c.engine.config.keepAliveProbes;
+        return c.keepAliveProbesSent >= limit;
     }
 }

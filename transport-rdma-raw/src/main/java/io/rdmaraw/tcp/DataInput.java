@@ -85,6 +85,7 @@ final class DataInput {
     private static void deliver(TcpConnection c, ByteBuf buffer, int index, int length) {
         c.rcvNxt += length;
         c.unreadBytes += length;
+        c.bytesIn += length;
         c.engine.counters.payloadBytesIn += length;
         c.engine.events.data(c, buffer, index, length);
     }

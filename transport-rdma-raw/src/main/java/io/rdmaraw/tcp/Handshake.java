@@ -28,6 +28,8 @@ final class Handshake {
         c.sndNxt = iss;
         c.ecnEndSeq = iss;
         c.rackForwardAck = iss;
+        c.userTimeoutMillis = (int) (config.userTimeoutNanos / 1_000_000);
+        c.stalledSinceNanos = c.engine.now();
         c.linkMtu = (char) mtu;
         c.mtu = (char) mtu;
         c.receiveBufferBytes = config.receiveBufferBytes;
@@ -83,6 +85,7 @@ final class Handshake {
         } else {
             c.set(Tcb.SYN_RETRANSMITTED);
             c.engine.counters.retransmittedSegments++;
+            c.retransmittedSegments++;
         }
         c.lastAckSent = c.rcvNxt;
         c.lastSendNanos = now;
@@ -95,16 +98,13 @@ final class Handshake {
     static void onTimeout(TcpConnection c, long now) {
         TcpConfig config = c.engine.config;
         boolean passive = c.is(Tcb.PASSIVE_OPEN);
-        if (c.unansweredTimeouts >= (passive ? config.synAckRetries : config.synRetries)
-                || passive && c.listener.closed) {
-            if (!passive) {
-                c.engine.counters.timeouts++;
-            }
-            c.engine.finish(c, CloseReason.TIMED_OUT, CLOSED);
+        boolean tooOften = passive ? c.unansweredTimeouts >= config.synAckRetries
+                : c.unansweredTimeouts >= config.synRetries && c.userTimeoutMillis == 0;
+        if (tooOften || passive && c.listener.closed) {
+            ConnectionTimers.timeOut(c);
             return;
         }
-        c.unansweredTimeouts++;
-        c.backoff++;
+        ConnectionTimers.countTimeout(c);
         c.set(Tcb.SYN_DUE);
         c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOff(c));
     }
@@ -270,6 +270,7 @@ final class Handshake {
         c.sndWl1 = s.seq;
         c.sndWl2 = s.ack;
         c.lastReceiveNanos = now;
+        c.stalledSinceNanos = now;
         c.unansweredTimeouts = 0;
         c.backoff = 0;
         c.rackForwardAck = c.sndUna;

@@ -1,57 +1,105 @@
 package io.rdmaraw.tcp;
 
-import java.util.ArrayList;
-import java.util.List;
+import java.util.BitSet;
 
-/** The listeners of an engine: by port, then by address, where an exact one goes before the wildcard. */
+/**
+ * The listeners of an engine: a hash table with chains, looked up by port and exact address first, then by port and the
+ * wildcard address 0, 0. Who listens is decided here and not by those who send, so the hash needs no key.
+ */
 final class ListenerTable {
-    private final List<TcpListener> listeners = new ArrayList<>();
+    private TcpListener[] heads = new TcpListener[16];
+    private int size;
+    /** The ports with a listener on any address. */
+    private final BitSet ports = new BitSet();
 
     void add(TcpListener listener) {
-        for (TcpListener other : listeners) {
-            if (other.localPort == listener.localPort && other.localHigh == listener.localHigh
-                    && other.localLow == listener.localLow) {
-                throw new IllegalStateException("Port " + listener.localPort
-                        + " has a listener on this address already; close it first or choose another port");
+        if (exact(listener.localHigh, listener.localLow, listener.localPort) != null) {
+            throw new IllegalStateException("Port " + listener.localPort
+                    + " has a listener on this address already; close it first or choose another port");
+        }
+        if (size == heads.length) {
+            grow();
+        }
+        link(listener);
+        size++;
+        ports.set(listener.localPort);
+    }
+
+    private void link(TcpListener listener) {
+        int bucket = bucket(listener.localHigh, listener.localLow, listener.localPort);
+        listener.nextInBucket = heads[bucket];
+        heads[bucket] = listener;
+    }
+
+    private void grow() {
+        TcpListener[] old = heads;
+        heads = new TcpListener[2 * old.length];
+        for (TcpListener head : old) {
+            while (head != null) {
+                TcpListener next = head.nextInBucket;
+                link(head);
+                head = next;
             }
         }
-        listeners.add(listener);
     }
 
     void remove(TcpListener listener) {
-        listeners.remove(listener);
-    }
-
-    /** Null if nobody listens there. The wildcard address is 0, 0. */
-    TcpListener find(long high, long low, int port) {
-        TcpListener wildcard = null;
-        for (int i = 0; i < listeners.size(); i++) {
-            TcpListener listener = listeners.get(i);
-            if (listener.localPort != port) {
-                continue;
-            }
-            if (listener.localHigh == high && listener.localLow == low) {
-                return listener;
-            }
-            if (listener.localHigh == 0 && listener.localLow == 0) {
-                wildcard = listener;
+        int bucket = bucket(listener.localHigh, listener.localLow, listener.localPort);
+        TcpListener before = null;
+        for (TcpListener at = heads[bucket]; at != null; before = at, at = at.nextInBucket) {
+            if (at == listener) {
+                if (before == null) {
+                    heads[bucket] = at.nextInBucket;
+                } else {
+                    before.nextInBucket = at.nextInBucket;
+                }
+                at.nextInBucket = null;
+                size--;
+                ports.set(listener.localPort, hasPort(listener.localPort));
+                return;
             }
         }
-        return wildcard;
+    }
+
+    private boolean hasPort(int port) {
+        for (TcpListener head : heads) {
+            for (TcpListener at = head; at != null; at = at.nextInBucket) {
+                if (at.localPort == port) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** Null if nobody listens there. */
+    TcpListener find(long high, long low, int port) {
+        TcpListener exact = exact(high, low, port);
+        return exact != null ? exact : exact(0, 0, port);
+    }
+
+    private TcpListener exact(long high, long low, int port) {
+        TcpListener at = heads[bucket(high, low, port)];
+        while (at != null && !(at.localPort == port && at.localLow == low && at.localHigh == high)) {
+            at = at.nextInBucket;
+        }
+        return at;
+    }
+
+    private int bucket(long high, long low, int port) {
+        long mixed = (high * 31 + low + ((long) port << 32 | port)) * 0x9E37_79B9_7F4A_7C15L;
+        return (int) (mixed >>> 40) & heads.length - 1;
     }
 
     void closeAll() {
-        while (!listeners.isEmpty()) {
-            listeners.getLast().close();
+        for (int bucket = 0; bucket < heads.length; bucket++) {
+            while (heads[bucket] != null) {
+                heads[bucket].close();
+            }
         }
     }
 
     boolean isListening(int port) {
-        for (int i = 0; i < listeners.size(); i++) {
-            if (listeners.get(i).localPort == port) {
-                return true;
-            }
-        }
-        return false;
+        return ports.get(port);
     }
 }

@@ -191,8 +191,7 @@ final class Recovery {
         c.engine.counters.retransmissionTimeouts++;
         RecoveryState r = f.recovery;
         Scoreboard sb = f.scoreboard;
-        c.backoff = (byte) Math.min(Byte.MAX_VALUE, c.backoff + 1);
-        c.unansweredTimeouts++;
+        ConnectionTimers.countTimeout(c);
         boolean first = r.phase != Phase.TIMEOUT || c.unansweredTimeouts == 1;
         if (r.phase == Phase.OPEN || first && r.phase == Phase.TIMEOUT) {
             beginUndo(c, r);

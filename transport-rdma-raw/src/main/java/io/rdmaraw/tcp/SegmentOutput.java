@@ -109,6 +109,7 @@ final class SegmentOutput {
             r.prrOut += sb.lengthOf(entry);
         }
         c.engine.counters.retransmittedSegments++;
+        c.retransmittedSegments++;
         c.lastSendNanos = now;
         if (c.retransmitTimer == Tcb.RetransmitTimer.NONE) {
             ConnectionTimers.restart(c, f, now);

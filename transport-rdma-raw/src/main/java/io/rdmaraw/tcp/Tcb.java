@@ -8,6 +8,8 @@ package io.rdmaraw.tcp;
 abstract sealed class Tcb permits TcpConnection {
     /** A deadline that never comes. */
     static final long NEVER = Long.MAX_VALUE;
+    /** A time to be filled in with the next poll: a user's call does not know how late it is. */
+    static final long FROM_NOW = Long.MIN_VALUE;
 
     /** What the retransmission deadline stands for. */
     enum RetransmitTimer { NONE, SYN, RTO, TAIL_LOSS_PROBE, REORDERING, PERSIST }
@@ -82,6 +84,16 @@ abstract sealed class Tcb permits TcpConnection {
     long ackDeadlineNanos = NEVER;
     /** Keepalive, FIN-WAIT-2. */
     long idleDeadlineNanos = NEVER;
+    /** Since when what is queued waits without progress: for the user timeout. */
+    long stalledSinceNanos;
+    /** Set for this connection; 0: none. */
+    int userTimeoutMillis;
+    /** Set for this connection; 0: the configuration's. */
+    int keepAliveIdleMillis;
+    /** Set for this connection; 0: the configuration's. */
+    int keepAliveIntervalMillis;
+    /** Set for this connection; 0: the configuration's. */
+    byte keepAliveProbes;
 
     // ---- send sequence variables ----
     int iss;
@@ -162,6 +174,13 @@ abstract sealed class Tcb permits TcpConnection {
     int rackDsackRound;
     byte rackWindowMultiplier = 1;
     byte rackWindowPersist;
+
+    // ---- statistics ----
+    long bytesIn;
+    long bytesAcked;
+    int segmentsIn;
+    int segmentsOut;
+    int retransmittedSegments;
 
     // ---- path MTU ----
     char mtu;

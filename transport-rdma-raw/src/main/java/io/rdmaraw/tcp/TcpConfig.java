@@ -52,6 +52,7 @@ public final class TcpConfig {
     final long keepAliveIdleNanos;
     final long keepAliveIntervalNanos;
     final int keepAliveProbes;
+    final long userTimeoutNanos;
     final long finWait2Nanos;
     final long timeWaitNanos;
     final int maxTimeWait;
@@ -85,6 +86,7 @@ public final class TcpConfig {
         keepAliveIdleNanos = builder.keepAliveIdleNanos;
         keepAliveIntervalNanos = builder.keepAliveIntervalNanos;
         keepAliveProbes = builder.keepAliveProbes;
+        userTimeoutNanos = builder.userTimeoutNanos;
         finWait2Nanos = builder.finWait2Nanos;
         timeWaitNanos = builder.timeWaitNanos;
         maxTimeWait = builder.maxTimeWait;
@@ -124,6 +126,7 @@ public final class TcpConfig {
         private long keepAliveIdleNanos = 7_200_000_000_000L;
         private long keepAliveIntervalNanos = 75_000_000_000L;
         private int keepAliveProbes = 9;
+        private long userTimeoutNanos;
         private long finWait2Nanos = 60_000_000_000L;
         private long timeWaitNanos = 60_000_000_000L;
         private int maxTimeWait = 1 << 18;
@@ -304,6 +307,15 @@ public final class TcpConfig {
          */
         public Builder keepAliveProbes(int value) {
             keepAliveProbes = intInRange("keepAliveProbes", value, 1, 127);
+            return this;
+        }
+
+        /**
+         * How long what was sent may stay unacknowledged, or what is queued unsent, before a connection fails (RFC 9293
+         * section 3.8.3, TCP_USER_TIMEOUT), in whole milliseconds. 0, the default: only the retries count.
+         */
+        public Builder userTimeoutNanos(long value) {
+            userTimeoutNanos = longInRange("userTimeoutNanos", value, 0, TcpConnection.MAX_MILLIS * 1_000_000L);
             return this;
         }
 

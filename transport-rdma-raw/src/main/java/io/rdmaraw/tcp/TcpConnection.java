@@ -10,6 +10,9 @@ import java.util.Objects;
  * {@link TcpEvents#closed} all calls are without effect, except that {@link #send} throws.
  */
 public final class TcpConnection extends Tcb implements CongestionWindow {
+    /** The longest time that can be set for a connection: 24 days. */
+    public static final int MAX_MILLIS = Integer.MAX_VALUE;
+
     /** Of a connection that is not accepted yet. */
     TcpListener listener;
     private Object attachment;
@@ -131,11 +134,51 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
         }
     }
 
-    /** SO_KEEPALIVE, with the times of the configuration. */
+    /** SO_KEEPALIVE, with the times of the configuration unless others were set here. */
     public void keepAlive(boolean on) {
         assign(KEEP_ALIVE, on);
         ConnectionTimers.startKeepAlive(this);
         engine.ready(this);
+    }
+
+    /**
+     * Silence before the first keepalive probe (TCP_KEEPIDLE), 1 to {@value #MAX_MILLIS} ms; 0 for the configuration's.
+     */
+    public void keepAliveIdleMillis(int millis) {
+        keepAliveIdleMillis = checkMillis("The silence before keepalive probes", millis);
+        keepAlive(is(KEEP_ALIVE));
+    }
+
+    /** Time between keepalive probes (TCP_KEEPINTVL), 1 to {@value #MAX_MILLIS} ms; 0 for the configuration's. */
+    public void keepAliveIntervalMillis(int millis) {
+        keepAliveIntervalMillis = checkMillis("The time between keepalive probes", millis);
+        keepAlive(is(KEEP_ALIVE));
+    }
+
+    /** Unanswered keepalive probes before the connection fails (TCP_KEEPCNT), 1 to 127; 0 for the configuration's. */
+    public void keepAliveProbes(int count) {
+        if (count < 0 || count > Byte.MAX_VALUE) {
+            throw new IllegalArgumentException(count + " keepalive probes must lie in 1..127, or be 0 for the default");
+        }
+        keepAliveProbes = (byte) count;
+    }
+
+    /**
+     * How long what was sent may stay unacknowledged, or what is queued unsent because the peer's window is closed,
+     * before the connection fails with {@link CloseReason#TIMED_OUT}: TCP_USER_TIMEOUT of Linux. It takes the place of
+     * the number of retries and of keepalive probes, also while the connection opens. Local: the option of RFC 5482 is
+     * not sent. 0 for none, else 1 to {@value #MAX_MILLIS} ms.
+     */
+    public void userTimeoutMillis(int millis) {
+        userTimeoutMillis = checkMillis("The user timeout", millis);
+        engine.ready(this);
+    }
+
+    private static int checkMillis(String what, int millis) {
+        if (millis < 0) {
+            throw new IllegalArgumentException(what + " of " + millis + " ms must not be negative");
+        }
+        return millis;
     }
 
     /**
@@ -260,6 +303,11 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
         return ConnectionTimers.earliest(this);
     }
 
+    /** A picture of where the connection stands, for statistics and logs. */
+    public TcpConnectionInfo info() {
+        return TcpConnectionInfo.of(this);
+    }
+
     /** The path MTU in use. */
     public int pathMtuBytes() {
         return mtu;
@@ -295,6 +343,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
             flight = engine.takeFlight();
             // Before the SYN is acknowledged the data begins behind it.
             flight.reset(sndUna == iss && !state.synchronizedState() ? iss + 1 : sndNxt);
+            if (state.synchronizedState()) {
+                stalledSinceNanos = FROM_NOW;
+            }
         }
         return flight;
     }

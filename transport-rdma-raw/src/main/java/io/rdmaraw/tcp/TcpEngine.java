@@ -140,6 +140,7 @@ public final class TcpEngine {
         TcpConnection c = connections.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh,
                 s.sourceLow, s.sourcePort);
         if (c != null) {
+            c.segmentsIn++;
             SegmentInput.process(c, s, nowNanos);
             if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
                 ready(c);
@@ -202,6 +203,7 @@ public final class TcpEngine {
             boolean live = c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT;
             if (live && burst < BURST_SEGMENTS && SegmentOutput.poll(c, nowNanos, out)) {
                 burst++;
+                c.segmentsOut++;
                 counters.segmentsOut++;
                 return true;
             }

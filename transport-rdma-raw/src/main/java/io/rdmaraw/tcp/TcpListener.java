@@ -10,6 +10,7 @@ public final class TcpListener {
     final int localPort;
     final int backlog;
     private final Object attachment;
+    TcpListener nextInBucket;
     int halfOpen;
     /** When a SYN last found the backlog full: cookies are accepted for a while after it. */
     long lastOverflowNanos = Long.MIN_VALUE;

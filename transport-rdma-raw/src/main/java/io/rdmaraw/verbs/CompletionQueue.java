@@ -18,6 +18,7 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
     private final CompletionChannel channel;
     private final MemorySegment pollFunction;
     private int unacknowledgedEvents;
+    private int eventsTaken;
 
     CompletionQueue(VerbsContext context, CompletionChannel channelOrNull, long cq, VerbsObject... alsoUses) {
         super(context.lifecycle, cq, uses(context, channelOrNull, alsoUses));
@@ -100,9 +101,15 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
 
     /** Counts an event taken from the channel; see {@link CompletionChannel#pollEvent}. */
     final void countEvent() {
+        eventsTaken++;
         if (++unacknowledgedEvents == MAX_UNACKNOWLEDGED_EVENTS) {
             acknowledgeEvents(address);
         }
+    }
+
+    /** Returns how many events of this queue were taken from its channel, modulo 2^32: who arms it itself must know. */
+    public final int eventsTaken() {
+        return eventsTaken;
     }
 
     private void acknowledgeEvents(long cq) {

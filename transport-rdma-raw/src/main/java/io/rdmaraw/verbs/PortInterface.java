@@ -14,8 +14,10 @@ import java.util.HexFormat;
  * rdma-core the network interface behind the port, which the GID table names, knows them.
  */
 final class PortInterface {
-    private static final Path RDMA_DEVICES = Path.of("/sys/class/infiniband");
-    private static final Path NETWORK_DEVICES = Path.of("/sys/class/net");
+    /** As libibverbs finds it: an emulated device describes itself in a tree of its own. */
+    private static final Path SYSFS = Path.of(System.getenv().getOrDefault("SYSFS_PATH", "/sys"));
+    private static final Path RDMA_DEVICES = SYSFS.resolve("class/infiniband");
+    private static final Path NETWORK_DEVICES = SYSFS.resolve("class/net");
     private static final int MAC_LENGTH_BYTES = 6;
 
     private PortInterface() {

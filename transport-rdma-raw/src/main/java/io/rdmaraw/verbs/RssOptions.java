@@ -49,6 +49,24 @@ public final class RssOptions {
         this.key = key.clone();
     }
 
+    /**
+     * Returns what can be hashed of the frames that a rule takes: addresses and ports of the protocols that it names.
+     *
+     * @return 0 when the rule does not say which version of IP
+     */
+    public static long fieldsOf(FlowSpec spec) {
+        FlowLayers layers = spec.outer();
+        if (layers.ipv4() == null && layers.ipv6() == null) {
+            return 0;
+        }
+        long addresses = layers.ipv4() != null ? SOURCE_IPV4 | DESTINATION_IPV4 : SOURCE_IPV6 | DESTINATION_IPV6;
+        if (layers.ports() == null) {
+            return addresses;
+        }
+        return addresses | (layers.ports().tcp() ? SOURCE_PORT_TCP | DESTINATION_PORT_TCP
+                : SOURCE_PORT_UDP | DESTINATION_PORT_UDP);
+    }
+
     /** Returns the table of work queues. */
     public RwqIndirectionTable table() {
         return table;

@@ -125,10 +125,14 @@ public final class VerbsContext extends VerbsObject {
         return PortInterface.mtuBytes(this, port);
     }
 
+    /** Returns the address of the device's {@code struct ibv_device}, for libraries that go beyond verbs. */
+    public long nativeDeviceAddress() {
+        return NativeMemory.getLong(openAddress() + ContextLayout.DEVICE_OFFSET);
+    }
+
     /** Returns the device's name in the provider, without prefix, for example {@code mlx5_0} or {@code loop}. */
     public String providerDeviceName() {
-        long device = NativeMemory.getLong(openAddress() + ContextLayout.DEVICE_OFFSET);
-        return NativeMemory.segment(device + DeviceLayout.NAME_OFFSET, VerbsDevices.MAX_NAME_BYTES).getString(0);
+        return NativeMemory.segment(nativeDeviceAddress() + DeviceLayout.NAME_OFFSET, VerbsDevices.MAX_NAME_BYTES).getString(0);
     }
 
     /** Allocates a protection domain: memory regions and queue pairs work together only within one. */

@@ -21,7 +21,7 @@ public final class VerbsException extends RuntimeException {
      * @param call   the C function, for example {@code ibv_reg_mr}
      * @param detail what was asked for, for example {@code 4096 bytes}, or an empty string
      */
-    static VerbsException of(String call, int errno, String detail) {
+    public static VerbsException of(String call, int errno, String detail) {
         StringBuilder text = new StringBuilder(call);
         if (!detail.isEmpty()) {
             text.append(" (").append(detail).append(')');
@@ -34,8 +34,8 @@ public final class VerbsException extends RuntimeException {
         return new VerbsException(call, errno, text.toString());
     }
 
-    /** Throws when {@code errno} is not 0. */
-    static void check(String call, int errno, String detail) {
+    /** Throws when {@code errno} is not 0; see {@link #of}. */
+    public static void check(String call, int errno, String detail) {
         if (errno != 0) {
             throw of(call, errno, detail);
         }

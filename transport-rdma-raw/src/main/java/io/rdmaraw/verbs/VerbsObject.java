@@ -66,6 +66,15 @@ public abstract sealed class VerbsObject implements AutoCloseable
         }
     }
 
+    /**
+     * Returns the address of the C structure, for libraries that go beyond verbs, such as libmlx5.
+     *
+     * @throws IllegalStateException when the object is closed
+     */
+    public final long nativeAddress() {
+        return openAddress();
+    }
+
     /** Returns the address of the C structure, for the calls that are not hot. */
     final long openAddress() {
         long a = address;

@@ -12,8 +12,24 @@ public final class WcStatus {
     public static final int LOC_PROT_ERR = 4;
     /** The queue went to ERR while the request was outstanding. */
     public static final int WR_FLUSH_ERR = 5;
+    /** Binding a memory window failed. */
+    public static final int MW_BIND_ERR = 6;
+    /** The peer's answer was not understood. */
+    public static final int BAD_RESP_ERR = 7;
     /** The memory region does not allow the access. */
     public static final int LOC_ACCESS_ERR = 8;
+    /** The peer found the request wrong. */
+    public static final int REM_INV_REQ_ERR = 9;
+    /** The peer's memory does not allow the access. */
+    public static final int REM_ACCESS_ERR = 10;
+    /** The peer could not carry out the request. */
+    public static final int REM_OP_ERR = 11;
+    /** The peer did not answer. */
+    public static final int RETRY_EXC_ERR = 12;
+    /** The peer had no receive posted. */
+    public static final int RNR_RETRY_EXC_ERR = 13;
+    /** The peer gave the request up. */
+    public static final int REM_ABORT_ERR = 16;
     /** The device failed. */
     public static final int FATAL_ERR = 19;
     /** The transport failed. */

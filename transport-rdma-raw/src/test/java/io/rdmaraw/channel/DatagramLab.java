@@ -10,6 +10,7 @@ import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.util.CharsetUtil;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.queue.QueueCounters;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
 import io.rdmaraw.route.LoopHost;
@@ -113,9 +114,15 @@ final class DatagramLab implements AutoCloseable {
         return endpoint.mac();
     }
 
-    /** Waits until the channel's loop has made a whole round of I/O; see RdmaRawChannelReadTest. */
+    /** Waits until the channel's loop has polled its queue from beginning to end: what was there is received. */
     static void awaitRounds(Inbox inbox) throws InterruptedException {
-        inbox.channel.eventLoop().submit(() -> { }).sync();
+        QueueCounters counters = inbox.channel.eventLoop().submit(() -> inbox.channel.port().queue().counters()).sync()
+                .getNow();
+        long endPolls = counters.receivePolls() + 2;
+        while (counters.receivePolls() < endPolls) {
+            // Tasks keep the loop from sleeping; it may run several of them between two polls.
+            inbox.channel.eventLoop().submit(() -> { }).sync();
+        }
         inbox.channel.eventLoop().submit(() -> { }).sync();
     }
 

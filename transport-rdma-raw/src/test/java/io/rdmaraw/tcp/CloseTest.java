@@ -128,6 +128,18 @@ class CloseTest {
     }
 
     @Test
+    void theMinuteBeginsWithTheCallEvenAfterALongSilence() {
+        Dialogue d = established(plain());
+        d.c.shutdownOutput();
+        d.says("FA 1 ack 1").hears("A 1 ack 2").after(300_000).state(FIN_WAIT_2);
+        d.c.close();
+        // The loop looks at its timers before it polls.
+        d.engine.advance(d.now);
+        d.after(59_900).saysNothing().state(FIN_WAIT_2);
+        d.after(200).saysNothing().state(CLOSED).heard("closed FINISHED");
+    }
+
+    @Test
     void finOutOfOrderWaitsForTheData() {
         Dialogue d = established(plain());
         d.hears("FPA 101 len 100 ack 1").says("A 1 ack 1 sack 101-202").state(ESTABLISHED);

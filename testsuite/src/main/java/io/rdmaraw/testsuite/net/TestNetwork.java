@@ -1,5 +1,6 @@
 package io.rdmaraw.testsuite.net;
 
+import io.rdmaraw.testsuite.sim.Impairment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,6 +15,7 @@ public final class TestNetwork implements AutoCloseable {
     private final NetworkNamespace current = NetworkNamespace.current();
     private final List<NetworkNamespace> namespaces = new ArrayList<>();
     private final List<VethPair> pairs = new ArrayList<>();
+    private final List<RelayedPair> relayedPairs = new ArrayList<>();
     private final List<PacketCapture> captures = new ArrayList<>();
     private boolean capturing = true;
 
@@ -64,6 +66,28 @@ public final class TestNetwork implements AutoCloseable {
         return pair;
     }
 
+    /** Two ends with a path between them that does the same to both directions; see {@link #relayedPair}. */
+    public RelayedPair relayedPair(Impairment both, long seed) {
+        return relayedPair(current, namespace(), both, both, seed);
+    }
+
+    /**
+     * Two ends with an impaired path between them.
+     *
+     * @param toPeer what happens to frames from our end to the peer's
+     * @param toOurs what happens to frames from the peer's end to ours
+     * @param seed   decides which frames are lost, held back, and so on
+     */
+    public RelayedPair relayedPair(NetworkNamespace ours, NetworkNamespace peer, Impairment toPeer, Impairment toOurs,
+            long seed) {
+        RelayedPair pair = RelayedPair.create(ours, namespace(), peer, toPeer, toOurs, seed);
+        relayedPairs.add(pair);
+        if (capturing) {
+            capture(pair.peer());
+        }
+        return pair;
+    }
+
     /** Captures the frames of an interface until the test ends; kept if the test fails. */
     public PacketCapture capture(VethEnd end) {
         PacketCapture capture = PacketCapture.start(end,
@@ -83,6 +107,7 @@ public final class TestNetwork implements AutoCloseable {
     public void close() {
         List<Runnable> steps = new ArrayList<>();
         captures.forEach(capture -> steps.add(capture::close));
+        relayedPairs.forEach(pair -> steps.add(pair::close));
         pairs.forEach(pair -> steps.add(pair::close));
         namespaces.forEach(namespace -> steps.add(namespace::close));
         steps.add(current::close);
@@ -99,6 +124,7 @@ public final class TestNetwork implements AutoCloseable {
             }
         }
         captures.clear();
+        relayedPairs.clear();
         pairs.clear();
         namespaces.clear();
         if (failure != null) {

@@ -88,10 +88,22 @@ public final class VethEnd {
      * link-local address with its solicitations, so that a test sees the frames it asked for.
      */
     void configure() {
-        namespace.run("ip", "link", "set", "dev", name, "address", mac, "addrgenmode", "none");
+        configureLink();
         namespace.run("ip", "addr", "add", ipv4 + '/' + VethPair.IPV4_PREFIX_BITS, "dev", name);
         // Absent where the kernel runs without IPv6; tests that need it fail by themselves then.
         namespace.attempt("ip", "-6", "addr", "add", ipv6 + '/' + VethPair.IPV6_PREFIX_BITS, "dev", name, "nodad");
+    }
+
+    /** Gives the interface its MAC address and nothing above it. */
+    void configureLink() {
+        namespace.run("ip", "link", "set", "dev", name, "address", mac, "addrgenmode", "none");
+    }
+
+    /** Tells the kernel once and for all whose MAC address the other end has: nothing waits for ARP, or overtakes. */
+    void setNeighbour(VethEnd other) {
+        namespace.run("ip", "neigh", "replace", other.ipv4, "lladdr", other.mac, "nud", "permanent", "dev", name);
+        namespace.attempt("ip", "-6", "neigh", "replace", other.ipv6, "lladdr", other.mac, "nud", "permanent", "dev",
+                name);
     }
 
     /**

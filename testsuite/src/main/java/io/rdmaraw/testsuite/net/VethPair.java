@@ -12,24 +12,40 @@ public record VethPair(VethEnd ours, VethEnd peer) {
 
     static VethPair create(int number, NetworkNamespace ourNamespace, NetworkNamespace peerNamespace) {
         Subnet subnet = Subnet.unused(number);
-        VethPair pair = new VethPair(end(ourNamespace, number, 'a', 1, subnet),
-                end(peerNamespace, number, 'b', 2, subnet));
+        VethPair pair = join(end(ourNamespace, number, 'a', 1, subnet), end(peerNamespace, number, 'b', 2, subnet));
+        try {
+            pair.ours.configure();
+            pair.peer.configure();
+            pair.up();
+            return pair;
+        } catch (Throwable e) {
+            pair.remove();
+            throw e;
+        }
+    }
+
+    /** Makes the interfaces of two ends, still down. */
+    static VethPair join(VethEnd ours, VethEnd peer) {
+        VethPair pair = new VethPair(ours, peer);
         String[] add = {"link", "add", pair.ours.name(), "type", "veth", "peer", "name", pair.peer.name()};
         Ip.run(add);
         try {
             move(pair.ours);
             move(pair.peer);
-            pair.configure();
+            return pair;
         } catch (Throwable e) {
-            // Whichever end is still here takes the other one with it.
-            Ip.attempt("link", "del", "dev", pair.ours.name());
-            Ip.attempt("link", "del", "dev", pair.peer.name());
+            pair.remove();
             throw e;
         }
-        return pair;
     }
 
-    private static VethEnd end(NetworkNamespace namespace, int number, char letter, int host, Subnet subnet) {
+    /** Whichever end is still here takes the other one with it. */
+    private void remove() {
+        Ip.attempt("link", "del", "dev", ours.name());
+        Ip.attempt("link", "del", "dev", peer.name());
+    }
+
+    static VethEnd end(NetworkNamespace namespace, int number, char letter, int host, Subnet subnet) {
         long pid = ProcessHandle.current().pid();
         String mac = String.format("02:72:%02x:%02x:%02x:%x%x", pid >> 8 & 0xff, pid & 0xff, number >> 4 & 0xff,
                 number & 0xf, host);
@@ -43,9 +59,8 @@ public record VethPair(VethEnd ours, VethEnd peer) {
         }
     }
 
-    private void configure() {
+    void up() {
         for (VethEnd end : new VethEnd[] {ours, peer}) {
-            end.configure();
             end.offloadsOff();
             end.up();
         }

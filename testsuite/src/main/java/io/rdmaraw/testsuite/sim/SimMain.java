@@ -1,8 +1,10 @@
 package io.rdmaraw.testsuite.sim;
 
+import io.rdmaraw.testsuite.net.RelayMain;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -44,7 +46,11 @@ public final class SimMain {
 
     /** Entry point of {@code ./rdma-raw sim}. */
     public static void main(String[] args) throws Exception {
-        System.exit(run(args, System.out));
+        String[] rest = args.length == 0 ? args : Arrays.copyOfRange(args, 1, args.length);
+        System.exit(switch (args.length == 0 ? "" : args[0]) {
+            case "relay" -> RelayMain.run(rest, System.out);
+            default -> run(args, System.out);
+        });
     }
 
     /** Runs with the given arguments and returns the exit code. */

@@ -3,20 +3,25 @@ package io.rdmaraw.testsuite.socket;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.util.CharsetUtil;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.verbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -36,6 +41,7 @@ import java.util.concurrent.TimeUnit;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Datagram channels on a veth interface, by the kernel's own addresses, against the Linux kernel as the peer. */
@@ -183,6 +189,72 @@ class DatagramOverVethTest {
             }
         }
         assertEquals(4, server.statistics().receivedFromKernel());
+    }
+
+    /** Channels of one port on two loops: the device spreads the clients over them, and each answers its own. */
+    @Test
+    void loopsShareAPort() throws Exception {
+        IoEventLoopGroup two = new RdmaRawEventLoopGroup(2, host.threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
+        try {
+            Bootstrap bootstrap = new Bootstrap().group(two).channel(RdmaRawDatagramChannel.class)
+                    .option(RdmaRawChannelOption.SO_REUSEPORT, true).handler(new Echo());
+            RdmaRawDatagramChannel first = (RdmaRawDatagramChannel) bootstrap.bind(0).sync().channel();
+            int port = first.localAddress().getPort();
+            RdmaRawDatagramChannel second = (RdmaRawDatagramChannel) bootstrap.bind(port).sync().channel();
+            assertNotSame(first.eventLoop(), second.eventLoop());
+            String[][] ends = {{pair.ours().ipv4(), pair.peer().ipv4()}, {pair.ours().ipv6(), pair.peer().ipv6()}};
+            for (int i = 0; i < 64; i++) {
+                String[] end = ends[i % 2];
+                try (DatagramSocket client = peerSocket(end[1])) {
+                    send(client, "question " + i, at(end[0], port));
+                    assertEquals("question " + i, receive(client));
+                    send(client, "again " + i, at(end[0], port));
+                    assertEquals("again " + i, receive(client));
+                }
+            }
+            endTheRound(first);
+            endTheRound(second);
+            long atFirst = first.statistics().receivedDatagrams();
+            long atSecond = second.statistics().receivedDatagrams();
+            assertEquals(128, atFirst + atSecond);
+            assertTrue(atFirst >= 16 && atSecond >= 16, atFirst + " and " + atSecond + " of 64 clients' datagrams");
+            assertTrue(atFirst % 2 == 0, "a client stays with its channel");
+            assertEquals(0, first.statistics().receivedFromKernel() + second.statistics().receivedFromKernel());
+        } finally {
+            two.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Echo extends SimpleChannelInboundHandler<DatagramPacket> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+        }
+    }
+
+    @Test
+    void aFullRuleTableLeavesReceivingToTheKernel() throws Exception {
+        bind(new InetSocketAddress(0)).close().sync();
+        SharedDevice device = SharedDevice.acquire(provider() + pair.ours().name());
+        try (DatagramSocket client = peerSocket(pair.peer().ipv4())) {
+            Softverbs.of(device.context()).setFlowCapacity(1);
+            RdmaRawDatagramChannel connected = bind(at(pair.ours().ipv4(), 0));
+            connected.connect((InetSocketAddress) client.getLocalSocketAddress()).sync();
+            RdmaRawDatagramChannel late = bind(at(pair.ours().ipv4(), 0));
+            assertTrue(late.statistics().isCoarselySteered());
+            for (RdmaRawDatagramChannel channel : new RdmaRawDatagramChannel[] {connected, late}) {
+                send(client, "question", channel.localAddress());
+                DatagramPacket question = take();
+                channel.writeAndFlush(new DatagramPacket(question.content(), question.sender())).sync();
+                assertEquals("question", receive(client));
+            }
+            assertEquals(1, late.statistics().receivedFromKernel());
+            assertEquals(0, late.statistics().sentToKernel());
+        } finally {
+            device.release();
+        }
     }
 
     /** The peer's MAC address changes, as when a standby takes over its address. */

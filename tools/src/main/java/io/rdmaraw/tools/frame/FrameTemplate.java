@@ -16,8 +16,8 @@ import java.util.List;
 public final class FrameTemplate {
     /** Fields of each layer, for help texts. */
     public static final String SYNTAX =
-            "eth(dst,src,type)[/vlan(id,prio,type)][/ipv4(src,dst,ttl,tos,id)|/ipv6(src,dst,hlim,tc,fl)][/udp(src,dst)]"
-            + "[/payload(length|hex)]";
+            "eth(dst,src,type)[/vlan(id,prio,type)][/ipv4(src,dst,ttl,tos,id)|/ipv6(src,dst,hlim,tc,fl)]"
+            + "[/udp(src,dst)|/tcp(src,dst,seq,ack,flags,window)][/payload(length|hex)]";
     private static final int MAX_FRAME_BYTES = 65_535;
 
     private final List<Layer> headers;
@@ -49,6 +49,7 @@ public final class FrameTemplate {
             case "ipv4" -> Layer.Ipv4.of(text);
             case "ipv6" -> Layer.Ipv6.of(text);
             case "udp" -> Layer.Udp.of(text);
+            case "tcp" -> Layer.Tcp.of(text);
             case "payload" -> Layer.Payload.of(text);
             default -> throw new IllegalArgumentException("there is no layer '" + text.name() + "'");
         };
@@ -80,7 +81,7 @@ public final class FrameTemplate {
             case Layer.Ethernet ethernet -> outer == null;
             case Layer.Vlan vlan -> outer instanceof Layer.Ethernet || outer instanceof Layer.Vlan;
             case Layer.Ip ip -> outer instanceof Layer.Ethernet || outer instanceof Layer.Vlan;
-            case Layer.Udp udp -> outer instanceof Layer.Ip;
+            case Layer.Transport transport -> outer instanceof Layer.Ip;
             case Layer.Payload inTheMiddle -> false;
         };
     }
@@ -92,6 +93,7 @@ public final class FrameTemplate {
             case Layer.Ipv4 ipv4 -> "ipv4";
             case Layer.Ipv6 ipv6 -> "ipv6";
             case Layer.Udp udp -> "udp";
+            case Layer.Tcp tcp -> "tcp";
             case Layer.Payload payload -> "payload";
         };
     }
@@ -124,8 +126,8 @@ public final class FrameTemplate {
             layer.writeHeader(frame, next, frame.writableBytes() - layer.headerBytes());
         }
         frame.writeBytes(Layer.Payload.counting(payload, frame.writableBytes()));
-        if (headers.getLast() instanceof Layer.Udp udp) {
-            Layer.Udp.writeChecksum(frame, headerBytes() - udp.headerBytes(),
+        if (headers.getLast() instanceof Layer.Transport transport) {
+            transport.writeChecksum(frame, headerBytes() - transport.headerBytes(),
                     (Layer.Ip) headers.get(headers.size() - 2));
         }
         return frame.array();

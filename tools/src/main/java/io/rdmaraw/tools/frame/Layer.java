@@ -36,7 +36,7 @@ sealed interface Layer {
     }
 
     private static int protocolOf(Layer layer) {
-        return layer instanceof Udp ? IpProtocol.UDP : PROTOCOL_EXPERIMENTAL;
+        return layer instanceof Transport transport ? transport.protocol() : PROTOCOL_EXPERIMENTAL;
     }
 
     record Ethernet(byte[] destination, byte[] source, int etherType) implements Layer {
@@ -125,7 +125,29 @@ sealed interface Layer {
         }
     }
 
-    record Udp(int sourcePort, int destinationPort) implements Layer {
+    /** A layer with a checksum over itself, its payload and a pseudo header. */
+    sealed interface Transport extends Layer {
+        /** Of the IP header before it. */
+        int protocol();
+
+        /** Where in the header the checksum stands. */
+        int checksumOffset();
+
+        /** Fills the checksum in, once the payload is written. The header begins at {@code offset}. */
+        default void writeChecksum(ByteBuf frame, int offset, Ip ip) {
+            int lengthBytes = frame.writerIndex() - offset;
+            ByteBuf pseudoHeader = Unpooled.buffer(40).writeBytes(ip.source()).writeBytes(ip.destination())
+                    .writeInt(lengthBytes).writeInt(protocol());
+            int checksum = InternetChecksum.finish(
+                    InternetChecksum.sum(pseudoHeader, 0, pseudoHeader.readableBytes())
+                    + InternetChecksum.sum(frame, offset, lengthBytes));
+            // RFC 768: a computed zero is sent as all ones, as zero says "no checksum". TCP has no such rule.
+            boolean zeroMeansNone = protocol() == IpProtocol.UDP;
+            frame.setShort(offset + checksumOffset(), checksum == 0 && zeroMeansNone ? 0xffff : checksum);
+        }
+    }
+
+    record Udp(int sourcePort, int destinationPort) implements Transport {
         static Udp of(LayerText text) {
             text.allow("src", "dst");
             // 9 is the discard service: a host that gets the frame by mistake does nothing with it.
@@ -138,21 +160,55 @@ sealed interface Layer {
         }
 
         @Override
+        public int protocol() {
+            return IpProtocol.UDP;
+        }
+
+        @Override
+        public int checksumOffset() {
+            return 6;
+        }
+
+        @Override
         public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
             frame.writeShort(sourcePort).writeShort(destinationPort);
             frame.writeShort(headerBytes() + payloadBytes).writeShort(0);
         }
+    }
 
-        /** Fills the checksum in, once the payload is written. The header begins at {@code offset}. */
-        static void writeChecksum(ByteBuf frame, int offset, Ip ip) {
-            int lengthBytes = frame.writerIndex() - offset;
-            ByteBuf pseudoHeader = Unpooled.buffer(40).writeBytes(ip.source()).writeBytes(ip.destination())
-                    .writeInt(lengthBytes).writeInt(IpProtocol.UDP);
-            int checksum = InternetChecksum.finish(
-                    InternetChecksum.sum(pseudoHeader, 0, pseudoHeader.readableBytes())
-                    + InternetChecksum.sum(frame, offset, lengthBytes));
-            // RFC 768: a computed zero is sent as all ones, as zero says "no checksum".
-            frame.setShort(offset + 6, checksum == 0 ? 0xffff : checksum);
+    /** A header without options. It is a template: nothing here keeps a connection. */
+    record Tcp(int sourcePort, int destinationPort, long sequence, long acknowledgement, int flags, int window)
+            implements Transport {
+        private static final int ACK = 0x10;
+
+        static Tcp of(LayerText text) {
+            text.allow("src", "dst", "seq", "ack", "flags", "window");
+            return new Tcp(text.number("src", 49152, 0, 0xffff), text.number("dst", 9, 0, 0xffff),
+                    text.unsignedInt("seq"), text.unsignedInt("ack"), text.number("flags", ACK, 0, 0xff),
+                    text.number("window", 0xffff, 0, 0xffff));
+        }
+
+        @Override
+        public int headerBytes() {
+            return 20;
+        }
+
+        @Override
+        public int protocol() {
+            return IpProtocol.TCP;
+        }
+
+        @Override
+        public int checksumOffset() {
+            return 16;
+        }
+
+        @Override
+        public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
+            frame.writeShort(sourcePort).writeShort(destinationPort);
+            frame.writeInt((int) sequence).writeInt((int) acknowledgement);
+            // The data offset counts words of 32 bits (RFC 9293 section 3.1).
+            frame.writeByte(headerBytes() / 4 << 4).writeByte(flags).writeShort(window).writeInt(0);
         }
     }
 

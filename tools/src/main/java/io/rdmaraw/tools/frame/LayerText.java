@@ -68,6 +68,15 @@ final class LayerText {
     }
 
     int number(String field, int defaultValue, int min, int max) {
+        return (int) number(field, (long) defaultValue, min, max);
+    }
+
+    /** A number of 32 bits; 0 where it is not given. */
+    long unsignedInt(String field) {
+        return number(field, 0L, 0, 0xffff_ffffL);
+    }
+
+    private long number(String field, long defaultValue, long min, long max) {
         String value = fields.get(field);
         if (value == null) {
             return defaultValue;
@@ -81,7 +90,7 @@ final class LayerText {
         if (number < min || number > max) {
             throw new IllegalArgumentException(name + ' ' + field + "=" + value + " is not in " + min + ".." + max);
         }
-        return (int) number;
+        return number;
     }
 
     byte[] mac(String field, String defaultValue) {

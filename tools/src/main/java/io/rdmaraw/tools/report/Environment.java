@@ -9,11 +9,12 @@ import java.nio.file.Path;
 import java.util.stream.Stream;
 
 /** What a figure depends on besides the code that was measured. */
-final class Environment {
+public final class Environment {
     private Environment() {
     }
 
-    static ObjectNode machine() {
+    /** The machine; each value as the system calls it. */
+    public static ObjectNode machine() {
         ObjectNode machine = Json.object();
         machine.put("cpu", firstValue("/proc/cpuinfo", "model name"));
         machine.put("cores", Runtime.getRuntime().availableProcessors());
@@ -30,7 +31,8 @@ final class Environment {
         return ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
     }
 
-    static ObjectNode versions() {
+    /** The versions of what runs. */
+    public static ObjectNode versions() {
         ObjectNode versions = Json.object();
         versions.put("java", Runtime.version().toString());
         versions.put("vm", System.getProperty("java.vm.name"));

@@ -1,0 +1,64 @@
+package io.rdmaraw.examples.dns;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.handler.codec.dns.DatagramDnsQueryDecoder;
+import io.netty.handler.codec.dns.DatagramDnsResponseEncoder;
+import io.netty.handler.codec.dns.TcpDnsQueryDecoder;
+import io.netty.handler.codec.dns.TcpDnsResponseEncoder;
+import io.rdmaraw.examples.ServerCommand;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** An authoritative name server for one zone, over UDP and, for answers that do not fit there, TCP. */
+@Command(name = "dns", mixinStandardHelpOptions = true, description = "Authoritative DNS server for one zone.")
+public final class DnsServer extends ServerCommand {
+    private static final int PORT = 5353;
+
+    @Option(names = "--zone", paramLabel = "FILE",
+            description = "the zone, a master file (RFC 1035 section 5); default: example.zone, which is built in")
+    private Path zoneFile;
+
+    @Option(names = "--max-udp-bytes", paramLabel = "BYTES", defaultValue = "4096",
+            description = "the longest answer by UDP, for clients that announce that they take as much (EDNS);"
+                    + " default ${DEFAULT-VALUE}")
+    private int maxUdpBytes;
+
+    @Override
+    protected int defaultPort() {
+        return PORT;
+    }
+
+    @Override
+    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local)
+            throws IOException, InterruptedException {
+        Zone zone = zoneFile == null ? ZoneFile.builtIn() : ZoneFile.read(zoneFile);
+        Responder responder = new Responder(zone, maxUdpBytes);
+        List<Channel> channels = new ArrayList<>(bind(group, local, () -> new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel channel) {
+                channel.pipeline().addLast(new DatagramDnsQueryDecoder(), new DatagramDnsResponseEncoder(),
+                        new UdpQueryHandler(responder));
+            }
+        }));
+        if (transport().serverSocketChannel() == null) {
+            return channels;
+        }
+        channels.add(listen(group, (InetSocketAddress) channels.getFirst().localAddress(),
+                new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel connection) {
+                        connection.pipeline().addLast(new TcpDnsQueryDecoder(), new TcpDnsResponseEncoder(),
+                                new TcpQueryHandler(responder));
+                    }
+                }));
+        return channels;
+    }
+}

@@ -1,0 +1,102 @@
+package io.rdmaraw.examples.dns;
+
+import io.netty.handler.codec.dns.DnsRecordType;
+import io.netty.handler.codec.dns.DnsResponseCode;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** The records of a zone by name and type. Immutable. */
+final class Zone {
+    private static final int MAX_ALIASES = 8;
+    private static final Answer REFUSED = new Answer(DnsResponseCode.REFUSED, List.of(), List.of());
+
+    /** What there is to say to a question. */
+    record Answer(DnsResponseCode code, List<ZoneRecord> records, List<ZoneRecord> authority) {
+    }
+
+    private final String origin;
+    private final Map<String, Map<DnsRecordType, Answer>> names = new HashMap<>();
+    private final Answer noData;
+    private final Answer noName;
+
+    /**
+     * Makes a zone.
+     *
+     * @param origin  the zone's name, lower case, with a dot at its end
+     * @param records all its records, one of them the SOA record
+     * @param aliases the target of each CNAME record's name
+     */
+    Zone(String origin, List<ZoneRecord> records, Map<String, String> aliases) {
+        this.origin = origin;
+        Map<String, Map<DnsRecordType, List<ZoneRecord>>> sets = new HashMap<>();
+        for (ZoneRecord record : records) {
+            addEmptyNames(sets, record.name());
+            sets.get(record.name()).computeIfAbsent(record.type(), type -> new ArrayList<>()).add(record);
+        }
+        // RFC 2308: what does not exist is said with the SOA record, which tells for how long that may be believed.
+        List<ZoneRecord> soa = sets.getOrDefault(origin, Map.of()).get(DnsRecordType.SOA);
+        if (soa == null) {
+            throw new IllegalArgumentException("the zone " + origin + " has no SOA record");
+        }
+        noData = new Answer(DnsResponseCode.NOERROR, List.of(), soa);
+        noName = new Answer(DnsResponseCode.NXDOMAIN, List.of(), soa);
+        sets.forEach((name, types) -> names.put(name, answers(name, types, sets, aliases)));
+    }
+
+    /** A name above one with records exists too, without records (RFC 4592 section 2.2.2). */
+    private void addEmptyNames(Map<String, Map<DnsRecordType, List<ZoneRecord>>> sets, String name) {
+        for (String above = name; sets.putIfAbsent(above, new HashMap<>()) == null && !above.equals(origin);) {
+            above = above.substring(above.indexOf('.') + 1);
+        }
+    }
+
+    private static Map<DnsRecordType, Answer> answers(String name, Map<DnsRecordType, List<ZoneRecord>> types,
+            Map<String, Map<DnsRecordType, List<ZoneRecord>>> sets, Map<String, String> aliases) {
+        Map<DnsRecordType, Answer> answers = new HashMap<>();
+        types.forEach((type, records) -> answers.put(type, found(records)));
+        // An alias is answered with what its target has, as far as that is in this zone (RFC 1034 section 4.3.2).
+        List<ZoneRecord> chain = new ArrayList<>();
+        String current = name;
+        for (int i = 0; i < MAX_ALIASES && aliases.containsKey(current); i++) {
+            chain.addAll(sets.get(current).get(DnsRecordType.CNAME));
+            current = aliases.get(current);
+        }
+        if (!chain.isEmpty()) {
+            sets.getOrDefault(current, Map.of()).forEach((type, records) -> {
+                List<ZoneRecord> whole = new ArrayList<>(chain);
+                whole.addAll(records);
+                answers.putIfAbsent(type, found(whole));
+            });
+            // Whatever else is asked for, the alias is the answer.
+            answers.put(DnsRecordType.ANY, found(chain));
+        }
+        return Map.copyOf(answers);
+    }
+
+    private static Answer found(List<ZoneRecord> records) {
+        return new Answer(DnsResponseCode.NOERROR, List.copyOf(records), List.of());
+    }
+
+    /** @param name with a dot at its end, in upper and lower case */
+    Answer find(String name, DnsRecordType type) {
+        Map<DnsRecordType, Answer> types = names.get(name);
+        if (types == null) {
+            String lowerCase = name.toLowerCase(Locale.ROOT);
+            types = names.get(lowerCase);
+            if (types == null) {
+                return lowerCase.equals(origin) || lowerCase.endsWith('.' + origin) ? noName : REFUSED;
+            }
+        }
+        Answer answer = types.get(type);
+        return answer != null ? answer : types.getOrDefault(DnsRecordType.ANY, noData);
+    }
+
+    /** The bytes of a name in a message, without compression: a length before each label, and a zero. */
+    static int encodedNameBytes(String name) {
+        return name.equals(".") ? 1 : name.length() + 1;
+    }
+}

@@ -1,0 +1,42 @@
+package io.rdmaraw.examples.http;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelPipeline;
+import io.netty.channel.EventLoopGroup;
+import io.netty.handler.codec.http.HttpObjectAggregator;
+import io.netty.handler.codec.http.HttpServerCodec;
+import io.netty.handler.codec.http.HttpServerKeepAliveHandler;
+import io.rdmaraw.examples.ServerCommand;
+import picocli.CommandLine.Command;
+
+import java.net.InetSocketAddress;
+import java.util.List;
+
+/** HTTP/1.1 in plain text, with keep-alive and pipelining. */
+@Command(name = "http", mixinStandardHelpOptions = true, description = "HTTP/1.1 server.")
+public final class HttpServer extends ServerCommand {
+    private static final int PORT = 8080;
+
+    @Override
+    protected int defaultPort() {
+        return PORT;
+    }
+
+    @Override
+    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws InterruptedException {
+        return List.of(listen(group, local, new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel connection) {
+                addHandlers(connection.pipeline());
+            }
+        }));
+    }
+
+    static void addHandlers(ChannelPipeline pipeline) {
+        pipeline.addLast(new HttpServerCodec());
+        pipeline.addLast(new HttpServerKeepAliveHandler());
+        pipeline.addLast(new HttpObjectAggregator(Site.MAX_REQUEST_BYTES));
+        pipeline.addLast(new SiteHandler());
+    }
+}

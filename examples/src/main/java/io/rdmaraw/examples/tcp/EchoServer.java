@@ -1,0 +1,64 @@
+package io.rdmaraw.examples.tcp;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.examples.ServerCommand;
+import picocli.CommandLine.Command;
+
+import java.net.InetSocketAddress;
+import java.util.List;
+
+/** Sends back what it receives (RFC 862, over TCP). */
+@Command(name = "echo", mixinStandardHelpOptions = true, description = "TCP echo.")
+public final class EchoServer extends ServerCommand {
+    private static final int PORT = 7007;
+
+    @Override
+    protected int defaultPort() {
+        return PORT;
+    }
+
+    @Override
+    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws InterruptedException {
+        return List.of(listen(group, local, new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel connection) {
+                // A client may end its sending and still read: what it sent last must go back to it.
+                connection.config().setOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
+                connection.pipeline().addLast(new Echo());
+            }
+        }));
+    }
+
+    private static final class Echo extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ctx.write(msg, ctx.voidPromise());
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.flush();
+        }
+
+        /** A client that does not read what comes back must not fill our memory: as long as it lags, we do not read. */
+        @Override
+        public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+            ctx.channel().config().setAutoRead(ctx.channel().isWritable());
+        }
+
+        @Override
+        public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+            EndOfInput.ifSeen(event, () -> EndOfInput.closeWhenSent(ctx.channel()));
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            ctx.close();
+        }
+    }
+}

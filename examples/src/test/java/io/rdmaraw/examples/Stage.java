@@ -1,0 +1,111 @@
+package io.rdmaraw.examples;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.netty.util.concurrent.DefaultThreadFactory;
+import io.rdmaraw.testsuite.net.CommandResult;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import picocli.CommandLine;
+
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ThreadFactory;
+
+/** A place for servers and one for their clients: this host's loopback, or two namespaces with a veth pair between. */
+public final class Stage implements AutoCloseable {
+    private final Setup setup;
+    private final TestNetwork network = new TestNetwork("examples", Path.of("target/captures").toAbsolutePath());
+    private final List<RunningServer> servers = new ArrayList<>();
+    private final NetworkNamespace serverSide;
+    private final NetworkNamespace clientSide;
+    private final String serverAddress;
+    private final String device;
+
+    public Stage(Setup setup) {
+        this.setup = setup;
+        if (!setup.isOverVeth()) {
+            serverSide = network.current();
+            clientSide = network.current();
+            serverAddress = "127.0.0.1";
+            device = setup.device("");
+            return;
+        }
+        assumeTrue("root".equals(System.getProperty("user.name")), "needs root, to make network namespaces");
+        require("ip:iproute2", "ethtool:ethtool");
+        try {
+            VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+            serverSide = pair.ours().namespace();
+            clientSide = pair.peer().namespace();
+            serverAddress = pair.ours().ipv4();
+            device = setup.device(pair.ours().name());
+        } catch (Throwable e) {
+            network.close();
+            throw e;
+        }
+    }
+
+    /** Skips the test where a stock program is missing. Each is named as PROGRAM:PACKAGE. */
+    public static void require(String... programs) {
+        for (String program : programs) {
+            String name = program.substring(0, program.indexOf(':'));
+            assumeTrue(Arrays.stream((System.getenv("PATH") + ":/usr/sbin:/sbin").split(File.pathSeparator))
+                            .anyMatch(directory -> Files.isExecutable(Path.of(directory, name))),
+                    () -> "needs " + name + ": apt-get install " + program.substring(name.length() + 1));
+        }
+    }
+
+    /** Starts a server on a port that is free, and ends it with this stage. */
+    public RunningServer start(ServerCommand server, String... options) throws Exception {
+        List<String> all = new ArrayList<>(List.of("--transport", setup.transport(), "--address", serverAddress,
+                "--port", "0"));
+        if (!device.isEmpty()) {
+            all.addAll(List.of("--device", device));
+        }
+        all.addAll(List.of(options));
+        CommandLine.populateCommand(server, all.toArray(String[]::new));
+        assumeTrue(server instanceof io.rdmaraw.examples.dns.DnsServer
+                || server instanceof io.rdmaraw.examples.http.Http3Server
+                || server.transport().serverSocketChannel() != null, "no TCP channels yet");
+        ThreadFactory threads = serverSide.isCurrent() ? new DefaultThreadFactory("server")
+                : serverSide.threadFactory();
+        // Sockets belong to the namespace of the thread that opens them.
+        RunningServer running = serverSide.call(() -> server.start(threads));
+        servers.add(running);
+        return running;
+    }
+
+    public Setup setup() {
+        return setup;
+    }
+
+    public String serverAddress() {
+        return serverAddress;
+    }
+
+    /** Where clients run. */
+    public NetworkNamespace clients() {
+        return clientSide;
+    }
+
+    /** Runs a stock program as a client; what it printed. */
+    public String run(String... command) {
+        return clientSide.run(command).output();
+    }
+
+    /** As {@link #run}, but a failure is a result. */
+    public CommandResult attempt(String... command) {
+        return clientSide.attempt(command);
+    }
+
+    @Override
+    public void close() {
+        servers.reversed().forEach(RunningServer::close);
+        network.close();
+    }
+}

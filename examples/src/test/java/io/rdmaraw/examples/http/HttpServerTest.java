@@ -1,0 +1,109 @@
+package io.rdmaraw.examples.http;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.examples.Setup;
+import io.rdmaraw.examples.Stage;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The HTTP/1.1 server, asked by curl, by wrk, and by a client that pipelines. */
+@Timeout(120)
+class HttpServerTest {
+    private static final int PIPELINED = 100;
+
+    private static String start(Stage stage) throws Exception {
+        InetSocketAddress at = stage.start(new HttpServer()).address();
+        return "http://" + at.getHostString() + ':' + at.getPort();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void servesCurl(Setup setup, @TempDir Path directory) throws Exception {
+        Stage.require("curl:curl");
+        try (Stage stage = new Stage(setup)) {
+            Curl.checkSite(stage, start(stage), directory, "--http1.1");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void answersPipelinedRequestsInOrder(Setup setup) throws Exception {
+        try (Stage stage = new Stage(setup)) {
+            InetSocketAddress at = stage.start(new HttpServer()).address();
+            StringBuilder requests = new StringBuilder();
+            for (int i = 0; i < PIPELINED; i++) {
+                requests.append("GET /bytes/").append(i).append(" HTTP/1.1\r\nHost: x\r\n")
+                        .append(i == PIPELINED - 1 ? "Connection: close\r\n" : "").append("\r\n");
+            }
+            try (Socket socket = stage.clients().call(() -> new Socket(at.getAddress(), at.getPort()))) {
+                socket.getOutputStream().write(requests.toString().getBytes(StandardCharsets.US_ASCII));
+                String all = new String(socket.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
+                Matcher length = Pattern.compile("content-length: (\\d+)\r\n").matcher(all);
+                for (int i = 0; i < PIPELINED; i++) {
+                    assertTrue(length.find(), all);
+                    assertEquals(i, Integer.parseInt(length.group(1)));
+                }
+                assertFalse(length.find());
+                assertTrue(all.endsWith(new String(Patterns.bytes(PIPELINED - 1), StandardCharsets.ISO_8859_1)));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void bearsWrk(Setup setup) throws Exception {
+        Stage.require("wrk:wrk");
+        try (Stage stage = new Stage(setup)) {
+            String report = stage.run("wrk", "-t1", "-c64", "-d2s", start(stage) + "/plaintext");
+            assertFalse(report.contains("Socket errors") || report.contains("Non-2xx"), report);
+            Matcher count = Pattern.compile("(\\d+) requests in").matcher(report);
+            assertTrue(count.find() && Integer.parseInt(count.group(1)) > 64, report);
+        }
+    }
+
+    /** What curl must find on the site, whatever it speaks. */
+    static final class Curl {
+        private Curl() {
+        }
+
+        static void checkSite(Stage stage, String site, Path directory, String... options) throws Exception {
+            assertEquals("Hello, World!", get(stage, site + "/plaintext", options));
+            assertEquals("{\"message\":\"Hello, World!\"}", get(stage, site + "/json", options));
+            assertEquals("404", get(stage, site + "/nothing", with(options, "-o", "/dev/null", "-w", "%{http_code}")));
+            assertEquals("405", get(stage, site + "/echo", with(options, "-o", "/dev/null", "-w", "%{http_code}")));
+            assertTrue(get(stage, site + "/json", with(options, "-I")).contains("content-length: 27"));
+            byte[] pattern = Patterns.bytes(3_000_000);
+            Path got = directory.resolve("got");
+            get(stage, site + "/bytes/" + pattern.length, with(options, "-o", got.toString()));
+            assertArrayEquals(pattern, Files.readAllBytes(got));
+            Path posted = Files.write(directory.resolve("posted"), pattern);
+            get(stage, site + "/echo", with(options, "--data-binary", "@" + posted, "-o", got.toString()));
+            assertArrayEquals(pattern, Files.readAllBytes(got));
+        }
+
+        private static String[] with(String[] options, String... more) {
+            String[] all = java.util.Arrays.copyOf(options, options.length + more.length);
+            System.arraycopy(more, 0, all, options.length, more.length);
+            return all;
+        }
+
+        private static String get(Stage stage, String url, String... options) {
+            String[] command = with(new String[] {"curl", "-sS", "--max-time", "60"}, with(options, url));
+            return stage.run(command);
+        }
+    }
+}

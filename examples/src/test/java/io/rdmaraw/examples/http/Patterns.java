@@ -1,0 +1,18 @@
+package io.rdmaraw.examples.http;
+
+/** What the pages of the servers hold. */
+final class Patterns {
+    private static final int PERIOD = 251;
+
+    private Patterns() {
+    }
+
+    /** The content of {@code /bytes/N}. */
+    static byte[] bytes(int length) {
+        byte[] bytes = new byte[length];
+        for (int i = 0; i < length; i++) {
+            bytes[i] = (byte) (i % PERIOD);
+        }
+        return bytes;
+    }
+}

@@ -1,0 +1,69 @@
+package io.rdmaraw.testsuite.net;
+
+import java.util.Arrays;
+
+/** Frames by the time they are due, those of the same time in the order they came: a binary heap without objects. */
+final class FrameSchedule {
+    private static final int PLACE_BITS = 24;
+    private long[] dueNanos = new long[1024];
+    /** Order of arrival, and in the low bits the frame's place. */
+    private long[] entries = new long[1024];
+    private int size;
+    private long order;
+
+    boolean isEmpty() {
+        return size == 0;
+    }
+
+    /** @param place 0 to 2^24 - 1 */
+    void add(int place, long due) {
+        if (size == entries.length) {
+            dueNanos = Arrays.copyOf(dueNanos, 2 * size);
+            entries = Arrays.copyOf(entries, 2 * size);
+        }
+        long entry = order++ << PLACE_BITS | place;
+        int at = size++;
+        while (at > 0 && isBefore(due, entry, at - 1 >> 1)) {
+            move(at - 1 >> 1, at);
+            at = at - 1 >> 1;
+        }
+        dueNanos[at] = due;
+        entries[at] = entry;
+    }
+
+    /** When the first frame is due; {@link Long#MAX_VALUE} without one. */
+    long firstNanos() {
+        return size == 0 ? Long.MAX_VALUE : dueNanos[0];
+    }
+
+    /** Takes the first frame out and returns its place. */
+    int removeFirst() {
+        int place = (int) (entries[0] & (1 << PLACE_BITS) - 1);
+        size--;
+        long due = dueNanos[size];
+        long entry = entries[size];
+        int at = 0;
+        for (int child = 1; child < size; child = 2 * at + 1) {
+            if (child + 1 < size && isBefore(dueNanos[child + 1], entries[child + 1], child)) {
+                child++;
+            }
+            if (isBefore(due, entry, child)) {
+                break;
+            }
+            move(child, at);
+            at = child;
+        }
+        dueNanos[at] = due;
+        entries[at] = entry;
+        return place;
+    }
+
+    private boolean isBefore(long due, long entry, int other) {
+        return due < dueNanos[other] || due == dueNanos[other] && entry < entries[other];
+    }
+
+    private void move(int from, int to) {
+        dueNanos[to] = dueNanos[from];
+        entries[to] = entries[from];
+    }
+}

@@ -1,0 +1,59 @@
+package io.rdmaraw.testsuite.sim;
+
+/**
+ * Decides when each frame of one direction arrives, or that it does not. The line is a virtual queue: a frame begins
+ * when the one before has left, however late it is looked at. The seed decides the fate of the first frame, the second
+ * and so on; each kind of fault has a random source of its own, so changing one leaves the others' choices alone.
+ */
+public final class ImpairedLine {
+    /** The frame is lost. */
+    public static final long LOST = -1;
+    /** The frame finds the buffer full. */
+    public static final long OVERFLOWED = -2;
+    private static final double NANOS_PER_BYTE_AT_1_BIT = 8e9;
+
+    private final Impairment impairment;
+    private final double nanosPerByte;
+    private final SplitMix lossRandom;
+    private final SplitMix jitterRandom;
+    private final SplitMix reorderRandom;
+    private double lineFreeNanos = Long.MIN_VALUE;
+    private long lastArrivalNanos = Long.MIN_VALUE;
+
+    /** Makes the line of a seed. */
+    public ImpairedLine(Impairment impairment, long seed) {
+        this.impairment = impairment;
+        nanosPerByte = impairment.bitsPerSecond() == 0 ? 0 : NANOS_PER_BYTE_AT_1_BIT / impairment.bitsPerSecond();
+        SplitMix random = new SplitMix(seed);
+        lossRandom = random.split(1);
+        jitterRandom = random.split(2);
+        reorderRandom = random.split(3);
+    }
+
+    /**
+     * A frame comes to the line.
+     *
+     * @param nowNanos must not go backwards
+     * @return when it arrives at the other end, {@link #LOST} or {@link #OVERFLOWED}
+     */
+    public long arrivalNanos(int frameBytes, long nowNanos) {
+        if (lossRandom.chance(impairment.loss())) {
+            return LOST;
+        }
+        double start = Math.max(lineFreeNanos, nowNanos);
+        if (nanosPerByte > 0 && (start - nowNanos) / nanosPerByte + frameBytes > impairment.bufferBytes()) {
+            return OVERFLOWED;
+        }
+        lineFreeNanos = start + frameBytes * nanosPerByte;
+        long arrival = (long) lineFreeNanos + impairment.delayNanos();
+        if (impairment.jitterNanos() > 0) {
+            arrival += (long) (jitterRandom.unit() * impairment.jitterNanos());
+        }
+        arrival = Math.max(arrival, lastArrivalNanos);
+        lastArrivalNanos = arrival;
+        if (reorderRandom.chance(impairment.reorder())) {
+            arrival += (long) (reorderRandom.unit() * impairment.reorderDelayNanos());
+        }
+        return arrival;
+    }
+}

@@ -1,0 +1,100 @@
+package io.rdmaraw.tools.perf;
+
+import io.rdmaraw.tools.report.Counter;
+import java.util.function.BooleanSupplier;
+
+/** The server of {@code bw}: counts what arrives. One thread; the counts are read when it has ended. */
+final class BandwidthReceiver implements PerfEndpoint.FrameSink {
+    private static final long IDLE_NANOS = 1_000_000_000L;
+    private static final long IDLE_AT_END_NANOS = 200_000_000L;
+
+    private final PerfEndpoint endpoint;
+    private final int stampOffset;
+    private final int frameBytes;
+    private final long endAfter;
+    private final PeakMeter peak = new PeakMeter();
+    private final FrameNumbers numbers = new FrameNumbers();
+    private final Counter arrived = new Counter();
+    private long frames;
+    private long firstNanos;
+    private long lastNanos;
+    private volatile long idleNanos = IDLE_NANOS;
+    private volatile boolean ending;
+
+    /**
+     * A side that waits for frames.
+     *
+     * @param frameBytes as the frames are expected to be
+     * @param endAfter   ends after so many frames; 0 to end when none has come for a second
+     */
+    BandwidthReceiver(PerfEndpoint endpoint, int stampOffset, int frameBytes, long endAfter) {
+        this.endpoint = endpoint;
+        this.stampOffset = stampOffset;
+        this.frameBytes = frameBytes;
+        this.endAfter = endAfter;
+    }
+
+    BandwidthSample run(BooleanSupplier goOn) {
+        long now = System.nanoTime();
+        while (goOn.getAsBoolean() && !isComplete(now)) {
+            long before = frames;
+            int received = endpoint.pollReceives(this);
+            now = System.nanoTime();
+            if (received == 0) {
+                endpoint.idle(Long.MAX_VALUE);
+            } else {
+                arrived.add(received);
+                endpoint.busy();
+                count(before, now);
+            }
+        }
+        double seconds = (lastNanos - firstNanos) / 1e9;
+        return new BandwidthSample("server", frameBytes, frames, seconds,
+                peak.peakPerSecond(seconds == 0 ? 0 : frames / seconds), numbers.lost());
+    }
+
+    /** Frames that have come in, those of the warm-up too. On any thread. */
+    long arrived() {
+        return arrived.get();
+    }
+
+    /** Nothing more is sent: what is under way comes at once or not at all. On any thread. */
+    void expectEnd() {
+        idleNanos = IDLE_AT_END_NANOS;
+        ending = true;
+    }
+
+    private boolean isComplete(long now) {
+        if (frames == 0 && ending && firstNanos == 0) {
+            // Not one has come yet; the end counts from here.
+            firstNanos = now;
+            lastNanos = now;
+        }
+        return endAfter > 0 && frames >= endAfter || (frames > 0 || ending) && now - lastNanos > idleNanos;
+    }
+
+    private void count(long before, long now) {
+        if (frames > before) {
+            if (before == 0) {
+                firstNanos = now;
+                peak.start(now, frames);
+            }
+            lastNanos = now;
+            peak.update(now, frames);
+        }
+    }
+
+    @Override
+    public void frame(long address, int lengthBytes) {
+        if (stampOffset == Stamp.NO_OFFSET) {
+            frames++;
+            numbers.add(Stamp.NONE);
+            return;
+        }
+        long stamp = Stamp.read(address + stampOffset);
+        if (!Stamp.isWarmUp(stamp)) {
+            frames++;
+            numbers.add(stamp);
+        }
+    }
+}

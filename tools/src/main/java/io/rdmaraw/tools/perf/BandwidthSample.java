@@ -1,0 +1,16 @@
+package io.rdmaraw.tools.perf;
+
+/**
+ * What one side of a bandwidth measurement found.
+ *
+ * @param side  "client" (sent) or "server" (received)
+ * @param lost  frames sent and not received; -1 where it cannot be told
+ */
+record BandwidthSample(String side, int frameBytes, long frames, double seconds, double peakFramesPerSecond,
+        long lost) {
+    static final int UNKNOWN = -1;
+
+    double framesPerSecond() {
+        return seconds == 0 ? 0 : frames / seconds;
+    }
+}

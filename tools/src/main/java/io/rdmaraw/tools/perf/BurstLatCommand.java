@@ -1,0 +1,81 @@
+package io.rdmaraw.tools.perf;
+
+import io.rdmaraw.tools.report.BenchReport;
+import io.rdmaraw.tools.report.EndOnSignal;
+import io.rdmaraw.tools.report.Json;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw burst-lat}. */
+@Command(name = "burst-lat", mixinStandardHelpOptions = true, showDefaultValues = true, sortOptions = false,
+        description = {"Latency under load, as perftest's raw_ethernet_burst_lat: bursts of pings go at a rate, every"
+                + " n-th ping is answered, whether or not the answers before are there.",
+            "The time runs from when a ping was meant to go, and a pong finds its ping by number: neither a stall nor a"
+                + " lost frame spoils the figures."})
+public final class BurstLatCommand implements Callable<Integer> {
+    private static final int DEFAULT_BURST = 100;
+
+    @Mixin
+    private SideOptions sides;
+    @Mixin
+    private LengthOptions lengths;
+    @Mixin
+    private FrameOptions frameOptions;
+    @Mixin
+    private QueueOptions queueOptions;
+    @Mixin
+    private SteeringOptions steering;
+    @Mixin
+    private RateOptions rate;
+    @Mixin
+    private LatencyOptions latency;
+    @Mixin
+    private OutputOptions output;
+
+    @Option(names = {"--reply_every", "--reply-every"}, paramLabel = "N", defaultValue = "1",
+            description = "the server answers every so many pings; the same on both sides")
+    private int replyEvery;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        PerfUsage.check(spec.commandLine(), sides::check);
+        PerfUsage.check(spec.commandLine(), rate::check);
+        PerfQueueOptions queues = PerfUsage.checked(spec.commandLine(), () -> queueOptions.options(sides.events()));
+        PerfFrames frames = PerfUsage.checked(spec.commandLine(), () -> frameOptions.frames(sides, 1));
+        int burst = rate.burst(DEFAULT_BURST);
+        if (replyEvery < 1 || replyEvery > 1 << 20) {
+            throw new ParameterException(spec.commandLine(), "--reply-every must be 1 to 1048576");
+        }
+        LatencyRun run = new LatencyRun(sides, frames, queues, steering, lengths, spec.commandLine().getErr());
+        BenchReport.warnIfBusy(spec.commandLine().getErr());
+        PerfReport report = new PerfReport("Send_Burst_Latency_Test", sides, frames, queues);
+        report.info().put("Burst_size", burst).put("Reply_every", replyEvery);
+        try (EndOnSignal goOn = new EndOnSignal()) {
+            LatencyTable table = latency.measure(run, size -> pings(size, queues),
+                    PerfUsage.checked(spec.commandLine(), run::sizes), goOn, report);
+            if (output.json()) {
+                Json.print(spec.commandLine().getOut(), report.toJson());
+            } else if (sides.runsClient()) {
+                table.table().print(spec.commandLine().getOut());
+                latency.printHistograms(spec.commandLine().getOut());
+            }
+        }
+        return 0;
+    }
+
+    private LatencyRun.Pings pings(int frameBytes, PerfQueueOptions queues) {
+        int burst = rate.burst(DEFAULT_BURST);
+        double nanosPerBurst = rate.isLimited() ? burst * 1e9 / rate.framesPerSecond(frameBytes) : 0;
+        // Without a rate, as many pings as the receive queue of the other side takes can be unanswered.
+        int window = rate.isLimited() ? Integer.MAX_VALUE : Math.max(1, queues.receiveDepth() / 2 / replyEvery);
+        return new LatencyRun.Pings(burst, replyEvery, window, nanosPerBurst, false);
+    }
+}

@@ -1,0 +1,151 @@
+package io.rdmaraw.tools.perf;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.report.BenchReport;
+import io.rdmaraw.tools.report.EndOnSignal;
+import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.report.TextTable;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import java.util.function.BooleanSupplier;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw bw}. */
+@Command(name = "bw", mixinStandardHelpOptions = true, showDefaultValues = true, sortOptions = false,
+        description = "How many frames and bytes pass in a second, as perftest's raw_ethernet_bw: one side sends as"
+                + " fast as it can, the other counts. Without -Z and -P both run here.")
+public final class BwCommand implements Callable<Integer> {
+    @Mixin
+    private SideOptions sides;
+    @Mixin
+    private LengthOptions lengths;
+    @Mixin
+    private FrameOptions frameOptions;
+    @Mixin
+    private QueueOptions queueOptions;
+    @Mixin
+    private SteeringOptions steering;
+    @Mixin
+    private RateOptions rate;
+    @Mixin
+    private OutputOptions output;
+
+    @Option(names = "--flood", description = "when both sides run here: send even when the other side has no buffers"
+            + " left, which loses frames. Without it no more are under way than half of what it has")
+    private boolean flood;
+
+    @Spec
+    private CommandSpec spec;
+
+    private PerfFrames frames;
+    private PerfQueueOptions queues;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        PerfUsage.check(spec.commandLine(), sides::check);
+        PerfUsage.check(spec.commandLine(), rate::check);
+        queues = PerfUsage.checked(spec.commandLine(), () -> queueOptions.options(sides.events()));
+        frames = PerfUsage.checked(spec.commandLine(), () -> frameOptions.frames(sides, queueOptions.queuePairs()));
+        List<Integer> sizes = PerfUsage.checked(spec.commandLine(), () -> lengths.sizes(frames));
+        BenchReport.warnIfBusy(spec.commandLine().getErr());
+        List<BandwidthSample> samples = new ArrayList<>();
+        try (EndOnSignal goOn = new EndOnSignal()) {
+            for (int size : sizes) {
+                samples.addAll(measure(size, goOn));
+            }
+            print(samples);
+        }
+        return 0;
+    }
+
+    private List<BandwidthSample> measure(int frameBytes, BooleanSupplier goOn) throws InterruptedException {
+        if (sides.both()) {
+            return measureBoth(frameBytes, goOn);
+        }
+        if (sides.runsServer()) {
+            try (PerfEndpoint server = openServer(frames, frameBytes)) {
+                return List.of(receiver(server, frames, frameBytes).run(goOn));
+            }
+        }
+        try (PerfEndpoint client = openClient(frameBytes)) {
+            return List.of(send(client, frameBytes, Window.open(), goOn));
+        }
+    }
+
+    private List<BandwidthSample> measureBoth(int frameBytes, BooleanSupplier goOn) throws InterruptedException {
+        PerfFrames atServer = frames.reversed();
+        try (PerfEndpoint server = openServer(atServer, frameBytes); PerfEndpoint client = openClient(frameBytes)) {
+            BandwidthReceiver receiver = receiver(server, atServer, frameBytes);
+            BandwidthSample[] received = new BandwidthSample[1];
+            BandwidthSample sent;
+            try (ServerThread thread = new ServerThread(on -> received[0] = receiver.run(on))) {
+                sent = send(client, frameBytes, window(receiver), () -> goOn.getAsBoolean() && thread.isWell());
+                receiver.expectEnd();
+                thread.await();
+            }
+            return List.of(sent, received[0]);
+        }
+    }
+
+    private Window window(BandwidthReceiver receiver) {
+        return flood ? Window.open() : new Window(receiver::arrived, Math.max(1, queues.receiveDepth() / 2));
+    }
+
+    private BandwidthSample send(PerfEndpoint client, int frameBytes, Window window, BooleanSupplier goOn) {
+        BandwidthSender sender = new BandwidthSender(client, frameBytes, queues.postList(), window, goOn);
+        rate.applyTo(client, frameBytes);
+        sender.run(lengths.warmUp(), rate.schedule(frameBytes, queues.postList()), Stamp.WARM_UP);
+        return sender.run(lengths.length(), rate.schedule(frameBytes, queues.postList()), 0);
+    }
+
+    private BandwidthReceiver receiver(PerfEndpoint server, PerfFrames atServer, int frameBytes) {
+        return new BandwidthReceiver(server, atServer.stampOffset(frameBytes), frameBytes,
+                steering.copies() ? 0 : lengths.length().iterations());
+    }
+
+    private PerfEndpoint openServer(PerfFrames atServer, int frameBytes) {
+        PerfSide side = sides.server();
+        return PerfEndpoint.open(side, queues, atServer, frameBytes, true, steering.rules(side.portNumber()));
+    }
+
+    private PerfEndpoint openClient(int frameBytes) {
+        return PerfEndpoint.open(sides.client(), queues, frames, frameBytes, false, List.of());
+    }
+
+    private void print(List<BandwidthSample> samples) {
+        String unit = output.gigabits() ? "Gb/sec" : "MiB/sec";
+        double bytesPerUnit = output.gigabits() ? 1e9 / 8 : 1 << 20;
+        TextTable table = new TextTable("#bytes", "#iterations", "BW peak[" + unit + ']', "BW average[" + unit + ']',
+                "MsgRate[Mpps]", "side", "lost");
+        PerfReport report = new PerfReport("Send_BW_Test", sides, frames, queues);
+        for (BandwidthSample sample : samples) {
+            double peak = sample.peakFramesPerSecond() * sample.frameBytes() / bytesPerUnit;
+            double average = sample.framesPerSecond() * sample.frameBytes() / bytesPerUnit;
+            double megaFrames = sample.framesPerSecond() / 1e6;
+            String lost = sample.lost() < 0 ? "" : Long.toString(sample.lost());
+            table.row(Integer.toString(sample.frameBytes()), Long.toString(sample.frames()), two(peak), two(average),
+                    String.format(Locale.ROOT, "%.6f", megaFrames), sample.side(), lost);
+            ObjectNode row = report.row().put("MsgSize", sample.frameBytes()).put("n_iterations", sample.frames())
+                    .put("BW_peak", peak).put("BW_average", average).put("MsgRate", megaFrames)
+                    .put("BW_unit", unit).put("side", sample.side()).put("seconds", sample.seconds());
+            if (sample.lost() >= 0) {
+                row.put("lost", sample.lost());
+            }
+        }
+        if (output.json()) {
+            Json.print(spec.commandLine().getOut(), report.toJson());
+        } else {
+            table.print(spec.commandLine().getOut());
+        }
+    }
+
+    private static String two(double value) {
+        return String.format(Locale.ROOT, "%.2f", value);
+    }
+}

@@ -1,0 +1,103 @@
+package io.rdmaraw.tools.perf;
+
+import io.rdmaraw.verbs.Flow;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.QueuePair;
+import java.util.ArrayList;
+import java.util.DoubleSummaryStatistics;
+import java.util.List;
+import java.util.function.IntFunction;
+import org.HdrHistogram.Histogram;
+
+/** Times the making and the removing of rules, each by itself. */
+final class FlowRateMeter {
+    private static final long LONGEST_NANOS = 60_000_000_000L;
+    private static final int SIGNIFICANT_DIGITS = 3;
+
+    private final int rules;
+    private final Sample made = new Sample("create");
+    private final Sample removed = new Sample("destroy");
+
+    FlowRateMeter(int rules) {
+        this.rules = rules;
+    }
+
+    /** Makes all rules, then removes them. */
+    void round(QueuePair target, IntFunction<FlowSpec> ruleOf) {
+        List<Flow> flows = new ArrayList<>(rules);
+        List<FlowSpec> specs = new ArrayList<>(rules);
+        for (int i = 0; i < rules; i++) {
+            specs.add(ruleOf.apply(i));
+        }
+        try {
+            long start = System.nanoTime();
+            long before = start;
+            for (FlowSpec spec : specs) {
+                flows.add(target.createFlow(spec));
+                before = made.record(before);
+            }
+            made.endRound(rules, before - start);
+        } finally {
+            long start = System.nanoTime();
+            long before = start;
+            for (Flow flow : flows) {
+                flow.close();
+                before = removed.record(before);
+            }
+            removed.endRound(flows.size(), before - start);
+        }
+    }
+
+    List<Sample> samples() {
+        return List.of(made, removed);
+    }
+
+    /** All rounds of one operation. */
+    static final class Sample {
+        private final String operation;
+        private final Histogram nanos = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
+        private final DoubleSummaryStatistics rounds = new DoubleSummaryStatistics();
+        private long count;
+        private long totalNanos;
+
+        private Sample(String operation) {
+            this.operation = operation;
+        }
+
+        private long record(long before) {
+            long now = System.nanoTime();
+            nanos.recordValue(Math.min(LONGEST_NANOS, now - before));
+            return now;
+        }
+
+        private void endRound(int operations, long elapsedNanos) {
+            count += operations;
+            totalNanos += elapsedNanos;
+            rounds.accept(operations * 1e9 / elapsedNanos);
+        }
+
+        String operation() {
+            return operation;
+        }
+
+        double micros(double percentile) {
+            return (percentile == 0 ? nanos.getMinValue() : nanos.getValueAtPercentile(percentile)) / 1e3;
+        }
+
+        double meanMicros() {
+            return nanos.getMean() / 1e3;
+        }
+
+        double perSecond() {
+            return count * 1e9 / totalNanos;
+        }
+
+        double slowestRoundPerSecond() {
+            return rounds.getMin();
+        }
+
+        double fastestRoundPerSecond() {
+            return rounds.getMax();
+        }
+    }
+}

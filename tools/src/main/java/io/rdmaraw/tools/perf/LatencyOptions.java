@@ -1,0 +1,64 @@
+package io.rdmaraw.tools.perf;
+
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import java.util.function.IntFunction;
+import org.HdrHistogram.Histogram;
+import picocli.CommandLine.Option;
+
+/** How latencies are shown. */
+final class LatencyOptions {
+    @Option(names = {"-H", "--report-histogram"}, description = "print the whole distribution, as HdrHistogram does")
+    private boolean histogram;
+
+    @Option(names = "--round-trip", description = "whole round trips; perftest's columns are half of them")
+    private boolean roundTrip;
+
+    private final List<Histogram> measured = new ArrayList<>();
+
+    /** @param pingsOfSize how pings of a length go */
+    LatencyTable measure(LatencyRun run, IntFunction<LatencyRun.Pings> pingsOfSize, List<Integer> sizes,
+            BooleanSupplier goOn, PerfReport report) {
+        LatencyTable table = new LatencyTable(roundTrip);
+        for (int frameBytes : sizes) {
+            LatencyRun.Pings pings = pingsOfSize.apply(frameBytes);
+            LatencySample sample = run.measure(frameBytes, pings, goOn);
+            if (sample == null) {
+                break;
+            }
+            measured.add(sample.fromSchedule());
+            if (!pings.closedLoop()) {
+                table.add(frameBytes, sample, sample.fromSchedule(), "schedule", report.row());
+            }
+            table.add(frameBytes, sample, sample.fromSend(), "send", report.row());
+        }
+        report.info().put("Latency", roundTrip ? "round trip" : "half of the round trip");
+        return table;
+    }
+
+    void printHistograms(PrintWriter out) {
+        if (!histogram) {
+            return;
+        }
+        double nanosPerUnit = roundTrip ? 1e3 : 2e3;
+        for (Histogram each : measured) {
+            StringWriter text = new StringWriter();
+            PrintStream stream = new PrintStream(new OutputStream() {
+                @Override
+                public void write(int b) {
+                    text.write(b);
+                }
+            }, false, StandardCharsets.US_ASCII);
+            each.outputPercentileDistribution(stream, nanosPerUnit);
+            stream.flush();
+            out.print(text);
+        }
+        out.flush();
+    }
+}

@@ -1,0 +1,91 @@
+package io.rdmaraw.tools.perf;
+
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.BooleanSupplier;
+
+/** Runs the sides of {@code lat} and {@code burst-lat} that are wanted here, for one length of frames. */
+final class LatencyRun {
+    private static final int SCHEDULE_FACTOR = 2;
+    private static final double CALIBRATION_SECONDS = 0.2;
+
+    private final SideOptions sides;
+    private final PerfFrames frames;
+    private final PerfQueueOptions queues;
+    private final SteeringOptions steering;
+    private final LengthOptions lengths;
+    private final PrintWriter progress;
+
+    LatencyRun(SideOptions sides, PerfFrames frames, PerfQueueOptions queues, SteeringOptions steering,
+            LengthOptions lengths, PrintWriter progress) {
+        this.sides = sides;
+        this.frames = frames;
+        this.queues = queues;
+        this.steering = steering;
+        this.lengths = lengths;
+        this.progress = progress;
+    }
+
+    /** How pings go. */
+    record Pings(int burst, int replyEvery, int window, double nanosPerBurst, boolean closedLoop) {
+    }
+
+    /** @return null where only the answering side runs here */
+    LatencySample measure(int frameBytes, Pings pings, BooleanSupplier goOn) {
+        if (!sides.runsServer()) {
+            return ask(frameBytes, pings, goOn);
+        }
+        PerfFrames atServer = sides.both() ? frames.reversed() : frames;
+        try (PerfEndpoint server = open(sides.server(), atServer, frameBytes)) {
+            Ponger ponger = new Ponger(server, atServer.stampOffset(frameBytes), pings.replyEvery());
+            if (!sides.both()) {
+                progress.println("answers until it is interrupted");
+                progress.flush();
+                ponger.run(goOn);
+                return null;
+            }
+            try (ServerThread thread = new ServerThread(ponger::run)) {
+                return ask(frameBytes, pings, () -> goOn.getAsBoolean() && thread.isWell());
+            }
+        }
+    }
+
+    private PerfEndpoint open(PerfSide side, PerfFrames sideFrames, int frameBytes) {
+        return PerfEndpoint.open(side, queues, sideFrames, frameBytes, true, steering.rules(side.portNumber()));
+    }
+
+    private LatencySample ask(int frameBytes, Pings pings, BooleanSupplier goOn) {
+        try (PerfEndpoint client = open(sides.client(), frames, frameBytes)) {
+            Pinger pinger = new Pinger(client, frames.stampOffset(frameBytes), pings.burst(), pings.replyEvery(),
+                    pings.window(), goOn);
+            pinger.run(lengths.warmUp(), warmUpSchedule(pings), Stamp.WARM_UP);
+            return pinger.run(lengths.length(), schedule(pinger, pings), 0);
+        }
+    }
+
+    private static SendSchedule warmUpSchedule(Pings pings) {
+        return pings.nanosPerBurst() > 0 ? SendSchedule.every(pings.nanosPerBurst(), pings.burst())
+                : SendSchedule.unlimited();
+    }
+
+    /** Without a rate that the user asked for, pings go at half the pace that a closed loop reaches. */
+    private SendSchedule schedule(Pinger pinger, Pings pings) {
+        if (pings.closedLoop() || pings.nanosPerBurst() > 0) {
+            return pings.closedLoop() ? SendSchedule.unlimited() : warmUpSchedule(pings);
+        }
+        LatencySample calibration = pinger.run(RunLength.ofSeconds(CALIBRATION_SECONDS), SendSchedule.unlimited(),
+                Stamp.WARM_UP);
+        double nanosPerPing = calibration.seconds() * 1e9 / Math.max(1, calibration.pings());
+        double median = calibration.fromSend().getValueAtPercentile(50);
+        double nanos = SCHEDULE_FACTOR * Math.max(median, pings.burst() * Math.min(nanosPerPing, median));
+        progress.println(String.format(Locale.ROOT, "schedule: %s each %.2f us", pings.burst() == 1 ? "one ping"
+                : pings.burst() + " pings", nanos / 1e3));
+        progress.flush();
+        return SendSchedule.every(Math.max(1, nanos), pings.burst());
+    }
+
+    List<Integer> sizes() {
+        return lengths.sizes(frames);
+    }
+}

@@ -1,0 +1,30 @@
+package io.rdmaraw.tools.perf;
+
+/** The highest rate over any of the windows that a run consists of. One thread. */
+final class PeakMeter {
+    private static final long WINDOW_NANOS = 10_000_000;
+
+    private long windowStartNanos;
+    private long windowStartCount;
+    private double peakPerSecond;
+
+    void start(long nowNanos, long count) {
+        windowStartNanos = nowNanos;
+        windowStartCount = count;
+        peakPerSecond = 0;
+    }
+
+    void update(long nowNanos, long count) {
+        long elapsed = nowNanos - windowStartNanos;
+        if (elapsed >= WINDOW_NANOS) {
+            peakPerSecond = Math.max(peakPerSecond, (count - windowStartCount) * 1e9 / elapsed);
+            windowStartNanos = nowNanos;
+            windowStartCount = count;
+        }
+    }
+
+    /** @param averagePerSecond of the whole run, which counts when the run was shorter than a window */
+    double peakPerSecond(double averagePerSecond) {
+        return Math.max(peakPerSecond, averagePerSecond);
+    }
+}

@@ -1,0 +1,11 @@
+package io.rdmaraw.tools.perf;
+
+/**
+ * One end of the frames.
+ *
+ * @param mac  as text
+ * @param ip   as text, or null
+ * @param port the first one, or -1
+ */
+record PerfAddress(String mac, String ip, int port) {
+}

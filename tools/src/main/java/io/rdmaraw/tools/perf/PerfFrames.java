@@ -1,0 +1,153 @@
+package io.rdmaraw.tools.perf;
+
+import io.rdmaraw.tools.frame.FrameTemplate;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.FlowSpecBuilder;
+import io.rdmaraw.verbs.FlowType;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What one side sends and which frames it receives. The other side's is {@link #reversed()}.
+ *
+ * @param local     this side: where its frames come from, and what its rules match as destination
+ * @param remote    the other side
+ * @param ipVersion 4 or 6; 0 for Ethernet alone
+ * @param tcp       whether ports are those of TCP; UDP otherwise
+ * @param vlanId    0 for no VLAN tag
+ * @param vlanPriority 0 to 7; {@link #EVERY_PRIORITY} for each in turn
+ * @param flows     flows that differ in both ports, counted up from those given
+ * @param flowsBurst frames of a flow that follow one another
+ */
+record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVersion, boolean tcp, int vlanId,
+        int vlanPriority, int trafficClass, int hopLimit, int flowLabel, int flows, int flowsBurst) {
+    /** perftest's way to say it. */
+    static final int EVERY_PRIORITY = 8;
+    private static final int PRIORITIES = 8;
+
+    boolean hasPorts() {
+        return local.port() >= 0;
+    }
+
+    PerfFrames reversed() {
+        return new PerfFrames(remote, local, etherType, ipVersion, tcp, vlanId, vlanPriority, trafficClass, hopLimit,
+                flowLabel, flows, flowsBurst);
+    }
+
+    int headerBytes() {
+        return template(0, 0).headerBytes();
+    }
+
+    /** Where in a frame of this length its {@link Stamp} lies, or {@link Stamp#NO_OFFSET}. */
+    int stampOffset(int frameBytes) {
+        int offset = headerBytes();
+        return frameBytes >= offset + Stamp.LENGTH_BYTES ? offset : Stamp.NO_OFFSET;
+    }
+
+    /** The frames to send, in the order in which they are sent. */
+    List<byte[]> build(int frameBytes) {
+        List<byte[]> frames = new ArrayList<>();
+        int priorities = vlanId > 0 && vlanPriority == EVERY_PRIORITY ? PRIORITIES : 1;
+        for (int flow = 0; flow < flows; flow++) {
+            for (int i = 0; i < Math.max(flowsBurst, priorities); i++) {
+                byte[] frame = template(flow, priorities == 1 ? vlanPriority : i % priorities).build(frameBytes);
+                int stamp = stampOffset(frameBytes);
+                if (stamp != Stamp.NO_OFFSET) {
+                    // The checksum has been made over these bytes, so what replaces them must sum to as much.
+                    frame = stamped(flow, priorities == 1 ? vlanPriority : i % priorities, frameBytes);
+                }
+                frames.add(frame);
+            }
+        }
+        return frames;
+    }
+
+    /** The frame with a payload that begins with the number 0 and its complement. */
+    private byte[] stamped(int flow, int priority, int frameBytes) {
+        return FrameTemplate.parse(text(flow, priority) + "/payload(hex=00000000ffffffff)").build(frameBytes);
+    }
+
+    private FrameTemplate template(int flow, int priority) {
+        return FrameTemplate.parse(text(flow, priority));
+    }
+
+    private String text(int flow, int priority) {
+        StringBuilder text = new StringBuilder("eth(dst=" + remote.mac() + ",src=" + local.mac() + ",type="
+                + etherType + ')');
+        if (vlanId > 0) {
+            text.append("/vlan(id=").append(vlanId).append(",prio=").append(priority).append(",type=")
+                    .append(etherType).append(')');
+        }
+        if (ipVersion == 4) {
+            text.append("/ipv4(src=").append(local.ip()).append(",dst=").append(remote.ip()).append(",tos=")
+                    .append(trafficClass).append(",ttl=").append(hopLimit).append(')');
+        } else if (ipVersion == 6) {
+            text.append("/ipv6(src=").append(local.ip()).append(",dst=").append(remote.ip()).append(",tc=")
+                    .append(trafficClass).append(",hlim=").append(hopLimit).append(",fl=").append(flowLabel)
+                    .append(')');
+        }
+        if (hasPorts()) {
+            text.append(tcp ? "/tcp" : "/udp").append("(src=").append(local.port() + flow).append(",dst=")
+                    .append(remote.port() + flow).append(')');
+        }
+        return text.toString();
+    }
+
+    /** The rules of what the other side sends, one for each flow. */
+    List<FlowSpec> rules(int portNumber, boolean allowHostTraffic) {
+        List<FlowSpec> rules = new ArrayList<>();
+        for (int flow = 0; flow < flows; flow++) {
+            rules.add(rule(flow, portNumber, allowHostTraffic));
+        }
+        return rules;
+    }
+
+    /** The rule of one flow; {@code flow} may go beyond {@link #flows()}. */
+    FlowSpec rule(int flow, int portNumber, boolean allowHostTraffic) {
+        FlowSpecBuilder rule = FlowSpec.builder().port(portNumber).destinationMac(local.mac());
+        if (vlanId > 0) {
+            rule.vlan(vlanId);
+        }
+        if (ipVersion == 4) {
+            rule.ipv4Destination(local.ip()).ipv4Source(remote.ip());
+        } else if (ipVersion == 6) {
+            rule.ipv6Destination(local.ip()).ipv6Source(remote.ip());
+        } else {
+            rule.etherType(etherType);
+        }
+        if (hasPorts()) {
+            // Both ports, always: a rule with one of them given would need a mask for the other.
+            (tcp ? rule.tcp() : rule.udp()).destinationPort(local.port() + flow).sourcePort(remote.port() + flow);
+        }
+        if (allowHostTraffic) {
+            rule.allowHostTraffic();
+        }
+        FlowSpec built = rule.build();
+        built.checkHostTraffic();
+        return built;
+    }
+
+    /** These frames with IPv4 and UDP where they have no ports. */
+    PerfFrames withPorts() {
+        if (hasPorts()) {
+            return this;
+        }
+        boolean v6 = ipVersion == 6;
+        PerfAddress from = new PerfAddress(local.mac(), local.ip() != null ? local.ip() : "198.18.0.1", 0);
+        PerfAddress to = new PerfAddress(remote.mac(), remote.ip() != null ? remote.ip() : "198.18.0.2", 0);
+        return new PerfFrames(from, to, etherType, v6 ? 6 : 4, tcp, vlanId, vlanPriority, trafficClass, hopLimit,
+                flowLabel, flows, flowsBurst);
+    }
+
+    /** The rule of these frames with other ports. */
+    FlowSpec ruleOfPorts(int sourcePort, int destinationPort, int portNumber) {
+        PerfAddress from = new PerfAddress(local.mac(), local.ip(), destinationPort);
+        PerfAddress to = new PerfAddress(remote.mac(), remote.ip(), sourcePort);
+        return new PerfFrames(from, to, etherType, ipVersion, tcp, vlanId, vlanPriority, trafficClass, hopLimit,
+                flowLabel, 1, 1).rule(0, portNumber, true);
+    }
+
+    static FlowSpec special(FlowType type, int portNumber) {
+        return FlowSpec.builder().type(type).port(portNumber).build();
+    }
+}

@@ -1,0 +1,140 @@
+package io.rdmaraw.tools.perf;
+
+import java.util.Arrays;
+import java.util.function.BooleanSupplier;
+import org.HdrHistogram.Histogram;
+
+/**
+ * The client of {@code lat} and {@code burst-lat}. Pings go by a schedule, and a pong's time is counted from when its
+ * ping was meant to go: a stall is charged to every ping that it held up, not to one alone (coordinated omission). What
+ * passed since the ping really went is recorded beside it. One thread.
+ */
+final class Pinger implements PerfEndpoint.FrameSink {
+    private static final long LONGEST_NANOS = 60_000_000_000L;
+    private static final int SIGNIFICANT_DIGITS = 3;
+    private static final int TIMES = 1 << 16;
+    private static final long LOSS_NANOS = 1_000_000_000L;
+
+    private final PerfEndpoint endpoint;
+    private final int stampOffset;
+    private final BooleanSupplier goOn;
+    private final int burst;
+    private final int replyEvery;
+    private final int window;
+    private final Histogram fromSchedule = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
+    private final Histogram fromSend = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
+    /** When the last pings went and were meant to go; 0 once answered. */
+    private final long[] sentNanos = new long[TIMES];
+    private final long[] intendedNanos = new long[TIMES];
+    private int mark;
+    private long sent;
+    private long expectedPongs;
+    private long pongs;
+    private long givenUp;
+    private long nowNanos;
+    private long lastProgressNanos;
+
+    /**
+     * A side that asks.
+     *
+     * @param burst      pings that go at once
+     * @param replyEvery the server answers every so many pings
+     * @param window     most answers that may be missing when the next burst goes
+     */
+    Pinger(PerfEndpoint endpoint, int stampOffset, int burst, int replyEvery, int window, BooleanSupplier goOn) {
+        this.endpoint = endpoint;
+        this.stampOffset = stampOffset;
+        this.burst = burst;
+        this.replyEvery = replyEvery;
+        this.window = Math.min(window, TIMES / 2);
+        this.goOn = goOn;
+    }
+
+    LatencySample run(RunLength length, SendSchedule schedule, int stampMark) {
+        reset(stampMark);
+        long start = System.nanoTime();
+        nowNanos = start;
+        lastProgressNanos = start;
+        schedule.start(start);
+        while (goOn.getAsBoolean() && (length.left(sent, nowNanos - start) > 0 || missing() > 0)) {
+            int moved = length.left(sent, nowNanos - start) > 0 ? sendDue(schedule, length, start) : 0;
+            moved += endpoint.pollSends();
+            nowNanos = System.nanoTime();
+            moved += endpoint.pollReceives(this);
+            if (moved > 0) {
+                lastProgressNanos = nowNanos;
+                endpoint.busy();
+            } else {
+                giveUpLost();
+                endpoint.idle(schedule.isUnlimited() ? LOSS_NANOS : schedule.intendedNanos(sent) - nowNanos);
+            }
+        }
+        return new LatencySample(sent, fromSchedule.copy(), fromSend.copy(), givenUp + missing(),
+                (System.nanoTime() - start) / 1e9);
+    }
+
+    private void reset(int stampMark) {
+        mark = stampMark;
+        sent = 0;
+        pongs = 0;
+        expectedPongs = 0;
+        givenUp = 0;
+        fromSchedule.reset();
+        fromSend.reset();
+    }
+
+    private long missing() {
+        return expectedPongs - pongs - givenUp;
+    }
+
+    /** Sends the rest of a burst, or begins the next one when it is due and few enough answers are missing. */
+    private int sendDue(SendSchedule schedule, RunLength length, long start) {
+        SendLane lane = endpoint.senders().getFirst();
+        boolean inBurst = sent % burst != 0;
+        if (lane.room() == 0 || !inBurst && (missing() >= window || schedule.due(nowNanos) <= sent)) {
+            return 0;
+        }
+        int count = (int) Math.min(Math.min(burst - sent % burst, lane.room()), length.left(sent, nowNanos - start));
+        long sendNanos = System.nanoTime();
+        for (int i = 0; i < count; i++) {
+            lane.send(1, (int) (sent & Stamp.NUMBER_MASK) | mark, true);
+            if ((sent + 1) % replyEvery == 0) {
+                int place = (int) sent & TIMES - 1;
+                sentNanos[place] = sendNanos;
+                intendedNanos[place] = schedule.isUnlimited() ? sendNanos : schedule.intendedNanos(sent);
+                expectedPongs++;
+            }
+            sent++;
+        }
+        return count;
+    }
+
+    @Override
+    public void frame(long address, int lengthBytes) {
+        long stamp = stampOffset == Stamp.NO_OFFSET ? Stamp.NONE : Stamp.read(address + stampOffset);
+        if (stamp != Stamp.NONE && ((int) stamp & Stamp.WARM_UP) != mark) {
+            return;
+        }
+        // A peer that numbers nothing (another program, or frames too short) answers in order.
+        long number = stamp == Stamp.NONE ? (pongs + givenUp + 1) * replyEvery - 1
+                : FrameNumbers.extend(sent, stamp & Stamp.NUMBER_MASK);
+        int place = (int) number & TIMES - 1;
+        if (number < 0 || number >= sent || sentNanos[place] == 0 || missing() == 0) {
+            return;
+        }
+        pongs++;
+        long now = System.nanoTime();
+        fromSend.recordValue(Math.min(LONGEST_NANOS, now - sentNanos[place]));
+        fromSchedule.recordValue(Math.min(LONGEST_NANOS, now - intendedNanos[place]));
+        sentNanos[place] = 0;
+    }
+
+    /** Nothing has come for so long that what is missing is lost; the measurement goes on without it. */
+    private void giveUpLost() {
+        if (missing() > 0 && nowNanos - lastProgressNanos > LOSS_NANOS) {
+            givenUp += missing();
+            lastProgressNanos = nowNanos;
+            Arrays.fill(sentNanos, 0);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+package io.rdmaraw.tools.perf;
+
+/**
+ * How long a measurement is.
+ *
+ * @param iterations    frames, or 0 for a duration
+ * @param durationNanos when {@code iterations} is 0
+ */
+record RunLength(long iterations, long durationNanos) {
+    static RunLength ofSeconds(double seconds) {
+        return new RunLength(0, (long) (seconds * 1e9));
+    }
+
+    /** How many frames more may be sent. */
+    long left(long sent, long elapsedNanos) {
+        if (iterations > 0) {
+            return iterations - sent;
+        }
+        return elapsedNanos < durationNanos ? Long.MAX_VALUE : 0;
+    }
+}

@@ -1,0 +1,164 @@
+package io.rdmaraw.tools.perf;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.PageMemory;
+import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.verbs.MemoryRegion;
+import io.rdmaraw.verbs.ProtectionDomain;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.SendWr;
+import io.rdmaraw.verbs.Sge;
+import io.rdmaraw.verbs.VerbsContext;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/**
+ * The sending half of a queue pair: frames that lie ready in registered memory and are posted in turn. A place is used
+ * again when its send has completed. One thread.
+ */
+final class SendLane implements AutoCloseable {
+    private static final int LANE_SHIFT = 48;
+    private static final long SEQUENCE_MASK = (1L << LANE_SHIFT) - 1;
+
+    private final int index;
+    private final QueuePair queuePair;
+    private final PerfQueueOptions options;
+    private final PageMemory memory;
+    private final MemoryRegion region;
+    private final int frameBytes;
+    private final int stampOffset;
+    private final int slotBytes;
+    private final int slots;
+    private final long requests;
+    private final long sges;
+    private final long badRequest;
+    private long posted;
+    private long completed;
+    private int sinceSignal;
+
+    SendLane(int index, QueuePair queuePair, ProtectionDomain domain, PerfQueueOptions options, List<byte[]> frames,
+            int stampOffset) {
+        this.index = index;
+        this.queuePair = queuePair;
+        this.options = options;
+        this.stampOffset = stampOffset;
+        frameBytes = frames.getFirst().length;
+        slotBytes = PerfQueueOptions.slotBytes(frameBytes);
+        // Whole rounds over the frames, and at least as many places as can be outstanding.
+        slots = frames.size() * Math.ceilDiv(options.sendDepth(), frames.size());
+        long slotsBytes = (long) slots * slotBytes;
+        long requestBytes = (long) options.postList() * SendWr.SIZE_BYTES;
+        memory = PageMemory.map(slotsBytes + requestBytes + (long) options.postList() * Sge.SIZE_BYTES + Long.BYTES);
+        region = domain.registerMemory(memory.address(), memory.lengthBytes(), VerbsContext.ACCESS_LOCAL_WRITE);
+        requests = memory.address() + slotsBytes;
+        sges = requests + requestBytes;
+        badRequest = sges + (long) options.postList() * Sge.SIZE_BYTES;
+        for (int i = 0; i < slots; i++) {
+            NativeMemory.segment(slotAddress(i), frameBytes).copyFrom(MemorySegment.ofArray(frames.get(i
+                    % frames.size())));
+        }
+        for (int i = 0; i < options.postList(); i++) {
+            prepareRequest(i);
+        }
+    }
+
+    private long slotAddress(int slot) {
+        return memory.address() + (long) slot * slotBytes;
+    }
+
+    private long request(int place) {
+        return requests + (long) place * SendWr.SIZE_BYTES;
+    }
+
+    private long sge(int place) {
+        return sges + (long) place * Sge.SIZE_BYTES;
+    }
+
+    private void prepareRequest(int place) {
+        long request = request(place);
+        NativeMemory.fill(request, SendWr.SIZE_BYTES, (byte) 0);
+        Sge.length(sge(place), frameBytes);
+        Sge.lkey(sge(place), region.lkey());
+        SendWr.sgList(request, sge(place));
+        SendWr.numSge(request, 1);
+        SendWr.opcode(request, SendWr.OPCODE_SEND);
+    }
+
+    /** How many frames can be posted now. */
+    int room() {
+        return options.sendDepth() - outstanding();
+    }
+
+    int outstanding() {
+        return (int) (posted - completed);
+    }
+
+    /** Has the device hold a rate, in kilobits per second. */
+    void limitRate(int kilobitsPerSecond) {
+        queuePair.rateLimit(kilobitsPerSecond);
+    }
+
+    /** Whether the last frames posted will complete only with a later one. */
+    boolean hasUnsignalled() {
+        return sinceSignal > 0;
+    }
+
+    /**
+     * Posts frames with one doorbell.
+     *
+     * @param count    at most {@link #room()} and the length of the post list
+     * @param firstNumber the number of the first; the next ones count up
+     * @param flush    whether the last frame must be signalled, so that all of them complete
+     */
+    void send(int count, int firstNumber, boolean flush) {
+        for (int i = 0; i < count; i++) {
+            prepare(i, firstNumber + i, flush && i + 1 == count);
+        }
+        SendWr.next(request(count - 1), 0);
+        int errno = queuePair.postSend(requests, badRequest);
+        if (errno != 0) {
+            throw new ToolException("the device refuses to send: " + Errno.describe(errno));
+        }
+    }
+
+    private void prepare(int place, int number, boolean mustSignal) {
+        long request = request(place);
+        long slot = slotAddress((int) (posted % slots));
+        if (stampOffset != Stamp.NO_OFFSET) {
+            Stamp.write(slot + stampOffset, number);
+        }
+        Sge.addr(sge(place), slot);
+        SendWr.wrId(request, (long) index << LANE_SHIFT | posted);
+        SendWr.next(request, request + SendWr.SIZE_BYTES);
+        posted++;
+        int flags = frameBytes <= options.inlineBytes() ? SendWr.FLAG_INLINE : 0;
+        // A full ring without a signalled request in it would never empty.
+        if (++sinceSignal >= options.signalInterval() || mustSignal || room() == 0) {
+            sinceSignal = 0;
+            flags |= SendWr.FLAG_SIGNALED;
+        }
+        SendWr.sendFlags(request, flags);
+    }
+
+    /** A request has completed, and all before it. */
+    void complete(long wrId) {
+        completed = Math.max(completed, (wrId & SEQUENCE_MASK) + 1);
+    }
+
+    static int laneOf(long wrId) {
+        return (int) (wrId >>> LANE_SHIFT);
+    }
+
+    /** Frames that the device has sent, ever. */
+    long completed() {
+        return completed;
+    }
+
+    /** The queue pair is closed before: the device reads the memory until then. */
+    @Override
+    public void close() {
+        region.close();
+        memory.close();
+    }
+}

@@ -1,0 +1,44 @@
+package io.rdmaraw.tools.perf;
+
+import java.util.function.LongSupplier;
+
+/**
+ * Keeps no more frames under way than the other side has buffers for, when both sides run in one process. Frames that do
+ * not arrive any more are given up, so that a loss does not stop the run. One thread.
+ */
+final class Window {
+    private static final long GIVE_UP_NANOS = 500_000_000;
+
+    private final LongSupplier arrived;
+    private final long frames;
+    private long givenUp;
+    private long lastArrived;
+    private long lastProgressNanos;
+
+    /** @param arrived frames that the other side has seen, ever */
+    Window(LongSupplier arrived, long frames) {
+        this.arrived = arrived;
+        this.frames = frames;
+    }
+
+    /** Frames may go without end. */
+    static Window open() {
+        return new Window(() -> 0, Long.MAX_VALUE);
+    }
+
+    /** @param sent frames that this side has sent, ever */
+    long room(long sent, long nowNanos) {
+        if (frames == Long.MAX_VALUE) {
+            return frames;
+        }
+        long now = arrived.getAsLong();
+        if (now != lastArrived) {
+            lastArrived = now;
+            lastProgressNanos = nowNanos;
+        } else if (sent - now - givenUp >= frames && nowNanos - lastProgressNanos > GIVE_UP_NANOS) {
+            givenUp = sent - now;
+            lastProgressNanos = nowNanos;
+        }
+        return frames - (sent - now - givenUp);
+    }
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing completion queue entries and raising completion events: struct mlx5_cqe64 in infiniband/mlx5dv.h. */
+#include "emulator.h"
+
+#include "checksum.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <string.h>
+
+enum {
+    CQE_BYTES = 64,
+    INDEX_MASK = 0xffffff,
+    L3_TYPE_SHIFT = 2,
+    L4_TYPE_SHIFT = 4,
+    L4_TYPE_TCP = 1,
+    L4_TYPE_UDP = 2,
+    VLAN_STRIPPED = 1,
+    ARM_SN_SHIFT = 28,
+};
+
+static uint32_t consumer_index(const struct cx_cq *cq)
+{
+    return be32toh(atomic_load_explicit(&cq->record[0], memory_order_acquire)) & INDEX_MASK;
+}
+
+static uint32_t fill(const struct cx_cq *cq)
+{
+    return (cq->produced - consumer_index(cq)) & INDEX_MASK;
+}
+
+/* ---- what the device says of a received frame's headers ---- */
+
+static uint8_t header_types(const struct sv_frame *frame)
+{
+    uint8_t l3 = frame->layout.l3 == 4 ? MLX5_CQE_L3_HDR_TYPE_IPV4 : 0;
+    if (frame->layout.l3 == 6)
+        l3 = MLX5_CQE_L3_HDR_TYPE_IPV6;
+    uint8_t l4 = 0;
+    if (frame->layout.l4 != 0)
+        l4 = frame->layout.l4 == IPPROTO_TCP ? L4_TYPE_TCP : L4_TYPE_UDP;
+    return (uint8_t)(l3 << L3_TYPE_SHIFT | l4 << L4_TYPE_SHIFT);
+}
+
+static uint8_t header_checks(const struct sv_frame *frame)
+{
+    uint8_t ok = MLX5_CQE_L2_OK;
+    if (cx_mutant(CX_MUTANT_CHECKSUM_ALWAYS_OK))
+        return MLX5_CQE_L2_OK | MLX5_CQE_L3_OK | MLX5_CQE_L4_OK;
+    if (frame->layout.l3 == 6 ||
+        (frame->layout.l3 == 4 && sv_checksum_ipv4_header_ok(frame->data + frame->layout.l3_offset)))
+        ok |= MLX5_CQE_L3_OK;
+    if (frame->layout.l4 != 0 && sv_checksum_l4_ok(frame))
+        ok |= MLX5_CQE_L4_OK;
+    return ok;
+}
+
+/* ---- entries ---- */
+
+static void build_good(struct mlx5_cqe64 *cqe, const struct cx_completion *completion)
+{
+    uint32_t bytes = completion->byte_count;
+    if (cx_mutant(CX_MUTANT_LENGTH_OFF) && completion->opcode == MLX5_CQE_RESP_SEND)
+        bytes--;
+    cqe->byte_cnt = cx_mutant(CX_MUTANT_BYTE_COUNT_SWAPPED) ? bytes : htobe32(bytes);
+    cqe->sop_drop_qpn = htobe32((uint32_t)completion->send_opcode << 24 | completion->number);
+    if (completion->frame == NULL)
+        return;
+    cqe->hds_ip_ext = header_checks(completion->frame);
+    cqe->l4_hdr_type_etc = header_types(completion->frame);
+    cqe->flags_rqpn = 0;
+    /* rx_hash_res, in what the header leaves unnamed */
+    uint32_t hash = htobe32(completion->rss_hash);
+    memcpy((uint8_t *)cqe + 12, &hash, sizeof hash);
+}
+
+static void build_error(struct mlx5_cqe64 *cqe, const struct cx_completion *completion)
+{
+    struct mlx5_err_cqe *error = (struct mlx5_err_cqe *)cqe;
+    error->syndrome = completion->syndrome;
+    error->vendor_err_synd = completion->syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR ? 0xf9 : 0x68;
+    error->s_wqe_opcode_qpn = htobe32((uint32_t)completion->send_opcode << 24 | completion->number);
+}
+
+static bool is_error(const struct cx_completion *completion)
+{
+    return completion->opcode == MLX5_CQE_REQ_ERR || completion->opcode == MLX5_CQE_RESP_ERR;
+}
+
+static void build(struct mlx5_cqe64 *cqe, const struct cx_completion *completion)
+{
+    memset(cqe, 0, sizeof *cqe);
+    if (is_error(completion))
+        build_error(cqe, completion);
+    else
+        build_good(cqe, completion);
+    /* With entries of version 1 this is the number that the program's driver gave the queue. */
+    cqe->srqn_uidx = htobe32(completion->uidx & INDEX_MASK);
+    cqe->wqe_counter = htobe16((uint16_t)(completion->wqe_counter + cx_mutant(CX_MUTANT_WRONG_COUNTER)));
+}
+
+/* The program takes an entry as its own by op_own alone, so that comes last. */
+static void publish(struct cx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t opcode, bool solicited)
+{
+    uint8_t *slot = cq->ring + (size_t)(cq->produced & (cq->entries - 1)) * cq->entry_bytes;
+    uint8_t owner = (cq->produced & cq->entries) != 0 && !cx_mutant(CX_MUTANT_OWNER_NEVER_FLIPS);
+    uint8_t op_own = (uint8_t)(opcode << 4 | solicited << 1 | owner);
+    slot += cq->entry_bytes - CQE_BYTES;
+    _Atomic uint8_t *op_own_slot = (_Atomic uint8_t *)(slot + offsetof(struct mlx5_cqe64, op_own));
+    if (cx_mutant(CX_MUTANT_STALE_CQE)) {
+        /* The rest of the entry is what the last lap left. */
+        atomic_store_explicit(op_own_slot, op_own, memory_order_release);
+    } else {
+        memcpy(slot, cqe, offsetof(struct mlx5_cqe64, op_own));
+        atomic_store_explicit(op_own_slot, op_own, memory_order_release);
+    }
+    cq->produced++;
+}
+
+/* ---- events ---- */
+
+static void raise_event(struct cx_cq *cq)
+{
+    uint32_t arming = be32toh(atomic_load_explicit(&cq->record[1], memory_order_acquire));
+    cq->armed = CX_ARM_NONE;
+    cq->fired_sn = (int)(arming >> ARM_SN_SHIFT & 3);
+    if (cq->channel == NULL)
+        return;
+    cq->object.context->device->counters.events++;
+    cx_events_push(cq->channel, &cq->object.events, cq->object.user_handle, 0);
+}
+
+/* One event for each arming: the program's driver counts up the sequence number with each event it gets. */
+void cx_cq_arm(struct cx_cq *cq)
+{
+    uint32_t arming = be32toh(atomic_load_explicit(&cq->record[1], memory_order_acquire));
+    int sn = (int)(arming >> ARM_SN_SHIFT & 3);
+    if (sn == cq->fired_sn) {
+        cq->object.context->device->counters.stale_armings++;
+        return;
+    }
+    cq->armed = arming & MLX5_CQ_DB_REQ_NOT_SOL ? CX_ARM_SOLICITED : CX_ARM_ANY;
+    bool behind = ((cq->produced - arming) & INDEX_MASK) != 0;
+    if (behind && cq->armed == CX_ARM_ANY && !cx_mutant(CX_MUTANT_LOST_EVENT))
+        raise_event(cq);
+}
+
+void cx_cq_overrun(struct cx_cq *cq)
+{
+    cq->object.context->device->counters.cq_overruns++;
+    if (cq->overrun)
+        return;
+    cq->overrun = true;
+    cx_raise(&cq->object, IBV_EVENT_CQ_ERR);
+}
+
+void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
+{
+    struct mlx5_cqe64 cqe;
+    if (cq->overrun || (fill(cq) >= cq->entries && !cx_mutant(CX_MUTANT_CONSUMER_IGNORED))) {
+        cx_cq_overrun(cq);
+        return;
+    }
+    build(&cqe, completion);
+    publish(cq, &cqe, completion->opcode, completion->solicited);
+    if (cq->armed == CX_ARM_ANY ||
+        (cq->armed == CX_ARM_SOLICITED && (completion->solicited || is_error(completion))))
+        raise_event(cq);
+}
+
+void cx_cq_flush_session(struct cx_cq *cq)
+{
+    (void)cq;
+}

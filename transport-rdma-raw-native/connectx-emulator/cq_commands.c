@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completion channels and completion queues. */
+#include "uverbs.h"
+#include "files.h"
+#include "hooks.h"
+
+#include <errno.h>
+#include <rdma/mlx5-abi.h>
+
+int cx_create_comp_channel(struct cx_command *command)
+{
+    struct cx_events *events = cx_events_open(CX_COMPLETION_EVENTS);
+    if (events == NULL)
+        return errno;
+    int error = cx_file_add(events->fd, NULL, events);
+    if (error != 0) {
+        cx_real()->close(events->fd);
+        cx_events_release(events);
+        return error;
+    }
+    struct ib_uverbs_create_comp_channel_resp response = {.fd = (uint32_t)events->fd};
+    CX_RESPOND(command, &response);
+    return 0;
+}
+
+/* ---- creating ---- */
+
+struct wanted {
+    uint64_t user_handle;
+    uint32_t cqe;
+    uint32_t comp_vector;
+    int32_t channel;
+};
+
+static bool is_power_of_two(uint32_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+static int check_ring(uint32_t cqe, const struct mlx5_ib_create_cq *driver)
+{
+    uint64_t bytes = ((uint64_t)cqe + 1) * driver->cqe_size;
+    if (cqe == 0 || cqe > CX_MAX_CQE || !is_power_of_two(cqe + 1))
+        return EINVAL;
+    if (driver->cqe_size != 64 && driver->cqe_size != 128)
+        return EINVAL;
+    if (driver->db_addr % 8 != 0 || driver->buf_addr % 64 != 0)
+        return EINVAL;
+    return cx_is_mapped(driver->buf_addr, bytes, true) && cx_is_mapped(driver->db_addr, 8, true) ? 0 : EFAULT;
+}
+
+/* The channel is held; the caller has it put into the queue or releases it. */
+static int find_channel(int32_t fd, struct cx_events **channel)
+{
+    *channel = NULL;
+    if (fd < 0)
+        return 0;
+    struct cx_file *file = cx_file_get(fd);
+    if (file == NULL)
+        return EINVAL;
+    bool fits = file->events != NULL && file->events->type == CX_COMPLETION_EVENTS;
+    if (fits)
+        *channel = cx_events_hold(file->events);
+    cx_file_put(file);
+    return fits ? 0 : EINVAL;
+}
+
+/* Which page arms the queue: the one that the program names, or its first. */
+static int find_page(const struct cx_context *context, const struct mlx5_ib_create_cq *driver, uint32_t *page)
+{
+    *page = driver->flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX ? driver->uar_page_index : 0;
+    return *page < CX_MAX_UARS && context->uars[*page].in_use ? 0 : EINVAL;
+}
+
+static void invalidate(struct cx_cq *cq)
+{
+    for (uint32_t i = 0; i < cq->entries; i++)
+        cq->ring[(size_t)(i + 1) * cq->entry_bytes - 1] = MLX5_CQE_INVALID << 4;
+}
+
+static int create(struct cx_command *command, const struct wanted *wanted, struct cx_cq **created)
+{
+    struct cx_context *context = command->context;
+    struct cx_device *device = context->device;
+    struct mlx5_ib_create_cq driver;
+    uint32_t page;
+    struct cx_events *channel;
+    int error = CX_DRIVER_REQUEST(command, &driver);
+    if (error == 0)
+        error = check_ring(wanted->cqe, &driver);
+    if (error == 0)
+        error = find_page(context, &driver, &page);
+    if (error == 0)
+        error = find_channel(wanted->channel, &channel);
+    if (error != 0)
+        return error;
+    struct cx_cq *cq = cx_object_new(context, CX_CQ, sizeof *cq, wanted->user_handle);
+    if (cq == NULL) {
+        if (channel != NULL)
+            cx_events_release(channel);
+        return ENOMEM;
+    }
+    cq->cqn = device->next_cqn++ & 0xffffff;
+    cq->ring = (uint8_t *)(uintptr_t)driver.buf_addr;
+    cq->entries = wanted->cqe + 1;
+    cq->entry_bytes = driver.cqe_size;
+    cq->record = (_Atomic uint32_t *)(uintptr_t)driver.db_addr;
+    cq->uar = page;
+    cq->channel = channel;
+    cq->fired_sn = -1;
+    cq->next = device->cqs;
+    device->cqs = cq;
+    invalidate(cq);
+    struct mlx5_ib_create_cq_resp response = {.cqn = cq->cqn};
+    CX_DRIVER_RESPOND(command, &response);
+    *created = cq;
+    return 0;
+}
+
+int cx_create_cq(struct cx_command *command)
+{
+    struct ib_uverbs_create_cq request;
+    struct cx_cq *cq;
+    CX_CORE_REQUEST(command, &request);
+    const struct wanted wanted = {request.user_handle, request.cqe, request.comp_vector, request.comp_channel};
+    int error = create(command, &wanted, &cq);
+    if (error != 0)
+        return error;
+    struct ib_uverbs_create_cq_resp response = {.cq_handle = cq->object.handle, .cqe = request.cqe};
+    cx_respond(&command->core, &response, sizeof response);
+    return 0;
+}
+
+int cx_ex_create_cq(struct cx_command *command)
+{
+    struct ib_uverbs_ex_create_cq request;
+    struct cx_cq *cq;
+    int error = CX_CORE_REQUEST(command, &request);
+    if (error != 0)
+        return error;
+    if (request.comp_mask != 0 || request.reserved != 0)
+        return EINVAL;
+    if (request.flags & ~(uint32_t)IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN)
+        return EOPNOTSUPP;
+    const struct wanted wanted = {request.user_handle, request.cqe, request.comp_vector, request.comp_channel};
+    error = create(command, &wanted, &cq);
+    if (error != 0)
+        return error;
+    struct ib_uverbs_ex_create_cq_resp response = {
+        .base = {.cq_handle = cq->object.handle, .cqe = request.cqe}, .response_length = sizeof response,
+    };
+    CX_RESPOND(command, &response);
+    return 0;
+}
+
+int cx_resize_cq(struct cx_command *command)
+{
+    (void)command;
+    return EOPNOTSUPP;
+}
+
+/* ---- destroying ---- */
+
+void cx_cq_destroy(struct cx_object *object)
+{
+    struct cx_cq *cq = (struct cx_cq *)object;
+    struct cx_cq **link = &object->context->device->cqs;
+    while (*link != cq)
+        link = &(*link)->next;
+    *link = cq->next;
+    if (cq->channel != NULL) {
+        cx_events_forget(cq->channel, &object->events);
+        cx_events_release(cq->channel);
+    }
+    cx_object_free(object);
+}
+
+int cx_destroy_cq(struct cx_command *command)
+{
+    struct ib_uverbs_destroy_cq request;
+    struct ib_uverbs_destroy_cq_resp response;
+    CX_CORE_REQUEST(command, &request);
+    struct cx_cq *cq = cx_object_find(command->context, CX_CQ, request.cq_handle);
+    if (cq == NULL)
+        return EINVAL;
+    if (cq->object.users > 0)
+        return EBUSY;
+    /* What nobody has read by now is taken back, so that the numbers do not grow any more. */
+    if (cq->channel != NULL)
+        cx_events_forget(cq->channel, &cq->object.events);
+    if (command->context->async != NULL)
+        cx_events_forget(command->context->async, &cq->object.events);
+    response.comp_events_reported = cq->object.events.completions_read;
+    response.async_events_reported = cq->object.events.async_read;
+    cx_cq_destroy(&cq->object);
+    CX_RESPOND(command, &response);
+    return 0;
+}

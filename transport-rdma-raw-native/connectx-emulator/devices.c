@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The devices of the process. CONNECTX_EMULATOR_WIRES says how many there are and what each is connected to, separated by
+ * commas; see wire.c. CONNECTX_EMULATOR_ABI=write leaves out the ioctl ABI, as a kernel before 4.20 does.
+ */
+#include "emulator.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct cx_device *devices[CX_MAX_DEVICES];
+static unsigned device_count;
+static bool uses_ioctl = true;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fail(const char *what, const char *detail)
+{
+    fprintf(stderr, "connectx-emulator: %s: %s\n", what, detail);
+    _exit(2);
+}
+
+static struct cx_device *new_device(unsigned index, const char *wire)
+{
+    struct cx_device *device = sv_alloc_zeroed(sizeof *device);
+    if (device == NULL)
+        fail("no memory for a device", wire);
+    device->index = index;
+    snprintf(device->name, sizeof device->name, "mlx5_%u", index);
+    const uint8_t mac[6] = {0x02, 0xc5, 0x00, 0x00, 0x00, (uint8_t)(index + 1)};
+    memcpy(device->mac, mac, sizeof mac);
+    device->mtu = 1500;
+    device->port_up = true;
+    device->next_number = 0x100;
+    device->next_cqn = 0x400;
+    device->next_pdn = 1;
+    pthread_mutex_init(&device->mutex, NULL);
+    pthread_mutex_init(&device->steering.mutex, NULL);
+    pthread_cond_init(&device->opened, NULL);
+    device->scratch = malloc(CX_MAX_TSO_BYTES + CX_MAX_SQ_DESC_BYTES);
+    device->segment = malloc(CX_MAX_FRAME);
+    if (device->scratch == NULL || device->segment == NULL || sv_flow_table_init(&device->steering.flows) != 0)
+        fail("no memory for a device", wire);
+    int error = cx_wire_open(device, wire);
+    if (error != 0) {
+        fprintf(stderr, "connectx-emulator: the wire '%s' of %s: %s\n", wire, device->name, strerror(error));
+        _exit(2);
+    }
+    return device;
+}
+
+static void initialise(void)
+{
+    const char *wires = getenv("CONNECTX_EMULATOR_WIRES");
+    const char *abi = getenv("CONNECTX_EMULATOR_ABI");
+    if (wires == NULL || *wires == '\0')
+        return;
+    cx_mutant_choose();
+    if (abi != NULL && strcmp(abi, "write") == 0)
+        uses_ioctl = false;
+    else if (abi != NULL && strcmp(abi, "ioctl") != 0)
+        fail("CONNECTX_EMULATOR_ABI is neither write nor ioctl", abi);
+    char *list = strdup(wires);
+    char *rest = NULL;
+    for (char *wire = strtok_r(list, ",", &rest); wire != NULL; wire = strtok_r(NULL, ",", &rest)) {
+        if (device_count == CX_MAX_DEVICES)
+            fail("too many devices in CONNECTX_EMULATOR_WIRES", wires);
+        devices[device_count] = new_device(device_count, wire);
+        device_count++;
+    }
+    free(list);
+}
+
+unsigned cx_device_count(void)
+{
+    pthread_once(&once, initialise);
+    return device_count;
+}
+
+struct cx_device *cx_device_by_index(unsigned index)
+{
+    return index < cx_device_count() ? devices[index] : NULL;
+}
+
+struct cx_device *cx_device_by_name(const char *name)
+{
+    for (unsigned i = 0; i < cx_device_count(); i++)
+        if (strcmp(devices[i]->name, name) == 0)
+            return devices[i];
+    return NULL;
+}
+
+bool cx_uses_ioctl(void)
+{
+    return uses_ioctl;
+}
+
+/* The engine takes the mutex again and again, and would nearly always win: it looks whether somebody waits. */
+void cx_lock(struct cx_device *device)
+{
+    atomic_fetch_add(&device->waiting, 1);
+    pthread_mutex_lock(&device->mutex);
+    atomic_fetch_sub(&device->waiting, 1);
+}
+
+void cx_unlock(struct cx_device *device)
+{
+    pthread_mutex_unlock(&device->mutex);
+}

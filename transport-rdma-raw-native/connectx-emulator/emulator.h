@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CX_EMULATOR_H
+#define CX_EMULATOR_H
+
+/* The devices, and what their parts offer each other. Everything below wants the device's mutex but where it says so. */
+
+#include "connectx_emulator.h"
+#include "mutants.h"
+#include "objects.h"
+
+struct cx_wire;
+
+enum { CX_TRACE_ENTRIES = 1024 };
+
+/* What tests asked for; see include/connectx_emulator.h. */
+struct cx_faults {
+    struct {
+        uint32_t command;           /* of enum ib_uverbs_write_cmds, extended ones with IB_USER_VERBS_CMD_FLAG_EXTENDED */
+        int error;
+        uint32_t count;
+    } next_command;
+    uint32_t drop_frames;
+    uint32_t duplicate_frames;
+};
+
+struct cx_device {
+    unsigned index;
+    char name[16];
+    uint8_t mac[6];
+    uint32_t mtu;
+    bool port_up;
+    bool removed;
+    struct sv_device steering;      /* flow rules: nothing else of it is used */
+    struct cx_wire *wire;
+
+    pthread_mutex_t mutex;
+    _Atomic uint32_t waiting;       /* commands that want the mutex: the engine makes way */
+    struct cx_context *contexts;
+    struct cx_qp *qps;
+    struct cx_wq *wqs;
+    struct cx_cq *cqs;
+    uint32_t next_number;           /* of queues */
+    uint32_t next_cqn;
+    uint32_t next_pdn;
+    uint32_t next_mkey;
+    struct cx_mkey mkeys[CX_MKEYS];
+
+    bool engine_runs;
+    pthread_cond_t opened;          /* the engine sleeps while nobody has the device open */
+    bool stepping;
+    uint8_t *scratch;               /* a frame on its way out */
+    uint8_t *segment;               /* a segment of a large send */
+    struct sv_steer_cache wire_cache;
+    struct softverbs_queue_counters wire_counters;
+    struct cxemu_counters counters;
+    struct cx_faults faults;
+    struct cxemu_doorbell trace[CX_TRACE_ENTRIES];
+    uint64_t traced;
+};
+
+/* devices.c: no lock held */
+struct cx_device *cx_device_by_index(unsigned index);
+struct cx_device *cx_device_by_name(const char *name);
+unsigned cx_device_count(void);
+void cx_lock(struct cx_device *device);
+void cx_unlock(struct cx_device *device);
+bool cx_uses_ioctl(void);
+
+/* contexts.c: the first two without a lock held */
+struct cx_context *cx_context_open(struct cx_device *device);
+void cx_context_close(struct cx_context *context);
+/* Finds the page of an offset that a program maps, or fails with an errno. */
+int cx_context_map(struct cx_context *context, uint64_t offset, uint32_t *page);
+/* A doorbell register for a queue pair; UINT32_MAX when there is none. */
+uint32_t cx_bfreg_take(struct cx_context *context);
+void cx_bfreg_put(struct cx_context *context, uint32_t bfreg);
+
+/* memory.c: NULL when the key does not cover the bytes with this access. */
+uint8_t *cx_translate(const struct cx_device *device, const struct cx_pd *pd, uint32_t key, uint64_t address,
+                      uint32_t length, uint32_t access);
+
+/* engine.c */
+int cx_engine_start(struct cx_device *device);
+/* One round of everything; returns the work done. `budget` bounds the work requests that are executed. */
+unsigned cx_engine_round(struct cx_device *device, unsigned budget);
+
+/* doorbells.c: reads what programs rang and marks send queues; returns how many bells rang. */
+unsigned cx_doorbells_scan(struct cx_device *device);
+
+/* send_queue.c, large_send.c */
+unsigned cx_sq_run(struct cx_qp *qp, unsigned budget);
+void cx_sq_flush(struct cx_qp *qp);
+uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_bytes, const uint8_t *payload,
+                      uint32_t payload_bytes, uint32_t mss);
+
+/* receive_queue.c */
+void cx_rq_flush(struct cx_rq *rq);
+
+/* completions.c */
+struct cx_completion {
+    uint8_t opcode;                 /* MLX5_CQE_* */
+    uint8_t syndrome;               /* of error CQEs */
+    uint8_t send_opcode;
+    bool solicited;
+    uint16_t wqe_counter;
+    uint32_t number;                /* queue number of sends, flow tag of receives */
+    uint32_t uidx;
+    uint32_t byte_count;
+    uint32_t rss_hash;
+    const struct sv_frame *frame;   /* a received one, for what the device knows of its headers */
+    bool vlan;
+};
+
+void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion);
+/* Looks at the arming record after its doorbell rang. */
+void cx_cq_arm(struct cx_cq *cq);
+void cx_cq_overrun(struct cx_cq *cq);
+/* Adds what was held back for compression. */
+void cx_cq_flush_session(struct cx_cq *cq);
+
+/* errors.c: to the state of error, with everything flushed; and asynchronous events */
+void cx_qp_enter_error(struct cx_qp *qp);
+void cx_wq_enter_error(struct cx_wq *wq);
+void cx_rq_enter_error(struct cx_rq *rq);
+void cx_raise(struct cx_object *object, enum ibv_event_type type);
+void cx_raise_all(struct cx_device *device, enum ibv_event_type type, uint32_t port);
+
+/* wire.c */
+int cx_wire_open(struct cx_device *device, const char *kind);
+/* Sends frames of a queue pair: it may be NULL for none of this device. */
+void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frames, unsigned count);
+unsigned cx_wire_receive(struct cx_device *device);
+/* A frame that came from outside. */
+void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length);
+/* The descriptor that becomes readable when frames come, or -1. */
+int cx_wire_descriptor(const struct cx_device *device);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread that is the NIC: it looks at the doorbells, executes what was rung, and receives from the wire. Doorbells
+ * are plain memory, which wakes nobody, so it has to look again and again; the longer nothing happens, the longer it
+ * sleeps between two looks.
+ */
+#include "emulator.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+enum {
+    ROUND_BUDGET = 64,              /* work requests per queue and round */
+    ROUNDS_PER_LOOK = 16,           /* at the clock, which costs more than a round */
+    SPIN_MICROS = 50,
+    YIELD_MICROS = 200,
+    SHORT_NAPS_MICROS = 20 * 1000,
+    SHORT_NAP_NANOS = 10 * 1000,
+    LONG_NAP_NANOS = 200 * 1000,
+    TIMER_SLACK_NANOS = 1,          /* the default of 50 microseconds is longer than a nap */
+};
+
+unsigned cx_engine_round(struct cx_device *device, unsigned budget)
+{
+    unsigned work = cx_doorbells_scan(device);
+    for (struct cx_qp *qp = device->qps; qp != NULL; qp = qp->next) {
+        if (qp->has_sq && qp->sq.rung)
+            work += cx_sq_run(qp, budget);
+        if (qp->has_sq && qp->sq.state == CX_ERROR)
+            cx_sq_flush(qp);
+        if (qp->has_rq && qp->rq.state == CX_ERROR)
+            cx_rq_flush(&qp->rq);
+    }
+    for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
+        if (wq->rq.state == CX_ERROR)
+            cx_rq_flush(&wq->rq);
+    work += cx_wire_receive(device);
+    for (struct cx_cq *cq = device->cqs; cq != NULL; cq = cq->next)
+        if (cq->session != NULL)
+            cx_cq_flush_session(cq);
+    return work;
+}
+
+static uint64_t now_micros(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void rest(struct cx_device *device, uint64_t idle_micros)
+{
+    if (idle_micros < SPIN_MICROS)
+        return;
+    if (idle_micros < YIELD_MICROS) {
+        sched_yield();
+        return;
+    }
+    struct timespec nap = {0, idle_micros < SHORT_NAPS_MICROS ? SHORT_NAP_NANOS : LONG_NAP_NANOS};
+    struct pollfd wire = {.fd = cx_wire_descriptor(device), .events = POLLIN};
+    ppoll(&wire, 1, &nap, NULL);
+}
+
+static void *run(void *argument)
+{
+    struct cx_device *device = argument;
+    uint64_t last_work = now_micros();
+    unsigned rounds = 0;
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NANOS);
+    for (;;) {
+        pthread_mutex_lock(&device->mutex);
+        while (device->contexts == NULL)
+            pthread_cond_wait(&device->opened, &device->mutex);
+        unsigned work = device->stepping ? 0 : cx_engine_round(device, ROUND_BUDGET);
+        pthread_mutex_unlock(&device->mutex);
+        while (atomic_load_explicit(&device->waiting, memory_order_relaxed) > 0)
+            sched_yield();
+        rounds = work > 0 ? 0 : rounds + 1;
+        if (rounds % ROUNDS_PER_LOOK != 0)
+            continue;
+        uint64_t now = now_micros();
+        if (work > 0)
+            last_work = now;
+        rest(device, now - last_work);
+    }
+    return NULL;
+}
+
+/* A thread of a program that knows nothing of it: no signal is for it. */
+int cx_engine_start(struct cx_device *device)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    int error = 0;
+    cx_lock(device);
+    if (!device->engine_runs) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        error = pthread_create(&thread, NULL, run, device);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        device->engine_runs = error == 0;
+        if (error == 0)
+            pthread_detach(thread);
+    }
+    cx_unlock(device);
+    return error;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues that go to the state of error, and asynchronous events. */
+#include "emulator.h"
+
+void cx_raise(struct cx_object *object, enum ibv_event_type type)
+{
+    if (object->context->async != NULL)
+        cx_events_push(object->context->async, &object->events, object->user_handle, type);
+}
+
+void cx_raise_all(struct cx_device *device, enum ibv_event_type type, uint32_t port)
+{
+    for (struct cx_context *context = device->contexts; context != NULL; context = context->next)
+        if (context->async != NULL)
+            cx_events_push(context->async, NULL, port, type);
+}
+
+void cx_qp_enter_error(struct cx_qp *qp)
+{
+    qp->state = IBV_QPS_ERR;
+    if (qp->has_sq) {
+        qp->sq.state = CX_ERROR;
+        cx_sq_flush(qp);
+    }
+    if (qp->has_rq) {
+        qp->rq.state = CX_ERROR;
+        cx_rq_flush(&qp->rq);
+    }
+}
+
+void cx_wq_enter_error(struct cx_wq *wq)
+{
+    wq->state = IBV_WQS_ERR;
+    wq->rq.state = CX_ERROR;
+    cx_rq_flush(&wq->rq);
+}
+
+void cx_rq_enter_error(struct cx_rq *rq)
+{
+    if (rq->owner->kind == CX_QP)
+        cx_qp_enter_error((struct cx_qp *)rq->owner);
+    else
+        cx_wq_enter_error((struct cx_wq *)rq->owner);
+}

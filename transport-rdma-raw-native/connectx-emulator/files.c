@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files.h"
+#include "emulator.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { MAX_FILES = 65536 };
+
+static struct cx_file *_Atomic files[MAX_FILES];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+bool cx_file_is_ours(int fd)
+{
+    return fd >= 0 && fd < MAX_FILES && atomic_load_explicit(&files[fd], memory_order_acquire) != NULL;
+}
+
+int cx_file_add(int fd, struct cx_context *context, struct cx_events *events)
+{
+    if (fd < 0 || fd >= MAX_FILES)
+        return EMFILE;
+    struct cx_file *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return ENOMEM;
+    file->context = context;
+    file->events = events;
+    file->references = 1;
+    pthread_mutex_lock(&mutex);
+    atomic_store_explicit(&files[fd], file, memory_order_release);
+    pthread_mutex_unlock(&mutex);
+    return 0;
+}
+
+struct cx_file *cx_file_get(int fd)
+{
+    if (!cx_file_is_ours(fd))
+        return NULL;
+    pthread_mutex_lock(&mutex);
+    struct cx_file *file = atomic_load_explicit(&files[fd], memory_order_relaxed);
+    if (file != NULL)
+        file->references++;
+    pthread_mutex_unlock(&mutex);
+    return file;
+}
+
+void cx_file_put(struct cx_file *file)
+{
+    pthread_mutex_lock(&mutex);
+    uint32_t left = --file->references;
+    pthread_mutex_unlock(&mutex);
+    if (left > 0)
+        return;
+    if (file->context != NULL)
+        cx_context_close(file->context);
+    if (file->events != NULL)
+        cx_events_release(file->events);
+    free(file);
+}
+
+void cx_file_remove(int fd)
+{
+    if (!cx_file_is_ours(fd))
+        return;
+    pthread_mutex_lock(&mutex);
+    struct cx_file *file = atomic_exchange(&files[fd], NULL);
+    pthread_mutex_unlock(&mutex);
+    if (file == NULL)
+        return;
+    if (file->events != NULL) {
+        /* Objects may hold the file; what they queue from now on nobody reads. */
+        pthread_mutex_lock(&file->events->mutex);
+        file->events->fd = -1;
+        pthread_mutex_unlock(&file->events->mutex);
+    }
+    cx_file_put(file);
+}

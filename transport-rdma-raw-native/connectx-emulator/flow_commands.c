@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flow rules. The kernel's form of a rule is brought into that of libibverbs, which softverbs' flow table understands; the
+ * rules themselves, and what of them is refused, are softverbs' own.
+ */
+#include "uverbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { MAX_SPEC_BYTES = 256, MAX_SPECS = 10, KERNEL_IPV4_BYTES = 32, KERNEL_TAG_BYTES = 16, KERNEL_COUNT_BYTES = 16 };
+
+struct rule_text {
+    struct ibv_flow_attr attr;
+    uint8_t specs[MAX_SPECS * MAX_SPEC_BYTES];
+};
+
+_Static_assert(offsetof(struct ibv_flow_spec_eth, val) == offsetof(struct ibv_flow_spec_tcp_udp, val), "the same form");
+_Static_assert(offsetof(struct ibv_flow_spec_ipv6, val) == sizeof(struct ib_uverbs_flow_spec_hdr), "the kernel's form");
+_Static_assert(offsetof(struct rule_text, specs) == sizeof(struct ibv_flow_attr), "specs follow at once");
+
+static void add_spec(struct rule_text *rule, uint32_t *used, const void *spec, uint16_t bytes)
+{
+    memcpy(rule->specs + *used, spec, bytes);
+    *used += bytes;
+    rule->attr.num_of_specs++;
+    rule->attr.size = (uint16_t)(rule->attr.size + bytes);
+}
+
+/* Type, size and two reserved bytes begin each spec, the kernel's and libibverbs' alike. */
+struct spec_header {
+    uint32_t type;
+    uint16_t size;
+    uint16_t reserved;
+};
+
+static int translate_tag(struct rule_text *rule, uint32_t *used, const uint8_t *kernel)
+{
+    struct ib_uverbs_flow_spec_action_tag from;
+    memcpy(&from, kernel, sizeof from);
+    const struct ibv_flow_spec_action_tag to = {
+        .type = IBV_FLOW_SPEC_ACTION_TAG, .size = sizeof to, .tag_id = from.tag_id,
+    };
+    add_spec(rule, used, &to, sizeof to);
+    return 0;
+}
+
+static int translate_count(struct cx_context *context, struct rule_text *rule, uint32_t *used, const uint8_t *kernel,
+                           struct cx_counters **counters)
+{
+    struct ib_uverbs_flow_spec_action_count from;
+    memcpy(&from, kernel, sizeof from);
+    *counters = cx_object_find(context, CX_COUNTERS, from.handle);
+    if (*counters == NULL)
+        return EINVAL;
+    const struct ibv_flow_spec_counter_action to = {
+        .type = IBV_FLOW_SPEC_ACTION_COUNT, .size = sizeof to, .counters = &(*counters)->stats.ibv,
+    };
+    add_spec(rule, used, &to, sizeof to);
+    return 0;
+}
+
+/*
+ * Filters of 16-bit fields follow type and size at once in libibverbs' form, and two reserved bytes later in the kernel's.
+ */
+static void translate_filters(struct rule_text *rule, uint32_t *used, const uint8_t *kernel, uint16_t bytes)
+{
+    uint8_t spec[MAX_SPEC_BYTES] = {0};
+    const size_t filters_at = offsetof(struct ibv_flow_spec_eth, val);
+    memcpy(spec, kernel, filters_at);
+    memcpy(spec + filters_at, kernel + sizeof(struct spec_header), bytes - sizeof(struct spec_header));
+    add_spec(rule, used, spec, bytes);
+}
+
+static int translate_spec(struct cx_context *context, struct rule_text *rule, uint32_t *used, const uint8_t *kernel,
+                          struct cx_counters **counters)
+{
+    struct spec_header header;
+    uint8_t copy[MAX_SPEC_BYTES];
+    memcpy(&header, kernel, sizeof header);
+    switch (header.type & ~(uint32_t)IBV_FLOW_SPEC_INNER) {
+    case IBV_FLOW_SPEC_ETH:
+    case IBV_FLOW_SPEC_TCP:
+    case IBV_FLOW_SPEC_UDP:
+        translate_filters(rule, used, kernel, header.size);
+        return 0;
+    case IBV_FLOW_SPEC_ACTION_TAG:
+        return header.size == KERNEL_TAG_BYTES ? translate_tag(rule, used, kernel) : EINVAL;
+    case IBV_FLOW_SPEC_ACTION_COUNT:
+        return header.size == KERNEL_COUNT_BYTES ? translate_count(context, rule, used, kernel, counters) : EINVAL;
+    case IBV_FLOW_SPEC_IPV4:
+        if (header.size != KERNEL_IPV4_BYTES)
+            return EINVAL;
+        /* The kernel has one form, with the fields of libibverbs' extended one. */
+        header.type = (header.type & IBV_FLOW_SPEC_INNER) | IBV_FLOW_SPEC_IPV4_EXT;
+        break;
+    default:
+        break;
+    }
+    memcpy(copy, kernel, header.size);
+    memcpy(copy, &header, sizeof header);
+    add_spec(rule, used, copy, header.size);
+    return 0;
+}
+
+static int translate(const struct cx_command *command, const struct ib_uverbs_create_flow *request,
+                     struct rule_text *rule, struct cx_counters **counters)
+{
+    const uint8_t *specs = command->core.in + sizeof *request;
+    uint32_t bytes = command->core.in_bytes - (uint32_t)sizeof *request;
+    uint32_t used = 0;
+    memset(rule, 0, sizeof *rule);
+    rule->attr = (struct ibv_flow_attr){
+        .type = request->flow_attr.type,
+        .size = sizeof rule->attr,
+        .priority = request->flow_attr.priority,
+        .port = request->flow_attr.port,
+        .flags = request->flow_attr.flags,
+    };
+    if (request->flow_attr.num_of_specs > MAX_SPECS)
+        return EINVAL;
+    for (unsigned i = 0; i < request->flow_attr.num_of_specs; i++) {
+        struct spec_header header;
+        if (bytes < sizeof header)
+            return EINVAL;
+        memcpy(&header, specs, sizeof header);
+        if (header.size < sizeof header || header.size > bytes || header.size > MAX_SPEC_BYTES)
+            return EINVAL;
+        int error = translate_spec(command->context, rule, &used, specs, counters);
+        if (error != 0)
+            return error;
+        specs += header.size;
+        bytes -= header.size;
+    }
+    return 0;
+}
+
+static struct cx_flow *new_flow(struct cx_context *context, struct cx_qp *qp, const struct sv_rule_spec *spec)
+{
+    struct cx_flow *flow = cx_object_new(context, CX_FLOW, sizeof *flow, 0);
+    if (flow == NULL)
+        return NULL;
+    flow->qp = qp;
+    flow->rule.key = spec->value;
+    flow->rule.qp = &qp->steering;
+    flow->rule.stats = spec->stats;
+    flow->rule.tag = spec->tag;
+    flow->rule.drop = spec->drop;
+    flow->rule.continues = spec->continues || spec->type == IBV_FLOW_ATTR_SNIFFER;
+    flow->flow.device = &context->device->steering;
+    flow->flow.rule = &flow->rule;
+    flow->flow.type = spec->type;
+    flow->flow.priority = spec->priority;
+    flow->flow.mask = spec->mask;
+    return flow;
+}
+
+int cx_ex_create_flow(struct cx_command *command)
+{
+    struct cx_context *context = command->context;
+    struct ib_uverbs_create_flow request;
+    struct rule_text rule;
+    struct sv_rule_spec spec;
+    struct cx_counters *counters = NULL;
+    if (command->core.in_bytes < sizeof request)
+        return EINVAL;
+    memcpy(&request, command->core.in, sizeof request);
+    struct cx_qp *qp = cx_object_find(context, CX_QP, request.qp_handle);
+    if (qp == NULL || request.comp_mask != 0)
+        return EINVAL;
+    int error = translate(command, &request, &rule, &counters);
+    if (error == 0)
+        error = sv_flow_parse(&context->device->steering, &rule.attr, &spec);
+    if (error != 0)
+        return error;
+    struct cx_flow *flow = new_flow(context, qp, &spec);
+    if (flow == NULL)
+        return ENOMEM;
+    error = sv_flow_table_add(&context->device->steering, &flow->rule, &spec);
+    if (error != 0) {
+        cx_object_free(&flow->object);
+        return error;
+    }
+    qp->object.users++;
+    flow->counters = counters;
+    if (counters != NULL)
+        counters->object.users++;
+    const struct ib_uverbs_create_flow_resp response = {.flow_handle = flow->object.handle};
+    CX_RESPOND(command, &response);
+    return 0;
+}
+
+void cx_flow_destroy(struct cx_object *object)
+{
+    struct cx_flow *flow = (struct cx_flow *)object;
+    sv_flow_table_remove(&object->context->device->steering, &flow->flow);
+    flow->qp->object.users--;
+    if (flow->counters != NULL)
+        flow->counters->object.users--;
+    cx_object_free(object);
+}
+
+int cx_ex_destroy_flow(struct cx_command *command)
+{
+    struct ib_uverbs_destroy_flow request;
+    int error = CX_CORE_REQUEST(command, &request);
+    if (error != 0)
+        return error;
+    if (request.comp_mask != 0)
+        return EINVAL;
+    return cx_object_destroy(command->context, CX_FLOW, request.flow_handle, cx_flow_destroy);
+}
+
+void cx_counters_destroy(struct cx_object *object)
+{
+    cx_object_free(object);
+}
+
+/* Rules and frames meet under the device's mutex, so that nobody looks at an old table any more. */
+void sv_device_quiesce(struct sv_device *device)
+{
+    (void)device;
+}

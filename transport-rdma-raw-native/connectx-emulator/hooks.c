@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of the C library that libibverbs and libmlx5 reach the kernel with. Preloaded, these come first; what is
+ * not about an emulated device goes on to the C library as it is.
+ */
+#include "hooks.h"
+#include "emulator.h"
+#include "files.h"
+#include "uverbs.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static const char uverbs_path[] = "/dev/infiniband/uverbs";
+
+static struct cx_real real;
+static pthread_once_t real_once = PTHREAD_ONCE_INIT;
+
+/* dlsym gives a void pointer, and ISO C knows no way from there to a function pointer. */
+#define FIND(name) *(void **)&real.name = dlsym(RTLD_NEXT, #name)
+
+static void find_real(void)
+{
+    FIND(open);
+    FIND(open64);
+    FIND(stat);
+    FIND(stat64);
+    FIND(close);
+    FIND(read);
+    FIND(write);
+    FIND(ioctl);
+    FIND(mmap);
+    FIND(socket);
+}
+
+const struct cx_real *cx_real(void)
+{
+    pthread_once(&real_once, find_real);
+    return &real;
+}
+
+/* ---- opening ---- */
+
+static struct cx_device *device_of_path(const char *path)
+{
+    if (path == NULL || strncmp(path, uverbs_path, sizeof uverbs_path - 1) != 0)
+        return NULL;
+    char *end;
+    unsigned long index = strtoul(path + sizeof uverbs_path - 1, &end, 10);
+    if (end == path + sizeof uverbs_path - 1 || *end != '\0')
+        return NULL;
+    return cx_device_by_index((unsigned)index);
+}
+
+static int open_device(struct cx_device *device, int flags)
+{
+    int fd = cx_real()->open("/dev/null", flags & ~O_CREAT);
+    if (fd < 0)
+        return -1;
+    struct cx_context *context = cx_context_open(device);
+    int error = context == NULL ? errno : cx_file_add(fd, context, NULL);
+    if (error == 0)
+        return fd;
+    if (context != NULL)
+        cx_context_close(context);
+    cx_real()->close(fd);
+    errno = error;
+    return -1;
+}
+
+static mode_t mode_argument(int flags, va_list arguments)
+{
+    return flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+}
+
+EXPORT int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = mode_argument(flags, arguments);
+    va_end(arguments);
+    struct cx_device *device = device_of_path(path);
+    return device != NULL ? open_device(device, flags) : cx_real()->open(path, flags, mode);
+}
+
+EXPORT int open64(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = mode_argument(flags, arguments);
+    va_end(arguments);
+    struct cx_device *device = device_of_path(path);
+    return device != NULL ? open_device(device, flags) : cx_real()->open64(path, flags, mode);
+}
+
+/* The character device that stands for all: the fake sysfs tree has its number. */
+EXPORT int stat(const char *path, struct stat *to)
+{
+    return cx_real()->stat(device_of_path(path) != NULL ? "/dev/null" : path, to);
+}
+
+EXPORT int stat64(const char *path, struct stat64 *to)
+{
+    return cx_real()->stat64(device_of_path(path) != NULL ? "/dev/null" : path, to);
+}
+
+/* libibverbs asks the kernel for its RDMA devices by netlink first; refused, it reads the sysfs tree. */
+EXPORT int socket(int domain, int type, int protocol)
+{
+    if (domain == AF_NETLINK && protocol == NETLINK_RDMA && cx_device_count() > 0) {
+        errno = EPROTONOSUPPORT;
+        return -1;
+    }
+    return cx_real()->socket(domain, type, protocol);
+}
+
+/* ---- on descriptors ---- */
+
+EXPORT int close(int fd)
+{
+    cx_file_remove(fd);
+    return cx_real()->close(fd);
+}
+
+EXPORT ssize_t read(int fd, void *to, size_t bytes)
+{
+    struct cx_file *file = cx_file_get(fd);
+    if (file == NULL)
+        return cx_real()->read(fd, to, bytes);
+    ssize_t result = file->events != NULL ? cx_events_read(file->events, to, bytes) : cx_real()->read(fd, to, bytes);
+    int error = errno;
+    cx_file_put(file);
+    errno = error;
+    return result;
+}
+
+/* Commands return errno values; the C library's functions -1 and errno. */
+static ssize_t result_of(int error, ssize_t success)
+{
+    if (error == 0)
+        return success;
+    errno = error;
+    return -1;
+}
+
+EXPORT ssize_t write(int fd, const void *from, size_t bytes)
+{
+    struct cx_file *file = cx_file_get(fd);
+    if (file == NULL)
+        return cx_real()->write(fd, from, bytes);
+    int error = file->context != NULL ? cx_uverbs_write(file->context, from, bytes) : EINVAL;
+    cx_file_put(file);
+    return result_of(error, (ssize_t)bytes);
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+    va_list arguments;
+    va_start(arguments, request);
+    void *argument = va_arg(arguments, void *);
+    va_end(arguments);
+    struct cx_file *file = cx_file_get(fd);
+    if (file == NULL)
+        return cx_real()->ioctl(fd, request, argument);
+    int error = ENOTTY;
+    if (file->context != NULL && request == RDMA_VERBS_IOCTL && cx_uses_ioctl())
+        error = cx_uverbs_ioctl(file->context, argument);
+    cx_file_put(file);
+    return (int)result_of(error, 0);
+}
+
+/* ---- doorbell pages ---- */
+
+static void *map_doorbells(struct cx_context *context, size_t length, int protection, int flags, off_t offset)
+{
+    uint32_t page;
+    int error = length == CX_PAGE_BYTES ? cx_context_map(context, (uint64_t)offset, &page) : EINVAL;
+    if (error != 0) {
+        errno = error;
+        return MAP_FAILED;
+    }
+    return cx_real()->mmap(NULL, length, protection | PROT_READ, flags, context->doorbell_file,
+                           (off_t)page * CX_PAGE_BYTES);
+}
+
+EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+    struct cx_file *file = flags & MAP_ANONYMOUS ? NULL : cx_file_get(fd);
+    if (file == NULL || file->context == NULL) {
+        if (file != NULL)
+            cx_file_put(file);
+        return cx_real()->mmap(address, length, protection, flags, fd, offset);
+    }
+    void *mapped = map_doorbells(file->context, length, protection, flags, offset);
+    int error = errno;
+    cx_file_put(file);
+    errno = error;
+    return mapped;
+}
+
+EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, off64_t offset)
+{
+    return mmap(address, length, protection, flags, fd, offset);
+}

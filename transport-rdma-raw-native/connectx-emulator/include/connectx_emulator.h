@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONNECTX_EMULATOR_H
+#define CONNECTX_EMULATOR_H
+
+/*
+ * What tests may ask of an emulated ConnectX. Programs that run under the preloaded library find these functions with
+ * dlsym(RTLD_DEFAULT, ...). Devices go by name: mlx5_0, mlx5_1, ...
+ *
+ * Functions return 0 or an errno value; all are safe to call from any thread.
+ */
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cxemu_counters {
+    uint64_t sent_frames;
+    uint64_t sent_bytes;
+    uint64_t received_frames;       /* per receive queue that got one */
+    uint64_t received_bytes;
+    uint64_t no_match;              /* no rule wanted it */
+    uint64_t no_receive;            /* no receive was posted */
+    uint64_t not_ready;             /* the receive queue was in no state to receive */
+    uint64_t port_down;             /* sent while the port was down */
+    uint64_t wire_lost;             /* the wire took no more */
+    uint64_t dropped_by_test;
+    uint64_t duplicated_by_test;
+    uint64_t send_errors;           /* completions with an error, flushed requests not among them */
+    uint64_t receive_errors;
+    uint64_t flushed;
+    uint64_t cq_overruns;           /* completions that found their queue full */
+    uint64_t doorbells;
+    uint64_t bad_doorbells;         /* records that name more work than the queue holds */
+    uint64_t stale_armings;         /* with the sequence number of an event that was raised already */
+    uint64_t events;
+};
+
+int cxemu_query_counters(const char *device, struct cxemu_counters *counters);
+
+/* A bell that rang. */
+struct cxemu_doorbell {
+    uint32_t page;                  /* of doorbells, in the context */
+    uint32_t offset;                /* in the page: 0x20 arms completion queues, from 0x800 on are send queues' */
+    uint64_t value;                 /* the eight bytes as they were written */
+};
+
+/* Copies the last `*count` bells, oldest first, at most 1024; sets *count to how many there were. */
+int cxemu_trace(const char *device, struct cxemu_doorbell *bells, uint32_t *count);
+
+/* Step by step: the engine works only when told to. */
+int cxemu_set_stepping(const char *device, int on);
+/* Rings what was rung and executes up to `requests` work requests; sets *done. */
+int cxemu_step(const char *device, uint32_t requests, uint32_t *done);
+
+/*
+ * The next send (receive != 0: receive) of a queue completes with this syndrome (of MLX5_CQE_SYNDROME_*), and the queue
+ * goes to the state of error. The number is a queue pair's or a work queue's.
+ */
+int cxemu_fail_next_completion(const char *device, uint32_t number, int receive, uint8_t syndrome);
+/* The queue pair goes to ERR, with IBV_EVENT_QP_FATAL. */
+int cxemu_fail_qp(const char *device, uint32_t number);
+/* As if the program had let the queue run over. */
+int cxemu_overrun_cq(const char *device, uint32_t cqn);
+int cxemu_drop_frames(const char *device, uint32_t frames);
+int cxemu_duplicate_frames(const char *device, uint32_t frames);
+/* IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE; frames sent while it is down are lost. */
+int cxemu_set_port_up(const char *device, int up);
+/* IBV_EVENT_DEVICE_FATAL; every queue in error, every command from now on fails with EIO. */
+int cxemu_remove_device(const char *device);
+int cxemu_restore_device(const char *device);
+/* The next `count` commands of this number fail; 0: of any number. */
+int cxemu_fail_commands(const char *device, uint32_t command, int error, uint32_t count);
+int cxemu_set_mtu(const char *device, uint32_t mtu);
+/* A frame from outside. */
+int cxemu_inject(const char *device, const void *frame, uint32_t length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

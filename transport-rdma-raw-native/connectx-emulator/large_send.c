@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Large sends: the payload is cut into segments, each behind a copy of the header, by softverbs' rules. */
+#include "emulator.h"
+#include "segment.h"
+
+#include <string.h>
+
+uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_bytes, const uint8_t *payload,
+                      uint32_t payload_bytes, uint32_t mss)
+{
+    struct cx_device *device = qp->object.context->device;
+    struct sv_layout layout;
+    if (mss == 0 || payload_bytes == 0 || header_bytes + mss > device->mtu + 14)
+        return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+    if (!sv_segment_parse(header, header_bytes, &layout))
+        return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+    uint32_t number = 0;
+    for (uint32_t offset = 0; offset < payload_bytes; offset += mss, number++) {
+        uint32_t part = payload_bytes - offset < mss ? payload_bytes - offset : mss;
+        uint32_t length = header_bytes + part;
+        memcpy(device->segment, header, header_bytes);
+        memcpy(device->segment + header_bytes, payload + offset, part);
+        sv_segment_patch(device->segment, layout, length, number, offset, offset + part == payload_bytes);
+        struct sv_frame frame = {.data = device->segment, .length = length};
+        cx_wire_send(device, qp, &frame, 1);
+    }
+    return 0;
+}

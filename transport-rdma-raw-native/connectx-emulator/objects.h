@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CX_OBJECTS_H
+#define CX_OBJECTS_H
+
+/*
+ * What the emulated ConnectX and the kernel driver in front of it know: contexts, the objects that programs make through
+ * uverbs, and the rings in the program's memory that they name.
+ *
+ * One lock per device, `mutex`, guards everything here: a command holds it, and so does the engine thread during a
+ * round. Only event files have a lock of their own, which is taken last.
+ *
+ * Flow rules and RSS are those of softverbs: a queue pair contains the sv_qp, and a work queue the sv_wq, that the flow
+ * table names, and nothing else of them is used.
+ */
+
+#include <infiniband/mlx5dv.h>
+#include <pthread.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device.h"         /* softverbs */
+#include "events.h"
+
+enum {
+    CX_PAGE_BYTES = 4096,
+    CX_MAX_DEVICES = 8,
+    CX_MAX_BFREGS = 512,
+    CX_MAX_UARS = 512,              /* pages: static ones first, then those that programs allocate */
+    CX_BFREGS_PER_UAR = 4,          /* as libmlx5 counts them; */
+    CX_USED_BFREGS_PER_UAR = 2,     /* the other two are for the kernel's fast path */
+    CX_BF_OFFSET = 0x800,
+    CX_BF_BYTES = 512,              /* two halves, rung in turns */
+    CX_CQ_DOORBELL = 0x20,
+    CX_MAX_SEND_WQEBBS = 32768,
+    CX_MAX_SQ_DESC_BYTES = 1024,
+    CX_MAX_RQ_DESC_BYTES = 512,
+    CX_MAX_RECV_WR = 32768,
+    CX_MAX_CQE = 4194303,
+    CX_MAX_FRAME = 9000 + 18,
+    CX_MAX_TSO_BYTES = 262144,
+    CX_FIRST_MKEY = 0x1000,         /* index; keys are index << 8 | variant, so that 0x100 is none */
+    CX_MKEYS = 16384,
+};
+
+enum cx_kind { CX_PD, CX_MR, CX_CQ, CX_QP, CX_WQ, CX_IND_TABLE, CX_FLOW, CX_COUNTERS, CX_UAR, CX_KINDS };
+
+struct cx_device;
+struct cx_context;
+
+struct cx_object {
+    enum cx_kind kind;
+    uint32_t handle;
+    uint32_t users;                 /* objects that refer to this one; it cannot go before them */
+    uint64_t user_handle;           /* what the program calls it in events */
+    struct cx_context *context;
+    struct cx_event_source events;
+};
+
+struct cx_pd {
+    struct cx_object object;
+    uint32_t pdn;
+};
+
+struct cx_mr {
+    struct cx_object object;
+    struct cx_pd *pd;
+    uint32_t index;
+};
+
+/* What the device knows of a memory region. */
+struct cx_mkey {
+    uint32_t key;                   /* 0: not in use */
+    uint8_t variant;
+    uint32_t access;
+    uint64_t iova;
+    uint64_t length;
+    uint8_t *base;
+    const struct cx_pd *pd;
+};
+
+enum cx_arm { CX_ARM_NONE, CX_ARM_SOLICITED, CX_ARM_ANY };
+
+struct cx_cq {
+    struct cx_object object;
+    struct cx_cq *next;             /* on the device's list */
+    uint32_t cqn;
+    uint8_t *ring;
+    uint32_t entries;               /* a power of two */
+    uint32_t entry_bytes;           /* 64, or 128 with the part that counts behind */
+    _Atomic uint32_t *record;       /* [0] consumer index, [1] arming; big-endian */
+    uint32_t produced;
+    uint32_t uar;                   /* page whose doorbell arms it */
+    struct cx_events *channel;      /* NULL: none */
+    enum cx_arm armed;
+    int fired_sn;                   /* sequence number of the arming that an event answered; -1: none */
+    bool overrun;
+    bool compresses;
+    uint8_t compressed_format;
+    struct cx_cqe_session *session; /* CQEs held back to be compressed */
+};
+
+/* What the work queues of both directions have in common. */
+struct cx_ring {
+    uint8_t *memory;
+    uint32_t units;                 /* a power of two: 64-byte blocks of a send queue, work requests of a receive queue */
+    uint32_t unit_shift;
+    _Atomic uint32_t *record;       /* big-endian producer index, 16 bits */
+    uint16_t consumed;
+    uint16_t produced;              /* the record as last read */
+};
+
+enum cx_ring_state { CX_OFF, CX_READY, CX_ERROR };
+
+struct cx_rq {
+    struct cx_device *device;
+    struct cx_object *owner;        /* the queue pair or the work queue */
+    struct cx_pd *pd;
+    struct cx_cq *cq;
+    struct cx_ring ring;
+    enum cx_ring_state state;
+    uint32_t number;
+    uint32_t uidx;
+    bool signature;                 /* a 16-byte segment before the scatter list */
+    /* Striding: a work request is 1 << log_strides strides of 1 << log_stride_bytes. */
+    bool striding;
+    uint8_t log_stride_bytes;
+    uint8_t log_strides;
+    bool two_byte_shift;
+    uint32_t next_stride;
+    uint8_t fail_next;              /* syndrome of an error that a test asked for; 0: none */
+};
+
+struct cx_sq {
+    struct cx_ring ring;
+    struct cx_cq *cq;
+    uint32_t uar;                   /* page of its doorbell */
+    bool rung;
+    enum cx_ring_state state;
+    uint8_t fail_next;
+    struct sv_steer_cache cache;
+    struct softverbs_queue_counters counters;
+};
+
+struct cx_qp {
+    struct cx_object object;
+    struct cx_qp *next;             /* on the device's list */
+    struct sv_qp steering;          /* its rq.qp leads back here */
+    struct cx_pd *pd;
+    uint32_t number;
+    uint32_t uidx;
+    uint32_t state;                 /* enum ibv_qp_state */
+    uint32_t static_bfreg;          /* index, or UINT32_MAX */
+    struct ib_uverbs_create_qp_resp cap;
+    uint8_t sq_sig_all;
+    uint8_t port;
+    bool has_rq;
+    bool has_sq;
+    struct cx_ind_table *ind_table; /* non-null: an RSS queue pair */
+    struct cx_sq sq;
+    struct cx_rq rq;
+};
+
+struct cx_wq {
+    struct cx_object object;
+    struct cx_wq *next;             /* on the device's list */
+    uint32_t state;                 /* enum ibv_wq_state */
+    struct sv_wq steering;          /* its rq.wq leads back here */
+    struct cx_rq rq;
+};
+
+struct cx_ind_table {
+    struct cx_object object;
+    struct sv_ind_table *steering;
+    uint32_t entries;
+    struct cx_wq *wqs[];
+};
+
+struct cx_counters {
+    struct cx_object object;
+    struct sv_flow_stats stats;
+};
+
+struct cx_flow {
+    struct cx_object object;
+    struct cx_qp *qp;
+    struct cx_counters *counters;
+    struct sv_flow flow;
+    struct sv_rule rule;
+};
+
+/* A page of doorbells. The engine has a mapping of its own, so that it may look after the program has unmapped its. */
+struct cx_uar {
+    bool in_use;
+    bool allocated;                 /* by the program, for one queue pair or for arming */
+    uint8_t *page;
+};
+
+struct cx_context {
+    struct cx_device *device;
+    struct cx_context *next;
+    struct cx_events *async;        /* NULL until the program has its descriptor */
+    bool opened;                    /* GET_CONTEXT was answered */
+    int doorbell_file;              /* memfd with the pages */
+    uint32_t static_bfregs;
+    uint32_t low_latency_bfregs;
+    uint32_t bfreg_users[CX_MAX_BFREGS];
+    struct cx_uar uars[CX_MAX_UARS];
+    uint32_t uar_pages;             /* pages from here on were never in use */
+    struct cx_object **objects;     /* by handle */
+    uint32_t object_slots;
+};
+
+/* object.c. The device's mutex is held. */
+void *cx_object_new(struct cx_context *context, enum cx_kind kind, size_t bytes, uint64_t user_handle);
+void cx_object_free(struct cx_object *object);
+/* NULL for a handle that names nothing, or something else. */
+void *cx_object_find(struct cx_context *context, enum cx_kind kind, uint32_t handle);
+/* Whether [address, address + length) is memory of this process. */
+bool cx_is_mapped(uint64_t address, uint64_t length, bool writable);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The states of a raw packet queue pair, with the kernel's rules for which attributes a transition takes. */
+#include "queues.h"
+#include "uverbs.h"
+
+#include <errno.h>
+
+struct transition {
+    bool valid;
+    uint32_t required;
+    uint32_t optional;
+};
+
+enum { STATES = IBV_QPS_ERR + 1 };
+
+#define ANY_TO_RESET_OR_ERROR [IBV_QPS_RESET] = {true, 0, 0}, [IBV_QPS_ERR] = {true, 0, 0}
+
+static const struct transition transitions[STATES][STATES] = {
+    [IBV_QPS_RESET] = {[IBV_QPS_RESET] = {true, 0, 0}, [IBV_QPS_INIT] = {true, IBV_QP_PORT, 0}},
+    [IBV_QPS_INIT] = {ANY_TO_RESET_OR_ERROR, [IBV_QPS_INIT] = {true, 0, IBV_QP_PORT}, [IBV_QPS_RTR] = {true, 0, 0}},
+    [IBV_QPS_RTR] = {ANY_TO_RESET_OR_ERROR, [IBV_QPS_RTS] = {true, 0, IBV_QP_CUR_STATE}},
+    [IBV_QPS_RTS] = {ANY_TO_RESET_OR_ERROR, [IBV_QPS_RTS] = {true, 0, IBV_QP_CUR_STATE}},
+    [IBV_QPS_SQE] = {ANY_TO_RESET_OR_ERROR, [IBV_QPS_RTS] = {true, 0, IBV_QP_CUR_STATE}},
+    [IBV_QPS_ERR] = {ANY_TO_RESET_OR_ERROR},
+};
+
+static int check(uint32_t from, uint32_t to, const struct ib_uverbs_modify_qp *request)
+{
+    if (to >= STATES || !transitions[from][to].valid)
+        return EINVAL;
+    const struct transition *t = &transitions[from][to];
+    uint32_t mask = request->attr_mask;
+    if ((mask & t->required) != t->required || (mask & ~(t->required | t->optional | IBV_QP_STATE)) != 0)
+        return EINVAL;
+    if ((mask & IBV_QP_CUR_STATE) && request->cur_qp_state != from)
+        return EINVAL;
+    return (mask & IBV_QP_PORT) && request->port_num != 1 ? EINVAL : 0;
+}
+
+void cx_ring_reset(struct cx_ring *ring)
+{
+    ring->consumed = 0;
+    ring->produced = 0;
+    if (ring->record != NULL)
+        atomic_store(ring->record, 0);
+}
+
+static void apply(struct cx_qp *qp, uint32_t to)
+{
+    if (to == IBV_QPS_ERR) {
+        cx_qp_enter_error(qp);
+        return;
+    }
+    if (to == IBV_QPS_RESET) {
+        cx_ring_reset(&qp->sq.ring);
+        cx_ring_reset(&qp->rq.ring);
+        qp->sq.rung = false;
+        qp->sq.fail_next = 0;
+        qp->rq.fail_next = 0;
+        qp->port = 0;
+    }
+    qp->state = to;
+    qp->sq.state = to == IBV_QPS_RTS ? CX_READY : CX_OFF;
+    qp->rq.state = to == IBV_QPS_RTR || to == IBV_QPS_RTS ? CX_READY : CX_OFF;
+    /* What was rung before the queue was ready is executed now. */
+    qp->sq.rung = qp->sq.state == CX_READY;
+}
+
+static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *request)
+{
+    struct cx_qp *qp = cx_object_find(command->context, CX_QP, request->qp_handle);
+    if (qp == NULL)
+        return EINVAL;
+    if (qp->ind_table != NULL)
+        return EOPNOTSUPP;
+    uint32_t to = request->attr_mask & IBV_QP_STATE ? request->qp_state : qp->state;
+    int error = check(qp->state, to, request);
+    if (error != 0)
+        return error;
+    if (request->attr_mask & IBV_QP_PORT)
+        qp->port = request->port_num;
+    if (to != qp->state || to == IBV_QPS_RESET)
+        apply(qp, to);
+    return 0;
+}
+
+int cx_modify_qp(struct cx_command *command)
+{
+    struct ib_uverbs_modify_qp request;
+    CX_CORE_REQUEST(command, &request);
+    return modify(command, &request);
+}
+
+int cx_ex_modify_qp(struct cx_command *command)
+{
+    struct ib_uverbs_ex_modify_qp request;
+    int error = CX_CORE_REQUEST(command, &request);
+    if (error != 0)
+        return error;
+    if (request.base.attr_mask & IBV_QP_RATE_LIMIT)
+        return EOPNOTSUPP;
+    error = modify(command, &request.base);
+    const struct ib_uverbs_ex_modify_qp_resp response = {.response_length = sizeof response};
+    if (error == 0)
+        CX_RESPOND(command, &response);
+    return error;
+}
+
+int cx_query_qp(struct cx_command *command)
+{
+    struct ib_uverbs_query_qp request;
+    CX_CORE_REQUEST(command, &request);
+    const struct cx_qp *qp = cx_object_find(command->context, CX_QP, request.qp_handle);
+    if (qp == NULL)
+        return EINVAL;
+    if (qp->ind_table != NULL)
+        return EOPNOTSUPP;
+    struct ib_uverbs_query_qp_resp response = {
+        .max_send_wr = qp->cap.max_send_wr,
+        .max_recv_wr = qp->cap.max_recv_wr,
+        .max_send_sge = qp->cap.max_send_sge,
+        .max_recv_sge = qp->cap.max_recv_sge,
+        .max_inline_data = qp->cap.max_inline_data,
+        .qp_state = (uint8_t)qp->state,
+        .cur_qp_state = (uint8_t)qp->state,
+        .port_num = qp->port,
+        .sq_sig_all = qp->sq_sig_all,
+    };
+    CX_RESPOND(command, &response);
+    return 0;
+}

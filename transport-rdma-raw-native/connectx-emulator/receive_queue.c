@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Filling receive work requests, which are lists of data segments up to the one with the key 0x100. The program announces
+ * them in the doorbell record alone; that is read when a frame needs one.
+ */
+#include "emulator.h"
+
+#include "copy.h"
+
+#include <endian.h>
+#include <string.h>
+
+enum { SEGMENT_BYTES = 16, NO_KEY = MLX5_INVALID_LKEY };
+
+static void read_record(struct cx_rq *rq)
+{
+    uint32_t record = atomic_load_explicit(rq->ring.record, memory_order_acquire);
+    uint16_t produced = (uint16_t)(cx_mutant(CX_MUTANT_RECEIVE_RECORD_SWAPPED) ? record : be32toh(record));
+    if ((uint16_t)(produced - rq->ring.consumed) > rq->ring.units) {
+        rq->device->counters.bad_doorbells++;
+        return;
+    }
+    rq->ring.produced = produced;
+}
+
+static const uint8_t *request_at(const struct cx_rq *rq, uint16_t index)
+{
+    return rq->ring.memory + ((size_t)(index & (rq->ring.units - 1)) << rq->ring.unit_shift);
+}
+
+static void complete(struct cx_rq *rq, struct cx_completion *completion)
+{
+    completion->wqe_counter = rq->ring.consumed++;
+    completion->uidx = rq->uidx;
+    cx_cq_add(rq->cq, completion);
+}
+
+static void complete_error(struct cx_rq *rq, uint8_t syndrome)
+{
+    struct cx_completion completion = {.opcode = MLX5_CQE_RESP_ERR, .syndrome = syndrome, .number = rq->number};
+    complete(rq, &completion);
+}
+
+/* 0 or a syndrome. */
+static uint8_t scatter(const struct cx_rq *rq, const uint8_t *request, const struct sv_frame *frame)
+{
+    uint32_t bytes = 1u << rq->ring.unit_shift;
+    uint32_t done = 0;
+    for (uint32_t at = rq->signature ? SEGMENT_BYTES : 0; at < bytes && done < frame->length; at += SEGMENT_BYTES) {
+        struct mlx5_wqe_data_seg segment;
+        memcpy(&segment, request + at, sizeof segment);
+        uint32_t key = be32toh(segment.lkey);
+        uint32_t part = be32toh(segment.byte_count);
+        if (key == NO_KEY)
+            break;
+        if (part > frame->length - done)
+            part = frame->length - done;
+        if (part == 0)
+            continue;
+        uint8_t *to = cx_translate(rq->device, rq->pd, key, be64toh(segment.addr), part, IBV_ACCESS_LOCAL_WRITE);
+        if (to == NULL)
+            return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+        sv_copy(to, frame->data + done, part);
+        done += part;
+    }
+    return done == frame->length ? 0 : MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+}
+
+static void receive(struct cx_rq *rq, const struct sv_frame *frame, uint32_t tag)
+{
+    struct cxemu_counters *counters = &rq->device->counters;
+    if (rq->state != CX_READY) {
+        counters->not_ready++;
+        return;
+    }
+    if (rq->ring.consumed == rq->ring.produced)
+        read_record(rq);
+    if (rq->ring.consumed == rq->ring.produced) {
+        counters->no_receive++;
+        return;
+    }
+    uint8_t syndrome = rq->fail_next;
+    rq->fail_next = 0;
+    if (syndrome == 0)
+        syndrome = scatter(rq, request_at(rq, rq->ring.consumed), frame);
+    if (syndrome != 0) {
+        complete_error(rq, syndrome);
+        counters->receive_errors++;
+        cx_rq_enter_error(rq);
+        return;
+    }
+    struct cx_completion completion = {
+        .opcode = MLX5_CQE_RESP_SEND, .number = tag, .byte_count = frame->length, .frame = frame,
+    };
+    complete(rq, &completion);
+    counters->received_frames++;
+    counters->received_bytes += frame->length;
+}
+
+#define CONTAINER(member_pointer, type, member) ((type *)((uint8_t *)(member_pointer) - offsetof(type, member)))
+
+static struct cx_rq *queue_of(struct sv_rq *steering)
+{
+    if (steering->qp != NULL)
+        return &CONTAINER(steering->qp, struct cx_qp, steering)->rq;
+    return &CONTAINER(steering->wq, struct cx_wq, steering)->rq;
+}
+
+/* What softverbs' dispatch calls for the frames of a burst that go to one queue. */
+void sv_rq_deliver(struct sv_rq *steering, const struct sv_frame *frames, const uint8_t *indexes,
+                   const uint32_t *tags, unsigned count)
+{
+    struct cx_rq *rq = queue_of(steering);
+    for (unsigned i = 0; i < count; i++)
+        receive(rq, &frames[indexes[i]], tags[i]);
+}
+
+void cx_rq_flush(struct cx_rq *rq)
+{
+    if (cx_mutant(CX_MUTANT_FLUSH_FORGOTTEN))
+        return;
+    read_record(rq);
+    while (rq->ring.consumed != rq->ring.produced) {
+        complete_error(rq, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+        rq->device->counters.flushed++;
+    }
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executing send work requests in the program's own queue. A request is one to sixteen 64-byte blocks: a control segment,
+ * an Ethernet segment with the beginning of the frame in it, and data segments that point to memory or hold bytes. What
+ * it says is believed only as far as it can be checked.
+ */
+#include "emulator.h"
+
+#include "checksum.h"
+#include "copy.h"
+
+#include <endian.h>
+#include <string.h>
+
+enum {
+    SEGMENT_BYTES = 16,
+    MAX_SEGMENTS = 63,              /* what the six bits of the count hold */
+    MIN_FRAME = 14,
+    INLINE_HEADER_AT = offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start),
+};
+
+/* A request, in one piece even where the queue wraps. */
+struct request {
+    const uint8_t *bytes;
+    uint32_t length;
+    uint16_t index;
+    uint8_t opcode;
+    uint8_t blocks;
+    bool signalled;
+    bool solicited;
+    uint8_t copy[MAX_SEGMENTS * SEGMENT_BYTES];
+};
+
+/* ---- completing ---- */
+
+static void complete(struct cx_qp *qp, const struct request *request, uint8_t syndrome)
+{
+    struct cx_completion completion = {
+        .opcode = syndrome == 0 ? MLX5_CQE_REQ : MLX5_CQE_REQ_ERR,
+        .syndrome = syndrome,
+        .send_opcode = request->opcode,
+        .solicited = request->solicited,
+        .wqe_counter = request->index,
+        .number = qp->number,
+        .uidx = qp->uidx,
+    };
+    cx_cq_add(qp->sq.cq, &completion);
+}
+
+/* ---- reading a request ---- */
+
+/* 0, or the syndrome of a request that makes no sense: then it counts as one block. */
+static uint8_t fetch(const struct cx_qp *qp, uint16_t available, struct request *request)
+{
+    const struct cx_ring *ring = &qp->sq.ring;
+    uint32_t mask = ring->units - 1;
+    uint32_t at = (ring->consumed & mask) * MLX5_SEND_WQE_BB;
+    struct mlx5_wqe_ctrl_seg control;
+    memcpy(&control, ring->memory + at, sizeof control);
+    uint32_t word = be32toh(control.opmod_idx_opcode);
+    uint32_t segments = be32toh(control.qpn_ds) & 0x3f;
+
+    request->index = ring->consumed;
+    request->opcode = (uint8_t)word;
+    request->blocks = 1;
+    request->signalled = (control.fm_ce_se & MLX5_WQE_CTRL_CQ_UPDATE) != 0;
+    request->solicited = (control.fm_ce_se & MLX5_WQE_CTRL_SOLICITED) != 0;
+    if ((word >> 8 & 0xffff) != ring->consumed || be32toh(control.qpn_ds) >> 8 != qp->number || segments == 0)
+        return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+    uint32_t blocks = (segments * SEGMENT_BYTES + MLX5_SEND_WQE_BB - 1) / MLX5_SEND_WQE_BB;
+    if (blocks > available)
+        return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+    request->blocks = (uint8_t)blocks;
+    request->length = segments * SEGMENT_BYTES;
+    uint32_t to_end = ring->units * MLX5_SEND_WQE_BB - at;
+    request->bytes = ring->memory + at;
+    if (request->length > to_end) {
+        memcpy(request->copy, ring->memory + at, to_end);
+        memcpy(request->copy + to_end, ring->memory, request->length - to_end);
+        request->bytes = request->copy;
+    }
+    return 0;
+}
+
+struct gathered {
+    uint8_t *bytes;
+    uint32_t length;
+    uint32_t limit;
+};
+
+static uint8_t append(struct gathered *to, const uint8_t *from, uint32_t length)
+{
+    if (length > to->limit - to->length)
+        return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+    sv_copy(to->bytes + to->length, from, length);
+    to->length += length;
+    return 0;
+}
+
+/* Data segments from `at` to the end of the request. */
+static uint8_t gather(const struct cx_qp *qp, const struct request *request, uint32_t at, struct gathered *to)
+{
+    while (at < request->length) {
+        struct mlx5_wqe_data_seg segment;
+        memcpy(&segment, request->bytes + at, sizeof segment);
+        uint32_t count = be32toh(segment.byte_count);
+        uint8_t syndrome;
+        if (count & MLX5_INLINE_SEG) {
+            uint32_t bytes = count & ~(uint32_t)MLX5_INLINE_SEG;
+            if (bytes > request->length - at - sizeof segment.byte_count)
+                return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+            syndrome = append(to, request->bytes + at + sizeof segment.byte_count, bytes);
+            at += (uint32_t)(sizeof segment.byte_count + bytes + SEGMENT_BYTES - 1) & ~(uint32_t)(SEGMENT_BYTES - 1);
+        } else {
+            if (count == 0 || count > to->limit)
+                return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+            const uint8_t *from = cx_translate(qp->object.context->device, qp->pd, be32toh(segment.lkey),
+                                               be64toh(segment.addr), count, 0);
+            if (from == NULL)
+                return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+            syndrome = append(to, from, count);
+            at += SEGMENT_BYTES;
+        }
+        if (syndrome != 0)
+            return syndrome;
+    }
+    return 0;
+}
+
+/* ---- sending ---- */
+
+static bool fits(const struct cx_device *device, const uint8_t *frame, uint32_t length)
+{
+    uint32_t limit = device->mtu + 14;
+    return length <= limit || (length <= limit + 4 && frame[12] == 0x81 && frame[13] == 0);
+}
+
+static void fill_checksums(uint8_t *frame, uint32_t length, uint8_t flags)
+{
+    struct sv_headers headers;
+    struct sv_layout layout = sv_parse_headers(frame, length, &headers);
+    if (!(flags & MLX5_ETH_WQE_L4_CSUM))
+        layout.l4 = 0;
+    if (flags & (MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM))
+        sv_checksum_fill(frame, length, layout);
+}
+
+static uint8_t send_frame(struct cx_qp *qp, struct gathered *frame, uint8_t checksum_flags)
+{
+    struct cx_device *device = qp->object.context->device;
+    if (frame->length < MIN_FRAME || !fits(device, frame->bytes, frame->length))
+        return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+    if (checksum_flags != 0)
+        fill_checksums(frame->bytes, frame->length, checksum_flags);
+    struct sv_frame one = {.data = frame->bytes, .length = frame->length};
+    cx_wire_send(device, qp, &one, 1);
+    return 0;
+}
+
+static uint8_t execute_send(struct cx_qp *qp, const struct request *request)
+{
+    struct cx_device *device = qp->object.context->device;
+    const uint32_t eth_at = sizeof(struct mlx5_wqe_ctrl_seg);
+    struct mlx5_wqe_eth_seg eth = {0};
+    if (request->length < eth_at + SEGMENT_BYTES)
+        return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+    memcpy(&eth, request->bytes + eth_at, SEGMENT_BYTES);
+    uint32_t header = be16toh(eth.inline_hdr_sz);
+    uint32_t header_at = eth_at + INLINE_HEADER_AT;
+    if (header > request->length - header_at)
+        return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+    uint32_t data_at = (header_at + header + SEGMENT_BYTES - 1) & ~(uint32_t)(SEGMENT_BYTES - 1);
+    struct gathered frame = {.bytes = device->scratch, .limit = CX_MAX_FRAME};
+    if (request->opcode == MLX5_OPCODE_TSO) {
+        frame.limit = CX_MAX_TSO_BYTES;
+        uint8_t syndrome = gather(qp, request, data_at, &frame);
+        return syndrome != 0 ? syndrome : cx_large_send(qp, request->bytes + header_at, header, frame.bytes,
+                                                        frame.length, be16toh(eth.mss));
+    }
+    uint8_t syndrome = append(&frame, request->bytes + header_at, header);
+    if (syndrome == 0)
+        syndrome = gather(qp, request, data_at, &frame);
+    return syndrome != 0 ? syndrome : send_frame(qp, &frame, eth.cs_flags);
+}
+
+static uint8_t execute(struct cx_qp *qp, const struct request *request)
+{
+    if (qp->sq.fail_next != 0) {
+        uint8_t syndrome = qp->sq.fail_next;
+        qp->sq.fail_next = 0;
+        return syndrome;
+    }
+    switch (request->opcode) {
+    case MLX5_OPCODE_NOP:
+        return 0;
+    case MLX5_OPCODE_SEND:
+    case MLX5_OPCODE_TSO:
+        return execute_send(qp, request);
+    default:
+        return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+    }
+}
+
+/* ---- the queue ---- */
+
+/* The doorbell record: how far the program has come. False when it names more than the queue holds. */
+static bool read_record(struct cx_qp *qp)
+{
+    struct cx_ring *ring = &qp->sq.ring;
+    uint16_t produced = (uint16_t)be32toh(atomic_load_explicit(ring->record, memory_order_acquire));
+    if (cx_mutant(CX_MUTANT_RECORD_IGNORED) && produced != ring->consumed)
+        produced = (uint16_t)(ring->consumed + 1);
+    if ((uint16_t)(produced - ring->consumed) > ring->units)
+        return false;
+    ring->produced = produced;
+    return true;
+}
+
+static void bad_record(struct cx_qp *qp)
+{
+    qp->object.context->device->counters.bad_doorbells++;
+    qp->sq.ring.produced = qp->sq.ring.consumed;
+    cx_qp_enter_error(qp);
+    cx_raise(&qp->object, IBV_EVENT_QP_FATAL);
+}
+
+unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
+{
+    struct cx_sq *sq = &qp->sq;
+    unsigned done = 0;
+    if (sq->state != CX_READY)
+        return 0;
+    if (!read_record(qp)) {
+        bad_record(qp);
+        return 1;
+    }
+    while (done < budget && sq->ring.consumed != sq->ring.produced) {
+        struct request request;
+        uint8_t syndrome = fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
+        if (syndrome == 0)
+            syndrome = execute(qp, &request);
+        sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
+        done++;
+        if (syndrome != 0 || request.signalled)
+            complete(qp, &request, syndrome);
+        if (syndrome != 0) {
+            qp->object.context->device->counters.send_errors++;
+            cx_qp_enter_error(qp);
+            break;
+        }
+    }
+    sq->rung = sq->ring.consumed != sq->ring.produced;
+    return done;
+}
+
+/* In the state of error each request completes, signalled or not. */
+void cx_sq_flush(struct cx_qp *qp)
+{
+    struct cx_sq *sq = &qp->sq;
+    if (cx_mutant(CX_MUTANT_FLUSH_FORGOTTEN) || !read_record(qp))
+        return;
+    while (sq->ring.consumed != sq->ring.produced) {
+        struct request request;
+        fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
+        sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
+        complete(qp, &request, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+        qp->object.context->device->counters.flushed++;
+    }
+    sq->rung = false;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ioctl(2) on a device: rdma/ib_user_ioctl_cmds.h. The commands of the old ABI come wrapped, INVOKE_WRITE, and GET_CONTEXT
+ * in a form of its own; the file of asynchronous events and pages of doorbells are objects that only this ABI has. For
+ * all else the answer is EPROTONOSUPPORT, as an older kernel's is, and libibverbs wraps the old command.
+ */
+#include "uverbs.h"
+
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+enum { MAX_ATTRIBUTES = 32 };
+
+static struct ib_uverbs_attr *find(struct ib_uverbs_ioctl_hdr *request, uint16_t id)
+{
+    for (unsigned i = 0; i < request->num_attrs; i++)
+        if (request->attrs[i].attr_id == id)
+            return &request->attrs[i];
+    return NULL;
+}
+
+/* Up to eight bytes of input are in the attribute itself. */
+static const uint8_t *input_of(const struct ib_uverbs_attr *attribute)
+{
+    return attribute->len <= sizeof attribute->data ? (const uint8_t *)&attribute->data
+                                                    : (const uint8_t *)(uintptr_t)attribute->data;
+}
+
+static int set_buffer(struct ib_uverbs_ioctl_hdr *request, uint16_t in, uint16_t out, struct cx_buffer *buffer)
+{
+    struct ib_uverbs_attr *input = find(request, in);
+    struct ib_uverbs_attr *output = find(request, out);
+    if (input != NULL && input->len > 0) {
+        buffer->in = input_of(input);
+        buffer->in_bytes = input->len;
+        if (!cx_is_mapped((uintptr_t)buffer->in, buffer->in_bytes, false))
+            return EFAULT;
+    }
+    if (output != NULL && output->len > 0) {
+        buffer->out = (uint8_t *)(uintptr_t)output->data;
+        buffer->out_bytes = output->len;
+        if (!cx_is_mapped(output->data, output->len, true))
+            return EFAULT;
+        output->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+    }
+    return 0;
+}
+
+static int invoke_write(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    struct ib_uverbs_attr *number = find(request, UVERBS_ATTR_WRITE_CMD);
+    struct cx_command command = {.context = context};
+    if (number == NULL)
+        return EINVAL;
+    int error = set_buffer(request, UVERBS_ATTR_CORE_IN, UVERBS_ATTR_CORE_OUT, &command.core);
+    if (error == 0)
+        error = set_buffer(request, UVERBS_ATTR_UHW_IN, UVERBS_ATTR_UHW_OUT, &command.driver);
+    return error != 0 ? error : cx_command_execute((uint32_t)number->data, &command);
+}
+
+/* Copies to an output attribute that may be missing or too small. */
+static int respond(struct ib_uverbs_ioctl_hdr *request, uint16_t id, const void *from, size_t bytes)
+{
+    struct ib_uverbs_attr *output = find(request, id);
+    if (output == NULL)
+        return 0;
+    if (output->len < bytes)
+        return ENOSPC;
+    if (!cx_is_mapped(output->data, bytes, true))
+        return EFAULT;
+    memcpy((void *)(uintptr_t)output->data, from, bytes);
+    output->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+    return 0;
+}
+
+static int get_context(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    uint64_t unused_address = 0;
+    struct ib_uverbs_get_context_resp response;
+    const uint64_t core_support = 0;
+    struct cx_command command = {
+        .context = context,
+        .core = {.in = (const uint8_t *)&unused_address, .in_bytes = sizeof unused_address,
+                 .out = (uint8_t *)&response, .out_bytes = sizeof response},
+    };
+    int error = set_buffer(request, UVERBS_ATTR_UHW_IN, UVERBS_ATTR_UHW_OUT, &command.driver);
+    if (error == 0)
+        error = cx_command_execute(IB_USER_VERBS_CMD_GET_CONTEXT, &command);
+    if (error == 0)
+        error = respond(request, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &response.num_comp_vectors,
+                        sizeof response.num_comp_vectors);
+    if (error == 0)
+        error = respond(request, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &core_support, sizeof core_support);
+    return error;
+}
+
+static int device_method(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    switch (request->method_id) {
+    case UVERBS_METHOD_INVOKE_WRITE:
+        return invoke_write(context, request);
+    case UVERBS_METHOD_GET_CONTEXT:
+        return get_context(context, request);
+    default:
+        return EPROTONOSUPPORT;
+    }
+}
+
+static int async_event_alloc(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    struct ib_uverbs_attr *handle = find(request, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
+    int fd;
+    if (handle == NULL || !context->opened)
+        return EINVAL;
+    cx_lock(context->device);
+    int error = cx_async_open(context, &fd);
+    cx_unlock(context->device);
+    if (error == 0)
+        handle->data_s64 = fd;
+    return error;
+}
+
+/* ---- pages of doorbells ---- */
+
+struct uar_object {
+    struct cx_object object;
+    uint32_t page;
+};
+
+void cx_uar_destroy(struct cx_object *object)
+{
+    struct uar_object *uar = (struct uar_object *)object;
+    object->context->uars[uar->page].in_use = false;
+    object->context->uars[uar->page].allocated = false;
+    cx_object_free(object);
+}
+
+static int take_page(struct cx_context *context, struct uar_object **uar)
+{
+    uint32_t page = context->static_bfregs / CX_USED_BFREGS_PER_UAR;
+    while (page < CX_MAX_UARS && context->uars[page].in_use)
+        page++;
+    if (page == CX_MAX_UARS)
+        return ENOMEM;
+    *uar = cx_object_new(context, CX_UAR, sizeof **uar, 0);
+    if (*uar == NULL)
+        return ENOMEM;
+    (*uar)->page = page;
+    memset(context->uars[page].page, 0, CX_PAGE_BYTES);
+    context->uars[page].in_use = true;
+    context->uars[page].allocated = true;
+    if (page >= context->uar_pages)
+        context->uar_pages = page + 1;
+    return 0;
+}
+
+static int uar_alloc(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    struct ib_uverbs_attr *handle = find(request, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE);
+    struct uar_object *uar = NULL;
+    if (handle == NULL || !context->opened)
+        return EINVAL;
+    cx_lock(context->device);
+    int error = take_page(context, &uar);
+    cx_unlock(context->device);
+    if (error != 0)
+        return error;
+    uint64_t offset = ((uint64_t)MLX5_IB_MMAP_ALLOC_WC << 8 | uar->page >> 8 << 16 | (uar->page & 0xff)) * CX_PAGE_BYTES;
+    uint32_t length = CX_PAGE_BYTES;
+    error = respond(request, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, &offset, sizeof offset);
+    if (error == 0)
+        error = respond(request, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, &length, sizeof length);
+    if (error == 0)
+        error = respond(request, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, &uar->page, sizeof uar->page);
+    handle->data = uar->object.handle;
+    return error;
+}
+
+static int uar_method(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    if (request->method_id == MLX5_IB_METHOD_UAR_OBJ_ALLOC)
+        return uar_alloc(context, request);
+    if (request->method_id != MLX5_IB_METHOD_UAR_OBJ_DESTROY)
+        return EPROTONOSUPPORT;
+    struct ib_uverbs_attr *handle = find(request, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE);
+    if (handle == NULL)
+        return EINVAL;
+    cx_lock(context->device);
+    int error = cx_object_destroy(context, CX_UAR, (uint32_t)handle->data, cx_uar_destroy);
+    cx_unlock(context->device);
+    return error;
+}
+
+int cx_uverbs_ioctl(struct cx_context *context, void *argument)
+{
+    struct ib_uverbs_ioctl_hdr *request = argument;
+    if (!cx_is_mapped((uintptr_t)request, sizeof *request, true))
+        return EFAULT;
+    if (request->num_attrs > MAX_ATTRIBUTES ||
+        request->length != sizeof *request + request->num_attrs * sizeof request->attrs[0])
+        return EINVAL;
+    if (request->reserved1 != 0 || request->reserved2 != 0)
+        return EPROTONOSUPPORT;
+    if (!cx_is_mapped((uintptr_t)request, request->length, true))
+        return EFAULT;
+    switch (request->object_id) {
+    case UVERBS_OBJECT_DEVICE:
+        return device_method(context, request);
+    case UVERBS_OBJECT_ASYNC_EVENT:
+        return request->method_id == UVERBS_METHOD_ASYNC_EVENT_ALLOC ? async_event_alloc(context, request)
+                                                                     : EPROTONOSUPPORT;
+    case MLX5_IB_OBJECT_UAR:
+        return uar_method(context, request);
+    default:
+        return EPROTONOSUPPORT;
+    }
+}

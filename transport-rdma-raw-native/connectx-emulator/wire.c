@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a device is connected to:
+ *   loop        itself: a frame that it sends comes in again, as with a port's own traffic
+ *   cable       the next device with a cable: the first of the process to the second, the third to the fourth, ...
+ *   tap:NAME    a TAP device of the kernel, which is made when there is none of that name
+ */
+#include "emulator.h"
+
+#include "dispatch.h"
+#include "hooks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { TAP_BURST = 64, CABLE_FRAMES = 1024 };
+
+enum wire_kind { WIRE_LOOP, WIRE_CABLE, WIRE_TAP };
+
+/* Frames on their way to a device, from the engine of another: its own lock, taken with either device's mutex held. */
+struct inbox {
+    pthread_mutex_t mutex;
+    uint32_t first;
+    uint32_t count;
+    struct {
+        uint32_t length;
+        uint8_t bytes[CX_MAX_FRAME];
+    } frames[CABLE_FRAMES];
+};
+
+struct cx_wire {
+    enum wire_kind kind;
+    int tap;
+    struct cx_wire *other;          /* end of the cable; NULL as long as it is not plugged in */
+    struct inbox *inbox;
+    uint8_t buffer[CX_MAX_FRAME];
+};
+
+static struct cx_wire *loose_end;
+
+/* ---- opening ---- */
+
+static int open_tap(struct cx_wire *wire, const char *name)
+{
+    struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+    if (strlen(name) >= sizeof request.ifr_name || *name == '\0')
+        return EINVAL;
+    strcpy(request.ifr_name, name);
+    wire->tap = cx_real()->open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (wire->tap < 0)
+        return errno;
+    return cx_real()->ioctl(wire->tap, TUNSETIFF, &request) == 0 ? 0 : errno;
+}
+
+static int open_cable(struct cx_wire *wire)
+{
+    wire->inbox = calloc(1, sizeof *wire->inbox);
+    if (wire->inbox == NULL)
+        return ENOMEM;
+    pthread_mutex_init(&wire->inbox->mutex, NULL);
+    wire->other = loose_end;
+    if (loose_end != NULL)
+        loose_end->other = wire;
+    loose_end = loose_end == NULL ? wire : NULL;
+    return 0;
+}
+
+int cx_wire_open(struct cx_device *device, const char *kind)
+{
+    struct cx_wire *wire = calloc(1, sizeof *wire);
+    if (wire == NULL)
+        return ENOMEM;
+    wire->tap = -1;
+    device->wire = wire;
+    if (strcmp(kind, "loop") == 0) {
+        wire->kind = WIRE_LOOP;
+        return 0;
+    }
+    if (strcmp(kind, "cable") == 0) {
+        wire->kind = WIRE_CABLE;
+        return open_cable(wire);
+    }
+    if (strncmp(kind, "tap:", 4) == 0) {
+        wire->kind = WIRE_TAP;
+        return open_tap(wire, kind + 4);
+    }
+    return EINVAL;
+}
+
+int cx_wire_descriptor(const struct cx_device *device)
+{
+    return device->wire->tap;
+}
+
+/* ---- sending ---- */
+
+static void put_in_inbox(struct cx_device *device, struct inbox *inbox, const struct sv_frame *frame)
+{
+    pthread_mutex_lock(&inbox->mutex);
+    if (inbox->count == CABLE_FRAMES || frame->length > CX_MAX_FRAME) {
+        device->counters.wire_lost++;
+    } else {
+        uint32_t slot = (inbox->first + inbox->count++) % CABLE_FRAMES;
+        inbox->frames[slot].length = frame->length;
+        memcpy(inbox->frames[slot].bytes, frame->data, frame->length);
+    }
+    pthread_mutex_unlock(&inbox->mutex);
+}
+
+static void write_to_tap(struct cx_device *device, const struct sv_frame *frame)
+{
+    if (cx_real()->write(device->wire->tap, frame->data, frame->length) != (ssize_t)frame->length)
+        device->counters.wire_lost++;
+}
+
+static void steer(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frame)
+{
+    struct sv_steer_cache *cache = sender != NULL ? &sender->sq.cache : &device->wire_cache;
+    struct softverbs_queue_counters *counters = sender != NULL ? &sender->sq.counters : &device->wire_counters;
+    uint64_t before = counters->no_match;
+    sv_dispatch(&device->steering, sender != NULL ? &sender->steering : NULL, cache, counters, frame, 1);
+    device->counters.no_match += counters->no_match - before;
+}
+
+static void send_one(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frame)
+{
+    switch (device->wire->kind) {
+    case WIRE_LOOP:
+        steer(device, sender, frame);
+        break;
+    case WIRE_CABLE:
+        if (device->wire->other == NULL)
+            device->counters.wire_lost++;
+        else
+            put_in_inbox(device, device->wire->other->inbox, frame);
+        break;
+    case WIRE_TAP:
+        write_to_tap(device, frame);
+        break;
+    }
+}
+
+void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frames, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (!device->port_up) {
+            device->counters.port_down++;
+            continue;
+        }
+        device->counters.sent_frames++;
+        device->counters.sent_bytes += frames[i].length;
+        if (device->faults.drop_frames > 0) {
+            device->faults.drop_frames--;
+            device->counters.dropped_by_test++;
+            continue;
+        }
+        send_one(device, sender, &frames[i]);
+        if (device->faults.duplicate_frames > 0) {
+            device->faults.duplicate_frames--;
+            device->counters.duplicated_by_test++;
+            send_one(device, sender, &frames[i]);
+        }
+    }
+}
+
+/* ---- receiving ---- */
+
+void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length)
+{
+    struct sv_frame frame = {.data = data, .length = length};
+    if (!device->port_up || length < 14)
+        return;
+    steer(device, NULL, &frame);
+}
+
+static unsigned receive_from_inbox(struct cx_device *device)
+{
+    struct cx_wire *wire = device->wire;
+    unsigned received = 0;
+    for (; received < TAP_BURST; received++) {
+        pthread_mutex_lock(&wire->inbox->mutex);
+        if (wire->inbox->count == 0) {
+            pthread_mutex_unlock(&wire->inbox->mutex);
+            break;
+        }
+        uint32_t length = wire->inbox->frames[wire->inbox->first].length;
+        memcpy(wire->buffer, wire->inbox->frames[wire->inbox->first].bytes, length);
+        wire->inbox->first = (wire->inbox->first + 1) % CABLE_FRAMES;
+        wire->inbox->count--;
+        pthread_mutex_unlock(&wire->inbox->mutex);
+        cx_device_receive(device, wire->buffer, length);
+    }
+    return received;
+}
+
+static unsigned receive_from_tap(struct cx_device *device)
+{
+    struct cx_wire *wire = device->wire;
+    unsigned received = 0;
+    for (; received < TAP_BURST; received++) {
+        ssize_t length = cx_real()->read(wire->tap, wire->buffer, sizeof wire->buffer);
+        if (length <= 0)
+            break;
+        cx_device_receive(device, wire->buffer, (uint32_t)length);
+    }
+    return received;
+}
+
+unsigned cx_wire_receive(struct cx_device *device)
+{
+    switch (device->wire->kind) {
+    case WIRE_CABLE:
+        return receive_from_inbox(device);
+    case WIRE_TAP:
+        return receive_from_tap(device);
+    default:
+        return 0;
+    }
+}

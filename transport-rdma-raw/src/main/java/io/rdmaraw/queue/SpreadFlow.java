@@ -1,0 +1,66 @@
+package io.rdmaraw.queue;
+
+import io.rdmaraw.verbs.Flow;
+import io.rdmaraw.verbs.FlowSpec;
+
+import java.util.List;
+
+/** A rule whose frames are spread over the queues of several loops; see {@link SpreadFlows}, which guards it. */
+public final class SpreadFlow {
+    private final FlowSpec spec;
+    private final int tag;
+    /** In the order they came. */
+    private List<FrameQueue> members = List.of();
+    private Flow flow;
+    /** Null when all frames go to one queue. */
+    private RssPath path;
+    private int changes;
+
+    SpreadFlow(FlowSpec spec, int tag) {
+        this.spec = spec;
+        this.tag = tag;
+    }
+
+    /** Returns the rule that the members asked for. */
+    public FlowSpec spec() {
+        return spec;
+    }
+
+    /** Returns the tag that frames carry at whichever queue they arrive. */
+    public int tag() {
+        return tag;
+    }
+
+    List<FrameQueue> members() {
+        return members;
+    }
+
+    RssPath path() {
+        return path;
+    }
+
+    void setMembers(List<FrameQueue> newMembers) {
+        members = List.copyOf(newMembers);
+    }
+
+    /**
+     * Returns the rule that comes into force next. Devices refuse a rule that is there already, and between taking one
+     * away and making the next frames would go to the kernel; so new and old are in force together for a moment, at
+     * priorities that take turns.
+     */
+    FlowSpec nextRule() {
+        return spec.toBuilder().priority(spec.priority() + (changes & 1)).tag(tag).build();
+    }
+
+    /** The rule is this one from now on; returns the path of the one before, or null. */
+    RssPath replace(Flow newFlow, RssPath newPath) {
+        RssPath before = path;
+        if (flow != null) {
+            flow.close();
+        }
+        flow = newFlow;
+        path = newPath;
+        changes++;
+        return before;
+    }
+}

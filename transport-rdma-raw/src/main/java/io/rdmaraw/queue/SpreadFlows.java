@@ -1,0 +1,161 @@
+package io.rdmaraw.queue;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.verbs.ExtendedDeviceAttributes;
+import io.rdmaraw.verbs.Flow;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.ProtectionDomain;
+import io.rdmaraw.verbs.RssOptions;
+import io.rdmaraw.verbs.VerbsContext;
+
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The rules of a device that several loops share: each frame goes to one of them, the same for all frames between two
+ * ends. The device hashes addresses and ports (Toeplitz) and looks the loop's work queue up in an indirection table.
+ *
+ * <p>A rule whose loops change is replaced without a gap: see {@link SpreadFlow#nextRule()}. So it takes two priorities,
+ * the one it names and the next. A single loop receives by its queue pair itself, and so does, on a device without RSS,
+ * the first of several: the others are there to follow it. Thread-safe.
+ */
+public final class SpreadFlows {
+    /** The first tag of such rules; those that belong to one loop have lower ones. */
+    public static final int FIRST_TAG = 1 << 20;
+
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SpreadFlows.class);
+    /** Enough entries that any number of loops gets nearly equal shares. */
+    private static final int EVEN_TABLE_ENTRIES = 128;
+
+    private record PathKey(long fields, List<FrameQueue> members) {
+    }
+
+    private final VerbsContext context;
+    private final ProtectionDomain protectionDomain;
+    private final int maxTableEntries;
+    private final byte[] key = new byte[RssOptions.KEY_LENGTH_BYTES];
+    private final Map<FlowSpec, SpreadFlow> flows = new HashMap<>();
+    private final Map<PathKey, RssPath> paths = new HashMap<>();
+    private final BitSet tagsInUse = new BitSet();
+
+    SpreadFlows(VerbsContext context, ProtectionDomain protectionDomain) {
+        this.context = context;
+        this.protectionDomain = protectionDomain;
+        ExtendedDeviceAttributes attributes = context.queryDeviceExtended();
+        boolean rss = (attributes.rssQueuePairTypes() & ExtendedDeviceAttributes.TYPE_RAW_PACKET_BIT) != 0
+                && (attributes.rssHashFunctions() & RssOptions.FUNCTION_TOEPLITZ) != 0;
+        maxTableEntries = rss ? attributes.maxIndirectionTableEntries() : 0;
+        // A key that nobody outside knows: peers cannot choose ports that all lead to one loop.
+        new SecureRandom().nextBytes(key);
+    }
+
+    /** Tells whether the device can spread frames at all. */
+    public boolean isSupported() {
+        return maxTableEntries > 1;
+    }
+
+    /** Returns the key of the hash. */
+    public byte[] key() {
+        return key.clone();
+    }
+
+    /**
+     * Adds a queue to those that a rule's frames are spread over; to be called on its loop's thread.
+     *
+     * @param spec the same for all of them; its priority and the next one are used, and it says which version of IP
+     */
+    public synchronized SpreadFlow join(FlowSpec spec, FrameQueue member) {
+        if (RssOptions.fieldsOf(spec) == 0) {
+            throw new IllegalArgumentException("frames are spread by their IP addresses, so the rule \"" + spec
+                    + "\" has to say which version of IP it is for");
+        }
+        if (isSupported()) {
+            member.workQueue();
+        }
+        SpreadFlow flow = flows.get(spec);
+        boolean isNew = flow == null;
+        if (isNew) {
+            flow = new SpreadFlow(spec, FIRST_TAG + tagsInUse.nextClearBit(0));
+        }
+        List<FrameQueue> members = new ArrayList<>(flow.members());
+        members.add(member);
+        steer(flow, members);
+        if (isNew) {
+            flows.put(spec, flow);
+            tagsInUse.set(flow.tag() - FIRST_TAG);
+        }
+        return flow;
+    }
+
+    /** Takes a queue out of a rule; the last one takes the rule away. To be called before the queue is closed. */
+    public synchronized void leave(SpreadFlow flow, FrameQueue member) {
+        List<FrameQueue> members = new ArrayList<>(flow.members());
+        if (!members.remove(member)) {
+            return;
+        }
+        if (members.isEmpty()) {
+            take(flow, members, null, null);
+            flows.remove(flow.spec());
+            tagsInUse.clear(flow.tag() - FIRST_TAG);
+            return;
+        }
+        try {
+            steer(flow, members);
+        } catch (RuntimeException e) {
+            // The frames go to the kernel from now on, which has a socket on the port.
+            take(flow, members, null, null);
+            LOGGER.warn("the loops that remain do not receive \"{}\" any more", flow.spec(), e);
+        }
+    }
+
+    private void steer(SpreadFlow flow, List<FrameQueue> members) {
+        boolean spread = isSupported() && members.size() > 1;
+        if (!spread && flow.path() == null && !flow.members().isEmpty()
+                && flow.members().getFirst() == members.getFirst()) {
+            flow.setMembers(members);
+            return;
+        }
+        RssPath path = spread ? path(RssOptions.fieldsOf(flow.spec()), members) : null;
+        Flow made;
+        try {
+            FlowSpec rule = flow.nextRule();
+            made = spread ? path.steer(rule) : members.getFirst().steer(rule);
+        } catch (RuntimeException e) {
+            release(path);
+            throw e;
+        }
+        take(flow, members, made, path);
+    }
+
+    private void take(SpreadFlow flow, List<FrameQueue> members, Flow made, RssPath path) {
+        flow.setMembers(members);
+        release(flow.replace(made, path));
+    }
+
+    private RssPath path(long fields, List<FrameQueue> members) {
+        PathKey pathKey = new PathKey(fields, List.copyOf(members));
+        RssPath path = paths.get(pathKey);
+        if (path == null) {
+            path = RssPath.open(context, protectionDomain, members, tableEntries(members.size()), fields, key);
+            paths.put(pathKey, path);
+        }
+        return path.use();
+    }
+
+    private int tableEntries(int members) {
+        int wanted = Integer.bitCount(members) == 1 ? members
+                : Math.max(EVEN_TABLE_ENTRIES, Integer.highestOneBit(members) * 8);
+        return Math.min(wanted, Integer.highestOneBit(maxTableEntries));
+    }
+
+    private void release(RssPath pathOrNull) {
+        if (pathOrNull != null && pathOrNull.release()) {
+            paths.values().remove(pathOrNull);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package io.rdmaraw.queue;
+
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.memory.RegisteredRanges;
+import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.SendWr;
+import io.rdmaraw.verbs.Sge;
+import io.rdmaraw.verbs.Wc;
+
+/**
+ * Sending by the calls of libibverbs. The work requests of a burst lie in native memory for ever, linked to one another;
+ * sending a frame writes its address, length and key.
+ */
+final class VerbsSendRing extends SendRing {
+    private static final int POLL_ENTRIES = 32;
+
+    private final QueuePair queuePair;
+    private final CompletionQueue completions;
+    private final long workRequests;
+    /** One element for each request: all that most frames need, side by side so that they share cache lines. */
+    private final long singleElements;
+    /** As many elements as a frame may have for each request, used where one does not do. */
+    private final long elementLists;
+    private final long badWorkRequest;
+    private final long workCompletions;
+    /** A bit for each described request that does not have the one element of its own. */
+    private long inParts;
+
+    VerbsSendRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, RegisteredRanges ranges,
+                  QueueCounters counters, int depth, int maxSge, NativeArrays arrays) {
+        super(slots, ranges, counters, depth, maxSge);
+        this.queuePair = queuePair;
+        this.completions = completions;
+        workRequests = arrays.allocate(FrameQueue.BURST_FRAMES * SendWr.SIZE_BYTES);
+        singleElements = arrays.allocate(FrameQueue.BURST_FRAMES * Sge.SIZE_BYTES);
+        elementLists = arrays.allocate((long) FrameQueue.BURST_FRAMES * maxSge * Sge.SIZE_BYTES);
+        badWorkRequest = arrays.allocate(Long.BYTES);
+        workCompletions = arrays.allocate(POLL_ENTRIES * Wc.SIZE_BYTES);
+        for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
+            long wr = workRequest(i);
+            SendWr.opcode(wr, SendWr.OPCODE_SEND);
+            SendWr.sgList(wr, singleElement(i));
+            SendWr.numSge(wr, 1);
+            SendWr.next(wr, nextOf(i));
+            SendWr.sendFlags(wr, flagsOf(i));
+        }
+    }
+
+    private long workRequest(int index) {
+        return workRequests + (long) index * SendWr.SIZE_BYTES;
+    }
+
+    private long singleElement(int index) {
+        return singleElements + (long) index * Sge.SIZE_BYTES;
+    }
+
+    private long nextOf(int index) {
+        return index + 1 == FrameQueue.BURST_FRAMES ? 0 : workRequest(index + 1);
+    }
+
+    private static int flagsOf(int index) {
+        return index % SIGNAL_INTERVAL == SIGNAL_INTERVAL - 1 ? SendWr.FLAG_SIGNALED : 0;
+    }
+
+    @Override
+    void describe(int index, long address, int lengthBytes, int lkey) {
+        writeSge(singleElement(index), address, lengthBytes, lkey);
+    }
+
+    @Override
+    long elementsOf(int index) {
+        return elementLists + (long) index * maxSge() * Sge.SIZE_BYTES;
+    }
+
+    @Override
+    void describeParts(int index, int elementCount) {
+        long wr = workRequest(index);
+        SendWr.sgList(wr, elementsOf(index));
+        SendWr.numSge(wr, elementCount);
+        inParts |= 1L << index;
+    }
+
+    @Override
+    long postDescribed(int count) {
+        int last = count - 1;
+        long lastWr = workRequest(last);
+        SendWr.next(lastWr, 0);
+        SendWr.sendFlags(lastWr, SendWr.FLAG_SIGNALED);
+        // Only these have completions when all goes well; one of another request tells of an error, and then all of
+        // the ring is given up.
+        SendWr.wrId(lastWr, sequenceOf(last));
+        if (count > SIGNAL_INTERVAL) {
+            SendWr.wrId(workRequest(SIGNAL_INTERVAL - 1), sequenceOf(SIGNAL_INTERVAL - 1));
+        }
+        int errno = queuePair.postSend(workRequests, badWorkRequest);
+        long refused = errno == 0 ? 0 : postAroundRefused(errno, count);
+        SendWr.next(lastWr, nextOf(last));
+        SendWr.sendFlags(lastWr, flagsOf(last));
+        restoreInParts();
+        return refused;
+    }
+
+    /** Requests that had several elements have one again. */
+    private void restoreInParts() {
+        for (long rest = inParts; rest != 0; rest &= rest - 1) {
+            int index = Long.numberOfTrailingZeros(rest);
+            SendWr.sgList(workRequest(index), singleElement(index));
+            SendWr.numSge(workRequest(index), 1);
+        }
+        inParts = 0;
+    }
+
+    /** Goes on behind each frame that the device refuses, so that one bad frame costs only itself. */
+    private long postAroundRefused(int firstErrno, int count) {
+        long refused = 0;
+        int errno = firstErrno;
+        while (errno != 0) {
+            countRefused(1, errno);
+            int bad = (int) ((NativeMemory.getLong(badWorkRequest) - workRequests) / SendWr.SIZE_BYTES);
+            refused |= 1L << bad;
+            errno = bad + 1 == count ? 0 : queuePair.postSend(workRequest(bad + 1), badWorkRequest);
+        }
+        return refused;
+    }
+
+    @Override
+    int pollCompletions() {
+        int released = 0;
+        int polled;
+        do {
+            polled = completions.poll(POLL_ENTRIES, workCompletions);
+            for (int i = 0; i < polled; i++) {
+                long wc = workCompletions + (long) i * Wc.SIZE_BYTES;
+                released += complete(Wc.wrId(wc), Wc.status(wc));
+            }
+        } while (polled == POLL_ENTRIES);
+        return released;
+    }
+
+    @Override
+    void arm() {
+        completions.requestNotification(false);
+    }
+
+    @Override
+    void afterReset() {
+        // libibverbs takes the queue pair's completions out of the queue at the reset; what a provider leaves behind is
+        // polled here and names frames that are released anyway.
+        reclaim();
+    }
+}

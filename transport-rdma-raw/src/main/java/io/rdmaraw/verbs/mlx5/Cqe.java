@@ -1,0 +1,121 @@
+package io.rdmaraw.verbs.mlx5;
+
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.WcStatus;
+
+/** {@code struct mlx5_cqe64} and {@code struct mlx5_err_cqe}: one completion. Every method takes its address. */
+public final class Cqe {
+    static final int SIZE_BYTES = 64;
+    static final int HDS_IP_EXT_OFFSET = 28;
+    static final int L4_HDR_TYPE_ETC_OFFSET = 29;
+    static final int VLAN_INFO_OFFSET = 30;
+    static final int SRQN_UIDX_OFFSET = 32;
+    static final int BYTE_CNT_OFFSET = 44;
+    static final int TIMESTAMP_OFFSET = 48;
+    static final int SOP_DROP_QPN_OFFSET = 56;
+    static final int WQE_COUNTER_OFFSET = 60;
+    static final int SIGNATURE_OFFSET = 62;
+    static final int OP_OWN_OFFSET = 63;
+    static final int ERROR_VENDOR_ERR_SYND_OFFSET = 54;
+    static final int ERROR_SYNDROME_OFFSET = 55;
+
+    /** {@code MLX5_CQE_OWNER_MASK} of op_own: which of the two kinds of round the entry was written in. */
+    static final int OWNER_MASK = 1;
+    static final int FORMAT_SHIFT = 2;
+    static final int FORMAT_MASK = 3;
+    /** The first 32 bytes of the frame lie in the entry, not in the buffer ({@code MLX5_INLINE_SCATTER_32}). */
+    static final int FORMAT_INLINE_32 = 1;
+    /** The frame's 64 bytes lie in front of the entry, not in the buffer ({@code MLX5_INLINE_SCATTER_64}). */
+    static final int FORMAT_INLINE_64 = 2;
+    /** The title of a compressed session (PRM). */
+    static final int FORMAT_COMPRESSED = 3;
+    static final int OPCODE_SHIFT = 4;
+
+    /** {@code MLX5_CQE_REQ}: a send is done. */
+    static final int OPCODE_REQ = 0;
+    /** {@code MLX5_CQE_RESP_SEND}: a frame was received. */
+    static final int OPCODE_RESP_SEND = 2;
+    /** {@code MLX5_CQE_REQ_ERR}: a send failed. */
+    static final int OPCODE_REQ_ERR = 13;
+    /** {@code MLX5_CQE_RESP_ERR}: a receive failed. */
+    static final int OPCODE_RESP_ERR = 14;
+    /** {@code MLX5_CQE_INVALID}: the device has never written the entry. */
+    static final int OPCODE_INVALID = 15;
+
+    /** {@code MLX5_CQE_L3_OK} in hds_ip_ext. */
+    static final int L3_OK = 1 << 1;
+    /** {@code MLX5_CQE_L4_OK} in hds_ip_ext. */
+    static final int L4_OK = 1 << 2;
+    /** Where {@code mlx5dv.h} finds {@code MLX5_CQE_L3_HDR_TYPE_*} in l4_hdr_type_etc. */
+    static final int L3_HDR_TYPE_SHIFT = 2;
+    static final int L3_HDR_TYPE_MASK = 3;
+    /** {@code MLX5_CQE_L3_HDR_TYPE_IPV4}. */
+    static final int L3_HDR_TYPE_IPV4 = 2;
+
+    private static final int CHECKSUM_MASK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_MASK << L3_HDR_TYPE_SHIFT;
+    private static final int CHECKSUM_OK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_IPV4 << L3_HDR_TYPE_SHIFT;
+    private static final int FLOW_TAG_MASK = 0xffffff;
+
+    private Cqe() {
+    }
+
+    static int opcode(byte opOwn) {
+        return (opOwn & 0xff) >>> OPCODE_SHIFT;
+    }
+
+    static int format(byte opOwn) {
+        return opOwn >>> FORMAT_SHIFT & FORMAT_MASK;
+    }
+
+    private static byte opOwn(long cqe) {
+        return NativeMemory.getByte(cqe + OP_OWN_OFFSET);
+    }
+
+    /** Tells whether the request failed; {@link #status} says how. */
+    public static boolean isError(long cqe) {
+        int opcode = opcode(opOwn(cqe));
+        return opcode == OPCODE_REQ_ERR || opcode == OPCODE_RESP_ERR;
+    }
+
+    /** Returns the status, as {@link WcStatus} numbers it, of a completion that {@link #isError is an error}. */
+    public static int status(long cqe) {
+        return Syndrome.toStatus(NativeMemory.getByte(cqe + ERROR_SYNDROME_OFFSET) & 0xff);
+    }
+
+    /** Returns the low 16 bits of the request's index: in blocks in a send ring, in requests in a receive ring. */
+    public static int wqeCounter(long cqe) {
+        return NativeMemory.getUnsignedShortBigEndian(cqe + WQE_COUNTER_OFFSET);
+    }
+
+    /** Returns the number of bytes received. */
+    public static int byteCount(long cqe) {
+        return NativeMemory.getIntBigEndian(cqe + BYTE_CNT_OFFSET);
+    }
+
+    /** Returns the tag of the flow rule that steered the frame here, 0 if none had one. */
+    public static int flowTag(long cqe) {
+        return NativeMemory.getIntBigEndian(cqe + SOP_DROP_QPN_OFFSET) & FLOW_TAG_MASK;
+    }
+
+    /** Tells whether the device found the checksums of the IPv4 header and of UDP or TCP right. */
+    public static boolean checksumVerified(long cqe) {
+        // Both bytes with one load: hds_ip_ext and l4_hdr_type_etc lie side by side.
+        int both = NativeMemory.getUnsignedShortBigEndian(cqe + HDS_IP_EXT_OFFSET);
+        return (both & CHECKSUM_MASK) == CHECKSUM_OK;
+    }
+
+    /** Tells whether the device wrote the frame into the completion queue; see {@link #takeInlineData}. */
+    public static boolean hasInlineData(long cqe) {
+        return format(opOwn(cqe)) != 0;
+    }
+
+    /** Moves a frame that the device wrote into the completion queue to its buffer, where it belongs. */
+    public static void takeInlineData(long cqe, long buffer) {
+        int format = format(opOwn(cqe));
+        if (format == FORMAT_INLINE_32) {
+            NativeMemory.copy(cqe, buffer, Math.min(byteCount(cqe), SIZE_BYTES / 2));
+        } else if (format == FORMAT_INLINE_64) {
+            NativeMemory.copy(cqe - SIZE_BYTES, buffer, Math.min(byteCount(cqe), SIZE_BYTES));
+        }
+    }
+}

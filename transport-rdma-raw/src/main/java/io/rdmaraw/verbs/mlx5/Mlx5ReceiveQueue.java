@@ -1,0 +1,70 @@
+package io.rdmaraw.verbs.mlx5;
+
+import io.rdmaraw.ffi.NativeMemory;
+
+/**
+ * A receive ring, written in place: that of a raw-packet queue pair or of a work queue. Every request has one buffer,
+ * all of the same length and key, so that posting a buffer writes its address and nothing else.
+ *
+ * <p>libmlx5 resets the doorbell record when the queue becomes ready to receive: {@link #ring} comes after that.
+ */
+public final class Mlx5ReceiveQueue {
+    private final long buffer;
+    private final int mask;
+    private final int strideShift;
+    private final long doorbellRecord;
+    private int producer;
+
+    /** Prepares the ring for buffers of this length and key. */
+    public Mlx5ReceiveQueue(ReceiveQueueRing ring, int bufferBytes, int lkey) {
+        buffer = ring.buffer();
+        mask = ring.entries() - 1;
+        strideShift = Integer.numberOfTrailingZeros(ring.strideBytes());
+        doorbellRecord = ring.doorbellRecord();
+        for (int i = 0; i <= mask; i++) {
+            prepare(buffer + ((long) i << strideShift), ring.strideBytes(), bufferBytes, lkey);
+        }
+    }
+
+    private static void prepare(long wqe, int strideBytes, int bufferBytes, int lkey) {
+        NativeMemory.putIntBigEndian(wqe + Wqe.DATA_BYTE_COUNT_OFFSET, bufferBytes);
+        NativeMemory.putIntBigEndian(wqe + Wqe.DATA_LKEY_OFFSET, lkey);
+        if (strideBytes > Wqe.DATA_SIZE_BYTES) {
+            long end = wqe + Wqe.DATA_SIZE_BYTES;
+            NativeMemory.putIntBigEndian(end + Wqe.DATA_BYTE_COUNT_OFFSET, 0);
+            NativeMemory.putIntBigEndian(end + Wqe.DATA_LKEY_OFFSET, Wqe.INVALID_LKEY);
+            NativeMemory.putLong(end + Wqe.DATA_ADDR_OFFSET, 0);
+        }
+    }
+
+    /** Returns how many buffers the ring holds. */
+    public int entries() {
+        return mask + 1;
+    }
+
+    /** Returns the place in the ring that a completion's counter stands for. */
+    public int placeOf(int wqeCounter) {
+        return wqeCounter & mask;
+    }
+
+    /** Begins anew after the queue was reset. */
+    public void reset() {
+        producer = 0;
+    }
+
+    /**
+     * Puts a buffer. The ring does not know how far the device is: the caller has no more buffers posted than fit. Hot.
+     *
+     * @return its place in the ring
+     */
+    public int put(long address) {
+        int place = producer++ & mask;
+        NativeMemory.putLongBigEndian(buffer + ((long) place << strideShift) + Wqe.DATA_ADDR_OFFSET, address);
+        return place;
+    }
+
+    /** Hands all that was put to the device. */
+    public void ring() {
+        NativeMemory.putIntBigEndianRelease(doorbellRecord, producer & 0xffff);
+    }
+}

@@ -1,0 +1,191 @@
+package io.rdmaraw.verbs.mlx5;
+
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.Sge;
+
+/**
+ * The send ring of a raw-packet queue pair, written in place.
+ *
+ * <p>Requests are put one after the other and reach the device with {@link #ring}. A request takes one block of the
+ * ring when its frame has one element, more when it has several; completions name the block that a request begins at.
+ * The ring does not know how far the device is: the caller has no more frames in flight than there is room for.
+ */
+public final class Mlx5SendQueue {
+    private static final int SEND_COUNTER_OFFSET = 4;
+    private static final long SIGNALED = (long) Wqe.CTRL_CQ_UPDATE << 32;
+    private static final int ONE_ELEMENT_UNITS =
+            (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES + Wqe.DATA_SIZE_BYTES) / Wqe.UNIT_BYTES;
+    private static final int BLOCK_SHIFT = Integer.numberOfTrailingZeros(Wqe.BLOCK_BYTES);
+
+    private final long buffer;
+    private final int blockMask;
+    private final int unitMask;
+    private final long doorbellRecord;
+    private final long numberField;
+    private final long blueFlameHalfBytes;
+    private long register;
+    /** Blocks written so far; the low 16 bits are what the device counts. */
+    private int producer;
+    private long lastRequest;
+
+    /** Makes the writer of a queue pair that was just made or reset. */
+    public Mlx5SendQueue(QueuePairRings rings) {
+        buffer = rings.sendBuffer();
+        blockMask = rings.sendBlocks() - 1;
+        unitMask = rings.sendBlocks() * Wqe.UNITS_PER_BLOCK - 1;
+        doorbellRecord = rings.doorbellRecord() + SEND_COUNTER_OFFSET;
+        numberField = (rings.number() & 0xffffffL) << 8;
+        blueFlameHalfBytes = rings.blueFlameBytes();
+        register = rings.blueFlameRegister();
+    }
+
+    /** Returns how many blocks a frame of so many elements takes at most. */
+    public static int blocksOf(int elements) {
+        return (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES + elements * Wqe.DATA_SIZE_BYTES + Wqe.BLOCK_BYTES - 1)
+                / Wqe.BLOCK_BYTES;
+    }
+
+    /** Returns the ring's length in blocks. */
+    public int blocks() {
+        return blockMask + 1;
+    }
+
+    /** Returns the place in the ring, in blocks, that a completion's counter stands for. */
+    public int placeOf(int wqeCounter) {
+        return wqeCounter & blockMask;
+    }
+
+    /** Begins anew after the queue pair was reset. */
+    public void reset() {
+        producer = 0;
+    }
+
+    /**
+     * Puts a frame that lies in one piece of registered memory. Hot.
+     *
+     * @param lengthBytes more than {@value Wqe#ETH_L2_INLINE_BYTES}
+     * @return the block that the request begins at
+     */
+    public int put(long address, int lengthBytes, int lkey) {
+        int block = producer & blockMask;
+        long wqe = buffer + ((long) block << BLOCK_SHIFT);
+        putControl(wqe, Wqe.OPCODE_SEND, ONE_ELEMENT_UNITS);
+        NativeMemory.putLong(wqe + 16, 0);
+        // The frame's first bytes go in front of the data segment: the first two share a word with their number.
+        NativeMemory.putLongBigEndian(wqe + 24, (long) Wqe.ETH_L2_INLINE_BYTES << 16
+                | NativeMemory.getLongBigEndian(address) >>> 48);
+        NativeMemory.putLong(wqe + 32, NativeMemory.getLong(address + 2));
+        NativeMemory.putLong(wqe + 40, NativeMemory.getLong(address + 10));
+        putData(wqe + 48, address + Wqe.ETH_L2_INLINE_BYTES, lengthBytes - Wqe.ETH_L2_INLINE_BYTES, lkey);
+        lastRequest = wqe;
+        producer++;
+        return block;
+    }
+
+    /**
+     * Puts a frame that is gathered from several pieces.
+     *
+     * @param elements      address of {@link Sge} structures, of more than {@value Wqe#ETH_L2_INLINE_BYTES} bytes in all
+     * @param checksums     whether the device fills in the checksums of IPv4, UDP and TCP
+     * @return the block that the request begins at
+     */
+    public int putGathered(long elements, int elementCount, boolean checksums) {
+        long wqe = startOf(producer);
+        NativeMemory.putLongBigEndian(wqe + 16, checksumField(checksums));
+        NativeMemory.putLongBigEndian(wqe + 24, (long) Wqe.ETH_L2_INLINE_BYTES << 16);
+        long inline = wqe + Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET;
+        long element = elements;
+        long end = elements + (long) elementCount * Sge.SIZE_BYTES;
+        int inlined = 0;
+        int taken = 0;
+        while (inlined < Wqe.ETH_L2_INLINE_BYTES) {
+            taken = Math.min(Sge.length(element), Wqe.ETH_L2_INLINE_BYTES - inlined);
+            NativeMemory.copy(Sge.addr(element), inline + inlined, taken);
+            inlined += taken;
+            if (taken == Sge.length(element)) {
+                element += Sge.SIZE_BYTES;
+                taken = 0;
+            }
+        }
+        int units = putElements((Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES) / Wqe.UNIT_BYTES, element, taken, end);
+        return finish(wqe, Wqe.OPCODE_SEND, units);
+    }
+
+    /**
+     * Puts headers and a payload that the device cuts into segments (TSO), and fills in the checksums of.
+     *
+     * @param headers  address of the headers that go before every segment, copied now
+     * @param mssBytes payload of each segment
+     * @param elements address of the {@link Sge} structures of the payload
+     * @return the block that the request begins at
+     */
+    public int putSegmented(long headers, int headerBytes, int mssBytes, long elements, int elementCount) {
+        long wqe = startOf(producer);
+        NativeMemory.putLongBigEndian(wqe + 16, checksumField(true) | (long) mssBytes);
+        NativeMemory.putLongBigEndian(wqe + 24, (long) headerBytes << 16);
+        long inline = wqe + Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET;
+        long untilEnd = buffer + (long) (unitMask + 1) * Wqe.UNIT_BYTES - inline;
+        int first = (int) Math.min(untilEnd, headerBytes);
+        NativeMemory.copy(headers, inline, first);
+        NativeMemory.copy(headers + first, buffer, headerBytes - first);
+        int headerUnits = (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET + headerBytes + Wqe.UNIT_BYTES - 1)
+                / Wqe.UNIT_BYTES;
+        int units = putElements(headerUnits, elements, 0, elements + (long) elementCount * Sge.SIZE_BYTES);
+        return finish(wqe, Wqe.OPCODE_TSO, units);
+    }
+
+    private static long checksumField(boolean checksums) {
+        return checksums ? (long) (Wqe.ETH_L3_CSUM | Wqe.ETH_L4_CSUM) << 24 : 0;
+    }
+
+    /** Writes a data segment for each element that has bytes left; returns the units of the request so far. */
+    private int putElements(int unitsBefore, long firstElement, int takenOfFirst, long end) {
+        int units = unitsBefore;
+        int taken = takenOfFirst;
+        for (long element = firstElement; element < end; element += Sge.SIZE_BYTES) {
+            int lengthBytes = Sge.length(element) - taken;
+            if (lengthBytes > 0) {
+                long unit = (long) (producer & blockMask) * Wqe.UNITS_PER_BLOCK + units & unitMask;
+                putData(buffer + unit * Wqe.UNIT_BYTES, Sge.addr(element) + taken, lengthBytes, Sge.lkey(element));
+                units++;
+            }
+            taken = 0;
+        }
+        return units;
+    }
+
+    private int finish(long wqe, int opcode, int units) {
+        int block = producer & blockMask;
+        putControl(wqe, opcode, units);
+        lastRequest = wqe;
+        producer += (units + Wqe.UNITS_PER_BLOCK - 1) / Wqe.UNITS_PER_BLOCK;
+        return block;
+    }
+
+    private long startOf(int index) {
+        return buffer + ((long) (index & blockMask) << BLOCK_SHIFT);
+    }
+
+    private void putControl(long wqe, int opcode, int units) {
+        NativeMemory.putLongBigEndian(wqe,
+                (long) (producer & 0xffff) << 40 | (long) opcode << 32 | numberField | units);
+        NativeMemory.putLong(wqe + 8, 0);
+    }
+
+    private static void putData(long segment, long address, int lengthBytes, int lkey) {
+        NativeMemory.putLongBigEndian(segment, (long) lengthBytes << 32 | lkey & 0xffffffffL);
+        NativeMemory.putLongBigEndian(segment + Wqe.DATA_ADDR_OFFSET, address);
+    }
+
+    /** Asks for a completion of the request put last. */
+    public void signalLast() {
+        NativeMemory.putLongBigEndian(lastRequest + 8, SIGNALED);
+    }
+
+    /** Hands all that was put to the device. */
+    public void ring() {
+        NativeMemory.putIntBigEndianRelease(doorbellRecord, producer & 0xffff);
+        Doorbell.write(register, NativeMemory.getLong(lastRequest));
+        register ^= blueFlameHalfBytes;
+    }
+}

@@ -1,0 +1,187 @@
+package io.rdmaraw.tcp;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+/** What can be set for one connection, and what it tells of itself. */
+class ConnectionSettingsTest {
+    // ---- keepalive ----
+
+    @Test
+    void keepAliveTimesAreThoseOfTheConnection() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.keepAliveIdleMillis(5_000);
+        d.c.keepAliveIntervalMillis(1_000);
+        d.c.keepAliveProbes(2);
+        d.c.keepAlive(true);
+        assertEquals(5_000, d.waits(6_000), 2);
+        d.says("A 0 ack 1");
+        assertEquals(1_000, d.waits(2_000), 2);
+        d.says("A 0 ack 1");
+        assertEquals(1_000, d.waits(2_000), 2);
+        d.says("RA 1 ack 1").heard("closed TIMED_OUT");
+    }
+
+    @Test
+    void withoutSettingsTheConfigurationHolds() {
+        Dialogue d = Dialogue.established(Dialogue.plain().keepAliveIdleNanos(3_000_000_000L));
+        d.c.keepAliveIdleMillis(5_000);
+        d.c.keepAliveIdleMillis(0);
+        d.c.keepAlive(true);
+        assertEquals(3_000, d.waits(4_000), 2);
+        assertThrows(IllegalArgumentException.class, () -> d.c.keepAliveIdleMillis(-1));
+        assertThrows(IllegalArgumentException.class, () -> d.c.keepAliveProbes(128));
+    }
+
+    @Test
+    void theUserTimeoutTakesThePlaceOfTheNumberOfProbes() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.keepAliveIdleMillis(1_000);
+        d.c.keepAliveIntervalMillis(1_000);
+        d.c.keepAliveProbes(1);
+        d.c.userTimeoutMillis(3_500);
+        d.c.keepAlive(true);
+        for (int i = 0; i < 3; i++) {
+            d.waits(1_100);
+            d.says("A 0 ack 1");
+        }
+        d.waits(1_100);
+        d.says("RA 1 ack 1").heard("closed TIMED_OUT");
+    }
+
+    // ---- user timeout ----
+
+    @Test
+    void unacknowledgedDataEndsTheConnectionAfterTheUserTimeout() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.userTimeoutMillis(2_500);
+        d.after(60_000).send(10).says("PA 1 len 10 ack 1");
+        d.after(2_400);
+        assertEquals(TcpState.ESTABLISHED, d.c.state());
+        d.after(101).state(TcpState.CLOSED).heard("closed TIMED_OUT");
+        d.assertReleased();
+    }
+
+    @Test
+    void progressStartsTheUserTimeoutAnew() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.userTimeoutMillis(1_000);
+        d.send(10).says("PA 1 len 10 ack 1").send(10).says("PA 11 len 10 ack 1");
+        d.after(900).hears("A 1 ack 11").after(900).state(TcpState.ESTABLISHED);
+        d.after(102).state(TcpState.CLOSED);
+    }
+
+    @Test
+    void aLongUserTimeoutOutlastsTheRetries() {
+        Dialogue d = Dialogue.established(Dialogue.plain().retries(3));
+        d.c.userTimeoutMillis(300_000);
+        d.send(10).after(290_000).state(TcpState.ESTABLISHED);
+        d.after(10_002).state(TcpState.CLOSED).heard("closed TIMED_OUT");
+    }
+
+    @Test
+    void aWindowThatStaysClosedEndsTheConnectionThoughThePeerAnswers() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.userTimeoutMillis(3_000);
+        d.hears("A 1 ack 1 win 0").send(10);
+        for (int i = 0; i < 3; i++) {
+            d.waits(3_000);
+            d.says("A 0 ack 1").hears("A 1 ack 1 win 0");
+        }
+        d.after(3_000).state(TcpState.CLOSED).heard("closed TIMED_OUT");
+    }
+
+    @Test
+    void aWindowThatOpensStartsTheUserTimeoutAnew() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.userTimeoutMillis(3_000);
+        d.hears("A 1 ack 1 win 0").send(10).after(2_900).hears("A 1 ack 1 win 100");
+        d.after(2_900).state(TcpState.ESTABLISHED);
+        d.after(102).state(TcpState.CLOSED);
+    }
+
+    @Test
+    void openingEndsWithTheUserTimeoutToo() {
+        Dialogue d = new Dialogue(Dialogue.plain().userTimeoutNanos(2_000_000_000L)).connect();
+        d.says("S 0").after(1_900).state(TcpState.SYN_SENT);
+        d.after(102).state(TcpState.CLOSED).heard("closed TIMED_OUT");
+        assertEquals(1, d.engine.counters().timeouts);
+    }
+
+    @Test
+    void anIdleConnectionHasNoUserTimeout() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.userTimeoutMillis(1_000);
+        d.after(100_000).state(TcpState.ESTABLISHED);
+        assertEquals(Long.MAX_VALUE, d.c.deadlineNanos());
+    }
+
+    // ---- statistics ----
+
+    @Test
+    void infoTellsWhereTheConnectionStands() {
+        Dialogue d = Dialogue.established(TcpConfig.builder(),
+                "SA 0 ack 1 win 65535 mss 1012 ws 3 sackOK ts 7/0");
+        d.hears("PA 1 ack 1 len 300 win 1000 ts 8/0").says("A 1 ack 301");
+        d.send(3000).says("A 1 len 1000 ack 301", "A 1001 len 1000 ack 301", "PA 2001 len 1000 ack 301");
+        d.after(10).hears("A 301 ack 1 win 1000 sack 1001-2001 ts 9/0");
+        TcpConnectionInfo info = d.c.info();
+        assertEquals(TcpState.ESTABLISHED, info.state());
+        assertEquals("cubic", info.congestionControl());
+        assertTrue(info.sack() && info.timestamps());
+        assertEquals(3, info.sendWindowShift());
+        assertEquals(8000, info.sendWindowBytes());
+        assertEquals(10_000_000, info.smoothedRttNanos(), 100_000);
+        assertEquals(1000, info.segmentBytes());
+        assertEquals(3000, info.unacknowledgedBytes());
+        assertEquals(1000, info.sackedBytes());
+        assertEquals(0, info.unsentBytes());
+        assertEquals(300, info.bytesReceived());
+        assertEquals(0, info.bytesAcked());
+        assertEquals(3, info.segmentsIn());
+        assertEquals(6, info.segmentsOut());
+        d.after(20).hears("A 301 ack 3001 win 1000 ts 10/0");
+        info = d.c.info();
+        assertEquals(3000, info.bytesAcked());
+        assertEquals(0, info.unacknowledgedBytes());
+        assertTrue(info.retransmittedSegments() > 0, "the first was lost, as far as could be told");
+        assertEquals(0, info.sinceLastReceivedNanos());
+    }
+
+    // ---- listeners ----
+
+    @Test
+    void listenersAreFoundByPortAndAddressAmongThousands() {
+        TcpEngine engine = new TcpEngine(TcpConfig.DEFAULT, new Recorder(), new SplittableRandom(1), 0);
+        ListenerTable table = new ListenerTable();
+        TcpListener[] wildcard = new TcpListener[3000];
+        TcpListener[] exact = new TcpListener[3000];
+        for (int i = 0; i < wildcard.length; i++) {
+            wildcard[i] = new TcpListener(engine, 0, 0, 1000 + i, 1, null);
+            exact[i] = new TcpListener(engine, 0, Dialogue.HERE + i % 7, 1000 + i, 1, null);
+            table.add(wildcard[i]);
+            table.add(exact[i]);
+        }
+        for (int i = 0; i < wildcard.length; i++) {
+            assertSame(exact[i], table.find(0, Dialogue.HERE + i % 7, 1000 + i));
+            assertSame(wildcard[i], table.find(0, Dialogue.HERE + 7, 1000 + i));
+            assertSame(wildcard[i], table.find(1, Dialogue.HERE + i % 7, 1000 + i));
+        }
+        TcpListener second = new TcpListener(engine, 0, 0, 1000, 1, null);
+        assertThrows(IllegalStateException.class, () -> table.add(second));
+        for (int i = 0; i < wildcard.length; i++) {
+            table.remove(wildcard[i]);
+            assertTrue(table.isListening(1000 + i), "on its own address still");
+            assertNull(table.find(0, Dialogue.HERE + 7, 1000 + i));
+            table.remove(exact[i]);
+            assertFalse(table.isListening(1000 + i));
+        }
+    }
+}

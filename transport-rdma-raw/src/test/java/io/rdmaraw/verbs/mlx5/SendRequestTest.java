@@ -1,0 +1,229 @@
+package io.rdmaraw.verbs.mlx5;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.Sge;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Random;
+import java.util.function.IntConsumer;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.Tuple;
+import net.jqwik.api.lifecycle.AfterTry;
+import net.jqwik.api.lifecycle.BeforeTry;
+
+/** The requests that are written to a send ring, byte by byte against those of the C compiler. */
+class SendRequestTest {
+    private static final int MAX_HEADER_BYTES = 128;
+    private static final byte FILL = (byte) 0xa5;
+    private static final HexFormat HEX = HexFormat.of();
+
+    private Arena arena;
+
+    /** What stands before the request, and how it is asked for. */
+    record Place(int number, int producer, int blocks, boolean signaled) {
+    }
+
+    /** Lengths and keys of the elements. */
+    record Element(int lengthBytes, int lkey) {
+    }
+
+    @BeforeTry
+    void allocate() {
+        arena = Arena.ofConfined();
+    }
+
+    @AfterTry
+    void free() {
+        arena.close();
+    }
+
+    @Property(tries = 3000)
+    void framesInOnePiece(@ForAll("places") Place place, @ForAll("frameLengths") int lengthBytes,
+            @ForAll int lkey, @ForAll long seed) {
+        MemorySegment frame = content(lengthBytes, seed);
+        Ring ring = new Ring(place);
+        int block = ring.queue.put(frame.address(), lengthBytes, lkey);
+        ring.finish(block);
+        assertEquals(Mlx5Reference.ask(ring.question('S', 0, frame, List.of(new Element(lengthBytes, lkey)), frame.address())),
+                ring.hex());
+    }
+
+    @Property(tries = 3000)
+    void framesInSeveralPieces(@ForAll("places") Place place, @ForAll("elements") List<Element> elements,
+            @ForAll boolean checksums, @ForAll long seed) {
+        MemorySegment frame = content(elements.stream().mapToInt(Element::lengthBytes).sum(), seed);
+        Ring ring = new Ring(place);
+        int block = ring.queue.putGathered(list(elements, frame.address()), elements.size(), checksums);
+        ring.finish(block);
+        assertEquals(Mlx5Reference.ask(ring.question('S', checksums ? 1 : 0, frame, elements, frame.address())), ring.hex());
+    }
+
+    @Property(tries = 3000)
+    void segmentedFrames(@ForAll("places") Place place, @ForAll("elements") List<Element> elements,
+            @ForAll("headerLengths") int headerBytes, @ForAll("segmentSizes") int mssBytes, @ForAll long seed) {
+        MemorySegment headers = content(headerBytes, seed);
+        MemorySegment payload = content(elements.stream().mapToInt(Element::lengthBytes).sum(), seed + 1);
+        Ring ring = new Ring(place);
+        int block = ring.queue.putSegmented(headers.address(), headerBytes, mssBytes, list(elements, payload.address()),
+                elements.size());
+        ring.finish(block);
+        assertEquals(Mlx5Reference.ask(ring.question('T', mssBytes, headers, elements, payload.address())), ring.hex());
+    }
+
+    @Property(tries = 200)
+    void requestsFollowOneAnotherAndTheDoorbellNamesTheLast(@ForAll("places") Place place,
+            @ForAll("lists") List<List<Element>> frames) {
+        Ring ring = new Ring(place);
+        int expected = place.producer();
+        for (List<Element> elements : frames) {
+            MemorySegment frame = content(elements.stream().mapToInt(Element::lengthBytes).sum(), 1);
+            int block = ring.queue.putGathered(list(elements, frame.address()), elements.size(), false);
+            assertEquals(expected % place.blocks(), block);
+            long control = ring.address(block);
+            assertEquals(expected & 0xffff, NativeMemory.getIntBigEndian(control) >>> 8 & 0xffff);
+            int units = NativeMemory.getIntBigEndian(control + Wqe.CTRL_QPN_DS_OFFSET) & 0x3f;
+            expected += (units + 3) / 4;
+            ring.queue.ring();
+            assertEquals(expected & 0xffff, NativeMemory.getIntBigEndian(ring.doorbellRecord + 4));
+            assertEquals(NativeMemory.getLong(control), NativeMemory.getLong(ring.register()));
+            NativeMemory.putLong(ring.register(), 0);
+            ring.rings++;
+        }
+    }
+
+    @Provide
+    Arbitrary<Place> places() {
+        return Combinators.combine(Arbitraries.integers().between(0, 0xffffff), producers(), Arbitraries.of(16, 32, 64), Arbitraries.of(true, false)).as(Place::new);
+    }
+
+    /** Some are about to go beyond the 16 bits that the device counts with. */
+    private static Arbitrary<Integer> producers() {
+        return Arbitraries.frequencyOf(Tuple.of(20, Arbitraries.integers().between(0, 200)),
+                Tuple.of(1, Arbitraries.integers().between(65500, 65600)));
+    }
+
+    @Provide
+    Arbitrary<Integer> frameLengths() {
+        return Arbitraries.integers().between(19, 1600);
+    }
+
+    @Provide
+    Arbitrary<Integer> headerLengths() {
+        return Arbitraries.integers().between(14, MAX_HEADER_BYTES);
+    }
+
+    @Provide
+    Arbitrary<Integer> segmentSizes() {
+        return Arbitraries.integers().between(1, 65535);
+    }
+
+    @Provide
+    Arbitrary<List<Element>> elements() {
+        Arbitrary<Element> element = Combinators.combine(Arbitraries.integers().between(0, 200), Arbitraries.integers())
+                .as(Element::new);
+        return element.list().ofMinSize(1).ofMaxSize(8)
+                .filter(list -> list.stream().mapToInt(Element::lengthBytes).sum() > Wqe.ETH_L2_INLINE_BYTES);
+    }
+
+    @Provide
+    Arbitrary<List<List<Element>>> lists() {
+        return elements().list().ofMinSize(1).ofMaxSize(40);
+    }
+
+    private MemorySegment content(int lengthBytes, long seed) {
+        // Eight bytes more: the first bytes are read as words.
+        MemorySegment segment = arena.allocate(lengthBytes + Long.BYTES);
+        new Random(seed).ints(lengthBytes).forEach(new IntConsumer() {
+            private int index;
+
+            @Override
+            public void accept(int value) {
+                segment.set(ValueLayout.JAVA_BYTE, index++, (byte) value);
+            }
+        });
+        return segment.asSlice(0, lengthBytes);
+    }
+
+    private long list(List<Element> elements, long firstAddress) {
+        long list = arena.allocate((long) Sge.SIZE_BYTES * elements.size(), Long.BYTES).address();
+        long address = firstAddress;
+        for (int i = 0; i < elements.size(); i++) {
+            Sge.addr(list + (long) i * Sge.SIZE_BYTES, address);
+            Sge.length(list + (long) i * Sge.SIZE_BYTES, elements.get(i).lengthBytes());
+            Sge.lkey(list + (long) i * Sge.SIZE_BYTES, elements.get(i).lkey());
+            address += elements.get(i).lengthBytes();
+        }
+        return list;
+    }
+
+    /** A ring in plain memory whose queue has got as far as the place says. */
+    private final class Ring {
+        private static final int HALF_BYTES = 256;
+        final Place place;
+        final Mlx5SendQueue queue;
+        final MemorySegment memory;
+        final long doorbellRecord = arena.allocate(8, 8).address();
+        final long registers = arena.allocate(2 * HALF_BYTES, 2 * HALF_BYTES).address();
+        int rings;
+
+        Ring(Place place) {
+            this.place = place;
+            memory = arena.allocate((long) place.blocks() * Wqe.BLOCK_BYTES, Wqe.BLOCK_BYTES);
+            queue = new Mlx5SendQueue(new QueuePairRings(place.number(), memory.address(), place.blocks(),
+                    new ReceiveQueueRing(0, 1, 16, doorbellRecord), doorbellRecord, registers, HALF_BYTES));
+            MemorySegment any = arena.allocate(64);
+            for (int i = 0; i < place.producer(); i++) {
+                queue.put(any.address(), 60, 0);
+            }
+            memory.fill(FILL);
+        }
+
+        long address(int block) {
+            return memory.address() + (long) block * Wqe.BLOCK_BYTES;
+        }
+
+        /** Returns the half of the register that the next doorbell goes to. */
+        long register() {
+            return registers + (long) (rings & 1) * HALF_BYTES;
+        }
+
+        void finish(int block) {
+            assertEquals(place.producer() % place.blocks(), block);
+            if (place.signaled()) {
+                queue.signalLast();
+            }
+        }
+
+        String hex() {
+            return HEX.formatHex(memory.toArray(ValueLayout.JAVA_BYTE));
+        }
+
+        String question(char kind, int option, MemorySegment head, List<Element> elements, long firstAddress) {
+            StringBuilder question = new StringBuilder().append(kind);
+            for (long number : new long[] {place.number(), place.producer() & 0xffff, place.blocks(), option,
+                    place.signaled() ? 1 : 0}) {
+                question.append(' ').append(number);
+            }
+            long headBytes = Math.min(head.byteSize(), MAX_HEADER_BYTES);
+            question.append(' ').append(HEX.formatHex(head.asSlice(0, headBytes).toArray(ValueLayout.JAVA_BYTE)))
+                    .append(' ').append(elements.size());
+            long address = firstAddress;
+            for (Element element : elements) {
+                question.append(' ').append(address).append(' ').append(element.lengthBytes()).append(' ')
+                        .append(element.lkey() & 0xffffffffL);
+                address += element.lengthBytes();
+            }
+            return question.toString();
+        }
+    }
+}
