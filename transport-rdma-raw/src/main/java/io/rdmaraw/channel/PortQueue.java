@@ -279,12 +279,15 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private void recoverFrom(AsyncEvent event) {
-        if (!gone && queue.owns(event.sourceOrNull())) {
-            try {
+        if (gone) {
+            return;
+        }
+        try {
+            if (queue.isFailed(event.sourceOrNull())) {
                 recover();
-            } catch (VerbsException e) {
-                giveUp(e);
             }
+        } catch (VerbsException e) {
+            giveUp(e);
         }
     }
 
