@@ -14,6 +14,7 @@ import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.VerbsException;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -41,6 +42,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final FlowTags tags;
     private final Set<QueueChannel> channels = new LinkedHashSet<>();
     private final Consumer<PortQueue> onGone;
+    private final List<Runnable> onClose = new ArrayList<>();
     private int touchedCount;
     /** The device is gone; nothing is asked of it any more but to close. */
     private boolean gone;
@@ -121,6 +123,11 @@ final class PortQueue implements SharedDevice.AsyncListener {
         if (!own.isEmpty() || !spread.isEmpty()) {
             events.flows(channel, own.isEmpty() ? spread : own, statistics.rules);
         }
+    }
+
+    /** Has something done before the queue closes, on the loop's thread. */
+    void onClose(Runnable action) {
+        onClose.add(action);
     }
 
     void detach(QueueChannel channel) {
@@ -229,7 +236,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
         fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
                 queue.inFlight()));
         for (QueueChannel channel : List.copyOf(channels)) {
-            channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
+            channel.queueGone();
         }
         onGone.accept(this);
     }
@@ -250,7 +257,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     private void fireEvent(RdmaRawQueueEvent event) {
         for (QueueChannel channel : List.copyOf(channels)) {
-            channel.channel().pipeline().fireUserEventTriggered(event);
+            channel.queueEvent(event);
         }
     }
 
@@ -272,12 +279,15 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private void recoverFrom(AsyncEvent event) {
-        if (!gone && queue.owns(event.sourceOrNull())) {
-            try {
+        if (gone) {
+            return;
+        }
+        try {
+            if (queue.isFailed(event.sourceOrNull())) {
                 recover();
-            } catch (VerbsException e) {
-                giveUp(e);
             }
+        } catch (VerbsException e) {
+            giveUp(e);
         }
     }
 
@@ -301,6 +311,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     void close() {
         device.removeListener(this);
+        List.copyOf(onClose).forEach(Runnable::run);
         tags.close();
         Arrays.fill(touched, null);
         queue.close();

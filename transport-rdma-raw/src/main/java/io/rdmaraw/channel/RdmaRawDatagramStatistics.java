@@ -43,8 +43,17 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     long sentToKernel;
     long portUnreachable;
     long droppedUnresolved;
+    boolean coarselySteered;
 
     RdmaRawDatagramStatistics() {
+    }
+
+    /**
+     * Tells whether the device had no room for the channel's own rules, so that its datagrams come together with
+     * others', or by the kernel: they arrive, but cost more.
+     */
+    public boolean isCoarselySteered() {
+        return coarselySteered;
     }
 
     /** Datagrams handed to the pipeline. */
