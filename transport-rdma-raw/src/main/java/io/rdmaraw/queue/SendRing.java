@@ -210,7 +210,7 @@ abstract class SendRing {
             partsInFlight[place + i] = buffers[i];
             frameBytes += lengthsBytes[i];
         }
-        enqueue(headers, sge, 1 + count, frameBytes);
+        enqueue(headers, sge, 1 + count, frameBytes, false);
         return FrameQueue.ACCEPTED;
     }
 
