@@ -53,6 +53,25 @@ public interface FrameQueue extends AutoCloseable {
     int offer(FrameBuf headers, ByteBuf payload);
 
     /**
+     * Adds a frame that consists of headers and parts of buffers in registered memory, all sent from where they lie; as
+     * {@link #offer(ByteBuf)} otherwise.
+     *
+     * @param headers the frame's first bytes, in a slot of {@link #slots()}
+     * @param buffers what the parts lie in, each with a reference that passes to the queue if the frame is accepted
+     * @param indices where the parts begin
+     * @param lengthsBytes how long they are
+     * @param count the number of parts, at most {@link #maxParts()}; {@link #isRegistered} of each
+     * @return {@link #ACCEPTED} or {@link #FULL}
+     */
+    int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count);
+
+    /** Returns how many parts a frame may have beside its headers. */
+    int maxParts();
+
+    /** Tells whether the device can send these bytes from where they lie. */
+    boolean isRegistered(ByteBuf buffer, int index, int lengthBytes);
+
+    /**
      * Hands the offered frames to the device with one doorbell.
      *
      * @return a bit for each frame of the burst, in the order they were offered, that the device refused: it is

@@ -32,6 +32,8 @@ abstract class SendRing {
     /** The frames in flight that lie in slots of this queue, by number; -1 where {@link #foreignInFlight} has one. */
     private final int[] slotsInFlight;
     private final ByteBuf[] foreignInFlight;
+    /** What frames consist of beside what the two above hold, {@link #maxSge} places for each; null from the end. */
+    private final ByteBuf[] partsInFlight;
     private final int mask;
     /** Sequence number of the next frame to be posted. */
     private long postedSequence;
@@ -49,6 +51,7 @@ abstract class SendRing {
         this.maxSge = maxSge;
         slotsInFlight = new int[depth];
         foreignInFlight = new ByteBuf[depth];
+        partsInFlight = new ByteBuf[depth * maxSge];
         Arrays.fill(slotsInFlight, NONE);
         mask = depth - 1;
         padding = slots.takeClosed();
@@ -175,6 +178,35 @@ abstract class SendRing {
             writeSge(sge, headers.memoryAddress() + headers.readerIndex(), headerBytes, headers.lkey());
         }
         enqueue(headers, sge, 1 + parts, lengthBytes);
+        return FrameQueue.ACCEPTED;
+    }
+
+    /** One element is the headers', one may be the padding's. */
+    int maxParts() {
+        return maxSge - 2;
+    }
+
+    boolean isRegistered(ByteBuf buffer, int index, int lengthBytes) {
+        return buffer.hasMemoryAddress()
+                && ranges.lkeyOf(buffer.memoryAddress() + index, lengthBytes) != RegisteredRanges.UNREGISTERED;
+    }
+
+    int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
+        if (room() == 0) {
+            return FrameQueue.FULL;
+        }
+        long sge = elementsOf(offered);
+        int frameBytes = headers.readableBytes();
+        writeSge(sge, headers.memoryAddress() + headers.readerIndex(), frameBytes, headers.lkey());
+        int place = ((int) (postedSequence + offered) & mask) * maxSge;
+        for (int i = 0; i < count; i++) {
+            long address = buffers[i].memoryAddress() + indices[i];
+            writeSge(sge + (i + 1L) * Sge.SIZE_BYTES, address, lengthsBytes[i],
+                    (int) ranges.lkeyOf(address, lengthsBytes[i]));
+            partsInFlight[place + i] = buffers[i];
+            frameBytes += lengthsBytes[i];
+        }
+        enqueue(headers, sge, 1 + count, frameBytes);
         return FrameQueue.ACCEPTED;
     }
 
@@ -310,7 +342,15 @@ abstract class SendRing {
             slotsInFlight[index] = NONE;
         }
         frame.release();
+        releaseParts(index * maxSge);
         return true;
+    }
+
+    private void releaseParts(int first) {
+        for (int i = first; partsInFlight[i] != null; i++) {
+            partsInFlight[i].release();
+            partsInFlight[i] = null;
+        }
     }
 
     private static int lengthOf(ByteBuf frame) {
