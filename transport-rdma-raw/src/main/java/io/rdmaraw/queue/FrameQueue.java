@@ -122,8 +122,8 @@ public interface FrameQueue extends AutoCloseable {
     WorkQueue workQueue();
 
     /**
-     * Tells whether the source of an asynchronous event, which says that it has failed, is this queue's and has not been
-     * recovered since: its completions may have told of the failure first.
+     * Tells whether the source of an asynchronous event, which says that it has failed, is this queue's and has not
+     * been recovered since: its completions may have told of the failure first.
      */
     boolean isFailed(VerbsObject source);
 
