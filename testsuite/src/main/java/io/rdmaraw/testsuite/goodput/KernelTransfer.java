@@ -22,7 +22,7 @@ final class KernelTransfer {
         private final ServerSocketChannel server;
         private final Thread thread;
         private volatile long bytes;
-        private volatile boolean accepted;
+        private volatile SocketChannel accepted;
 
         Sink(NetworkNamespace namespace, String address) throws Exception {
             server = namespace.call(ServerSocketChannel::open);
@@ -33,7 +33,7 @@ final class KernelTransfer {
         private void read() {
             ByteBuffer buffer = ByteBuffer.allocateDirect(CHUNK_BYTES);
             try (SocketChannel channel = server.accept()) {
-                accepted = true;
+                accepted = channel;
                 for (int count; (count = channel.read(buffer.clear())) >= 0;) {
                     bytes += count;
                 }
@@ -41,7 +41,7 @@ final class KernelTransfer {
                 // close() ends it
             } catch (IOException e) {
                 // The sender ends a transfer by a reset.
-                if (!accepted) {
+                if (accepted == null) {
                     throw new IllegalStateException("nothing was accepted", e);
                 }
             }
@@ -54,6 +54,11 @@ final class KernelTransfer {
         @Override
         public void close() throws IOException {
             server.close();
+            SocketChannel channel = accepted;
+            if (channel != null) {
+                // The reset that ends a transfer may be lost on the way.
+                channel.close();
+            }
             try {
                 thread.join();
             } catch (InterruptedException e) {
