@@ -38,7 +38,9 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
     private final FrameBurstPool burstPool = new FrameBurstPool();
+    private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
     private DatagramLoop datagrams;
+    private TcpStack tcp;
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<PortQueue> ports = new ArrayList<>();
     /** The same as {@link #ports}; an array is iterated without an iterator. */
@@ -88,11 +90,14 @@ public final class RdmaRawIoHandler implements IoHandler {
             port.queue().slots().ownedBy(thread);
         }
         useRegisteredMemory();
+        statistics.name(thread.getName());
+        RdmaRawMetrics.loopStarted(statistics);
         nio.initialize();
     }
 
     @Override
     public int run(IoHandlerContext context) {
+        statistics.rounds++;
         boolean report = context.shouldReportActiveIoTime();
         long startNanos = report ? System.nanoTime() : 0;
         int served = serve(context);
@@ -113,6 +118,9 @@ public final class RdmaRawIoHandler implements IoHandler {
     /** One round over everything without blocking; returns how many queues and channels had work. */
     private int serve(IoHandlerContext context) {
         int served = pollPorts();
+        if (tcp != null && tcp.run()) {
+            served++;
+        }
         // A loop about to wait looks at its selector there: in bursts that follow one another it never gets so far.
         if (nio.hasHandles() && (served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
@@ -158,7 +166,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         // What came in before the arming raises no event.
         served = pollPorts();
         if (served == 0) {
-            sleeper.sleep(context);
+            long startNanos = System.nanoTime();
+            sleeper.sleep(context, nextDeadlineNanos());
+            statistics.sleeps++;
+            statistics.sleepNanos += System.nanoTime() - startNanos;
             if (sleeper.isAsyncReady()) {
                 dispatchAsyncEvents();
             }
@@ -176,12 +187,18 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (config.spinNanos() == 0 || polledPorts.length == 0) {
             return 0;
         }
-        long endNanos = System.nanoTime() + config.spinNanos();
+        long startNanos = System.nanoTime();
+        // The last time read; the clock is not asked once more for the statistics' sake when a frame is there.
+        long nowNanos = startNanos;
+        long deadlineNanos = nextDeadlineNanos();
         int served;
         do {
             Thread.onSpinWait();
             served = pollPorts();
-        } while (served == 0 && !sleeper.isWoken() && context.canBlock() && System.nanoTime() - endNanos < 0);
+        } while (served == 0 && !sleeper.isWoken() && context.canBlock()
+                && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos() && nowNanos < deadlineNanos);
+        statistics.spins++;
+        statistics.spinNanos += nowNanos - startNanos;
         return served;
     }
 
@@ -219,6 +236,23 @@ public final class RdmaRawIoHandler implements IoHandler {
         return datagrams;
     }
 
+    /** When the loop has to look at its timers, apart from Netty's. */
+    private long nextDeadlineNanos() {
+        return tcp == null ? Long.MAX_VALUE : tcp.nextDeadlineNanos();
+    }
+
+    /**
+     * Returns this loop's TCP, made on first use.
+     *
+     * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
+     */
+    TcpStack tcp() {
+        if (tcp == null) {
+            tcp = TcpStacks.open(this, executor);
+        }
+        return tcp;
+    }
+
     /** Returns the kernel's sockets that the loop serves. */
     LoopDescriptors descriptors() {
         return descriptors;
@@ -241,6 +275,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
         PortQueue opened = open(deviceName, portNumber);
         ports.add(opened);
+        statistics.add(opened.statistics());
         portsChanged();
         return opened;
     }
@@ -261,7 +296,12 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void closeGone(PortQueue port) {
+        if (tcp != null && tcp.port() == port) {
+            tcp.shutdown();
+            tcp = null;
+        }
         ports.remove(port);
+        statistics.remove(port.statistics());
         portsChanged();
         port.close();
     }
@@ -292,9 +332,14 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public void destroy() {
+        if (tcp != null) {
+            tcp.shutdown();
+        }
         for (PortQueue port : polledPorts) {
+            statistics.remove(port.statistics());
             port.close();
         }
+        RdmaRawMetrics.loopEnded(statistics);
         ports.clear();
         portsChanged();
         nio.destroy();
