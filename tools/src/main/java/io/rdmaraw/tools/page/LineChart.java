@@ -9,10 +9,10 @@ import java.util.TreeSet;
 
 /** Lines over a number, as an SVG picture. The places on the horizontal axis are evenly spaced, one for each number. */
 final class LineChart {
-    private static final int WIDTH = 720;
+    private static final int WIDTH = 760;
     private static final int HEIGHT = 300;
     private static final int LEFT = 70;
-    private static final int RIGHT = 190;
+    private static final int RIGHT = 240;
     private static final int TOP = 34;
     private static final int BOTTOM = 46;
     static final int COLOURS = 8;

@@ -2,6 +2,7 @@ package io.rdmaraw.tools.page;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -11,6 +12,8 @@ import java.util.Set;
 /** The page: one HTML document that needs nothing else. */
 final class Page {
     private static final double EVEN = 0.02;
+    private static final String RATIO = "ratio";
+    private static final Set<String> RATIO_COLUMNS = Set.of("ratioTo", "ratioMin", "ratioMedian", "ratioMax");
 
     private final ObjectNode machine;
     private final ObjectNode versions;
@@ -18,6 +21,7 @@ final class Page {
     private final String date;
     private final List<MeasurementRun> runs;
     private final StringBuilder html = new StringBuilder();
+    private String lastHeading = "";
 
     Page(ObjectNode machine, ObjectNode versions, String command, String date, List<MeasurementRun> runs) {
         this.machine = machine;
@@ -108,8 +112,14 @@ final class Page {
 
     private void section(MeasurementRun run) {
         Measurement measurement = run.measurement();
-        html.append("<h2>").append(Html.escape(measurement.name())).append("</h2>\n<p>")
-                .append(Html.escape(measurement.serves())).append("</p>\n<p><code>")
+        // Runs that differ in an option stand under one heading.
+        String heading = measurement.name().replaceFirst("\\..*", "");
+        if (!heading.equals(lastHeading)) {
+            html.append("<h2>").append(Html.escape(heading)).append("</h2>\n<p>")
+                    .append(Html.escape(measurement.serves())).append("</p>\n");
+            lastHeading = heading;
+        }
+        html.append("<p><code>")
                 .append(Html.escape(measurement.commandLine())).append("</code> ")
                 .append(String.format(Locale.ROOT, "%.0f s", run.seconds())).append("</p>\n");
         if (run.result() == null) {
@@ -119,13 +129,22 @@ final class Page {
         for (String chart : Charts.of(run.result())) {
             html.append("<figure>").append(chart).append("</figure>\n");
         }
-        table(run.result().path("rows"), measurement.name());
+        table(run.result().path("rows"));
+    }
+
+    private static JsonNode ratio(JsonNode row) {
+        return row.hasNonNull("ratioTo") ? TextNode.valueOf(Html.number(row.path("ratioMedian").asDouble()) + " of "
+                + row.path("ratioTo").asText() + " (" + Html.number(row.path("ratioMin").asDouble()) + " to "
+                + Html.number(row.path("ratioMax").asDouble()) + ')') : TextNode.valueOf("");
     }
 
     /** All rows, with the columns that they have. */
-    private void table(JsonNode rows, String name) {
+    private void table(JsonNode rows) {
         Set<String> columns = new LinkedHashSet<>();
         rows.forEach(row -> row.fieldNames().forEachRemaining(columns::add));
+        if (columns.removeAll(RATIO_COLUMNS)) {
+            columns.add(RATIO);
+        }
         List<String> order = new ArrayList<>(columns);
         boolean large = rows.size() > 24;
         html.append(large ? "<details><summary>" + rows.size() + " rows</summary>" : "").append("<table><thead><tr>");
@@ -135,7 +154,7 @@ final class Page {
         for (JsonNode row : rows) {
             html.append("<tr>");
             for (String column : order) {
-                JsonNode value = row.path(column);
+                JsonNode value = column.equals(RATIO) ? ratio(row) : row.path(column);
                 html.append(value.isNumber() ? "<td class=\"n\">" + Html.number(value.asDouble())
                         : "<td>" + Html.escape(value.asText("")));
             }

@@ -6,8 +6,8 @@ import java.util.Locale;
 
 /** Horizontal bars, each of some parts that add up, as an SVG picture. */
 final class StackedBars {
-    private static final int WIDTH = 720;
-    private static final int LEFT = 210;
+    private static final int WIDTH = 760;
+    private static final int LEFT = 230;
     private static final int RIGHT = 70;
     private static final int TOP = 52;
     private static final int BAR = 20;
