@@ -41,3 +41,5 @@ if command -v ibv_devinfo >/dev/null; then
 else
   echo "skipped: ibv_devinfo is not installed (Debian: ibverbs-utils)"
 fi
+
+"$here/perftest.sh" "$library"
