@@ -58,14 +58,16 @@ abstract sealed class Tcb permits TcpConnection {
     /** Our data is sent as ECN-capable. */
     static final int ECN_SENDER = 1 << 29;
 
-    final TcpEngine engine;
+    /** Changes when the connection moves to another loop. */
+    TcpEngine engine;
     final long localHigh;
     final long localLow;
     final long remoteHigh;
     final long remoteLow;
     final char localPort;
     final char remotePort;
-    final int hash;
+    /** In the table of its engine. */
+    int hash;
 
     TcpState state = TcpState.CLOSED;
     int bits;
