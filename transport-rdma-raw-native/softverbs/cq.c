@@ -106,11 +106,21 @@ static inline void take(struct sv_cq *cq, uint32_t consumed, uint32_t count, str
     sv_queue_retire((struct sv_queue *)(uintptr_t)(last >> 16), (uint16_t)last);
 }
 
+/*
+ * A poller that is behind leaves further frames in the kernel's rings: those are deep, and what they have no room for
+ * is dropped before it has cost us anything. In the receive queue it would push out receives that others wait for.
+ */
+static inline bool has_waiting(const struct sv_cq *cq, int count)
+{
+    return (int)(atomic_load_explicit(&cq->produced, memory_order_relaxed) -
+                 atomic_load_explicit(&cq->consumed, memory_order_relaxed)) >= count;
+}
+
 SV_HOT int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
     struct sv_cq *cq = (struct sv_cq *)ibcq;
 
-    if (SV_UNLIKELY(cq->progress_device != NULL))
+    if (SV_UNLIKELY(cq->progress_device != NULL) && !has_waiting(cq, num_entries))
         cq->progress_device->ops->progress(cq->progress_device);
     if (SV_UNLIKELY(num_entries <= 0))
         return 0;

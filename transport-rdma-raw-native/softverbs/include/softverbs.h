@@ -46,6 +46,7 @@ struct softverbs_queue_counters {
     uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() */
     uint64_t cq_overruns;       /* completions lost because the completion queue was full */
     uint64_t wire_full;         /* sent: the interface took no more; received: its ring was full (a device's counter) */
+    uint64_t copied;            /* frames copied between registered memory and the interface's rings */
 };
 
 /* A device's counters since it was first opened: the sum over all its queues, living and gone. */

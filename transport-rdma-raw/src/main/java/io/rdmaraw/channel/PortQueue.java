@@ -60,7 +60,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
         limits = PortLimits.of(device, portNumber, config);
         queue = VerbsFrameQueue.open(device, portNumber, completionChannel, config.queueOptions());
         tags = new FlowTags(queue, device);
-        statistics = new RdmaRawPortStatistics(device.name(), portNumber, queue.counters());
+        statistics = new RdmaRawPortStatistics(device, portNumber, queue.counters());
         events = new PortEvents(device.name(), portNumber);
         device.addListener(this);
     }

@@ -4,6 +4,8 @@ import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.AsyncEventType;
 import io.rdmaraw.verbs.ProtectionDomain;
+import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.SoftverbsQueueCounters;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 
@@ -11,6 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.ToLongFunction;
 
 /**
  * An open device, shared by all loops of the process: one context and one protection domain, so that memory registered
@@ -26,6 +29,8 @@ public final class SharedDevice {
     private SpreadFlows spreadFlows;
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private int references = 1;
+    /** What softverbs had counted when the device was closed. */
+    private SoftverbsQueueCounters lastReceived;
 
     /** Hears of what happens to the device; called on the thread that found the event. */
     public interface AsyncListener {
@@ -75,6 +80,9 @@ public final class SharedDevice {
         synchronized (OPEN) {
             if (--references == 0) {
                 OPEN.remove(name, this);
+                if (Softverbs.isSoftverbs(context)) {
+                    lastReceived = Softverbs.of(context).received();
+                }
                 protectionDomain.close();
                 context.close();
             }
@@ -107,6 +115,28 @@ public final class SharedDevice {
             spreadFlows = new SpreadFlows(context, protectionDomain);
         }
         return spreadFlows;
+    }
+
+    /**
+     * Asks softverbs how many frames the interface dropped because its ring was full, since the device was first opened.
+     * 0 on other providers.
+     */
+    public long ringFullDrops() {
+        return receivedCount(SoftverbsQueueCounters::wireFull);
+    }
+
+    /** As {@link #ringFullDrops()}, the received frames that softverbs copied out of the interface's ring. */
+    public long copiedFromRing() {
+        return receivedCount(SoftverbsQueueCounters::copied);
+    }
+
+    private long receivedCount(ToLongFunction<SoftverbsQueueCounters> counter) {
+        if (!Softverbs.isSoftverbs(context)) {
+            return 0;
+        }
+        synchronized (OPEN) {
+            return counter.applyAsLong(references > 0 ? Softverbs.of(context).received() : lastReceived);
+        }
     }
 
     /** Adds a listener for asynchronous events. */

@@ -74,7 +74,7 @@ final class TransmitCommand implements Callable<Integer> {
 
     private TrafficResult transmit(Transmitter transmitter, CountDownLatch done, EndOnSignal goOn)
             throws InterruptedException {
-        try (Loops loops = new Loops(1)) {
+        try (DeviceCounts counts = new DeviceCounts(options.device()); Loops loops = new Loops(1)) {
             long start = System.nanoTime();
             Channel channel = new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class).handler(transmitter)
                     .bind(RdmaRawAddress.of(options.device(), options.port())).sync().channel();
@@ -88,7 +88,7 @@ final class TransmitCommand implements Callable<Integer> {
             double seconds = (System.nanoTime() - start) / 1e9;
             channel.close().sync();
             return new TrafficResult("tx", options.device(), transmitter.sentFrames(), transmitter.sentBytes(), 0,
-                    seconds);
+                    seconds, counts.grown());
         }
     }
 }
