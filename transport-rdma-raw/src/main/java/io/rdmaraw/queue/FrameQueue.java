@@ -50,7 +50,20 @@ public interface FrameQueue extends AutoCloseable {
      * @param payload what is readable follows the headers
      * @return {@link #ACCEPTED}, both references have passed to the queue; or {@link #FULL}
      */
-    int offer(FrameBuf headers, ByteBuf payload);
+    default int offer(FrameBuf headers, ByteBuf payload) {
+        return offer(headers, payload, false);
+    }
+
+    /**
+     * As {@link #offer(FrameBuf, ByteBuf)}.
+     *
+     * @param fillChecksums whether the device computes the checksums of IPv4, and of UDP or TCP, and writes them where
+     *        they belong: only when {@link #offloadsChecksums()}, and not for fragments
+     */
+    int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums);
+
+    /** Tells whether the device computes checksums. */
+    boolean offloadsChecksums();
 
     /**
      * Adds a frame that consists of headers and parts of buffers in registered memory, all sent from where they lie; as
@@ -109,8 +122,8 @@ public interface FrameQueue extends AutoCloseable {
     WorkQueue workQueue();
 
     /**
-     * Tells whether the source of an asynchronous event, which says that it has failed, is this queue's and has not been
-     * recovered since: its completions may have told of the failure first.
+     * Tells whether the source of an asynchronous event, which says that it has failed, is this queue's and has not
+     * been recovered since: its completions may have told of the failure first.
      */
     boolean isFailed(VerbsObject source);
 

@@ -64,8 +64,12 @@ abstract class SendRing {
     /** Returns room for as many {@link Sge} structures as a frame may have, for the frame of the burst to come. */
     abstract long elementsOf(int index);
 
-    /** Describes a frame of the burst by the elements that were written to {@link #elementsOf}. */
-    abstract void describeParts(int index, int elementCount);
+    /**
+     * Describes a frame of the burst by the elements that were written to {@link #elementsOf}.
+     *
+     * @param fillChecksums whether the device fills in the checksums of IPv4, UDP and TCP
+     */
+    abstract void describeParts(int index, int elementCount, boolean fillChecksums);
 
     /**
      * Hands the frames described to the device. The last and every {@link #SIGNAL_INTERVAL}th of them gets a completion.
@@ -155,11 +159,11 @@ abstract class SendRing {
             sgeCount = 1;
             held = copy;
         }
-        enqueue(held, sge, sgeCount, lengthBytes);
+        enqueue(held, sge, sgeCount, lengthBytes, false);
         return FrameQueue.ACCEPTED;
     }
 
-    int offer(FrameBuf headers, ByteBuf payload) {
+    int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums) {
         if (room() == 0) {
             return FrameQueue.FULL;
         }
@@ -177,7 +181,7 @@ abstract class SendRing {
             headers.attach(payload);
             writeSge(sge, headers.memoryAddress() + headers.readerIndex(), headerBytes, headers.lkey());
         }
-        enqueue(headers, sge, 1 + parts, lengthBytes);
+        enqueue(headers, sge, 1 + parts, lengthBytes, fillChecksums);
         return FrameQueue.ACCEPTED;
     }
 
@@ -206,7 +210,7 @@ abstract class SendRing {
             partsInFlight[place + i] = buffers[i];
             frameBytes += lengthsBytes[i];
         }
-        enqueue(headers, sge, 1 + count, frameBytes);
+        enqueue(headers, sge, 1 + count, frameBytes, false);
         return FrameQueue.ACCEPTED;
     }
 
@@ -215,7 +219,7 @@ abstract class SendRing {
         return lengthBytes < MIN_FRAME_BYTES ? maxSge - 1 : maxSge;
     }
 
-    private void enqueue(ByteBuf held, long sge, int parts, int lengthBytes) {
+    private void enqueue(ByteBuf held, long sge, int parts, int lengthBytes, boolean fillChecksums) {
         int sgeCount = parts;
         if (lengthBytes < MIN_FRAME_BYTES) {
             long pad = sge + (long) sgeCount++ * Sge.SIZE_BYTES;
@@ -223,7 +227,7 @@ abstract class SendRing {
             counters.paddedFrames++;
         }
         int index = offered;
-        describeParts(index, sgeCount);
+        describeParts(index, sgeCount, fillChecksums);
         hold((int) (postedSequence + index) & mask, held);
         offered = index + 1;
         offeredBytes += lengthBytes;

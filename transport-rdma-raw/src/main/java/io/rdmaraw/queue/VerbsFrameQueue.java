@@ -184,8 +184,13 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
-    public int offer(FrameBuf headers, ByteBuf payload) {
-        return sendRing.offer(headers, payload);
+    public int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums) {
+        return sendRing.offer(headers, payload, fillChecksums);
+    }
+
+    @Override
+    public boolean offloadsChecksums() {
+        return device.offloadsChecksums();
     }
 
     @Override
