@@ -12,7 +12,7 @@ import picocli.CommandLine.Spec;
 /** {@code rdma-raw bench}. */
 @Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "BENCH",
         subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class,
-                TcpCoreCommand.class},
+                TcpCoreCommand.class, IdleCommand.class},
         description = "Measures, with what it compares to beside it in the same run.")
 public final class BenchCommand implements Runnable {
     @Spec
