@@ -8,8 +8,9 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw bench}. */
-@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "frames | wire | udp | tcp-core",
-        subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class, TcpCoreCommand.class},
+@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "frames | wire | udp | tcp-core | idle",
+        subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class,
+                TcpCoreCommand.class, IdleCommand.class},
         description = "Measures, with what it compares to beside it in the same run.")
 public final class BenchCommand implements Runnable {
     @Spec
@@ -17,6 +18,6 @@ public final class BenchCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "which bench? there are: frames, wire, udp, tcp-core");
+        throw new ParameterException(spec.commandLine(), "which bench? there are: frames, wire, udp, tcp-core, idle");
     }
 }
