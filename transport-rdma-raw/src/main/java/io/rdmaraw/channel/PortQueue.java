@@ -20,6 +20,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -50,6 +52,9 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private boolean gone;
     private final RdmaRawPortStatistics statistics;
     private final PortEvents events;
+    private final RecoveryPace recoveryPace = new RecoveryPace(System.nanoTime());
+    /** The queue has failed too often lately; it is recovered when its time has come. */
+    private boolean recoveryPending;
 
     PortQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameBurstPool burstPool, RdmaRawIoHandlerConfig config, Consumer<PortQueue> onGone) {
@@ -62,7 +67,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
         limits = PortLimits.of(device, portNumber, config);
         queue = VerbsFrameQueue.open(device, portNumber, completionChannel, config.queueOptions());
         tags = new FlowTags(queue, device);
-        statistics = new RdmaRawPortStatistics(device.name(), portNumber, queue.counters());
+        statistics = new RdmaRawPortStatistics(device, portNumber, queue.counters());
         events = new PortEvents(device.name(), portNumber);
         device.addListener(this);
     }
@@ -247,11 +252,40 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private void recover() {
+        if (recoveryPending) {
+            return;
+        }
+        long waitNanos = recoveryPace.take(System.nanoTime());
+        if (waitNanos > 0) {
+            recoveryPending = true;
+            recoverLater(waitNanos);
+            return;
+        }
         long lost = events.recovery(this::recoverQueue);
-        LOGGER.warn("{} port {}: the queue pair failed and was recovered in place; {} frames in flight were lost",
-                device.name(), portNumber, lost);
+        String report = recoveryPace.report(System.nanoTime(), lost);
+        if (report != null) {
+            LOGGER.warn("{} port {}: {}", device.name(), portNumber, report);
+        }
         fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.RECOVERED, device.name(), portNumber, lost));
         resumeWaiting();
+    }
+
+    private void recoverLater(long waitNanos) {
+        Runnable retry = () -> {
+            recoveryPending = false;
+            if (!gone) {
+                try {
+                    recover();
+                } catch (VerbsException e) {
+                    giveUp(e);
+                }
+            }
+        };
+        if (loop instanceof ScheduledExecutorService timer) {
+            timer.schedule(retry, waitNanos, TimeUnit.NANOSECONDS);
+        } else {
+            loop.execute(retry);
+        }
     }
 
     private long recoverQueue() {
