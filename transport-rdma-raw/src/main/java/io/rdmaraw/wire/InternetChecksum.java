@@ -137,6 +137,19 @@ public final class InternetChecksum {
         return NetworkOrder.swap16(~fold(sum));
     }
 
+    /**
+     * Returns a sum over memory as a sum of 16-bit numbers: what is written from registers can be added to it as
+     * numbers too, in 16 or 32 bits each, before {@link #finishNumbers}.
+     */
+    public static int asNumber(long sum) {
+        return NetworkOrder.swap16(fold(sum));
+    }
+
+    /** Returns the checksum to write for a sum of 16-bit or 32-bit numbers, in all less than 2^48. */
+    public static int finishNumbers(long sum) {
+        return ~fold(sum) & 0xffff;
+    }
+
     /** Returns whether a sum over data with its checksum in place, and its pseudo header if any, is right. */
     public static boolean isValid(long sum) {
         return fold(sum) == 0xffff;
@@ -144,7 +157,9 @@ public final class InternetChecksum {
 
     /** Returns the sum of the pseudo header of UDP and TCP over IPv4, the addresses read from the IP header. */
     public static long pseudoHeaderIpv4(long ipHeaderAddress, int protocol, int transportLengthBytes) {
-        return halves(NativeMemory.getLong(ipHeaderAddress + 12)) + pseudoWord(protocol, transportLengthBytes);
+        // In two loads: whoever has just written the header wrote the addresses apart.
+        return (NativeMemory.getInt(ipHeaderAddress + 12) & LOW_32)
+                + (NativeMemory.getInt(ipHeaderAddress + 16) & LOW_32) + pseudoWord(protocol, transportLengthBytes);
     }
 
     /** Returns the sum of the pseudo header of UDP and TCP over IPv4. */
