@@ -21,6 +21,7 @@ import java.util.List;
 @Command(name = "dns", mixinStandardHelpOptions = true, description = "Authoritative DNS server for one zone.")
 public final class DnsServer extends ServerCommand {
     private static final int PORT = 5353;
+    private static final int MAX_TCP_BYTES = 0xffff;
 
     @Option(names = "--zone", paramLabel = "FILE",
             description = "the zone, a master file (RFC 1035 section 5); default: example.zone, which is built in")
@@ -44,8 +45,8 @@ public final class DnsServer extends ServerCommand {
         List<Channel> channels = new ArrayList<>(bind(group, local, () -> new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel channel) {
-                channel.pipeline().addLast(new DatagramDnsQueryDecoder(), new DatagramDnsResponseEncoder(),
-                        new UdpQueryHandler(responder));
+                channel.pipeline().addLast(new DatagramDnsQueryDecoder(new QueryDecoder()),
+                        new DatagramDnsResponseEncoder(new AnswerEncoder()), new UdpQueryHandler(responder));
             }
         }));
         if (transport().serverSocketChannel() == null) {
@@ -55,8 +56,8 @@ public final class DnsServer extends ServerCommand {
                 new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel connection) {
-                        connection.pipeline().addLast(new TcpDnsQueryDecoder(), new TcpDnsResponseEncoder(),
-                                new TcpQueryHandler(responder));
+                        connection.pipeline().addLast(new TcpDnsQueryDecoder(new QueryDecoder(), MAX_TCP_BYTES),
+                                new TcpDnsResponseEncoder(new AnswerEncoder()), new TcpQueryHandler(responder));
                     }
                 }));
         return channels;
