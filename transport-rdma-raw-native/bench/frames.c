@@ -10,22 +10,19 @@
  * one list, send a burst as one list of which the last is signalled. Prints a line for people and one JSON object.
  */
 #define _GNU_SOURCE
+#include "endpoint.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
-#include <infiniband/verbs.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
-/* Slots are not a power of two apart: at 2048 bytes the heads of all frames would share two sets of the L1 cache. */
-enum { QUEUE = 1024, SLOT = 2112, MAX_BURST = 64, IN_FLIGHT = 512 };
+enum { IN_FLIGHT = 512 };
 
 struct options {
     const char *device;
@@ -34,20 +31,6 @@ struct options {
     double seconds;
     unsigned frame_length;
     unsigned threads;
-};
-
-/* One queue pair with its memory: QUEUE slots to receive into, MAX_BURST to send from. */
-struct endpoint {
-    struct ibv_cq *cq;
-    struct ibv_qp *qp;
-    struct ibv_mr *mr;
-    struct ibv_flow *flow;
-    uint8_t *memory;
-    struct ibv_recv_wr recv[MAX_BURST];
-    struct ibv_sge recv_sge[MAX_BURST];
-    struct ibv_send_wr send[MAX_BURST];
-    struct ibv_sge send_sge[MAX_BURST];
-    uint8_t mac[6];
 };
 
 struct run {
@@ -62,181 +45,7 @@ struct run {
     uint64_t checksum;
 };
 
-static void die(const char *what, int error)
-{
-    fprintf(stderr, "frames-bench: %s: %s\n", what, strerror(error));
-    exit(1);
-}
-
-static double now_seconds(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-/* ---- setting up ---- */
-
-static struct ibv_context *open_device(const char *name)
-{
-    int count = 0;
-    struct ibv_device **list = ibv_get_device_list(&count);
-    if (list == NULL)
-        die("ibv_get_device_list", errno);
-    for (int i = 0; i < count; i++) {
-        if (strcmp(ibv_get_device_name(list[i]), name) == 0) {
-            struct ibv_context *context = ibv_open_device(list[i]);
-            if (context == NULL)
-                die("ibv_open_device", errno);
-            ibv_free_device_list(list);
-            return context;
-        }
-    }
-    fprintf(stderr, "frames-bench: no device %s; there are:", name);
-    for (int i = 0; i < count; i++)
-        fprintf(stderr, " %s", ibv_get_device_name(list[i]));
-    fprintf(stderr, "\n");
-    exit(1);
-}
-
-static void to_ready(struct ibv_qp *qp)
-{
-    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-    struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR};
-    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS};
-    int error = ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PORT);
-    if (error == 0)
-        error = ibv_modify_qp(qp, &rtr, IBV_QP_STATE);
-    if (error == 0)
-        error = ibv_modify_qp(qp, &rts, IBV_QP_STATE);
-    if (error != 0)
-        die("ibv_modify_qp", error);
-}
-
-static void steer(struct endpoint *endpoint)
-{
-    struct {
-        struct ibv_flow_attr attr;
-        struct ibv_flow_spec_eth eth;
-    } rule;      /* both are aligned to 4 bytes: no hole between them */
-    memset(&rule, 0, sizeof rule);
-    rule.attr = (struct ibv_flow_attr){.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof rule, .num_of_specs = 1, .port = 1};
-    rule.eth.type = IBV_FLOW_SPEC_ETH;
-    rule.eth.size = sizeof rule.eth;
-    memcpy(rule.eth.val.dst_mac, endpoint->mac, 6);
-    memset(rule.eth.mask.dst_mac, 0xff, 6);
-    endpoint->flow = ibv_create_flow(endpoint->qp, &rule.attr);
-    if (endpoint->flow == NULL)
-        die("ibv_create_flow", errno);
-}
-
-static void link_lists(struct endpoint *endpoint)
-{
-    for (unsigned i = 0; i < MAX_BURST; i++) {
-        endpoint->recv_sge[i] = (struct ibv_sge){.length = SLOT, .lkey = endpoint->mr->lkey};
-        endpoint->recv[i] = (struct ibv_recv_wr){.sg_list = &endpoint->recv_sge[i], .num_sge = 1};
-        endpoint->send_sge[i] = (struct ibv_sge){.lkey = endpoint->mr->lkey};
-        endpoint->send[i] = (struct ibv_send_wr){.sg_list = &endpoint->send_sge[i], .num_sge = 1,
-                                                 .opcode = IBV_WR_SEND, .wr_id = UINT64_MAX};
-    }
-}
-
-static void post_receives(struct endpoint *endpoint, const uint64_t *slots, unsigned count)
-{
-    struct ibv_recv_wr *bad;
-    for (unsigned i = 0; i < count; i++) {
-        endpoint->recv[i].wr_id = slots[i];
-        endpoint->recv[i].next = i + 1 < count ? &endpoint->recv[i + 1] : NULL;
-        endpoint->recv_sge[i].addr = slots[i];
-    }
-    int error = ibv_post_recv(endpoint->qp, endpoint->recv, &bad);
-    if (error != 0)
-        die("ibv_post_recv", error);
-}
-
-static void create(struct endpoint *endpoint, struct ibv_context *context, struct ibv_pd *pd, const uint8_t mac[6])
-{
-    const size_t bytes = (size_t)(QUEUE + MAX_BURST) * SLOT;
-    memcpy(endpoint->mac, mac, 6);
-    endpoint->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (endpoint->memory == MAP_FAILED)
-        die("mmap", errno);
-    memset(endpoint->memory, 0, bytes);
-    endpoint->mr = ibv_reg_mr(pd, endpoint->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
-    if (endpoint->mr == NULL)
-        die("ibv_reg_mr", errno);
-    endpoint->cq = ibv_create_cq(context, 2 * QUEUE, NULL, NULL, 0);
-    if (endpoint->cq == NULL)
-        die("ibv_create_cq", errno);
-    struct ibv_qp_init_attr attr = {
-        .send_cq = endpoint->cq, .recv_cq = endpoint->cq, .qp_type = IBV_QPT_RAW_PACKET,
-        .cap = {.max_send_wr = QUEUE, .max_recv_wr = QUEUE, .max_send_sge = 1, .max_recv_sge = 1},
-    };
-    endpoint->qp = ibv_create_qp(pd, &attr);
-    if (endpoint->qp == NULL)
-        die("ibv_create_qp", errno);
-    to_ready(endpoint->qp);
-    steer(endpoint);
-    link_lists(endpoint);
-    for (unsigned i = 0; i < QUEUE; i += MAX_BURST) {
-        uint64_t slots[MAX_BURST];
-        for (unsigned j = 0; j < MAX_BURST; j++)
-            slots[j] = (uint64_t)(uintptr_t)(endpoint->memory + (size_t)(i + j) * SLOT);
-        post_receives(endpoint, slots, MAX_BURST);
-    }
-}
-
-static uint16_t ip_checksum(const uint8_t *header)
-{
-    uint32_t sum = 0;
-    for (int i = 0; i < 20; i += 2)
-        sum += (uint32_t)header[i] << 8 | header[i + 1];
-    sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t)~((sum & 0xffff) + (sum >> 16));
-}
-
-/* Ethernet, IPv4, UDP without a checksum. */
-static void fill_template(uint8_t *frame, unsigned length, const uint8_t *to, const uint8_t *from)
-{
-    static const uint8_t ip[20] = {0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2};
-    uint8_t *header = frame + 14;
-    memcpy(frame, to, 6);
-    memcpy(frame + 6, from, 6);
-    frame[12] = 8;
-    frame[13] = 0;
-    memcpy(header, ip, 20);
-    header[2] = (uint8_t)((length - 14) >> 8);
-    header[3] = (uint8_t)(length - 14);
-    uint16_t sum = ip_checksum(header);
-    header[10] = (uint8_t)(sum >> 8);
-    header[11] = (uint8_t)sum;
-    uint8_t *udp = header + 20;
-    udp[0] = udp[2] = 0x20;
-    udp[4] = (uint8_t)((length - 34) >> 8);
-    udp[5] = (uint8_t)(length - 34);
-}
-
 /* ---- the loops ---- */
-
-static void check_status(const struct ibv_wc *wc)
-{
-    if (wc->status != IBV_WC_SUCCESS) {
-        fprintf(stderr, "frames-bench: completion: %s\n", ibv_wc_status_str(wc->status));
-        exit(1);
-    }
-}
-
-static void send_list(struct endpoint *endpoint, unsigned count)
-{
-    struct ibv_send_wr *bad;
-    for (unsigned i = 0; i < count; i++) {
-        endpoint->send[i].next = i + 1 < count ? &endpoint->send[i + 1] : NULL;
-        endpoint->send[i].send_flags = i + 1 < count ? 0 : IBV_SEND_SIGNALED;
-    }
-    int error = ibv_post_send(endpoint->qp, endpoint->send, &bad);
-    if (error != 0)
-        die("ibv_post_send", error);
-}
 
 /* Sends one burst of the template when the window has room. */
 static unsigned generate(struct run *run)
@@ -249,7 +58,7 @@ static unsigned generate(struct run *run)
             return 0;
     }
     for (unsigned i = 0; i < burst; i++) {
-        generator->send_sge[i].addr = (uint64_t)(uintptr_t)(generator->memory + (size_t)(QUEUE + i) * SLOT);
+        generator->send_sge[i].addr = (uint64_t)(uintptr_t)send_slot(generator, i);
         generator->send_sge[i].length = run->options->frame_length;
     }
     send_list(generator, burst);
@@ -277,50 +86,6 @@ static unsigned receive(struct run *run)
     return (unsigned)count;
 }
 
-static void swap_macs(uint8_t *frame)
-{
-    uint8_t macs[12];
-    memcpy(macs, frame, 12);
-    memcpy(frame, macs + 6, 6);
-    memcpy(frame + 6, macs, 6);
-}
-
-/* Sends each received frame back from its slot; the slots return to the receive queue with the send's completion. */
-static unsigned echo(struct run *run)
-{
-    static _Thread_local uint64_t in_send[QUEUE];
-    static _Thread_local unsigned head, tail;
-    struct ibv_wc wc[MAX_BURST];
-    uint64_t slots[MAX_BURST];
-    struct endpoint *echoer = &run->receiver;
-    unsigned frames = 0, done = 0;
-    int count = ibv_poll_cq(echoer->cq, (int)run->options->burst, wc);
-    if (count <= 0)
-        return 0;
-    for (int i = 0; i < count; i++) {
-        check_status(&wc[i]);
-        if (!(wc[i].opcode & IBV_WC_RECV)) {
-            done += (unsigned)wc[i].wr_id;
-            continue;
-        }
-        swap_macs((uint8_t *)(uintptr_t)wc[i].wr_id);
-        echoer->send_sge[frames].addr = wc[i].wr_id;
-        echoer->send_sge[frames++].length = wc[i].byte_len;
-        in_send[head++ % QUEUE] = wc[i].wr_id;
-    }
-    while (done > 0) {
-        unsigned n = 0;
-        for (; n < MAX_BURST && done > 0; n++, done--)
-            slots[n] = in_send[tail++ % QUEUE];
-        post_receives(echoer, slots, n);
-    }
-    if (frames > 0) {
-        echoer->send[frames - 1].wr_id = frames;    /* how many sends this completion stands for */
-        send_list(echoer, frames);
-    }
-    return frames;
-}
-
 /* The generator's own completions: of its sends, and in echo mode the frames that came back. */
 static unsigned collect(struct run *run)
 {
@@ -343,20 +108,19 @@ static unsigned collect(struct run *run)
     return frames;
 }
 
-/* Each thread its own core, so that the figure is one of two cores and not of the scheduler. */
-static void pin_to(unsigned n)
+static void create(struct endpoint *endpoint, struct ibv_context *context, struct ibv_pd *pd, const uint8_t mac[6])
 {
-    cpu_set_t allowed, one;
-    CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2)
-        return;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET(cpu, &allowed) && n-- == 0) {
-            CPU_SET(cpu, &one);
-            pthread_setaffinity_np(pthread_self(), sizeof one, &one);
-            return;
-        }
-    }
+    struct {
+        struct ibv_flow_attr attr;
+        struct ibv_flow_spec_eth eth;
+    } rule;      /* both are aligned to 4 bytes: no hole between them */
+    memset(&rule, 0, sizeof rule);
+    rule.attr = (struct ibv_flow_attr){.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof rule, .num_of_specs = 1, .port = 1};
+    rule.eth.type = IBV_FLOW_SPEC_ETH;
+    rule.eth.size = sizeof rule.eth;
+    memcpy(rule.eth.val.dst_mac, mac, 6);
+    memset(rule.eth.mask.dst_mac, 0xff, 6);
+    endpoint_create(endpoint, context, pd, &rule.attr);
 }
 
 static bool is_echo(const struct run *run)
@@ -370,7 +134,7 @@ static void *other_side(void *argument)
     bool echoes = is_echo(run);
     pin_to(1);
     while (!atomic_load_explicit(&run->stop, memory_order_relaxed))
-        echoes ? echo(run) : receive(run);
+        echoes ? echo_frames(&run->receiver, run->options->burst) : receive(run);
     return NULL;
 }
 
@@ -389,7 +153,7 @@ static double measure(struct run *run)
         generate(run);
         collect(run);
         if (!two)
-            echoes ? echo(run) : receive(run);
+            echoes ? echo_frames(&run->receiver, run->options->burst) : receive(run);
         if ((turn & 1023) == 0)
             elapsed = now_seconds() - start;
     }
@@ -440,15 +204,6 @@ static struct options parse(int argc, char **argv)
     return options;
 }
 
-static void destroy(struct endpoint *endpoint)
-{
-    ibv_destroy_flow(endpoint->flow);
-    ibv_destroy_qp(endpoint->qp);
-    ibv_destroy_cq(endpoint->cq);
-    ibv_dereg_mr(endpoint->mr);
-    munmap(endpoint->memory, (size_t)(QUEUE + MAX_BURST) * SLOT);
-}
-
 int main(int argc, char **argv)
 {
     static struct run run;
@@ -463,12 +218,12 @@ int main(int argc, char **argv)
     create(&run.generator, context, pd, generator_mac);
     create(&run.receiver, context, pd, receiver_mac);
     for (unsigned i = 0; i < MAX_BURST; i++)
-        fill_template(run.generator.memory + (size_t)(QUEUE + i) * SLOT, options.frame_length, receiver_mac,
-                      generator_mac);
+        fill_template(send_slot(&run.generator, i), options.frame_length, receiver_mac, generator_mac,
+                      inet_addr("192.0.2.2"), inet_addr("192.0.2.1"), 8192);
     double seconds = measure(&run);
     uint64_t frames = atomic_load(&run.received);
-    destroy(&run.generator);
-    destroy(&run.receiver);
+    endpoint_destroy(&run.generator);
+    endpoint_destroy(&run.receiver);
     ibv_dealloc_pd(pd);
     ibv_close_device(context);
     printf("%s on %s: %.1f million frames/s, %.1f ns per frame (burst %u, %u bytes, %u threads)\n", options.mode,

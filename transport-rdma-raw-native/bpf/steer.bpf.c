@@ -26,8 +26,10 @@ struct map_reference {
 };
 struct map_reference sv_map_directory SECTION("maps");
 struct map_reference sv_map_rules SECTION("maps");
+struct map_reference sv_map_deep_rules SECTION("maps");
 struct map_reference sv_map_scratch SECTION("maps");
 struct map_reference sv_map_sockets SECTION("maps");
+struct map_reference sv_map_recent SECTION("maps");
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*redirect_map)(void *map, u64 key, u64 flags) = (void *)BPF_FUNC_redirect_map;
@@ -39,7 +41,7 @@ enum { LAYER_IPV4 = 1, LAYER_IPV6 = 2, LAYER_VLAN = 4, LAYER_TCP = 8, LAYER_UDP 
 enum { TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_VLAN = 0x8100, TYPE_QINQ = 0x88a8 };
 enum { TCP = 6, UDP = 17, VXLAN_PORT = 4789 };
 enum verdict { KERNEL, OURS, COPY };
-enum { SEARCHES = 3 };
+enum { SEARCHES = 3, IPV4_AND_PORTS = 20 + 4 };
 
 struct frame {
     void *context;
@@ -52,14 +54,21 @@ INLINE int load(const struct frame *frame, u32 offset, void *to, u32 length)
     return frame->is_xdp ? xdp_load(frame->context, offset, to, length) : skb_load(frame->context, offset, to, length);
 }
 
-/* Returns the offset behind the L4 header's first eight bytes, for UDP; else 0. */
-INLINE u32 parse_l4(const struct frame *frame, u32 offset, struct sv_steer_headers *h)
+/*
+ * Returns the offset behind the L4 header's first eight bytes, for UDP; else 0. `at_hand`: the ports, when they are
+ * loaded already.
+ */
+INLINE u32 parse_l4(const struct frame *frame, u32 offset, const u8 *at_hand, struct sv_steer_headers *h)
 {
     u16 ports[2];
     u8 protocol = h->protocol;
     if (protocol != TCP && protocol != UDP)
         return 0;
-    if (offset + (protocol == TCP ? 20 : 8) > frame->length || load(frame, offset, ports, sizeof ports) < 0)
+    if (offset + (protocol == TCP ? 20 : 8) > frame->length)
+        return 0;
+    if (at_hand != 0)
+        __builtin_memcpy(ports, at_hand, sizeof ports);
+    else if (load(frame, offset, ports, sizeof ports) < 0)
         return 0;
     h->src_port = ports[0];
     h->dst_port = ports[1];
@@ -67,10 +76,15 @@ INLINE u32 parse_l4(const struct frame *frame, u32 offset, struct sv_steer_heade
     return protocol == UDP ? offset + 8 : 0;
 }
 
-INLINE u32 parse_ipv4(const struct frame *frame, u32 offset, struct sv_steer_headers *h)
+/* `at_hand`: the header without options and the ports behind it, when they are loaded already. */
+INLINE u32 parse_ipv4(const struct frame *frame, u32 offset, const u8 *at_hand, struct sv_steer_headers *h)
 {
     u8 ip[20];
-    if (load(frame, offset, ip, sizeof ip) < 0 || ip[0] >> 4 != 4)
+    if (at_hand != 0)
+        __builtin_memcpy(ip, at_hand, sizeof ip);
+    else if (load(frame, offset, ip, sizeof ip) < 0)
+        return 0;
+    if (ip[0] >> 4 != 4)
         return 0;
     u32 header = (ip[0] & 15) * 4;
     if (header < 20 || offset + header > frame->length)
@@ -84,7 +98,7 @@ INLINE u32 parse_ipv4(const struct frame *frame, u32 offset, struct sv_steer_hea
     h->ip_flags = (ip[6] & 0x40 ? 2 : 0) | (ip[6] & 0x20 ? 4 : 0);
     if ((ip[6] & 0x3f) != 0 || ip[7] != 0)
         return 0;
-    return parse_l4(frame, offset + header, h);
+    return parse_l4(frame, offset + header, at_hand != 0 && header == 20 ? at_hand + 20 : 0, h);
 }
 
 INLINE u32 parse_ipv6(const struct frame *frame, u32 offset, struct sv_steer_headers *h)
@@ -100,16 +114,18 @@ INLINE u32 parse_ipv6(const struct frame *frame, u32 offset, struct sv_steer_hea
     h->hop_limit = ip[7];
     u8 label[4] = {0, ip[1] & 15, ip[2], ip[3]};
     __builtin_memcpy(&h->flow_label, label, 4);
-    return parse_l4(frame, offset + 40, h);
+    return parse_l4(frame, offset + 40, 0, h);
 }
 
 /* `tag_beside`: the kernel has taken the tag out of the frame and gives it separately, as TPID and TCI. */
 INLINE u32 parse(const struct frame *frame, u32 start, int tag_beside, u16 tpid, u16 tci, struct sv_steer_headers *h)
 {
-    u8 eth[14];
+    u8 eth[14 + IPV4_AND_PORTS];
     u16 type;
     u32 offset = start + 14;
-    if (load(frame, start, eth, sizeof eth) < 0)
+    /* Each load is a call: most frames are done with one. */
+    int whole = load(frame, start, eth, sizeof eth) == 0;
+    if (!whole && load(frame, start, eth, 14) < 0)
         return 0;
     __builtin_memcpy(h->dst_mac, eth, 6);
     __builtin_memcpy(h->src_mac, eth + 6, 6);
@@ -128,9 +144,10 @@ INLINE u32 parse(const struct frame *frame, u32 start, int tag_beside, u16 tpid,
             h->layers |= LAYER_VLAN;
             offset += 4;
         }
+        whole = 0;
     }
     if (type == BE16(TYPE_IPV4))
-        return parse_ipv4(frame, offset, h);
+        return parse_ipv4(frame, offset, whole ? eth + 14 : 0, h);
     return type == BE16(TYPE_IPV6) ? parse_ipv6(frame, offset, h) : 0;
 }
 
@@ -169,11 +186,19 @@ INLINE int search(const struct sv_steer_half *half, struct sv_steer_scratch *scr
     int copy = 0;
     for (u32 i = 0; i < SV_STEER_MAX_SHAPES && i < shapes; i++) {
         const struct sv_steer_shape *shape = &half->shape[i];
+        const struct sv_steer_rule *rule;
         scratch->probe.shape_id = shape->id;
 #pragma unroll
-        for (int w = 0; w < SV_STEER_KEY_WORDS; w++)
+        for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
             scratch->probe.words[w] = key[w] & shape->mask[w];
-        const struct sv_steer_rule *rule = map_lookup(&sv_map_rules, &scratch->probe);
+        if (shape->deep) {
+#pragma unroll
+            for (int w = SV_STEER_PLAIN_WORDS; w < SV_STEER_KEY_WORDS; w++)
+                scratch->probe.words[w] = key[w] & shape->mask[w];
+            rule = map_lookup(&sv_map_deep_rules, &scratch->probe);
+        } else {
+            rule = map_lookup(&sv_map_rules, &scratch->probe);
+        }
         if (rule == 0)
             continue;
         if (rule->takers > 0)
@@ -184,6 +209,55 @@ INLINE int search(const struct sv_steer_half *half, struct sv_steer_scratch *scr
     return rest == KERNEL && copy ? COPY : rest;
 }
 
+INLINE u32 sequence_of(const struct sv_steer_directory *directory)
+{
+    return *(const volatile u32 *)&directory->sequence;
+}
+
+/* Where the verdict on such headers is kept; leaves in the scratch area what of them the verdict depends on. */
+INLINE struct sv_steer_recent *recent(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
+{
+    const u64 *key = (const u64 *)&scratch->outer;
+    u64 mixed = 0;
+#pragma unroll
+    for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++) {
+        u64 word = key[w] & half->seen[w];
+        scratch->seen[w] = word;
+        mixed = (mixed << 9 | mixed >> 55) ^ word;
+    }
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT;
+    return map_lookup(&sv_map_recent, &index);
+}
+
+INLINE int is_known(const struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch, u32 generation)
+{
+    u64 difference = entry->generation ^ generation;
+#pragma unroll
+    for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
+        difference |= entry->words[w] ^ scratch->seen[w];
+    return difference == 0;
+}
+
+INLINE void remember(struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+{
+#pragma unroll
+    for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
+        entry->words[w] = scratch->seen[w];
+    entry->generation = generation;
+    entry->verdict = (u32)verdict;
+}
+
+INLINE int search_all(const struct sv_steer_directory *directory, struct sv_steer_scratch *scratch)
+{
+    for (int i = 0; i < SEARCHES; i++) {
+        u32 sequence = sequence_of(directory);
+        int verdict = search(&directory->half[sequence & 1], scratch);
+        if (sequence_of(directory) == sequence)
+            return verdict;
+    }
+    return KERNEL;
+}
+
 INLINE int classify(const struct frame *frame, int tag_beside, u16 tpid, u16 tci)
 {
     u32 zero = 0;
@@ -191,18 +265,25 @@ INLINE int classify(const struct frame *frame, int tag_beside, u16 tpid, u16 tci
     struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
     if (directory == 0 || scratch == 0)
         return KERNEL;
+    u32 generation = *(volatile u32 *)&directory->generation;
+    u32 sequence = sequence_of(directory);
+    const struct sv_steer_half *half = &directory->half[sequence & 1];
     __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
     u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
     /* Parsing is done before the search, or the verifier would follow the loop once for every kind of frame. */
-    if (directory->half[directory->sequence & 1].flags & SV_STEER_WANTS_INNER)
+    if (half->flags & SV_STEER_WANTS_INNER) {
         parse_tunnel(frame, behind_udp, scratch);
-    for (int i = 0; i < SEARCHES; i++) {
-        u32 sequence = *(volatile u32 *)&directory->sequence;
-        int verdict = search(&directory->half[sequence & 1], scratch);
-        if (*(volatile u32 *)&directory->sequence == sequence)
-            return verdict;
+        return search_all(directory, scratch);
     }
-    return KERNEL;
+    struct sv_steer_recent *entry = recent(half, scratch);
+    if (entry == 0)
+        return KERNEL;
+    if (is_known(entry, scratch, generation) && sequence_of(directory) == sequence)
+        return (int)entry->verdict;
+    int verdict = search_all(directory, scratch);
+    if (sequence_of(directory) == sequence)
+        remember(entry, scratch, generation, verdict);
+    return verdict;
 }
 
 INLINE int classify_skb(struct __sk_buff *skb)

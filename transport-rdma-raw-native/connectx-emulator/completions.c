@@ -24,7 +24,7 @@ static uint32_t consumer_index(const struct cx_cq *cq)
     return be32toh(atomic_load_explicit(&cq->record[0], memory_order_acquire)) & INDEX_MASK;
 }
 
-static uint32_t fill(const struct cx_cq *cq)
+uint32_t cx_cq_waiting(const struct cx_cq *cq)
 {
     return (cq->produced - consumer_index(cq)) & INDEX_MASK;
 }
@@ -154,10 +154,17 @@ void cx_cq_overrun(struct cx_cq *cq)
     cx_raise(&cq->object, IBV_EVENT_CQ_ERR);
 }
 
+static bool is_full(const struct cx_cq *cq)
+{
+    if (cq->overrun)
+        return true;
+    return cx_cq_waiting(cq) >= cq->entries && !cq->ignores_overrun && !cx_mutant(CX_MUTANT_CONSUMER_IGNORED);
+}
+
 void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
 {
     struct mlx5_cqe64 cqe;
-    if (cq->overrun || (fill(cq) >= cq->entries && !cx_mutant(CX_MUTANT_CONSUMER_IGNORED))) {
+    if (is_full(cq)) {
         cx_cq_overrun(cq);
         return;
     }
@@ -166,9 +173,4 @@ void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
     if (cq->armed == CX_ARM_ANY ||
         (cq->armed == CX_ARM_SOLICITED && (completion->solicited || is_error(completion))))
         raise_event(cq);
-}
-
-void cx_cq_flush_session(struct cx_cq *cq)
-{
-    (void)cq;
 }

@@ -30,6 +30,7 @@ struct wanted {
     uint32_t cqe;
     uint32_t comp_vector;
     int32_t channel;
+    bool ignores_overrun;
 };
 
 static bool is_power_of_two(uint32_t value)
@@ -86,6 +87,8 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
     uint32_t page;
     struct cx_events *channel;
     int error = CX_DRIVER_REQUEST(command, &driver);
+    if (error == 0 && wanted->comp_vector >= CX_COMP_VECTORS)
+        error = EINVAL;
     if (error == 0)
         error = check_ring(wanted->cqe, &driver);
     if (error == 0)
@@ -108,6 +111,7 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
     cq->uar = page;
     cq->channel = channel;
     cq->fired_sn = -1;
+    cq->ignores_overrun = wanted->ignores_overrun;
     cq->next = device->cqs;
     device->cqs = cq;
     invalidate(cq);
@@ -122,7 +126,8 @@ int cx_create_cq(struct cx_command *command)
     struct ib_uverbs_create_cq request;
     struct cx_cq *cq;
     CX_CORE_REQUEST(command, &request);
-    const struct wanted wanted = {request.user_handle, request.cqe, request.comp_vector, request.comp_channel};
+    const struct wanted wanted = {request.user_handle, request.cqe, request.comp_vector, request.comp_channel,
+                                 false};
     int error = create(command, &wanted, &cq);
     if (error != 0)
         return error;
@@ -142,7 +147,8 @@ int cx_ex_create_cq(struct cx_command *command)
         return EINVAL;
     if (request.flags & ~(uint32_t)IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN)
         return EOPNOTSUPP;
-    const struct wanted wanted = {request.user_handle, request.cqe, request.comp_vector, request.comp_channel};
+    const struct wanted wanted = {request.user_handle, request.cqe, request.comp_vector, request.comp_channel,
+                                 request.flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN};
     error = create(command, &wanted, &cq);
     if (error != 0)
         return error;
@@ -153,10 +159,36 @@ int cx_ex_create_cq(struct cx_command *command)
     return 0;
 }
 
+/*
+ * An entry of its own tells the program how far the old ring goes; it takes an index, and what follows is in the new
+ * ring. Entries that the program has not taken yet it copies itself.
+ */
 int cx_resize_cq(struct cx_command *command)
 {
-    (void)command;
-    return EOPNOTSUPP;
+    struct ib_uverbs_resize_cq request;
+    struct mlx5_ib_resize_cq driver;
+    CX_CORE_REQUEST(command, &request);
+    int error = CX_DRIVER_REQUEST(command, &driver);
+    struct cx_cq *cq = cx_object_find(command->context, CX_CQ, request.cq_handle);
+    if (error != 0 || cq == NULL)
+        return EINVAL;
+    const struct mlx5_ib_create_cq ring = {
+        .buf_addr = driver.buf_addr, .db_addr = (uintptr_t)cq->record, .cqe_size = driver.cqe_size,
+    };
+    error = check_ring(request.cqe, &ring);
+    if (error == 0 && request.cqe + 1 < cx_cq_waiting(cq))
+        error = EINVAL;
+    if (error != 0)
+        return error;
+    const struct cx_completion last = {.opcode = MLX5_CQE_RESIZE_CQ};
+    cx_cq_add(cq, &last);
+    cq->ring = (uint8_t *)(uintptr_t)driver.buf_addr;
+    cq->entries = request.cqe + 1;
+    cq->entry_bytes = driver.cqe_size;
+    invalidate(cq);
+    const struct ib_uverbs_resize_cq_resp response = {.cqe = request.cqe};
+    cx_respond(&command->core, &response, sizeof response);
+    return 0;
 }
 
 /* ---- destroying ---- */

@@ -11,7 +11,6 @@
 enum {
     VENDOR_ID = 0x15b3,
     PART_ID = 4119,
-    NUM_COMP_VECTORS = 2,
     PHYS_STATE_DISABLED = 3,
     PHYS_STATE_LINK_UP = 5,
     WIDTH_4X = 2,
@@ -86,7 +85,7 @@ int cx_get_context(struct cx_command *command)
 {
     struct cx_context *context = command->context;
     struct mlx5_ib_alloc_ucontext_req_v2 request;
-    struct ib_uverbs_get_context_resp response = {.async_fd = UINT32_MAX, .num_comp_vectors = NUM_COMP_VECTORS};
+    struct ib_uverbs_get_context_resp response = {.async_fd = UINT32_MAX, .num_comp_vectors = CX_COMP_VECTORS};
     int fd = -1;
     if (context->opened)
         return EINVAL;

@@ -115,8 +115,8 @@ void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion);
 /* Looks at the arming record after its doorbell rang. */
 void cx_cq_arm(struct cx_cq *cq);
 void cx_cq_overrun(struct cx_cq *cq);
-/* Adds what was held back for compression. */
-void cx_cq_flush_session(struct cx_cq *cq);
+/* Entries that the program has not taken yet. */
+uint32_t cx_cq_waiting(const struct cx_cq *cq);
 
 /* errors.c: to the state of error, with everything flushed; and asynchronous events */
 void cx_qp_enter_error(struct cx_qp *qp);

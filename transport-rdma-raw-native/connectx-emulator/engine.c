@@ -39,9 +39,6 @@ unsigned cx_engine_round(struct cx_device *device, unsigned budget)
         if (wq->rq.state == CX_ERROR)
             cx_rq_flush(&wq->rq);
     work += cx_wire_receive(device);
-    for (struct cx_cq *cq = device->cqs; cq != NULL; cq = cq->next)
-        if (cq->session != NULL)
-            cx_cq_flush_session(cq);
     return work;
 }
 

@@ -8,15 +8,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { MAX_SPEC_BYTES = 256, MAX_SPECS = 10, KERNEL_IPV4_BYTES = 32, KERNEL_TAG_BYTES = 16, KERNEL_COUNT_BYTES = 16 };
+enum { MAX_SPEC_BYTES = 256, MAX_SPECS = 10, KERNEL_TAG_BYTES = 16, KERNEL_COUNT_BYTES = 16 };
 
 struct rule_text {
     struct ibv_flow_attr attr;
     uint8_t specs[MAX_SPECS * MAX_SPEC_BYTES];
 };
 
-_Static_assert(offsetof(struct ibv_flow_spec_eth, val) == offsetof(struct ibv_flow_spec_tcp_udp, val), "the same form");
-_Static_assert(offsetof(struct ibv_flow_spec_ipv6, val) == sizeof(struct ib_uverbs_flow_spec_hdr), "the kernel's form");
 _Static_assert(offsetof(struct rule_text, specs) == sizeof(struct ibv_flow_attr), "specs follow at once");
 
 static void add_spec(struct rule_text *rule, uint32_t *used, const void *spec, uint16_t bytes)
@@ -60,47 +58,76 @@ static int translate_count(struct cx_context *context, struct rule_text *rule, u
     return 0;
 }
 
-/*
- * Filters of 16-bit fields follow type and size at once in libibverbs' form, and two reserved bytes later in the kernel's.
- */
-static void translate_filters(struct rule_text *rule, uint32_t *used, const uint8_t *kernel, uint16_t bytes)
+/* Where a spec has its filters: value and mask, one behind the other. */
+struct form {
+    uint32_t kernel_type;
+    uint32_t type;
+    uint16_t size;
+    uint16_t filters_at;            /* 16-bit fields follow type and size at once in libibverbs' form */
+    uint16_t filter_bytes;
+};
+
+#define FORM(kernel, user, name) \
+    {kernel, user, sizeof(struct name), offsetof(struct name, val), sizeof(((struct name *)NULL)->val)}
+
+static const struct form forms[] = {
+    FORM(IBV_FLOW_SPEC_ETH, IBV_FLOW_SPEC_ETH, ibv_flow_spec_eth),
+    /* The kernel has one form for IPv4, with the fields of libibverbs' extended one. */
+    FORM(IBV_FLOW_SPEC_IPV4, IBV_FLOW_SPEC_IPV4_EXT, ibv_flow_spec_ipv4_ext),
+    FORM(IBV_FLOW_SPEC_IPV6, IBV_FLOW_SPEC_IPV6, ibv_flow_spec_ipv6),
+    FORM(IBV_FLOW_SPEC_TCP, IBV_FLOW_SPEC_TCP, ibv_flow_spec_tcp_udp),
+    FORM(IBV_FLOW_SPEC_UDP, IBV_FLOW_SPEC_UDP, ibv_flow_spec_tcp_udp),
+    FORM(IBV_FLOW_SPEC_VXLAN_TUNNEL, IBV_FLOW_SPEC_VXLAN_TUNNEL, ibv_flow_spec_tunnel),
+};
+
+static const struct form *find_form(uint32_t type)
 {
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (forms[i].kernel_type == type)
+            return &forms[i];
+    return NULL;
+}
+
+/* A program may give shorter filters, of which the missing end is zero; a longer one's end must be. */
+static int translate_filters(struct rule_text *rule, uint32_t *used, const uint8_t *kernel, uint16_t bytes)
+{
+    struct spec_header header;
     uint8_t spec[MAX_SPEC_BYTES] = {0};
-    const size_t filters_at = offsetof(struct ibv_flow_spec_eth, val);
-    memcpy(spec, kernel, filters_at);
-    memcpy(spec + filters_at, kernel + sizeof(struct spec_header), bytes - sizeof(struct spec_header));
-    add_spec(rule, used, spec, bytes);
+    memcpy(&header, kernel, sizeof header);
+    const struct form *form = find_form(header.type & ~(uint32_t)IBV_FLOW_SPEC_INNER);
+    if (form == NULL)
+        return EOPNOTSUPP;
+    uint32_t given = (bytes - (uint32_t)sizeof header) / 2;
+    uint32_t copied = given < form->filter_bytes ? given : form->filter_bytes;
+    const uint8_t *value = kernel + sizeof header;
+    for (uint32_t i = copied; i < given; i++)
+        if (value[i] != 0 || value[given + i] != 0)
+            return EOPNOTSUPP;
+    header.type = (header.type & IBV_FLOW_SPEC_INNER) | form->type;
+    header.size = form->size;
+    memcpy(spec, &header, offsetof(struct spec_header, reserved));
+    memcpy(spec + form->filters_at, value, copied);
+    memcpy(spec + form->filters_at + form->filter_bytes, value + given, copied);
+    add_spec(rule, used, spec, form->size);
+    return 0;
 }
 
 static int translate_spec(struct cx_context *context, struct rule_text *rule, uint32_t *used, const uint8_t *kernel,
                           struct cx_counters **counters)
 {
     struct spec_header header;
-    uint8_t copy[MAX_SPEC_BYTES];
     memcpy(&header, kernel, sizeof header);
-    switch (header.type & ~(uint32_t)IBV_FLOW_SPEC_INNER) {
-    case IBV_FLOW_SPEC_ETH:
-    case IBV_FLOW_SPEC_TCP:
-    case IBV_FLOW_SPEC_UDP:
-        translate_filters(rule, used, kernel, header.size);
-        return 0;
+    switch (header.type) {
     case IBV_FLOW_SPEC_ACTION_TAG:
         return header.size == KERNEL_TAG_BYTES ? translate_tag(rule, used, kernel) : EINVAL;
     case IBV_FLOW_SPEC_ACTION_COUNT:
         return header.size == KERNEL_COUNT_BYTES ? translate_count(context, rule, used, kernel, counters) : EINVAL;
-    case IBV_FLOW_SPEC_IPV4:
-        if (header.size != KERNEL_IPV4_BYTES)
-            return EINVAL;
-        /* The kernel has one form, with the fields of libibverbs' extended one. */
-        header.type = (header.type & IBV_FLOW_SPEC_INNER) | IBV_FLOW_SPEC_IPV4_EXT;
-        break;
+    case IBV_FLOW_SPEC_ACTION_DROP:
+        add_spec(rule, used, kernel, header.size);
+        return 0;
     default:
-        break;
+        return translate_filters(rule, used, kernel, header.size);
     }
-    memcpy(copy, kernel, header.size);
-    memcpy(copy, &header, sizeof header);
-    add_spec(rule, used, copy, header.size);
-    return 0;
 }
 
 static int translate(const struct cx_command *command, const struct ib_uverbs_create_flow *request,
@@ -170,6 +197,8 @@ int cx_ex_create_flow(struct cx_command *command)
         return EINVAL;
     int error = translate(command, &request, &rule, &counters);
     if (error == 0)
+        error = cx_counters_describe(command, counters);
+    if (error == 0)
         error = sv_flow_parse(&context->device->steering, &rule.attr, &spec);
     if (error != 0)
         return error;
@@ -209,11 +238,6 @@ int cx_ex_destroy_flow(struct cx_command *command)
     if (request.comp_mask != 0)
         return EINVAL;
     return cx_object_destroy(command->context, CX_FLOW, request.flow_handle, cx_flow_destroy);
-}
-
-void cx_counters_destroy(struct cx_object *object)
-{
-    cx_object_free(object);
 }
 
 /* Rules and frames meet under the device's mutex, so that nobody looks at an old table any more. */

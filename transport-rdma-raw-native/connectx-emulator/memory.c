@@ -49,7 +49,7 @@ static int check_registration(const struct ib_uverbs_reg_mr *request)
         return EINVAL;
     if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE))
         return EINVAL;
-    return cx_is_mapped(request->start, request->length, false) ? 0 : EFAULT;
+    return cx_is_mapped(request->start, request->length, access & IBV_ACCESS_LOCAL_WRITE) ? 0 : EFAULT;
 }
 
 static int take_mkey(struct cx_device *device, uint32_t *index)

@@ -3,11 +3,14 @@
 #include "uverbs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
-#include <unistd.h>
+
+/* Linux 5.14; older headers do not have them. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
 
 enum { FIRST_SLOTS = 64, MAX_SLOTS = 1 << 20 };
 
@@ -76,30 +79,15 @@ int cx_object_destroy(struct cx_context *context, enum cx_kind kind, uint32_t ha
     return 0;
 }
 
-/* The kernel itself says whether memory can be read, or written with what it holds: without a signal if not. */
-static bool page_is_mapped(uint64_t address, bool writable)
-{
-    uint8_t byte;
-    struct iovec local = {&byte, 1};
-    struct iovec remote = {(void *)(uintptr_t)address, 1};
-    if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1)
-        return false;
-    if (!writable)
-        return true;
-    /* Adding zero changes nothing, whoever writes there meanwhile, but asks for the right to write. */
-    return madvise((void *)(uintptr_t)(address & ~(uint64_t)(CX_PAGE_BYTES - 1)), CX_PAGE_BYTES,
-                   23 /* MADV_POPULATE_WRITE */) == 0 || errno == EINVAL;
-}
-
+/* The kernel itself says whether memory can be read or written, by doing it for us: without a signal if not. */
 bool cx_is_mapped(uint64_t address, uint64_t length, bool writable)
 {
+    const uint64_t mask = CX_PAGE_BYTES - 1;
     if (length == 0 || address + length - 1 < address)
         return false;
-    uint64_t first = address & ~(uint64_t)(CX_PAGE_BYTES - 1);
-    for (uint64_t page = first; page <= address + length - 1; page += CX_PAGE_BYTES)
-        if (!page_is_mapped(page < address ? address : page, writable))
-            return false;
-    return true;
+    uint64_t first = address & ~mask;
+    uint64_t end = (address + length - 1) | mask;
+    return madvise((void *)(uintptr_t)first, end - first + 1, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
 }
 
 /* What softverbs' flow table allocates with. */

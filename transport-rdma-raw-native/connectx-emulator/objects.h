@@ -26,6 +26,7 @@
 
 enum {
     CX_PAGE_BYTES = 4096,
+    CX_COMP_VECTORS = 2,
     CX_MAX_DEVICES = 8,
     CX_MAX_BFREGS = 512,
     CX_MAX_UARS = 512,              /* pages: static ones first, then those that programs allocate */
@@ -97,9 +98,7 @@ struct cx_cq {
     enum cx_arm armed;
     int fired_sn;                   /* sequence number of the arming that an event answered; -1: none */
     bool overrun;
-    bool compresses;
-    uint8_t compressed_format;
-    struct cx_cqe_session *session; /* CQEs held back to be compressed */
+    bool ignores_overrun;           /* entries that nobody has taken are overwritten */
 };
 
 /* What the work queues of both directions have in common. */
@@ -178,6 +177,7 @@ struct cx_ind_table {
     struct cx_wq *wqs[];
 };
 
+/* What ibv_read_counters gives, in places that the rules say. */
 struct cx_counters {
     struct cx_object object;
     struct sv_flow_stats stats;

@@ -87,4 +87,10 @@ int cx_object_destroy(struct cx_context *context, enum cx_kind kind, uint32_t ha
                       void (*destroy)(struct cx_object *object));
 int cx_async_open(struct cx_context *context, int *fd);
 
+/* counters.c */
+int cx_counters_create(struct cx_context *context, uint32_t *handle);
+/* What the command that makes a rule says of the places of its counters. */
+int cx_counters_describe(struct cx_command *command, struct cx_counters *counters);
+int cx_counters_read(struct cx_context *context, uint32_t handle, uint64_t *values, uint32_t count);
+
 #endif

@@ -194,6 +194,56 @@ static int uar_method(struct cx_context *context, struct ib_uverbs_ioctl_hdr *re
     return error;
 }
 
+/* ---- counters: only this ABI has them ---- */
+
+static int read_counters(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    struct ib_uverbs_attr *handle = find(request, UVERBS_ATTR_READ_COUNTERS_HANDLE);
+    struct ib_uverbs_attr *buffer = find(request, UVERBS_ATTR_READ_COUNTERS_BUFF);
+    if (handle == NULL || buffer == NULL || buffer->len % sizeof(uint64_t) != 0)
+        return EINVAL;
+    if (!cx_is_mapped(buffer->data, buffer->len, true))
+        return EFAULT;
+    int error = cx_counters_read(context, (uint32_t)handle->data, (uint64_t *)(uintptr_t)buffer->data,
+                                 buffer->len / (uint32_t)sizeof(uint64_t));
+    if (error == 0)
+        buffer->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+    return error;
+}
+
+static int counters_method_locked(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    struct ib_uverbs_attr *handle;
+    uint32_t created;
+    int error;
+    switch (request->method_id) {
+    case UVERBS_METHOD_COUNTERS_CREATE:
+        handle = find(request, UVERBS_ATTR_CREATE_COUNTERS_HANDLE);
+        error = handle == NULL ? EINVAL : cx_counters_create(context, &created);
+        if (error == 0)
+            handle->data = created;
+        return error;
+    case UVERBS_METHOD_COUNTERS_DESTROY:
+        handle = find(request, UVERBS_ATTR_DESTROY_COUNTERS_HANDLE);
+        return handle == NULL ? EINVAL : cx_object_destroy(context, CX_COUNTERS, (uint32_t)handle->data,
+                                                           cx_counters_destroy);
+    case UVERBS_METHOD_COUNTERS_READ:
+        return read_counters(context, request);
+    default:
+        return EPROTONOSUPPORT;
+    }
+}
+
+static int counters_method(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    if (!context->opened)
+        return EINVAL;
+    cx_lock(context->device);
+    int error = counters_method_locked(context, request);
+    cx_unlock(context->device);
+    return error;
+}
+
 int cx_uverbs_ioctl(struct cx_context *context, void *argument)
 {
     struct ib_uverbs_ioctl_hdr *request = argument;
@@ -212,6 +262,8 @@ int cx_uverbs_ioctl(struct cx_context *context, void *argument)
     case UVERBS_OBJECT_ASYNC_EVENT:
         return request->method_id == UVERBS_METHOD_ASYNC_EVENT_ALLOC ? async_event_alloc(context, request)
                                                                      : EPROTONOSUPPORT;
+    case UVERBS_OBJECT_COUNTERS:
+        return counters_method(context, request);
     case MLX5_IB_OBJECT_UAR:
         return uar_method(context, request);
     default:

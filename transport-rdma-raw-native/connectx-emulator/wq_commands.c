@@ -95,8 +95,9 @@ static bool may_go(uint32_t from, uint32_t to)
 {
     switch (to) {
     case IBV_WQS_RESET:
-    case IBV_WQS_ERR:
         return true;
+    case IBV_WQS_ERR:
+        return from != IBV_WQS_RESET;
     case IBV_WQS_RDY:
         return from == IBV_WQS_RESET || from == IBV_WQS_RDY;
     default:

@@ -28,6 +28,7 @@ struct shape {
     uint32_t priority;
     uint32_t rules;
     uint64_t id;
+    bool deep;                      /* its rules are in the map with the longer keys */
     union sv_key mask;
 };
 
@@ -81,15 +82,22 @@ static int create_maps(struct sv_steering *steering)
     map[SV_MAP_DIRECTORY] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1, BPF_F_MMAPABLE);
     if (map[SV_MAP_DIRECTORY] < 0)
         return errno;
-    map[SV_MAP_RULES] = create_map(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key), sizeof(struct sv_steer_rule),
-                                   SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
+    map[SV_MAP_RULES] = create_map(BPF_MAP_TYPE_HASH, (1 + SV_STEER_PLAIN_WORDS) * sizeof(uint64_t),
+                                   sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
     if (map[SV_MAP_RULES] < 0)
+        return errno;
+    map[SV_MAP_DEEP_RULES] = create_map(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key),
+                                        sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
+    if (map[SV_MAP_DEEP_RULES] < 0)
         return errno;
     map[SV_MAP_SCRATCH] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
     if (map[SV_MAP_SCRATCH] < 0)
         return errno;
     map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, MAX_SOCKETS, 0);
     if (map[SV_MAP_SOCKETS] < 0)
+        return errno;
+    map[SV_MAP_RECENT] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT, 0);
+    if (map[SV_MAP_RECENT] < 0)
         return errno;
     void *directory = mmap(NULL, sizeof *steering->directory, PROT_READ | PROT_WRITE, MAP_SHARED,
                            map[SV_MAP_DIRECTORY], 0);
@@ -185,6 +193,12 @@ int sv_steering_set_socket(struct sv_steering *steering, uint32_t queue, int soc
 
 /* ---- life ---- */
 
+/* The rules are as they shall be: what programs remember of before is void. */
+static void forget_verdicts(struct sv_steering *steering)
+{
+    __atomic_fetch_add(&steering->directory->generation, 1, __ATOMIC_SEQ_CST);
+}
+
 int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
 {
     struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
@@ -201,6 +215,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
             : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
     }
     memcpy(steering->directory->half[0].mac, mac, 6);
+    forget_verdicts(steering);      /* 0 is what empty places have */
     *out = steering;
     return 0;
 }
@@ -232,6 +247,7 @@ static void publish(struct sv_steering *steering)
         const struct shape *shape = &steering->shape[i];
         memcpy(half->shape[i].mask, &shape->mask, sizeof shape->mask);
         half->shape[i].id = shape->id;
+        half->shape[i].deep = shape->deep;
         for (uint32_t w = 0; w < SV_KEY_WORDS; w++)
             all.words[w] |= shape->mask.words[w];
     }
@@ -241,7 +257,11 @@ static void publish(struct sv_steering *steering)
                   (steering->specials[IBV_FLOW_ATTR_ALL_DEFAULT] > 0 ? SV_STEER_ALL_DEFAULT : 0) |
                   (steering->specials[IBV_FLOW_ATTR_MC_DEFAULT] > 0 ? SV_STEER_MULTICAST_DEFAULT : 0) |
                   (steering->specials[IBV_FLOW_ATTR_SNIFFER] > 0 ? SV_STEER_SNIFFER : 0);
+    memcpy(half->seen, all.words, sizeof half->seen);
+    if (half->flags != 0)
+        memset(half->seen, 0xff, sizeof all.outer.dst_mac);     /* the first word begins with it */
     __atomic_store_n(&directory->sequence, sequence, __ATOMIC_SEQ_CST);
+    forget_verdicts(steering);
 }
 
 static struct shape *find_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
@@ -270,6 +290,19 @@ static void forget_idle_shapes(struct sv_steering *steering)
     steering->shapes = kept;
 }
 
+static bool is_deep(const union sv_key *mask)
+{
+    uint64_t beyond = 0;
+    for (uint32_t w = SV_STEER_PLAIN_WORDS; w < SV_KEY_WORDS; w++)
+        beyond |= mask->words[w];
+    return beyond != 0;
+}
+
+static int rules_of(const struct sv_steering *steering, const struct shape *shape)
+{
+    return steering->map[shape->deep ? SV_MAP_DEEP_RULES : SV_MAP_RULES];
+}
+
 static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
 {
     forget_idle_shapes(steering);
@@ -281,7 +314,8 @@ static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, 
     struct shape *shape = &steering->shape[at];
     memmove(shape + 1, shape, (steering->shapes - at) * sizeof *shape);
     steering->shapes++;
-    *shape = (struct shape){.priority = priority, .id = ++steering->next_id, .mask = *mask};
+    *shape = (struct shape){.priority = priority, .id = ++steering->next_id,
+                            .deep = is_deep(mask), .mask = *mask};
     publish(steering);
     return shape;
 }
@@ -292,12 +326,12 @@ static void rule_key(const struct shape *shape, const union sv_key *value, struc
     memcpy(key->words, value->words, sizeof key->words);
 }
 
-static struct sv_steer_rule read_rule(struct sv_steering *steering, const struct sv_steer_rule_key *key)
+static struct sv_steer_rule read_rule(int map, const struct sv_steer_rule_key *key)
 {
     struct sv_steer_rule rule = {0, 0};
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)steering->map[SV_MAP_RULES];
+    attr.map_fd = (uint32_t)map;
     attr.key = pointer(key);
     attr.value = pointer(&rule);
     if (bpf(BPF_MAP_LOOKUP_ELEM, &attr) != 0)
@@ -321,10 +355,11 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
     rule_key(shape, &spec->value, &key);
     struct sv_steer_rule rule = {0, 0};
     if (spec->multicast)
-        rule = read_rule(steering, &key);
+        rule = read_rule(rules_of(steering, shape), &key);
     rule.takers += !spec->continues;
     rule.copies += spec->continues;
-    int error = update(steering->map[SV_MAP_RULES], &key, &rule);
+    int error = update(rules_of(steering, shape), &key, &rule);
+    forget_verdicts(steering);
     if (error == 0)
         shape->rules++;
     return error == E2BIG ? ENOMEM : error;
@@ -342,17 +377,19 @@ void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow
         return;
     struct sv_steer_rule_key key;
     rule_key(shape, &flow->rule->key, &key);
-    struct sv_steer_rule rule = read_rule(steering, &key);
+    struct sv_steer_rule rule = read_rule(rules_of(steering, shape), &key);
     rule.takers -= !flow->rule->continues;
     rule.copies -= flow->rule->continues;
     shape->rules--;
     if (rule.takers + rule.copies > 0) {
-        update(steering->map[SV_MAP_RULES], &key, &rule);
+        update(rules_of(steering, shape), &key, &rule);
+        forget_verdicts(steering);
         return;
     }
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)steering->map[SV_MAP_RULES];
+    attr.map_fd = (uint32_t)rules_of(steering, shape);
     attr.key = pointer(&key);
     bpf(BPF_MAP_DELETE_ELEM, &attr);
+    forget_verdicts(steering);
 }

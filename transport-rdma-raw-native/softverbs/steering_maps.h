@@ -13,12 +13,14 @@
 
 enum {
     SV_STEER_KEY_WORDS = 18,
+    SV_STEER_PLAIN_WORDS = 8,       /* those that rules without a tunnel look at: hashing a key costs by its length */
     SV_STEER_MAX_SHAPES = 128,
     SV_STEER_MAX_RULES = 65536,
     SV_STEER_WANTS_INNER = 1,       /* some rule looks behind VXLAN */
     SV_STEER_ALL_DEFAULT = 2,
     SV_STEER_MULTICAST_DEFAULT = 4,
     SV_STEER_SNIFFER = 8,
+    SV_STEER_RECENT = 256,          /* a power of two */
 };
 
 /* struct sv_headers, word by word. */
@@ -45,21 +47,35 @@ struct sv_steer_headers {
 struct sv_steer_shape {
     unsigned long long mask[SV_STEER_KEY_WORDS];
     unsigned long long id;          /* never used twice: a stale directory finds no rules of a new shape */
+    unsigned int deep;              /* the mask goes beyond the plain words */
+    unsigned int reserved;
 };
 
 struct sv_steer_half {
     unsigned int shapes;
     unsigned int flags;
     unsigned char mac[8];           /* the interface's own */
+    unsigned long long seen[SV_STEER_PLAIN_WORDS];      /* what of a plain frame the verdict depends on */
     struct sv_steer_shape shape[SV_STEER_MAX_SHAPES];   /* lowest priority number first */
 };
 
 struct sv_steer_directory {
     unsigned int sequence;
-    unsigned int reserved;
+    unsigned int generation;        /* grows after each change of any rule */
     struct sv_steer_half half[2];
 };
 
+/*
+ * Verdicts found lately, for each core, at a place that follows from the headers. They are good for one generation, so
+ * whoever changes rules has changed them before the generation grows.
+ */
+struct sv_steer_recent {
+    unsigned long long words[SV_STEER_PLAIN_WORDS];
+    unsigned int generation;
+    unsigned int verdict;
+};
+
+/* Keys of the plain rules end behind the plain words. */
 struct sv_steer_rule_key {
     unsigned long long shape_id;
     unsigned long long words[SV_STEER_KEY_WORDS];
@@ -76,9 +92,18 @@ struct sv_steer_scratch {
     struct sv_steer_headers outer;
     struct sv_steer_headers inner;
     struct sv_steer_rule_key probe;
+    unsigned long long seen[SV_STEER_PLAIN_WORDS];
 };
 
 /* The maps, in the order in which bpf/build.py numbers them. */
-enum { SV_MAP_DIRECTORY, SV_MAP_RULES, SV_MAP_SCRATCH, SV_MAP_SOCKETS, SV_MAP_COUNT };
+enum {
+    SV_MAP_DIRECTORY,
+    SV_MAP_RULES,
+    SV_MAP_DEEP_RULES,
+    SV_MAP_SCRATCH,
+    SV_MAP_SOCKETS,
+    SV_MAP_RECENT,
+    SV_MAP_COUNT
+};
 
 #endif

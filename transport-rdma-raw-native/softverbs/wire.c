@@ -94,17 +94,16 @@ static int make_descriptors(struct sv_wire *wire)
     int error = read_facts(wire, wire->filters);
     if (error != 0)
         return error;
-    wire->ready = epoll_create1(EPOLL_CLOEXEC);
     wire->epoll = epoll_create1(EPOLL_CLOEXEC);
     wire->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return wire->ready < 0 || wire->epoll < 0 || wire->kick < 0 ? errno : 0;
+    return wire->epoll < 0 || wire->kick < 0 ? errno : 0;
 }
 
 int sv_wire_open(struct sv_wire *wire, struct sv_device *device, const char *netdev, const char *kind,
                  uint32_t max_mtu)
 {
     wire->device = device;
-    wire->guard = wire->filters = wire->link = wire->kick = wire->ready = wire->epoll = -1;
+    wire->guard = wire->filters = wire->link = wire->kick = wire->epoll = -1;
     wire->max_mtu = max_mtu;
     snprintf(wire->netdev, sizeof wire->netdev, "%s", netdev);
     int error = make_descriptors(wire);
@@ -113,8 +112,10 @@ int sv_wire_open(struct sv_wire *wire, struct sv_device *device, const char *net
 
 int sv_wire_add_socket(struct sv_wire *wire, int socket)
 {
-    struct epoll_event event = {.events = EPOLLIN};
-    return epoll_ctl(wire->ready, EPOLL_CTL_ADD, socket, &event) == 0 ? 0 : errno;
+    if (wire->socket_count == SV_WIRE_SOCKETS)
+        return ENOSPC;
+    wire->sockets[wire->socket_count++] = socket;
+    return 0;
 }
 
 void sv_wire_retire_counters(struct sv_wire *wire)
@@ -138,7 +139,6 @@ void sv_wire_close(struct sv_wire *wire)
     close_one(wire->filters);
     close_one(wire->link);
     close_one(wire->kick);
-    close_one(wire->ready);
     close_one(wire->epoll);
     /* A device that failed with its interface may be opened anew. */
     atomic_store(&wire->device->failed, false);

@@ -16,6 +16,8 @@
  * something is armed or the interface changes.
  */
 
+enum { SV_WIRE_SOCKETS = 65 };
+
 /* Frames waiting in the kernel's rings: one per ring. The lock is part of a grace period. */
 struct sv_receiver {
     struct sv_spin lock;
@@ -37,8 +39,9 @@ struct sv_wire {
     int filters;                    /* the packet socket that holds what the interface must let in */
     int link;                       /* netlink: changes of interfaces */
     int kick;
-    int ready;                      /* epoll over the sockets that receive */
-    int epoll;                      /* epoll over `ready` (once per arming), `link` and `kick` */
+    int epoll;                      /* over `link` and `kick`, and over the sockets while something is armed */
+    int sockets[SV_WIRE_SOCKETS];   /* those that receive */
+    uint32_t socket_count;
     pthread_t watcher;
     bool watcher_runs;
     _Atomic bool stopping;

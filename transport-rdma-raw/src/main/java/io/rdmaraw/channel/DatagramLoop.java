@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.route.IcmpErrors;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParsedFrame;
@@ -17,13 +18,14 @@ final class DatagramLoop {
     private final Executor loop;
     private LoopNeighbors neighbors;
     private KernelBuffer kernelBuffer;
+    private final IcmpErrors icmpErrors = new IcmpErrors(parser.counters());
 
     DatagramLoop(Executor loop) {
         this.loop = loop;
     }
 
     /** Returns the next hops of this loop, and what waits for them. */
-    LoopNeighbors neighbors(HostNetwork host) {
+    LoopNeighbors neighbors(IpHost host) {
         if (neighbors == null) {
             neighbors = new LoopNeighbors(host, loop);
         }
@@ -37,6 +39,11 @@ final class DatagramLoop {
     /** Returns the verdicts on all frames that this loop's datagram channels received. */
     ParseCounters parseCounters() {
         return parser.counters();
+    }
+
+    /** Returns what reads ICMP errors. */
+    IcmpErrors icmpErrors() {
+        return icmpErrors;
     }
 
     /** Returns the memory through which the loop's kernel sockets send and receive. */

@@ -43,6 +43,15 @@ interface DatagramNetwork {
     /** Returns those of the channel's rules that it shares with channels of the same port on other loops. */
     List<FlowSpec> spreadFlows();
 
+    /**
+     * Returns what to do with when the device has no room for the channel's rules: fewer and coarser ones, which bring
+     * more than is meant, or none where the kernel's socket receives all.
+     */
+    List<FlowSpec> coarseFlows();
+
+    /** Tells whether the kernel's socket receives what no rule takes. */
+    boolean isKernelServed();
+
     /** Returns the rules that steer a group's datagrams to its queue. */
     List<FlowSpec> groupFlows(InetSocketAddress group);
 

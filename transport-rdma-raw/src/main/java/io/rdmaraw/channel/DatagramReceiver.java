@@ -49,6 +49,10 @@ final class DatagramReceiver {
         remotePort = connected ? remoteOrNull.getPort() : 0;
     }
 
+    InetSocketAddress local() {
+        return local;
+    }
+
     int localPort() {
         return local.getPort();
     }
@@ -124,9 +128,12 @@ final class DatagramReceiver {
         if (datagram == null) {
             return false;
         }
+        return receiveReassembled(datagram, fragments.source(), fragments.destination());
+    }
+
+    /** Takes a datagram that was put together from fragments, its UDP header first, and its reference. */
+    boolean receiveReassembled(ByteBuf datagram, IpAddress source, IpAddress destination) {
         int sourcePort = datagram.getUnsignedShort(0);
-        IpAddress source = fragments.source();
-        IpAddress destination = fragments.destination();
         if (!accepts(source.high(), source.low(), sourcePort, destination.high(), destination.low(),
                 datagram.getUnsignedShort(2))) {
             statistics.droppedNotForChannel++;
@@ -170,6 +177,12 @@ final class DatagramReceiver {
 
     /** Takes a datagram that the kernel's socket has received. */
     void receiveFromKernel(ByteBuf content, InetSocketAddress sender) {
+        if (connected && !sender.equals(channel.remoteAddress())) {
+            // It came before the socket was connected.
+            statistics.droppedNotForChannel++;
+            content.release();
+            return;
+        }
         statistics.receivedFromKernel++;
         inbox.receive(new DatagramPacket(content, local, sender));
     }

@@ -124,6 +124,11 @@ final class FlowTags {
         }
     }
 
+    /** Returns how many rules there are. */
+    int ruleCount() {
+        return bySpec.size() + spreadBySpec.size();
+    }
+
     private List<Entry> entries() {
         List<Entry> entries = new ArrayList<>(bySpec.values());
         entries.addAll(spreadBySpec.values());

@@ -23,7 +23,7 @@ import java.util.function.Consumer;
  * The kernel's network as all loops of the process see it, one per network namespace: a thread that reads the kernel's
  * notifications, publishes snapshots, and has the kernel resolve neighbours. Thread-safe.
  */
-final class HostNetwork {
+final class HostNetwork implements IpHost {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostNetwork.class);
     private static final Map<String, HostNetwork> BY_NAMESPACE = new HashMap<>();
     /** Solicitations beyond this are dropped; the loops ask again. */
@@ -57,17 +57,18 @@ final class HostNetwork {
         }
     }
 
-    NetworkSnapshot snapshot() {
+    @Override
+    public NetworkSnapshot snapshot() {
         return kernel.snapshot();
     }
 
-    /** Adds someone to tell of each new snapshot, on the thread that reads them. */
-    void addListener(Consumer<NetworkSnapshot> listener) {
+    @Override
+    public void addListener(Consumer<NetworkSnapshot> listener) {
         listeners.add(listener);
     }
 
-    /** Has the kernel find out or confirm a neighbour's address; the answer comes in a snapshot. */
-    void solicit(int linkIndex, IpAddress hop) {
+    @Override
+    public void solicit(int linkIndex, IpAddress hop) {
         if (solicitations.size() < MAX_QUEUED) {
             solicitations.add(new Solicitation(linkIndex, hop));
             wakeup.signal();

@@ -10,18 +10,18 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * One loop's next hops in the kernel's network: has the kernel ask for those that are not known, sends what waited, and
+ * One loop's next hops in a host's network: has the host ask for those that are not known, sends what waited, and
  * keeps those in use fresh. For the loop's thread.
  */
 final class LoopNeighbors {
     private static final long MAX_TIMER_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final long MIN_TIMER_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-    private final HostNetwork host;
+    private final IpHost host;
     private final NeighborTable<WaitingDatagram> table;
     private boolean timerRuns;
 
-    LoopNeighbors(HostNetwork host, Executor loop) {
+    LoopNeighbors(IpHost host, Executor loop) {
         this.host = host;
         table = new NeighborTable<>(this::solicit, new NeighborTable.Outlet<>() {
             @Override
@@ -37,7 +37,7 @@ final class LoopNeighbors {
         host.addListener(snapshot -> loop.execute(() -> onSnapshot(snapshot)));
     }
 
-    /** The kernel does the asking and the waiting for an answer; an address that it has stays good until it says no. */
+    /** The host does the asking and the waiting for an answer; an address that it has stays good until it says no. */
     private void solicit(int linkIndex, IpAddress hop) {
         host.solicit(linkIndex, hop);
         Neighbor known = host.snapshot().neighbor(linkIndex, hop);

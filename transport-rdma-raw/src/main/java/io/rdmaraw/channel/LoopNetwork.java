@@ -124,6 +124,16 @@ final class LoopNetwork implements DatagramNetwork {
         return List.of();
     }
 
+    @Override
+    public List<FlowSpec> coarseFlows() {
+        return List.of(rest(endpoint).build());
+    }
+
+    @Override
+    public boolean isKernelServed() {
+        return false;
+    }
+
     private static FlowSpec unicast(LoopEndpoint bound, int ipVersion) {
         return FlowMatches.udp(bound.mac(), bound.local(), bound.port(), bound.remoteOrNull(), bound.remotePort(),
                 ipVersion);

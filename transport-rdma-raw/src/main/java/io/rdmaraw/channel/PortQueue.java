@@ -14,6 +14,7 @@ import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.VerbsException;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -41,10 +42,12 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final FlowTags tags;
     private final Set<QueueChannel> channels = new LinkedHashSet<>();
     private final Consumer<PortQueue> onGone;
+    private final List<Runnable> onClose = new ArrayList<>();
     private int touchedCount;
     /** The device is gone; nothing is asked of it any more but to close. */
     private boolean gone;
-    private long unmatchedFrames;
+    private final RdmaRawPortStatistics statistics;
+    private final PortEvents events;
 
     PortQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameBurstPool burstPool, RdmaRawIoHandlerConfig config, Consumer<PortQueue> onGone) {
@@ -57,6 +60,8 @@ final class PortQueue implements SharedDevice.AsyncListener {
         limits = PortLimits.of(device, portNumber, config);
         queue = VerbsFrameQueue.open(device, portNumber, completionChannel, config.queueOptions());
         tags = new FlowTags(queue, device);
+        statistics = new RdmaRawPortStatistics(device.name(), portNumber, queue.counters());
+        events = new PortEvents(device.name(), portNumber);
         device.addListener(this);
     }
 
@@ -84,9 +89,8 @@ final class PortQueue implements SharedDevice.AsyncListener {
         return completionChannel;
     }
 
-    /** Returns the frames that a rule steered here for which no channel is left. */
-    long unmatchedFrames() {
-        return unmatchedFrames;
+    RdmaRawPortStatistics statistics() {
+        return statistics;
     }
 
     /** As {@link #attach(QueueChannel, List, List)}, of rules that belong to this loop alone. */
@@ -114,12 +118,28 @@ final class PortQueue implements SharedDevice.AsyncListener {
             detach(channel);
             throw e;
         }
+        statistics.add(channel);
+        statistics.rules = tags.ruleCount();
+        if (!own.isEmpty() || !spread.isEmpty()) {
+            events.flows(channel, own.isEmpty() ? spread : own, statistics.rules);
+        }
+    }
+
+    /** Has something done before the queue closes, on the loop's thread. */
+    void onClose(Runnable action) {
+        onClose.add(action);
     }
 
     void detach(QueueChannel channel) {
         channels.remove(channel);
+        int rulesBefore = tags.ruleCount();
         tags.detach(channel);
         waitingForRoom.remove(channel);
+        statistics.remove(channel);
+        statistics.rules = tags.ruleCount();
+        if (statistics.rules != rulesBefore) {
+            events.flows(channel, List.of(), statistics.rules);
+        }
     }
 
     /** Asks for a call of {@link QueueChannel#sendQueueHasRoom()} when the device has taken frames. */
@@ -143,7 +163,9 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private int pollQueue() {
         int received = queue.receive(burst);
         if (received > 0) {
+            statistics.burst(received);
             dispatch(received);
+            events.burst(queue.counters().copiedOutFrames());
         }
         if (queue.inFlight() > 0) {
             queue.reclaim();
@@ -162,7 +184,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
             ByteBuf frame = burst.takeFrame(i);
             FlowTags.Entry entry = tags.entry(burst.flowTag(i));
             if (entry == null) {
-                unmatchedFrames++;
+                statistics.unmatchedFrames++;
                 frame.release();
                 continue;
             }
@@ -214,24 +236,32 @@ final class PortQueue implements SharedDevice.AsyncListener {
         fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
                 queue.inFlight()));
         for (QueueChannel channel : List.copyOf(channels)) {
-            channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
+            if (channel.channel() != null) {
+                channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
+            }
         }
         onGone.accept(this);
     }
 
     private void recover() {
-        long lostBefore = queue.counters().lostInFlightFrames();
-        queue.recover();
-        long lost = queue.counters().lostInFlightFrames() - lostBefore;
+        long lost = events.recovery(this::recoverQueue);
         LOGGER.warn("{} port {}: the queue pair failed and was recovered in place; {} frames in flight were lost",
                 device.name(), portNumber, lost);
         fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.RECOVERED, device.name(), portNumber, lost));
         resumeWaiting();
     }
 
+    private long recoverQueue() {
+        long lostBefore = queue.counters().lostInFlightFrames();
+        queue.recover();
+        return queue.counters().lostInFlightFrames() - lostBefore;
+    }
+
     private void fireEvent(RdmaRawQueueEvent event) {
         for (QueueChannel channel : List.copyOf(channels)) {
-            channel.channel().pipeline().fireUserEventTriggered(event);
+            if (channel.channel() != null) {
+                channel.channel().pipeline().fireUserEventTriggered(event);
+            }
         }
     }
 
@@ -253,12 +283,15 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private void recoverFrom(AsyncEvent event) {
-        if (!gone && queue.owns(event.sourceOrNull())) {
-            try {
+        if (gone) {
+            return;
+        }
+        try {
+            if (queue.isFailed(event.sourceOrNull())) {
                 recover();
-            } catch (VerbsException e) {
-                giveUp(e);
             }
+        } catch (VerbsException e) {
+            giveUp(e);
         }
     }
 
@@ -282,6 +315,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     void close() {
         device.removeListener(this);
+        List.copyOf(onClose).forEach(Runnable::run);
         tags.close();
         Arrays.fill(touched, null);
         queue.close();

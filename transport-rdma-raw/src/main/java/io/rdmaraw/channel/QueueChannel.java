@@ -8,7 +8,7 @@ import io.netty.channel.Channel;
  * All calls come on the loop's thread.
  */
 interface QueueChannel {
-    /** Returns the channel itself. */
+    /** Returns the channel itself; null for what serves the queue's host. */
     Channel channel();
 
     /**
@@ -24,4 +24,9 @@ interface QueueChannel {
 
     /** The device has taken frames; called once after {@link PortQueue#awaitRoom}. */
     void sendQueueHasRoom();
+
+    /** Returns what the channel counts, or null. */
+    default RdmaRawMetered statistics() {
+        return null;
+    }
 }

@@ -249,6 +249,11 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             waitingForRoom = false;
             directUnsafe.resume();
         }
+
+        @Override
+        public RdmaRawMetered statistics() {
+            return statistics;
+        }
     }
 
     /** Netty's part of the channel's life; the sending is {@link DirectUnsafe}'s. */

@@ -1,10 +1,19 @@
 package io.rdmaraw.channel;
 
+import java.util.List;
+
 /**
  * What one channel has counted. Written by its loop with plain stores; other threads read values that may be a little
  * old.
  */
-public final class RdmaRawChannelStatistics {
+public final class RdmaRawChannelStatistics implements RdmaRawMetered {
+    static final MetricTable<RdmaRawChannelStatistics> TABLE = new MetricTable<RdmaRawChannelStatistics>()
+            .traffic("received.frames", RdmaRawChannelStatistics::receivedFrames, "frames handed to the pipeline")
+            .traffic("received.bytes", RdmaRawChannelStatistics::receivedBytes, "bytes of those frames")
+            .drop("not-read", RdmaRawChannelStatistics::droppedWithoutRead, "nobody read and the backlog was full")
+            .drop("closed", RdmaRawChannelStatistics::droppedAtClose, "in the backlog when the channel closed");
+
+
     long receivedFrames;
     long receivedBytes;
     long droppedWithoutRead;
@@ -31,5 +40,15 @@ public final class RdmaRawChannelStatistics {
     /** Frames that were in the backlog when the channel closed. */
     public long droppedAtClose() {
         return droppedAtClose;
+    }
+
+    @Override
+    public List<RdmaRawMetric> metrics() {
+        return TABLE.metrics();
+    }
+
+    @Override
+    public long value(RdmaRawMetric metric) {
+        return TABLE.value(this, metric);
     }
 }

@@ -8,11 +8,16 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.route.SocketErrorQueue;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsException;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -21,6 +26,8 @@ import java.net.SocketAddress;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 
 /**
  * A UDP channel. Takes the place of Netty's other datagram channels without a change to handlers: it fires
@@ -32,6 +39,10 @@ import java.util.List;
  * the device has taken the datagram. Datagrams longer than the MTU are sent as fragments.
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawDatagramChannel.class);
+    private static final Executor REFUSING = task -> {
+        throw new RejectedExecutionException("the channel is on no loop");
+    };
     private static final ChannelMetadata METADATA = new ChannelMetadata(true);
     private static final int PORT_NUMBER = 1;
 
@@ -175,6 +186,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {
+        OwnHostConfig ownHost = ioHandler().config().ownHostOrNull();
+        if (ownHost != null) {
+            DatagramLoop datagrams = ioHandler().datagrams();
+            OwnNetworkHost host = OwnNetworkHost.join(device, ownHost, ioHandler().port(device, PORT_NUMBER),
+                    datagrams, eventLoop());
+            return new OwnNetwork(device, host, ipv4Only, config, new FromOwnHost(), datagrams, eventLoop());
+        }
         if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
             return new LoopNetwork(device, ipv4Only, config, kernel);
         }
@@ -212,13 +230,40 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         QueueSide before = queueSide;
         QueueSide after = new QueueSide();
-        port.attach(after, flows, network.spreadFlows());
+        try {
+            port.attach(after, flows, network.spreadFlows());
+            statistics.coarselySteered = false;
+        } catch (VerbsException e) {
+            if (!isTableFull(e)) {
+                throw e;
+            }
+            steerCoarsely(after, e);
+        }
         queueSide = after;
         if (before != null) {
             port.detach(before);
         }
         if (waitingForRoom) {
             port.awaitRoom(after);
+        }
+    }
+
+    private static boolean isTableFull(VerbsException e) {
+        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
+    }
+
+    /** The device has no room for exact rules: more comes than is meant, or comes by the kernel, and is sorted out. */
+    private void steerCoarsely(QueueSide side, VerbsException cause) {
+        LOGGER.warn("{}: {} is steered coarsely, the device has no room for its rules: {}", network.deviceName(),
+                receiver.local(), cause.getMessage());
+        statistics.coarselySteered = true;
+        try {
+            port.attach(side, network.coarseFlows());
+        } catch (VerbsException e) {
+            if (!network.isKernelServed()) {
+                throw e;
+            }
+            port.attach(side, List.of());
         }
     }
 
@@ -347,6 +392,11 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             waitingForRoom = false;
             ((DatagramUnsafe) unsafe()).resumeFlush();
         }
+
+        @Override
+        public RdmaRawMetered statistics() {
+            return statistics;
+        }
     }
 
     /** What comes by the kernel's socket of the same port. */
@@ -366,6 +416,40 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         @Override
         public void kernelError(SocketErrorQueue.Entry error) {
             if (error.errno() == Errno.ECONNREFUSED) {
+                receiver.reportPortUnreachable();
+            }
+        }
+    }
+
+    /** What a host of our own hands over. */
+    private final class FromOwnHost implements OwnPort {
+        @Override
+        public Executor loop() {
+            RdmaRawIoHandler current = ioHandler();
+            return current == null ? REFUSING : eventLoop();
+        }
+
+        @Override
+        public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
+            if (!isOpen() || !isRegistered()) {
+                frame.release();
+            } else if (receiver.receive(frame, checksumVerified)) {
+                inbox.endBurst();
+            }
+        }
+
+        @Override
+        public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
+            if (!isOpen() || !isRegistered()) {
+                packet.release();
+            } else if (receiver.receiveReassembled(packet, source, destination)) {
+                inbox.endBurst();
+            }
+        }
+
+        @Override
+        public void icmpError(IcmpError error) {
+            if (isOpen() && error.kind() == IcmpError.Kind.PORT_UNREACHABLE) {
                 receiver.reportPortUnreachable();
             }
         }

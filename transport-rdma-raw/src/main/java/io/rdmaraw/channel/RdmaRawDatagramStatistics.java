@@ -1,10 +1,32 @@
 package io.rdmaraw.channel;
 
+import java.util.List;
+
 /**
  * What one datagram channel has counted. Written by its loop with plain stores; other threads read values that may be a
  * little old.
  */
-public final class RdmaRawDatagramStatistics {
+public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
+    static final MetricTable<RdmaRawDatagramStatistics> TABLE = new MetricTable<RdmaRawDatagramStatistics>()
+            .traffic("received.datagrams", RdmaRawDatagramStatistics::receivedDatagrams, "handed to the pipeline")
+            .traffic("received.payload.bytes", RdmaRawDatagramStatistics::receivedBytes, "bytes of their contents")
+            .traffic("received.from-kernel", RdmaRawDatagramStatistics::receivedFromKernel,
+                    "of them by the kernel's socket of the same port")
+            .traffic("received.fragments", RdmaRawDatagramStatistics::receivedFragments, "fragments received")
+            .traffic("reassembled", RdmaRawDatagramStatistics::reassembledDatagrams, "put together from fragments")
+            .traffic("sent.datagrams", RdmaRawDatagramStatistics::sentDatagrams, "that the device took")
+            .traffic("sent.payload.bytes", RdmaRawDatagramStatistics::sentBytes, "bytes of their contents")
+            .traffic("sent.fragments", RdmaRawDatagramStatistics::sentFragments, "fragments that the device took")
+            .traffic("sent.to-kernel", RdmaRawDatagramStatistics::sentToKernel, "by the kernel's socket")
+            .drop("unsound", RdmaRawDatagramStatistics::droppedUnsound, "cut short, wrong checksum, and so on")
+            .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel, "another peer, group or source")
+            .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull, "nobody read and SO_RCVBUF was full")
+            .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "waited to be read when the channel closed")
+            .drop("fragment", RdmaRawDatagramStatistics::droppedFragments, "overlapping, too many, or too late")
+            .drop("unresolved", RdmaRawDatagramStatistics::droppedUnresolved, "the next hop's MAC is not known")
+            .error("port-unreachable", RdmaRawDatagramStatistics::portUnreachable, "sent to a port nobody has");
+
+
     long receivedDatagrams;
     long receivedBytes;
     long receivedFromKernel;
@@ -21,8 +43,17 @@ public final class RdmaRawDatagramStatistics {
     long sentToKernel;
     long portUnreachable;
     long droppedUnresolved;
+    boolean coarselySteered;
 
     RdmaRawDatagramStatistics() {
+    }
+
+    /**
+     * Tells whether the device had no room for the channel's own rules, so that its datagrams come together with
+     * others', or by the kernel: they arrive, but cost more.
+     */
+    public boolean isCoarselySteered() {
+        return coarselySteered;
     }
 
     /** Datagrams handed to the pipeline. */
@@ -103,5 +134,15 @@ public final class RdmaRawDatagramStatistics {
     /** Datagrams to a port that nobody has. */
     public long portUnreachable() {
         return portUnreachable;
+    }
+
+    @Override
+    public List<RdmaRawMetric> metrics() {
+        return TABLE.metrics();
+    }
+
+    @Override
+    public long value(RdmaRawMetric metric) {
+        return TABLE.value(this, metric);
     }
 }

@@ -38,6 +38,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
     private final FrameBurstPool burstPool = new FrameBurstPool();
+    private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
     private DatagramLoop datagrams;
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<PortQueue> ports = new ArrayList<>();
@@ -88,11 +89,14 @@ public final class RdmaRawIoHandler implements IoHandler {
             port.queue().slots().ownedBy(thread);
         }
         useRegisteredMemory();
+        statistics.name(thread.getName());
+        RdmaRawMetrics.loopStarted(statistics);
         nio.initialize();
     }
 
     @Override
     public int run(IoHandlerContext context) {
+        statistics.rounds++;
         boolean report = context.shouldReportActiveIoTime();
         long startNanos = report ? System.nanoTime() : 0;
         int served = serve(context);
@@ -158,7 +162,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         // What came in before the arming raises no event.
         served = pollPorts();
         if (served == 0) {
+            long startNanos = System.nanoTime();
             sleeper.sleep(context);
+            statistics.sleeps++;
+            statistics.sleepNanos += System.nanoTime() - startNanos;
             if (sleeper.isAsyncReady()) {
                 dispatchAsyncEvents();
             }
@@ -176,12 +183,17 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (config.spinNanos() == 0 || polledPorts.length == 0) {
             return 0;
         }
-        long endNanos = System.nanoTime() + config.spinNanos();
+        long startNanos = System.nanoTime();
+        // The last time read; the clock is not asked once more for the statistics' sake when a frame is there.
+        long nowNanos = startNanos;
         int served;
         do {
             Thread.onSpinWait();
             served = pollPorts();
-        } while (served == 0 && !sleeper.isWoken() && context.canBlock() && System.nanoTime() - endNanos < 0);
+        } while (served == 0 && !sleeper.isWoken() && context.canBlock()
+                && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos());
+        statistics.spins++;
+        statistics.spinNanos += nowNanos - startNanos;
         return served;
     }
 
@@ -241,6 +253,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
         PortQueue opened = open(deviceName, portNumber);
         ports.add(opened);
+        statistics.add(opened.statistics());
         portsChanged();
         return opened;
     }
@@ -262,6 +275,7 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     private void closeGone(PortQueue port) {
         ports.remove(port);
+        statistics.remove(port.statistics());
         portsChanged();
         port.close();
     }
@@ -293,8 +307,10 @@ public final class RdmaRawIoHandler implements IoHandler {
     @Override
     public void destroy() {
         for (PortQueue port : polledPorts) {
+            statistics.remove(port.statistics());
             port.close();
         }
+        RdmaRawMetrics.loopEnded(statistics);
         ports.clear();
         portsChanged();
         nio.destroy();

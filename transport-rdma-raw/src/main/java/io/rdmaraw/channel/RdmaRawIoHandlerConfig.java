@@ -2,8 +2,14 @@ package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.queue.FrameQueueOptions;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.OwnAddress;
+import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.wire.EthernetHeader;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** How the loops of a group drive their queues. Immutable; made by {@link #builder()}. */
@@ -13,12 +19,15 @@ public final class RdmaRawIoHandlerConfig {
     private final FrameQueueOptions queueOptions;
     private final long spinNanos;
     private final String ipDevice;
+    private final OwnHostConfig ownHost;
 
     private RdmaRawIoHandlerConfig(Builder builder) {
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.maxSendSge,
                 builder.slotCount, builder.slotBytes, builder.directVerbs);
         spinNanos = builder.spinNanos;
         ipDevice = builder.ipDevice;
+        ownHost = builder.ownMac == 0 ? null : new OwnHostConfig(builder.ownMac, builder.ownAddresses,
+                builder.ownGateways, builder.detectDuplicates);
     }
 
     /** Returns the default settings. */
@@ -38,6 +47,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns the device of the channels that are bound to IP addresses. */
     public String ipDevice() {
         return ipDevice;
+    }
+
+    /** Returns the host of our own that the channels are on, or null when they are on the kernel's. */
+    OwnHostConfig ownHostOrNull() {
+        return ownHost;
     }
 
     /** Returns for how long a loop without work polls before it sleeps, in nanoseconds. */
@@ -85,6 +99,10 @@ public final class RdmaRawIoHandlerConfig {
         private DirectVerbs directVerbs = DirectVerbs.ofProperty();
         private long spinNanos = TimeUnit.MICROSECONDS.toNanos(20);
         private String ipDevice = "soft:loop";
+        private long ownMac;
+        private final List<OwnAddress> ownAddresses = new ArrayList<>();
+        private final List<IpAddress> ownGateways = new ArrayList<>();
+        private boolean detectDuplicates = true;
 
         private Builder() {
         }
@@ -149,6 +167,39 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder ipDevice(String deviceName) {
             ipDevice = ObjectUtil.checkNonEmpty(deviceName, "deviceName");
+            return this;
+        }
+
+        /**
+         * Gives the channels that are bound to IP addresses a host of their own on the device, beside the kernel's, as
+         * MACVLAN does: with another MAC address and other IP addresses. It answers ARP, neighbour discovery and pings
+         * by itself. Called again with the same MAC address it adds an address. As with MACVLAN, the host and the
+         * machine it runs on do not reach each other on the same device.
+         *
+         * @param mac an unused unicast MAC address, such as {@code 02:00:00:00:00:05}
+         * @param cidr an unused address of the link's subnet with the prefix length, such as {@code 10.0.0.5/24}
+         * @param gatewayOrNull where to send what is not on the link; IPv6 routers are learned too
+         */
+        public Builder ownAddress(String mac, String cidr, String gatewayOrNull) {
+            long parsed = EthernetHeader.parseMac(mac);
+            if (ownMac != 0 && ownMac != parsed) {
+                throw new IllegalArgumentException("a host of our own has one MAC address, not " + mac
+                        + " beside the one named before");
+            }
+            ownMac = parsed;
+            ownAddresses.add(OwnAddress.parse(cidr));
+            if (gatewayOrNull != null) {
+                ownGateways.add(IpAddress.parse(gatewayOrNull));
+            }
+            return this;
+        }
+
+        /**
+         * Sets whether an address of our own is used only after nobody else on the link has claimed it (RFC 5227, RFC
+         * 4862), which takes up to 7 seconds; the default. What is sent meanwhile waits as for an unknown neighbour.
+         */
+        public Builder detectDuplicateAddresses(boolean detect) {
+            detectDuplicates = detect;
             return this;
         }
 

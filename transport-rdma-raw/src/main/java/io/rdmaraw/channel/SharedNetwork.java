@@ -2,100 +2,39 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.Link;
-import io.rdmaraw.route.LocalAddress;
-import io.rdmaraw.route.Neighbor;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortSharing;
-import io.rdmaraw.route.Route;
 import io.rdmaraw.verbs.FlowSpec;
-import io.rdmaraw.verbs.FlowSpecBuilder;
-import io.rdmaraw.wire.EthernetHeader;
 
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.NoRouteToHostException;
-import java.net.SocketException;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * The kernel's network for one datagram channel: the kernel's own MAC and IP addresses, its routes and neighbours. What
  * is for this host, for other interfaces, or in fragments goes by the kernel's socket of the same port.
  */
-final class SharedNetwork implements DatagramNetwork {
-    private final String deviceName;
-    private final String linkName;
-    private final boolean ipv4Only;
-    private final RdmaRawDatagramChannelConfig config;
+final class SharedNetwork extends LinkNetwork {
     private final KernelSocket kernel;
-    private final HostNetwork host;
-    private final LoopNeighbors neighbors;
-    private final EventLoop loop;
-    private InetSocketAddress boundAddress;
-    private IpAddress local;
-    private IpAddress remoteOrNull;
-    private int localPort;
-    private int remotePort;
-    /** Other channels may have the same port. */
-    private boolean portShared;
 
     SharedNetwork(String deviceName, boolean ipv4Only, RdmaRawDatagramChannelConfig config, KernelSocket kernel,
                   DatagramLoop datagrams, EventLoop loop) throws IOException {
-        this.deviceName = deviceName;
-        this.ipv4Only = ipv4Only;
-        this.config = config;
+        super(deviceName, HostNetwork.ofCallingThread(), ipv4Only, config, datagrams, loop);
         this.kernel = kernel;
-        this.loop = loop;
-        linkName = NetworkDevices.ofDevice(deviceName);
-        host = HostNetwork.ofCallingThread();
-        neighbors = datagrams.neighbors(host);
-        link(host.snapshot());
-    }
-
-    private Link link(NetworkSnapshot snapshot) throws SocketException {
-        Link link = snapshot.link(linkName);
-        if (link == null) {
-            throw new SocketException("the network interface " + linkName + " of " + deviceName
-                    + " does not exist in this network namespace; see `ip link`");
-        }
-        return link;
     }
 
     @Override
-    public String deviceName() {
-        return deviceName;
+    int takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
+        return kernel.bind(wanted, sharing);
     }
 
     @Override
-    public InetSocketAddress bind(InetSocketAddress wanted) throws IOException {
-        int port = kernel.bind(wanted, new PortSharing(config.isReuseAddress(), config.isReusePort()));
-        portShared = config.isReuseAddress() || config.isReusePort();
-        boundAddress = new InetSocketAddress(wanted.getAddress(), port);
-        IpAddress address = IpAddress.of(wanted.getAddress());
-        local = ipv4Only && address.isAny() ? IpAddress.ANY_IPV4 : address;
-        localPort = port;
-        return boundAddress;
+    IpAddress connectPort(InetSocketAddress remote) throws IOException {
+        return IpAddress.of(kernel.connect(remote));
     }
 
     @Override
-    public InetSocketAddress connect(InetSocketAddress remote) throws IOException {
-        IpAddress target = IpAddress.of(remote.getAddress());
-        InetAddress source = kernel.connect(remote);
-        remoteOrNull = target;
-        remotePort = remote.getPort();
-        local = IpAddress.of(source);
-        return new InetSocketAddress(source, localPort);
-    }
-
-    @Override
-    public InetSocketAddress disconnect() throws IOException {
+    void disconnectPort(IpAddress local) throws IOException {
         kernel.disconnect();
-        remoteOrNull = null;
-        IpAddress address = IpAddress.of(boundAddress.getAddress());
-        local = ipv4Only && address.isAny() ? IpAddress.ANY_IPV4 : address;
-        return boundAddress;
     }
 
     @Override
@@ -103,136 +42,20 @@ final class SharedNetwork implements DatagramNetwork {
         kernel.close();
     }
 
-    private boolean takes(int ipVersion) {
-        return local.isAny() && !ipv4Only || local.version() == ipVersion;
+    @Override
+    public boolean isKernelServed() {
+        return true;
+    }
+
+    /** The port is ours, whoever else has joined a group: the kernel's socket of the port gets nothing of it. */
+    @Override
+    FlowSpec togetherWithKernel(FlowSpec rule) {
+        return rule;
     }
 
     @Override
-    public List<FlowSpec> flows() {
-        List<FlowSpec> flows = new ArrayList<>();
-        if (!isSpread()) {
-            addUnicast(flows);
-        }
-        if (takes(4) && remoteOrNull == null && local.isAny()) {
-            flows.add(FlowMatches.udp(EthernetHeader.BROADCAST, local, localPort, null, 0, 4));
-        }
-        return flows;
-    }
-
-    @Override
-    public List<FlowSpec> spreadFlows() {
-        List<FlowSpec> flows = new ArrayList<>();
-        if (isSpread()) {
-            addUnicast(flows);
-        }
-        return flows;
-    }
-
-    /** A connected channel's rule is its own, as the kernel lets nobody have the same pair of ends. */
-    private boolean isSpread() {
-        return portShared && remoteOrNull == null;
-    }
-
-    private void addUnicast(List<FlowSpec> flows) {
-        if (local.isLoopback()) {
-            return;
-        }
-        long mac = host.snapshot().link(linkName).mac();
-        for (int version : new int[] {4, 6}) {
-            if (takes(version)) {
-                flows.add(FlowMatches.udp(mac, local, localPort, remoteOrNull, remotePort, version));
-            }
-        }
-    }
-
-    @Override
-    public List<FlowSpec> groupFlows(InetSocketAddress group) {
-        FlowSpecBuilder flow = FlowMatches.group(IpAddress.of(group.getAddress()));
-        return List.of(flow.udp().destinationPort(group.getPort()).build());
-    }
-
-    @Override
-    public long generation() {
-        return host.snapshot().generation();
-    }
-
-    @Override
-    public DatagramPath resolve(InetSocketAddress destination, InetSocketAddress sourceOrNull) throws IOException {
-        NetworkSnapshot snapshot = host.snapshot();
-        IpAddress target = IpAddress.of(destination.getAddress());
-        if (ipv4Only && !target.isIpv4()) {
-            throw new SocketException("Address family not supported by protocol: an IPv4 channel cannot send to "
-                    + target);
-        }
-        Link link = link(snapshot);
-        IpAddress chosen = sourceOrNull != null ? IpAddress.of(sourceOrNull.getAddress()) : local;
-        if (target.isMulticast()) {
-            return toGroup(snapshot, destination, target, chosen, FlowMatches.groupMac(target));
-        }
-        Route route = snapshot.route(target);
-        if (target.equals(IpAddress.BROADCAST) || route != null && route.type() == Route.BROADCAST) {
-            if (!config.isBroadcast()) {
-                throw new SocketException("Permission denied: " + destination
-                        + " is a broadcast address; set ChannelOption.SO_BROADCAST to send to it");
-            }
-            return toGroup(snapshot, destination, target, chosen, EthernetHeader.BROADCAST);
-        }
-        NetworkSnapshot.Path path = snapshot.path(target, target.hashCode());
-        if (target.isAny() || snapshot.isLocal(target) || path != null && path.link().index() != link.index()) {
-            return direct(snapshot, DatagramPath.Kind.KERNEL, destination, target,
-                    chosen.isAny() ? target : chosen, 0);
-        }
-        if (path == null) {
-            throw new NoRouteToHostException("Network is unreachable: there is no route to " + destination);
-        }
-        return toHop(snapshot, destination, target, chosen.isAny() ? path.source() : chosen, path);
-    }
-
-    private DatagramPath toHop(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
-                               IpAddress source, NetworkSnapshot.Path path) throws SocketException {
-        requireSameVersion(source, target);
-        int linkIndex = path.link().index();
-        Neighbor neighbor = snapshot.neighbor(linkIndex, path.nextHop());
-        boolean resolved = neighbor != null && neighbor.isResolved();
-        DatagramPath.NextHop hop = new DatagramPath.NextHop(linkIndex, path.nextHop(),
-                resolved ? neighbors.known(linkIndex, path.nextHop(), neighbor.mac(), loop) : null);
-        return new DatagramPath(resolved ? DatagramPath.Kind.DEVICE : DatagramPath.Kind.UNRESOLVED,
-                snapshot.generation(), destination, source, localPort, target, destination.getPort(),
-                path.link().mac(), resolved ? neighbor.mac() : 0, hop);
-    }
-
-    private DatagramPath toGroup(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
-                                 IpAddress chosen, long mac) throws SocketException {
-        IpAddress source = chosen.isAny() ? groupSource(snapshot, target) : chosen;
-        requireSameVersion(source, target);
-        return direct(snapshot, DatagramPath.Kind.DEVICE, destination, target, source, mac);
-    }
-
-    private DatagramPath direct(NetworkSnapshot snapshot, DatagramPath.Kind kind, InetSocketAddress destination,
-                                IpAddress target, IpAddress source, long mac) throws SocketException {
-        return DatagramPath.direct(kind, snapshot.generation(), destination, source, localPort, target,
-                link(snapshot).mac(), mac);
-    }
-
-    private static void requireSameVersion(IpAddress source, IpAddress target) throws SocketException {
-        if (source.version() != target.version()) {
-            throw new SocketException("Network is unreachable: " + target + " cannot be reached from " + source);
-        }
-    }
-
-    private IpAddress groupSource(NetworkSnapshot snapshot, IpAddress target) throws SocketException {
-        InetAddress chosen = config.multicastSource(target.isIpv4());
-        if (chosen != null) {
-            return IpAddress.of(chosen);
-        }
-        int linkIndex = link(snapshot).index();
-        for (LocalAddress address : snapshot.addresses()) {
-            if (address.linkIndex() == linkIndex && address.address().version() == target.version()
-                    && address.isUsable()) {
-                return address.address();
-            }
-        }
-        throw new SocketException("Network is unreachable: " + linkName + " has no address to send to " + target
-                + " from");
+    DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+                           IpAddress source) throws IOException {
+        return direct(snapshot, DatagramPath.Kind.KERNEL, destination, target, source, 0);
     }
 }

@@ -89,8 +89,11 @@ public interface FrameQueue extends AutoCloseable {
      */
     WorkQueue workQueue();
 
-    /** Tells whether an asynchronous event's source is this queue's. */
-    boolean owns(VerbsObject source);
+    /**
+     * Tells whether the source of an asynchronous event, which says that it has failed, is this queue's and has not been
+     * recovered since: its completions may have told of the failure first.
+     */
+    boolean isFailed(VerbsObject source);
 
     /** Tells whether an error has stopped the queue; {@link #recover()} sets it going again. */
     boolean failed();

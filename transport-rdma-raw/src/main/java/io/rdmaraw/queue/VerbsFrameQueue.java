@@ -251,9 +251,11 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
-    public boolean owns(VerbsObject source) {
-        return source == queuePair || source == sendCompletions || workQueue != null && source == workQueue
-                || receiveRing.owns(source);
+    public boolean isFailed(VerbsObject source) {
+        if (source == queuePair) {
+            return failed() || queuePair.state() == QueuePairState.ERR;
+        }
+        return source == sendCompletions || workQueue != null && source == workQueue || receiveRing.owns(source);
     }
 
     @Override

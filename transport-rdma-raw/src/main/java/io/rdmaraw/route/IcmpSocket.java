@@ -28,13 +28,6 @@ public final class IcmpSocket implements AutoCloseable {
     private static final int BUFFER_BYTES = 4096;
     private static final int SOCKADDR_IN6_BYTES = 28;
     private static final int SOCKADDR_IN6_ADDR_OFFSET = 8;
-    /** Codes of RFC 1812 section 5.2.7.1 and RFC 4443 section 3.1 that say "filtered". */
-    private static final int FIRST_PROHIBITED_CODE = 9;
-    private static final int HOST_PROHIBITED_CODE = 10;
-    private static final int COMMUNICATION_PROHIBITED_CODE = 13;
-    private static final int V6_PROHIBITED_CODE = 1;
-    private static final int V6_POLICY_CODE = 5;
-    private static final int V6_REJECT_ROUTE_CODE = 6;
 
     private final NativeSocket icmp;
     private final NativeSocket icmpv6;
@@ -43,7 +36,7 @@ public final class IcmpSocket implements AutoCloseable {
     private final ParseCounters counters = new ParseCounters();
     private final FrameParser parser = new FrameParser(counters);
     private final ParsedFrame message = new ParsedFrame();
-    private final ParsedFrame quote = new ParsedFrame();
+    private final IcmpErrors errors = new IcmpErrors(counters);
 
     /**
      * Opens the sockets, in the network namespace of the calling thread.
@@ -116,63 +109,14 @@ public final class IcmpSocket implements AutoCloseable {
 
     /** A raw IPv4 socket gives the IP header too; the kernel has not looked at the ICMP checksum yet. */
     private IcmpError readIpv4(int lengthBytes) {
-        if (parser.parseIp(buffer, lengthBytes, false, message) != ParseVerdict.ICMP) {
-            return null;
-        }
-        int type = IcmpHeader.type(message.transportAddress());
-        int code = IcmpHeader.code(message.transportAddress());
-        IcmpError.Kind kind = switch (type) {
-            case IcmpHeader.UNREACHABLE -> unreachable(code);
-            case IcmpHeader.TIME_EXCEEDED -> IcmpError.Kind.TIME_EXCEEDED;
-            case IcmpHeader.PARAMETER_PROBLEM -> IcmpError.Kind.PARAMETER_PROBLEM;
-            default -> null;
-        };
-        int mtuBytes = kind == IcmpError.Kind.PACKET_TOO_BIG ? IcmpHeader.nextHopMtu(message.transportAddress()) : 0;
-        return error(kind, mtuBytes, IpAddress.ipv4(message.sourceIpv4()), parser.parseQuote(message, quote));
-    }
-
-    private static IcmpError.Kind unreachable(int code) {
-        return switch (code) {
-            case IcmpHeader.CODE_PORT_UNREACHABLE -> IcmpError.Kind.PORT_UNREACHABLE;
-            case IcmpHeader.CODE_FRAGMENTATION_NEEDED -> IcmpError.Kind.PACKET_TOO_BIG;
-            case FIRST_PROHIBITED_CODE, HOST_PROHIBITED_CODE, COMMUNICATION_PROHIBITED_CODE -> IcmpError.Kind.PROHIBITED;
-            default -> IcmpError.Kind.UNREACHABLE;
-        };
+        return parser.parseIp(buffer, lengthBytes, false, message) == ParseVerdict.ICMP ? errors.read(message) : null;
     }
 
     /** A raw IPv6 socket gives the ICMPv6 message alone, its checksum verified (RFC 3542 section 3.1). */
     private IcmpError readIpv6(int lengthBytes) {
-        if (lengthBytes < IcmpHeader.LENGTH_BYTES) {
-            return null;
-        }
-        IcmpError.Kind kind = switch (IcmpHeader.type(buffer)) {
-            case IcmpHeader.V6_UNREACHABLE -> unreachableV6(IcmpHeader.code(buffer));
-            case IcmpHeader.V6_PACKET_TOO_BIG -> IcmpError.Kind.PACKET_TOO_BIG;
-            case IcmpHeader.V6_TIME_EXCEEDED -> IcmpError.Kind.TIME_EXCEEDED;
-            case IcmpHeader.V6_PARAMETER_PROBLEM -> IcmpError.Kind.PARAMETER_PROBLEM;
-            default -> null;
-        };
-        int mtuBytes = kind == IcmpError.Kind.PACKET_TOO_BIG ? NetworkOrder.getInt(buffer + 4) : 0;
-        IpAddress reporter = new IpAddress(NetworkOrder.getLong(sender + SOCKADDR_IN6_ADDR_OFFSET),
-                NetworkOrder.getLong(sender + SOCKADDR_IN6_ADDR_OFFSET + Long.BYTES));
-        return error(kind, mtuBytes, reporter, parser.parseQuote(buffer + IcmpHeader.LENGTH_BYTES,
-                lengthBytes - IcmpHeader.LENGTH_BYTES, 6, quote));
-    }
-
-    private static IcmpError.Kind unreachableV6(int code) {
-        return switch (code) {
-            case IcmpHeader.V6_CODE_PORT_UNREACHABLE -> IcmpError.Kind.PORT_UNREACHABLE;
-            case V6_PROHIBITED_CODE, V6_POLICY_CODE, V6_REJECT_ROUTE_CODE -> IcmpError.Kind.PROHIBITED;
-            default -> IcmpError.Kind.UNREACHABLE;
-        };
-    }
-
-    private IcmpError error(IcmpError.Kind kind, int mtuBytes, IpAddress reporter, ParseVerdict quoted) {
-        if (kind == null || quoted != ParseVerdict.TCP && quoted != ParseVerdict.UDP) {
-            return null;
-        }
-        return new IcmpError(kind, mtuBytes, reporter, quote.protocol(), IpAddress.sourceOf(quote), quote.sourcePort(),
-                IpAddress.destinationOf(quote), quote.destinationPort(), NetworkOrder.getInt(quote.transportAddress() + Integer.BYTES));
+        return errors.readIcmpv6(buffer, lengthBytes,
+                new IpAddress(NetworkOrder.getLong(sender + SOCKADDR_IN6_ADDR_OFFSET),
+                        NetworkOrder.getLong(sender + SOCKADDR_IN6_ADDR_OFFSET + Long.BYTES)));
     }
 
     @Override

@@ -29,11 +29,27 @@ public record IpAddress(long high, long low) {
     public static final IpAddress BROADCAST = ipv4(-1);
 
     private static final long MAPPED = 0xffffL;
+    private static final int LINK_LOCAL_SHIFT = 54;
+    private static final long LINK_LOCAL_PREFIX = 0xfe80L >>> 6;
     private static final int IPV4_LOOPBACK_NET = 127;
 
     /** Returns the address of these 32 bits. */
     public static IpAddress ipv4(int address) {
         return new IpAddress(0, MAPPED << 32 | address & 0xffff_ffffL);
+    }
+
+    /**
+     * Returns the address that a text such as {@code 10.0.0.1} or {@code fe80::1} means; names are not looked up.
+     *
+     * @throws IllegalArgumentException when the text is no address
+     */
+    public static IpAddress parse(String text) {
+        return of(InetAddress.ofLiteral(text));
+    }
+
+    /** Returns the solicited-node group of an IPv6 address (RFC 4291 section 2.7.1). */
+    public IpAddress solicitedNode() {
+        return new IpAddress(0xff02L << 48, 0x1_ff00_0000L | low & 0xff_ffff);
     }
 
     /** Returns the same address; a scope id is left out. */
@@ -80,6 +96,11 @@ public record IpAddress(long high, long low) {
     /** Returns whether it is in {@code 127.0.0.0/8} or {@code ::1}. */
     public boolean isLoopback() {
         return isIpv4() ? (int) low >>> 24 == IPV4_LOOPBACK_NET : high == 0 && low == 1;
+    }
+
+    /** Returns whether it is in {@code fe80::/10} (RFC 4291 section 2.5.6). */
+    public boolean isLinkLocal() {
+        return high >>> LINK_LOCAL_SHIFT == LINK_LOCAL_PREFIX;
     }
 
     /** Returns whether it is a multicast group. */

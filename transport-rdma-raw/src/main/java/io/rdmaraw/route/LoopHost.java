@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
 
 /**
@@ -30,11 +31,24 @@ public final class LoopHost {
     private static final AtomicLong MAC_COUNT = new AtomicLong();
 
     private final boolean kernelHost;
+    private final Predicate<IpAddress> addresses;
     private final RandomGenerator random;
     private final Map<Integer, LoopEndpoint[]> byPort = new ConcurrentHashMap<>();
     private volatile long generation;
 
+    private LoopHost(Predicate<IpAddress> addresses, RandomGenerator random) {
+        kernelHost = false;
+        this.addresses = addresses;
+        this.random = random;
+    }
+
+    /** Returns a host that has other addresses than the loopback's, for the sake of its ports. */
+    public static LoopHost with(Predicate<IpAddress> addresses) {
+        return new LoopHost(addresses, RandomGenerator.getDefault());
+    }
+
     LoopHost(boolean kernelHost, RandomGenerator random) {
+        addresses = address -> address.isLoopback() || kernelHost && isKernelAddress(address);
         this.kernelHost = kernelHost;
         this.random = random;
     }
@@ -57,7 +71,7 @@ public final class LoopHost {
 
     /** Tells whether packets to the address stay on this host. */
     public boolean isLocal(IpAddress address) {
-        return address.isLoopback() || kernelHost && isKernelAddress(address);
+        return addresses.test(address);
     }
 
     private static boolean isKernelAddress(IpAddress address) {

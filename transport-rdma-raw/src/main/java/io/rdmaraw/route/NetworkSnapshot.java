@@ -17,9 +17,6 @@ public final class NetworkSnapshot {
     }
 
     private static final int MAPPED_BITS = 96;
-    /** fe80::/10 (RFC 4291 section 2.5.6). */
-    private static final int LINK_LOCAL_SHIFT = 54;
-    private static final long LINK_LOCAL_PREFIX = 0xfe80L >>> 6;
 
     private final long generation;
     private final List<Link> links;
@@ -64,6 +61,16 @@ public final class NetworkSnapshot {
         long highMask = bits >= Long.SIZE ? -1 : bits == 0 ? 0 : -1L << Long.SIZE - bits;
         long lowMask = bits <= Long.SIZE ? 0 : bits == 2 * Long.SIZE ? -1 : -1L << 2 * Long.SIZE - bits;
         return new IpAddress(address.high() & highMask, address.low() & lowMask);
+    }
+
+    /** Returns the network that an address is in: the host bits zero. */
+    static IpAddress network(IpAddress address, int prefixLength) {
+        return masked(address, mappedBits(address, prefixLength));
+    }
+
+    /** Returns whether two addresses of one version are in the same subnet. */
+    static boolean samePrefix(IpAddress first, IpAddress second, int prefixLength) {
+        return network(first, prefixLength).equals(network(second, prefixLength));
     }
 
     /** Returns a number that differs between snapshots. */
@@ -151,7 +158,7 @@ public final class NetworkSnapshot {
      * destination itself, the right scope, not deprecated, the longest common prefix.
      */
     private IpAddress source(Link link, IpAddress destination, IpAddress nextHop) {
-        boolean toLink = !destination.isIpv4() && destination.high() >>> LINK_LOCAL_SHIFT == LINK_LOCAL_PREFIX;
+        boolean toLink = destination.isLinkLocal();
         LocalAddress best = null;
         int bestScore = -1;
         for (LocalAddress candidate : addresses) {

@@ -35,6 +35,18 @@ public final class EthernetHeader {
         NetworkOrder.putU16(address + 12, etherType);
     }
 
+    /**
+     * Returns the address that a text of six octets in hexadecimal with colons means.
+     *
+     * @throws IllegalArgumentException when the text is something else
+     */
+    public static long parseMac(String text) {
+        if (!text.matches("[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")) {
+            throw new IllegalArgumentException("\"" + text + "\" is no MAC address, such as 02:00:00:00:00:05");
+        }
+        return Long.parseLong(text.replace(":", ""), 16);
+    }
+
     /** Returns whether the address is multicast or broadcast. */
     public static boolean isGroup(long mac) {
         return (mac & GROUP_BIT) != 0;

@@ -7,7 +7,11 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.IoEventLoopGroup;
+import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsDevices;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -17,9 +21,28 @@ final class LoopDevice {
     static final byte[] B = {2, 0, 0, 0, 0, 0xb};
     /** IEEE 802 local experimental EtherType 1. */
     static final int ETHER_TYPE = 0x88b5;
+    /** Whether a run of the tests means to use the rings in place; null when it does not matter. */
+    private static final String USES_RINGS = System.getProperty("io.rdmaraw.test.rings");
     private static final AtomicInteger COUNT = new AtomicInteger();
 
-    final String name = "soft:loop:test" + COUNT.incrementAndGet();
+    final String name;
+
+    /** The device that the system property names, which reaches itself too; else a new one in memory. */
+    LoopDevice() {
+        this(System.getProperty("io.rdmaraw.test.device", nameInMemory()));
+    }
+
+    private LoopDevice(String name) {
+        this.name = name;
+    }
+
+    static LoopDevice inMemory() {
+        return new LoopDevice(nameInMemory());
+    }
+
+    private static String nameInMemory() {
+        return "soft:loop:test" + COUNT.incrementAndGet();
+    }
 
     RdmaRawAddress to(byte[] mac) {
         return RdmaRawAddress.of(name, toMac(mac));
@@ -42,7 +65,12 @@ final class LoopDevice {
                 .option(ChannelOption.AUTO_READ, autoRead)
                 .handler(handler)
                 .bind(address).syncUninterruptibly().channel();
-        return (RdmaRawChannel) channel;
+        RdmaRawChannel bound = (RdmaRawChannel) channel;
+        if (USES_RINGS != null && !name.startsWith(VerbsDevices.SOFT_PREFIX)) {
+            VerbsFrameQueue queue = (VerbsFrameQueue) bound.port().queue();
+            assertEquals(Boolean.parseBoolean(USES_RINGS), queue.isDirect(), "direct verbs");
+        }
+        return bound;
     }
 
     /** A frame in unregistered memory whose payload starts with {@code number}. */

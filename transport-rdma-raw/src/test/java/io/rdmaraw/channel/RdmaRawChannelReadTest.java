@@ -125,8 +125,10 @@ class RdmaRawChannelReadTest {
         receiver.eventLoop().submit(() -> {
             int posted = 256;
             int padding = 1;
-            assertEquals(SLOTS - posted - padding, receiver.port().queue().slots().available(),
-                    "every slot that was kept must be free again");
+            // Less than a batch of them may wait to be posted.
+            int batch = 32;
+            int free = receiver.port().queue().slots().available() - (SLOTS - posted - padding);
+            assertTrue(free >= 0 && free < batch, () -> "every slot that was kept must be free again: " + free);
         }).sync();
     }
 

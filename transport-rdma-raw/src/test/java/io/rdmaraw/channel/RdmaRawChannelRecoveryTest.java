@@ -12,6 +12,7 @@ import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -35,12 +36,12 @@ class RdmaRawChannelRecoveryTest {
     private RdmaRawChannel receiver;
     private RdmaRawChannel sender;
     private SharedDevice shared;
-    private Softverbs faults;
+    private DeviceFaults faults;
 
     @BeforeEach
     void bind() {
         shared = SharedDevice.acquire(device.name);
-        faults = Softverbs.of(shared.context());
+        faults = DeviceFaults.of(shared.context());
         receiver = device.bind(group, device.to(LoopDevice.A), received);
         sender = device.bind(group, device.sendOnly(), sent);
     }
@@ -50,6 +51,7 @@ class RdmaRawChannelRecoveryTest {
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         received.messages.forEach(ReferenceCountUtil::release);
         shared.release();
+        faults.restore();
     }
 
     private static QueuePair queuePair(RdmaRawChannel channel) {
@@ -99,6 +101,19 @@ class RdmaRawChannelRecoveryTest {
     }
 
     @Test
+    void aQueuePairThatFailsByItselfIsRecoveredInPlace() throws InterruptedException {
+        sendAndExpect(1);
+        for (int i = 0; i < 5; i++) {
+            faults.failQueuePair(queuePair(receiver));
+            expectRecovery(received);
+            faults.failQueuePair(queuePair(sender));
+            expectRecovery(sent);
+            sendAndExpect(2 + i);
+        }
+        assertTrue(receiver.isActive() && sender.isActive());
+    }
+
+    @Test
     void channelsHearOfTheirPortsLink() throws InterruptedException {
         faults.setPortUp(false);
         assertEquals(RdmaRawQueueEvent.Kind.PORT_DOWN, ((RdmaRawQueueEvent) received.takeEvent()).kind());
@@ -116,6 +131,7 @@ class RdmaRawChannelRecoveryTest {
     }
 
     @Test
+    @Tag("softverbs")
     void aRefusedFrameFailsItsPromiseAlone() throws InterruptedException {
         // A queue pair takes no sends before it is ready for them.
         queuePair(sender).toReset();
@@ -130,16 +146,18 @@ class RdmaRawChannelRecoveryTest {
     }
 
     @Test
+    @Tag("softverbs")
     void missingPrivilegeMemoryAndRuleSpaceAreExplained() {
-        faults.setRawPacketError(Errno.EPERM);
+        Softverbs softverbs = Softverbs.of(shared.context());
+        softverbs.setRawPacketError(Errno.EPERM);
         String message = failToBindElsewhere();
         assertTrue(message.contains("CAP_NET_RAW"), message);
-        faults.setRawPacketError(0);
-        faults.setMemlockLimit(65536);
+        softverbs.setRawPacketError(0);
+        softverbs.setMemlockLimit(65536);
         message = failToBindElsewhere();
         assertTrue(message.contains("memlock"), message);
-        faults.setMemlockLimit(0);
-        faults.setFlowCapacity(1);
+        softverbs.setMemlockLimit(0);
+        softverbs.setFlowCapacity(1);
         ChannelFuture full = new Bootstrap().group(group).channel(RdmaRawChannel.class)
                 .handler(new ChannelInboundHandlerAdapter()).bind(device.to(LoopDevice.B)).awaitUninterruptibly();
         assertTrue(full.cause().getMessage().contains("ENOMEM"), full.cause().getMessage());

@@ -272,7 +272,7 @@ class RdmaRawChannelWriteTest {
     /** The frame's memory is registered, but not with the device it goes to. */
     @Test
     void aFrameOfAnotherDeviceIsCopied() throws Exception {
-        LoopDevice otherDevice = new LoopDevice();
+        LoopDevice otherDevice = LoopDevice.inMemory();
         RdmaRawChannel other = otherDevice.bind(group, otherDevice.sendOnly(), new ChannelInboundHandlerAdapter());
         ByteBuf frame = other.eventLoop().submit(() -> (ByteBuf) other.port().queue().slots().take()).sync().getNow();
         ByteBuf plain = LoopDevice.frame(LoopDevice.A, LoopDevice.B, 77, 90);

@@ -9,7 +9,9 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.channel.unix.SegmentedDatagramPacket;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.verbs.Softverbs;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.IcmpHeader;
@@ -257,6 +259,35 @@ class RdmaRawDatagramChannelTest {
             total += server.packets.size();
         }
         assertEquals(64 * 3, total);
+    }
+
+    /** Rules for all ports do not fit into the device: whoever finds no room shares what comes to its MAC address. */
+    @Test
+    void aFullRuleTableMakesSteeringCoarse() throws InterruptedException {
+        DatagramLab.Inbox exact = lab.bind(at("127.0.0.1", 0));
+        SharedDevice device = SharedDevice.acquire(lab.device.name);
+        try {
+            Softverbs.of(device.context()).setFlowCapacity(4);
+            DatagramLab.Inbox coarse = lab.bind(new InetSocketAddress(0));
+            assertFalse(exact.channel.statistics().isCoarselySteered());
+            assertTrue(coarse.channel.statistics().isCoarselySteered());
+            int port = coarse.address().getPort();
+            for (String address : new String[] {"127.0.0.1", "::1"}) {
+                DatagramLab.Inbox client = address.equals("::1") ? coarse : exact;
+                client.send("short", at(address, port));
+                assertEquals("short", coarse.takeText());
+                client.send("0123456789".repeat(500), at(address, port));
+                assertEquals("0123456789".repeat(500), coarse.takeText());
+            }
+            coarse.channel.connect(exact.address()).sync();
+            exact.send("to the connected", coarse.address());
+            assertEquals("to the connected", coarse.takeText());
+            Softverbs.of(device.context()).setFlowCapacity(100);
+            coarse.channel.disconnect().sync();
+            assertFalse(coarse.channel.statistics().isCoarselySteered(), "there is room again");
+        } finally {
+            device.release();
+        }
     }
 
     @Test

@@ -16,10 +16,12 @@ import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.verbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -229,6 +231,29 @@ class DatagramOverVethTest {
         @Override
         protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
             ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+        }
+    }
+
+    @Test
+    void aFullRuleTableLeavesReceivingToTheKernel() throws Exception {
+        bind(new InetSocketAddress(0)).close().sync();
+        SharedDevice device = SharedDevice.acquire(provider() + pair.ours().name());
+        try (DatagramSocket client = peerSocket(pair.peer().ipv4())) {
+            Softverbs.of(device.context()).setFlowCapacity(1);
+            RdmaRawDatagramChannel connected = bind(at(pair.ours().ipv4(), 0));
+            connected.connect((InetSocketAddress) client.getLocalSocketAddress()).sync();
+            RdmaRawDatagramChannel late = bind(at(pair.ours().ipv4(), 0));
+            assertTrue(late.statistics().isCoarselySteered());
+            for (RdmaRawDatagramChannel channel : new RdmaRawDatagramChannel[] {connected, late}) {
+                send(client, "question", channel.localAddress());
+                DatagramPacket question = take();
+                channel.writeAndFlush(new DatagramPacket(question.content(), question.sender())).sync();
+                assertEquals("question", receive(client));
+            }
+            assertEquals(1, late.statistics().receivedFromKernel());
+            assertEquals(0, late.statistics().sentToKernel());
+        } finally {
+            device.release();
         }
     }
 

@@ -64,7 +64,7 @@ abstract class CompletionConformance extends ProviderConformance {
         sender.completionQueue.requestNotification(false);
         post(queuePair, 1);
         sender.await(1);
-        assertTrue(sender.channel.pollEvent());
+        takeEvent(sender.channel);
         assertFalse(sender.channel.pollEvent());
     }
 
@@ -79,7 +79,7 @@ abstract class CompletionConformance extends ProviderConformance {
         assertEquals(0, sender.postReceive(queuePair, 2, new long[] {slot, 64, sender.memory.lkey()}));
         queuePair.toError();
         assertEquals(WcStatus.WR_FLUSH_ERR, sender.await().status());
-        assertTrue(sender.channel.pollEvent(), "a completion in error is always solicited");
+        takeEvent(sender.channel);     // a completion in error is always solicited
     }
 
     @Test
@@ -143,8 +143,8 @@ abstract class CompletionConformance extends ProviderConformance {
         sender.postReceive(queuePair, 1, new long[] {slot, 64, sender.memory.lkey()});
         post(queuePair, 2);
         queuePair.toError();
-        assertTrue(channel.pollEvent());
-        assertTrue(channel.pollEvent());
+        takeEvent(channel);
+        takeEvent(channel);
         assertFalse(channel.pollEvent());
         assertEquals(2, sender.await(first, 1).getFirst().wrId());
         assertEquals(1, sender.await(second, 1).getFirst().wrId());
@@ -161,7 +161,7 @@ abstract class CompletionConformance extends ProviderConformance {
             queue.requestNotification(false);
             post(queuePair, i);
             sender.await(queue, 1);
-            assertTrue(channel.pollEvent());
+            takeEvent(channel);
         }
         queue.requestNotification(false);
         post(queuePair, 0);
@@ -185,7 +185,8 @@ abstract class CompletionConformance extends ProviderConformance {
     void anOverrunQueueSaysSo() {
         CompletionQueue small = sender.context.createCompletionQueue(1, null, 0);
         QueuePair queuePair = Port.ready(sender.queuePair(o -> o.sendCompletionQueue(small).maxSendWr(64)));
-        int more = small.capacity() + 1;
+        // The ring of libmlx5 has one entry more than it says.
+        int more = small.capacity() + 2;
         for (int i = 0; i < more; i++) {
             post(queuePair, i);
         }
@@ -234,6 +235,14 @@ abstract class CompletionConformance extends ProviderConformance {
     @Test
     void thereAreNoEventsToBeginWith() {
         assertNull(sender.context.pollAsyncEvent());
+    }
+
+    /** A device may tell of a completion a moment after it can be polled. */
+    private static void takeEvent(CompletionChannel channel) {
+        try (FdWaiter waiter = new FdWaiter(channel.fd())) {
+            assertEquals(1, waiter.await(20_000_000_000L), "no completion event");
+        }
+        assertTrue(channel.pollEvent());
     }
 
     final AsyncEvent awaitEvent(AsyncEventType type) {

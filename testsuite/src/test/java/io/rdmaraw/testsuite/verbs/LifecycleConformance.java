@@ -91,12 +91,11 @@ abstract class LifecycleConformance extends ProviderConformance {
 
     @Test
     void anyOrderOfClosingWorks() {
-        for (int first = 0; first < 11; first++) {
+        for (int first = 0; first < 10; first++) {
             VerbsContext context = VerbsDevices.open(devices.receiver());
             List<VerbsObject> objects = objectsOf(context);
-            assertEquals(11, objects.size());
             for (int i = 0; i < objects.size(); i++) {
-                VerbsObject object = objects.get((first + i * 4) % objects.size());
+                VerbsObject object = objects.get((first + i * 3) % objects.size());
                 object.close();
                 assertTrue(object.isClosed());
             }
@@ -122,7 +121,9 @@ abstract class LifecycleConformance extends ProviderConformance {
         List<VerbsObject> all = new ArrayList<>(List.of(domain, queue, other, work, table, rss, plain, plainFlow,
                 rssFlow,
                 region));
-        all.add(context.createFlowCounters());
+        if (hasFlowCounters()) {
+            all.add(context.createFlowCounters());
+        }
         return all;
     }
 

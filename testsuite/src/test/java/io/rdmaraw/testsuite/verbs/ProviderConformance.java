@@ -51,6 +51,11 @@ abstract class ProviderConformance {
         receiver.close();
     }
 
+    /** Whether rules can count what they match: with rdma-core that takes the ioctl ABI of the kernel. */
+    boolean hasFlowCounters() {
+        return true;
+    }
+
     /** A rule in text form. */
     static Flow flow(QueuePair queuePair, String rule) {
         return queuePair.createFlow(FlowSpec.parse(rule));

@@ -75,7 +75,7 @@ abstract class RssConformance extends ProviderConformance {
         }
     }
 
-    private QueuePair rss(RwqIndirectionTable table, long fields) {
+    final QueuePair rss(RwqIndirectionTable table, long fields) {
         return receiver.queuePair(o -> o.rss(new RssOptions(table, fields, KEY)));
     }
 

@@ -289,7 +289,7 @@ abstract class SendReceiveConformance extends ProviderConformance {
     /** Waits until the provider has dropped this many frames for want of a receive. */
     abstract void awaitDropped(int frames);
 
-    private void expectSendError(int status, long[] sge) {
+    final void expectSendError(int status, long[] sge) {
         QueuePair sending = sender.readyQueuePair();
         assertEquals(0, sender.postSend(sending, 1, 0, sge));
         Port.Completion failed = sender.await();

@@ -1,13 +1,15 @@
 package io.rdmaraw.tools.bench;
 
+import io.rdmaraw.tools.bench.wire.WireCommand;
+import io.rdmaraw.tools.bench.wire.WireServerCommand;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw bench}. */
-@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "frames | udp | tcp-core",
-        subcommands = {FramesCommand.class, UdpCommand.class, TcpCoreCommand.class},
+@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "frames | wire | udp | tcp-core",
+        subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class, TcpCoreCommand.class},
         description = "Measures, with what it compares to beside it in the same run.")
 public final class BenchCommand implements Runnable {
     @Spec
@@ -15,6 +17,6 @@ public final class BenchCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "which bench? there are: frames, udp, tcp-core");
+        throw new ParameterException(spec.commandLine(), "which bench? there are: frames, wire, udp, tcp-core");
     }
 }

@@ -70,6 +70,8 @@ public record BenchRow(String caseName, String transport, String device, String 
         MEGAREQUESTS_PER_SECOND("Mreq/s", true),
         BYTES_PER_SEGMENT("B/segment", false),
         BYTES_PER_CONNECTION("B/connection", false),
+        MICROSECONDS("us", false),
+        GIGABITS_PER_SECOND("Gbit/s", true),
         PERCENT_OF_CORE("% of a core", false);
 
         private final String text;

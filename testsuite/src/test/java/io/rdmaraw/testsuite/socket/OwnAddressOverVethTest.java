@@ -1,0 +1,138 @@
+package io.rdmaraw.testsuite.socket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.PortUnreachableException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** A host of our own beside the kernel's on a veth interface, with the Linux kernel as the peer. */
+@ExtendWith(NetworkExtension.class)
+class OwnAddressOverVethTest {
+    private static final String GATEWAY = "203.0.113.1";
+    private static final String IPV4 = "203.0.113.77";
+    private static final String IPV6 = "fd77::77";
+    private static final String MAC = "02:00:00:0a:00:05";
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+    private NetworkNamespace host;
+    private NetworkNamespace peer;
+    private VethPair pair;
+    private IoEventLoopGroup group;
+
+    @BeforeEach
+    void open(TestNetwork network) {
+        host = network.namespace();
+        peer = network.namespace();
+        pair = network.vethPair(host, peer);
+        // The pair's own subnets are too small for a third host.
+        peer.run("ip", "addr", "add", GATEWAY + "/24", "dev", pair.peer().name());
+        peer.run("ip", "-6", "addr", "add", "fd77::1/64", "dev", pair.peer().name(), "nodad");
+    }
+
+    @AfterEach
+    void close() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    private RdmaRawDatagramChannel server(String provider, boolean detect) throws InterruptedException {
+        group = new RdmaRawEventLoopGroup(2, host.threadFactory(), RdmaRawIoHandlerConfig.builder()
+                .ipDevice(provider + pair.ours().name())
+                .ownAddress(MAC, IPV4 + "/24", GATEWAY).ownAddress(MAC, IPV6 + "/64", null)
+                .detectDuplicateAddresses(detect).build());
+        return (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .handler(new Echo()).bind(0).sync().channel();
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Echo extends SimpleChannelInboundHandler<DatagramPacket> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+        }
+    }
+
+    private void echoes(String address, int port, String text) throws Exception {
+        try (DatagramSocket socket = peer.call(DatagramSocket::new)) {
+            socket.setSoTimeout((int) PATIENCE.toMillis());
+            byte[] bytes = text.getBytes(StandardCharsets.US_ASCII);
+            socket.send(new java.net.DatagramPacket(bytes, bytes.length, InetAddress.ofLiteral(address), port));
+            java.net.DatagramPacket answer = new java.net.DatagramPacket(new byte[65535], 65535);
+            socket.receive(answer);
+            assertEquals(text, new String(answer.getData(), 0, answer.getLength(), StandardCharsets.US_ASCII));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void theKernelFindsPingsAndAsksTheHost(String provider) throws Exception {
+        RdmaRawDatagramChannel server = server(provider, false);
+        int port = server.localAddress().getPort();
+        for (String address : new String[] {IPV4, IPV6}) {
+            peer.run("ping", "-c", "3", "-i", "0.2", "-W", "5", address);
+            echoes(address, port, "question");
+            echoes(address, port, "0123456789".repeat(500));
+            try (DatagramSocket socket = peer.call(DatagramSocket::new)) {
+                socket.setSoTimeout((int) PATIENCE.toMillis());
+                socket.connect(new InetSocketAddress(InetAddress.ofLiteral(address), 9));
+                socket.send(new java.net.DatagramPacket(new byte[1], 1));
+                assertThrows(PortUnreachableException.class,
+                        () -> socket.receive(new java.net.DatagramPacket(new byte[1], 1)));
+            }
+        }
+        assertTrue(peer.run("ip", "neigh").output().contains(MAC));
+        // The kernel's own address on the same interface lives on.
+        peer.run("ping", "-c", "1", "-W", "5", pair.ours().ipv4());
+        peer.run("ping", "-c", "1", "-W", "5", pair.ours().ipv6());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:xdp:"})
+    void whatIsNotOnTheLinkGoesByTheGateway(String provider) throws Exception {
+        peer.run("ip", "addr", "add", "192.0.2.1/32", "dev", "lo");
+        peer.run("ip", "route", "add", IPV4, "dev", pair.peer().name(), "src", "192.0.2.1");
+        RdmaRawDatagramChannel server = server(provider, false);
+        echoes(IPV4, server.localAddress().getPort(), "from afar");
+    }
+
+    /** RFC 5227 and RFC 4862 against the kernel: an address that the peer has is not taken. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:xdp:"})
+    void anAddressThatTheKernelHasIsGivenUp(String provider) throws Exception {
+        peer.run("ip", "addr", "add", IPV4 + "/24", "dev", pair.peer().name());
+        RdmaRawDatagramChannel server = server(provider, true);
+        int port = server.localAddress().getPort();
+        Await.until("the address that nobody else has to be ours", PATIENCE,
+                () -> peer.attempt("ping", "-c", "1", "-W", "1", IPV6).exitCode() == 0);
+        echoes(IPV6, port, "mine");
+        peer.run("ip", "addr", "del", IPV4 + "/24", "dev", pair.peer().name());
+        assertTrue(peer.attempt("ping", "-c", "2", "-i", "0.2", "-W", "1", IPV4).exitCode() != 0,
+                "nobody answers for the address that was given up");
+    }
+}

@@ -1,0 +1,154 @@
+package io.rdmaraw.testsuite.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.verbs.MemoryRegion;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.RssOptions;
+import io.rdmaraw.verbs.SendWr;
+import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.WorkQueue;
+import java.time.Duration;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The conformance suite on rdma-core's own libibverbs and libmlx5, above an emulated ConnectX. Runs in a JVM of its own
+ * with the emulator preloaded, once for each ABI of uverbs: the tag says so, see this module's pom.
+ */
+@Tag("emulated")
+class EmulatedConformanceTest {
+    private static final Duration LIMIT = Duration.ofSeconds(20);
+    private static final int INLINE_HEADER_BYTES = 18;
+
+    private static final ProviderConformance.Devices EMULATED = new ProviderConformance.Devices() {
+        @Override
+        public String sender() {
+            return Emulator.DEVICE;
+        }
+
+        @Override
+        public String receiver() {
+            return sender();
+        }
+    };
+
+    private static boolean isIoctlAbi() {
+        return "ioctl".equals(System.getenv("CONNECTX_EMULATOR_ABI"));
+    }
+
+    private static void awaitCount(Emulator.Counter counter, long count) {
+        Await.until(counter + " " + count, LIMIT, () -> Emulator.count(counter) >= count);
+    }
+
+    @Nested
+    class States extends StateConformance {
+        private long ignoredBefore;
+
+        States() {
+            super(EMULATED);
+        }
+
+        @BeforeEach
+        void count() {
+            ignoredBefore = Emulator.count(Emulator.Counter.NOT_READY);
+        }
+
+        @Override
+        void awaitIgnored(QueuePair queuePair) {
+            awaitCount(Emulator.Counter.NOT_READY, ignoredBefore + 1);
+        }
+    }
+
+    @Nested
+    class SendReceive extends SendReceiveConformance {
+        private long droppedBefore;
+
+        SendReceive() {
+            super(EMULATED);
+        }
+
+        @BeforeEach
+        void count() {
+            droppedBefore = Emulator.count(Emulator.Counter.NO_RECEIVE);
+        }
+
+        @Override
+        void awaitDropped(int frames) {
+            awaitCount(Emulator.Counter.NO_RECEIVE, droppedBefore + frames);
+        }
+
+        /** The beginning of a frame is in the request anyway, and libmlx5 does not count it. */
+        @Override
+        @Test
+        void moreInlineDataThanAgreedIsRefused() {
+            QueuePair sending = Port.ready(sender.queuePair(o -> o.maxInlineDataBytes(64)));
+            int length = sending.options().maxInlineDataBytes() + INLINE_HEADER_BYTES + 1;
+            long[] sge = {sender.slot(), length, sender.memory.lkey()};
+            assertEquals(Errno.ENOMEM, sender.postSend(sending, 1, SendWr.FLAG_INLINE, sge));
+        }
+
+        /** libmlx5 itself copies the beginning of a frame, so an address must be in the process, if not in the region. */
+        @Override
+        @Test
+        void aSendOutsideItsRegionIsAProtectionError() {
+            long slot = sender.slot();
+            MemoryRegion region = sender.domain.registerMemory(slot + 1024, 4096, 0);
+            expectSendError(WcStatus.LOC_PROT_ERR, new long[] {slot + 1024 + 4096 - 59, 60, region.lkey()});
+            expectSendError(WcStatus.LOC_PROT_ERR, new long[] {slot + 1023 - 18, 60, region.lkey()});
+            expectSendError(WcStatus.LOC_PROT_ERR, new long[] {slot, 60, region.lkey()});
+        }
+    }
+
+    @Nested
+    class Completions extends CompletionConformance {
+        Completions() {
+            super(EMULATED);
+        }
+    }
+
+    @Nested
+    class Flows extends FlowConformance {
+        Flows() {
+            super(EMULATED);
+        }
+
+        @Override
+        boolean hasFlowCounters() {
+            return isIoctlAbi();
+        }
+    }
+
+    @Nested
+    class Rss extends RssConformance {
+        Rss() {
+            super(EMULATED);
+        }
+
+        /** What is posted to such a queue pair is not tried: libmlx5 does not check, and ends the process. */
+        @Override
+        @Test
+        void anRssQueuePairHasNoStatesAndNoReceiveQueue() {
+            WorkQueue queue =
+                    receiver.context.createWorkQueue(receiver.domain, receiver.completionQueue, 16, 1, 0);
+            QueuePair rss = rss(receiver.context.createIndirectionTable(queue), RssOptions.SOURCE_IPV4);
+            assertFails(Errno.EOPNOTSUPP, () -> rss.toInit(1));
+        }
+    }
+
+    @Nested
+    class Lifecycle extends LifecycleConformance {
+        Lifecycle() {
+            super(EMULATED);
+        }
+
+        @Override
+        boolean hasFlowCounters() {
+            return isIoctlAbi();
+        }
+    }
+}

@@ -1,0 +1,176 @@
+package io.rdmaraw.tools.bench.wire;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.CommandResult;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethEnd;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.tools.ToolException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A veth pair between two namespaces of its own: servers run at the near end, the generator at the far end. The kernel
+ * does the work of sending on the core of the sender and that of receiving too, so each end has a core to itself.
+ */
+final class Wire implements AutoCloseable {
+    static final int PORT = 7777;
+    private static final int GENERATOR_CORE = 0;
+    private static final int SERVER_CORE = 1;
+    private static final Duration LIMIT = Duration.ofSeconds(60);
+
+    private final TestNetwork network = new TestNetwork("bench-wire", Path.of("."));
+    private final VethPair pair;
+    private final String program;
+
+    Wire() {
+        Path path = Path.of(System.getProperty("rdmaraw.home", "."),
+                "transport-rdma-raw-native/target/native/wire-bench").toAbsolutePath();
+        if (!Files.isExecutable(path)) {
+            throw new ToolException("the C program " + path + " is missing: run the bench by ./rdma-raw bench, which"
+                    + " builds it");
+        }
+        program = path.toString();
+        try {
+            pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+            introduce(pair.ours(), pair.peer());
+            introduce(pair.peer(), pair.ours());
+        } catch (RuntimeException e) {
+            network.close();
+            throw new ToolException("no network to measure on could be made: " + e.getMessage()
+                    + " (this needs root, ip and ethtool)", e);
+        }
+    }
+
+    /** The generator answers no ARP. */
+    private static void introduce(VethEnd end, VethEnd neighbor) {
+        end.namespace().run("ip", "neigh", "replace", neighbor.ipv4(), "lladdr", neighbor.mac(), "dev", end.name(),
+                "nud", "permanent");
+    }
+
+    String serverAddress() {
+        return pair.ours().ipv4();
+    }
+
+    /** Starts the Java process of a transport; it opens nothing yet. */
+    Server startServer(WireTransport transport) {
+        List<String> command = new ArrayList<>(List.of(ProcessHandle.current().info().command().orElseThrow(),
+                "--enable-native-access=ALL-UNNAMED"));
+        String options = System.getenv("RDMA_RAW_JAVA_OPTS");
+        if (options != null && !options.isBlank()) {
+            command.addAll(List.of(options.strip().split("\\s+")));
+        }
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "io.rdmaraw.tools.Main", "bench",
+                "wire-server", "--transport", transport.name(), "--interface", pair.ours().name(), "--address",
+                pair.ours().ipv4(), "--port", Integer.toString(PORT), "--core", Integer.toString(SERVER_CORE)));
+        return new Server(pair.ours().namespace().start(command.toArray(String[]::new)));
+    }
+
+    /** Runs the C echo for as long as the task takes. */
+    PeerProcess startC() {
+        PeerProcess echo = pair.ours().namespace().start(program, "echo", "--interface", pair.ours().name(), "--port",
+                Integer.toString(PORT), "--cpu", Integer.toString(SERVER_CORE));
+        echo.awaitOutput("ready", LIMIT);
+        return echo;
+    }
+
+    /** Runs the generator once; its report. */
+    JsonNode generate(int window, int frameBytes, double seconds) {
+        return result(pair.peer().namespace().attempt(program, "generate", "--interface", pair.peer().name(),
+                "--from-mac", pair.peer().mac(), "--to-mac", pair.ours().mac(), "--from", pair.peer().ipv4(), "--to",
+                pair.ours().ipv4(), "--port", Integer.toString(PORT), "--window", Integer.toString(window), "--length",
+                Integer.toString(frameBytes), "--seconds", Double.toString(seconds), "--cpu",
+                Integer.toString(GENERATOR_CORE)));
+    }
+
+    /** From now on the kernel leaves segmenting and checksums to the interfaces, as it does by default. */
+    void offloadsOn() {
+        for (VethEnd end : List.of(pair.ours(), pair.peer())) {
+            end.namespace().run("ethtool", "-K", end.name(), "tx", "on", "tso", "on", "gso", "on");
+        }
+    }
+
+    /** Gigabits per second of one TCP connection of the kernel towards the near end. */
+    double tcpThroughput(double seconds) {
+        String port = Integer.toString(PORT + 1);
+        NetworkNamespace near = pair.ours().namespace();
+        try (PeerProcess sink = near.start(program, "tcp-sink", "--to", pair.ours().ipv4(), "--port", port)) {
+            sink.awaitOutput("ready", LIMIT);
+            pair.peer().namespace().run(program, "tcp-source", "--to", pair.ours().ipv4(), "--port", port,
+                    "--seconds", Double.toString(seconds));
+            return result(sink.await(LIMIT)).required("gbitPerSecond").asDouble();
+        }
+    }
+
+    private static JsonNode result(CommandResult run) {
+        String output = run.output().strip();
+        if (run.exitCode() != 0) {
+            throw new ToolException(String.join(" ", run.command()) + " failed: " + output);
+        }
+        try {
+            return new ObjectMapper().readTree(output.substring(output.lastIndexOf('\n') + 1));
+        } catch (JsonProcessingException e) {
+            throw new ToolException(String.join(" ", run.command()) + " printed no result: " + output, e);
+        }
+    }
+
+    @Override
+    public void close() {
+        network.close();
+    }
+
+    /** The Java process of one transport. */
+    static final class Server implements AutoCloseable {
+        private final PeerProcess process;
+        private int answers;
+
+        private Server(PeerProcess process) {
+            this.process = process;
+        }
+
+        void open() {
+            ask("open");
+        }
+
+        void closeChannel() {
+            ask("close");
+        }
+
+        /** Median cost of adding and removing a rule, in nanoseconds. */
+        long ruleNanos(int pairs) {
+            String[] words = ask("rules " + pairs).split(" ");
+            return Long.parseLong(words[1]);
+        }
+
+        private String ask(String what) {
+            process.send(what + '\n');
+            int expected = ++answers;
+            Await.until("an answer to '" + what + '\'', LIMIT, () -> {
+                if (!process.isAlive()) {
+                    throw new ToolException("the server ended: " + process.output().strip());
+                }
+                return lines().size() >= expected;
+            });
+            return lines().get(expected - 1);
+        }
+
+        private List<String> lines() {
+            String output = process.output();
+            return output.substring(0, output.lastIndexOf('\n') + 1).lines().filter(line -> line.startsWith("done"))
+                    .toList();
+        }
+
+        @Override
+        public void close() {
+            process.close();
+        }
+    }
+}

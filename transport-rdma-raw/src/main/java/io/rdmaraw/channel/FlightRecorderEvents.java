@@ -1,0 +1,162 @@
+package io.rdmaraw.channel;
+
+import jdk.jfr.Category;
+import jdk.jfr.Description;
+import jdk.jfr.Event;
+import jdk.jfr.FlightRecorder;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.Percentage;
+import jdk.jfr.Period;
+import jdk.jfr.StackTrace;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * The transport's events in a flight recording. The figures of bursts are read from the counters by the recorder's own
+ * thread once in a period; nothing on the path of a frame knows of them. To be touched only when
+ * {@link Observers#HAS_FLIGHT_RECORDER}.
+ */
+final class FlightRecorderEvents {
+    private FlightRecorderEvents() {
+    }
+
+    static void registerPeriodic() {
+        Sampler sampler = new Sampler();
+        FlightRecorder.addPeriodicEvent(PortSample.class, sampler::sample);
+    }
+
+    /** What one queue did since the last event. */
+    @Name("io.rdmaraw.PortSample")
+    @Label("Queue Sample")
+    @Category({"Netty", "RDMA raw"})
+    @Description("What a loop's queue on a port did since the last sample")
+    @Period("1 s")
+    @StackTrace(false)
+    static final class PortSample extends Event {
+        @Label("Loop")
+        String loop;
+        @Label("Device")
+        String device;
+        @Label("Port")
+        int port;
+        @Label("Received Frames")
+        long receivedFrames;
+        @Label("Sent Frames")
+        long sentFrames;
+        @Label("Receive Bursts")
+        long receiveBursts;
+        @Label("Frames per Burst")
+        double framesPerBurst;
+        @Label("Empty Polls")
+        @Percentage
+        float emptyPolls;
+        @Label("Drops")
+        long drops;
+        @Label("Copies")
+        long copies;
+        @Label("Flow Rules")
+        long rules;
+    }
+
+    /** A failed queue pair was set going again. */
+    @Name("io.rdmaraw.QueueRecovery")
+    @Label("Queue Recovery")
+    @Category({"Netty", "RDMA raw"})
+    @Description("A failed queue pair was reset and set going again")
+    static final class QueueRecovery extends Event {
+        @Label("Device")
+        String device;
+        @Label("Port")
+        int port;
+        @Label("Lost Frames")
+        long lostFrames;
+    }
+
+    /** A channel's rules were made or removed. */
+    @Name("io.rdmaraw.FlowChange")
+    @Label("Flow Change")
+    @Category({"Netty", "RDMA raw"})
+    @Description("A channel's flow rules were made or removed")
+    static final class FlowChange extends Event {
+        @Label("Device")
+        String device;
+        @Label("Port")
+        int port;
+        @Label("Channel")
+        String channel;
+        @Label("Made")
+        @Description("The rules that were made; empty when the channel left")
+        String made;
+        @Label("Rules Now")
+        int rules;
+    }
+
+    /** Handlers held so many frames that others were copied; lasts as long as that did. */
+    @Name("io.rdmaraw.SlowConsumer")
+    @Label("Slow Consumer")
+    @Category({"Netty", "RDMA raw"})
+    @Description("Handlers hold so many frames that received ones are copied")
+    @StackTrace(false)
+    static final class SlowConsumer extends Event {
+        @Label("Device")
+        String device;
+        @Label("Port")
+        int port;
+        @Label("Copied Frames")
+        long copiedFrames;
+    }
+
+    /** Keeps what the counters said last. Runs on the recorder's thread alone. */
+    private static final class Sampler {
+        private final Map<RdmaRawPortStatistics, Map<RdmaRawMetric, Long>> last = new HashMap<>();
+
+        void sample() {
+            Map<RdmaRawPortStatistics, Map<RdmaRawMetric, Long>> now = new HashMap<>();
+            for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+                for (RdmaRawPortStatistics port : loop.ports()) {
+                    Map<RdmaRawMetric, Long> values = new HashMap<>();
+                    port.metrics().forEach(metric -> values.put(metric, port.value(metric)));
+                    now.put(port, values);
+                    commit(loop, port, values, last.getOrDefault(port, Map.of()));
+                }
+            }
+            last.clear();
+            last.putAll(now);
+        }
+
+        private static void commit(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
+                                   Map<RdmaRawMetric, Long> now, Map<RdmaRawMetric, Long> before) {
+            PortSample event = new PortSample();
+            event.loop = loop.name();
+            event.device = port.deviceName();
+            event.port = port.portNumber();
+            long polls = 0;
+            long empty = 0;
+            for (Map.Entry<RdmaRawMetric, Long> entry : now.entrySet()) {
+                RdmaRawMetric metric = entry.getKey();
+                long change = entry.getValue() - before.getOrDefault(metric, 0L);
+                switch (metric.kind()) {
+                    case DROP -> event.drops += change;
+                    case COPY -> event.copies += change;
+                    default -> {
+                    }
+                }
+                switch (metric.name()) {
+                    case "received.frames" -> event.receivedFrames = change;
+                    case "sent.frames" -> event.sentFrames = change;
+                    case "receive.bursts" -> event.receiveBursts = change;
+                    case "receive.polls" -> polls = change;
+                    case "receive.polls.empty" -> empty = change;
+                    case "rules" -> event.rules = entry.getValue();
+                    default -> {
+                    }
+                }
+            }
+            event.framesPerBurst = event.receiveBursts == 0 ? 0 : (double) event.receivedFrames / event.receiveBursts;
+            event.emptyPolls = polls == 0 ? 0 : (float) empty / polls;
+            event.commit();
+        }
+    }
+}

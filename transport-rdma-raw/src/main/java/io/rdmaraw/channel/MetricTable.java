@@ -1,0 +1,50 @@
+package io.rdmaraw.channel;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.ToLongFunction;
+
+/** Which metrics a class has, and where each is read. Filled once, in a static initialiser. */
+final class MetricTable<T> {
+    private final Map<RdmaRawMetric, ToLongFunction<T>> values = new LinkedHashMap<>();
+    private List<RdmaRawMetric> metrics = List.of();
+
+    MetricTable<T> add(RdmaRawMetric.Kind kind, String name, ToLongFunction<T> value, String description) {
+        values.put(new RdmaRawMetric(name, kind, description), value);
+        metrics = List.copyOf(values.keySet());
+        return this;
+    }
+
+    MetricTable<T> traffic(String name, ToLongFunction<T> value, String description) {
+        return add(RdmaRawMetric.Kind.TRAFFIC, name, value, description);
+    }
+
+    MetricTable<T> drop(String reason, ToLongFunction<T> value, String description) {
+        return add(RdmaRawMetric.Kind.DROP, reason, value, description);
+    }
+
+    MetricTable<T> copy(String reason, ToLongFunction<T> value, String description) {
+        return add(RdmaRawMetric.Kind.COPY, reason, value, description);
+    }
+
+    MetricTable<T> error(String name, ToLongFunction<T> value, String description) {
+        return add(RdmaRawMetric.Kind.ERROR, name, value, description);
+    }
+
+    MetricTable<T> work(String name, ToLongFunction<T> value, String description) {
+        return add(RdmaRawMetric.Kind.WORK, name, value, description);
+    }
+
+    List<RdmaRawMetric> metrics() {
+        return metrics;
+    }
+
+    long value(T of, RdmaRawMetric metric) {
+        ToLongFunction<T> value = values.get(metric);
+        if (value == null) {
+            throw new IllegalArgumentException(metric.name() + " is not counted here");
+        }
+        return value.applyAsLong(of);
+    }
+}

@@ -1,0 +1,45 @@
+package io.rdmaraw.channel;
+
+import io.netty.util.internal.SystemPropertyUtil;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+
+/**
+ * Starts what shows the counts to the outside, once, with the first loop. On a thread of its own: the classes of JMX
+ * take longer to load than a server takes to start.
+ */
+final class Observers {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(Observers.class);
+    /** A runtime image may leave either module out. */
+    static final boolean HAS_FLIGHT_RECORDER = hasModule("jdk.jfr");
+    private static final boolean HAS_JMX = hasModule("java.management")
+            && SystemPropertyUtil.getBoolean("io.rdmaraw.jmx", true);
+
+    static {
+        Thread.ofPlatform().daemon().name("rdma-raw observers").start(Observers::start);
+    }
+
+    private Observers() {
+    }
+
+    static void ensureStarted() {
+        // The static initialiser does it.
+    }
+
+    private static boolean hasModule(String name) {
+        return ModuleLayer.boot().findModule(name).isPresent();
+    }
+
+    private static void start() {
+        try {
+            if (HAS_JMX) {
+                TransportMBean.register();
+            }
+            if (HAS_FLIGHT_RECORDER) {
+                FlightRecorderEvents.registerPeriodic();
+            }
+        } catch (Exception | LinkageError e) {
+            LOGGER.warn("the counts of the transport cannot be watched from outside: {}", e.toString());
+        }
+    }
+}

@@ -1,0 +1,38 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/** The rules that bring a host of our own what concerns it, without taking anything from the kernel. */
+final class OwnHostRules {
+    private static final long ALL_NODES_LOW = 1;
+
+    private OwnHostRules() {
+    }
+
+    static List<FlowSpec> of(long mac, List<IpAddress> addresses) {
+        Set<FlowSpec> rules = new LinkedHashSet<>();
+        // Whatever is for the host's MAC address and has no better rule.
+        rules.add(FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).allowHostTraffic().build());
+        for (IpAddress address : addresses) {
+            if (address.isIpv4()) {
+                rules.add(copy(EthernetHeader.BROADCAST, EtherType.ARP));
+            } else {
+                rules.add(copy(EthernetHeader.multicastOfIpv6(address.solicitedNode().low()), EtherType.IPV6));
+                rules.add(copy(EthernetHeader.multicastOfIpv6(ALL_NODES_LOW), EtherType.IPV6));
+            }
+        }
+        return List.copyOf(rules);
+    }
+
+    /** The kernel gets these too. */
+    private static FlowSpec copy(long mac, int etherType) {
+        return FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).etherType(etherType).dontTrap().build();
+    }
+}

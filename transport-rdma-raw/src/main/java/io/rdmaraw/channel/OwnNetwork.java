@@ -1,0 +1,88 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.EventLoop;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LoopEndpoint;
+import io.rdmaraw.route.NetworkSnapshot;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.wire.IpProtocol;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+
+/** The network of a host of our own for one datagram channel: the kernel has no part in it. */
+final class OwnNetwork extends LinkNetwork {
+    private final OwnNetworkHost host;
+    private final OwnPort port;
+    private volatile LoopEndpoint endpoint;
+
+    /** @param port who gets what comes by no rule of the channel's own */
+    OwnNetwork(String deviceName, OwnNetworkHost host, boolean ipv4Only, RdmaRawDatagramChannelConfig config,
+               OwnPort port, DatagramLoop datagrams, EventLoop loop) throws IOException {
+        super(deviceName, host, ipv4Only, config, datagrams, loop);
+        this.host = host;
+        this.port = port;
+    }
+
+    @Override
+    int takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
+        IpAddress address = IpAddress.of(wanted.getAddress());
+        if (isIpv4Only() && !address.isIpv4()) {
+            if (!address.isAny()) {
+                throw new BindException("an IPv4 channel cannot be bound to " + wanted);
+            }
+            address = IpAddress.ANY_IPV4;
+        }
+        endpoint = host.bind(IpProtocol.UDP, address, !isIpv4Only(), wanted.getPort(), sharing, port);
+        return endpoint.port();
+    }
+
+    @Override
+    IpAddress connectPort(InetSocketAddress remote) throws IOException {
+        IpAddress target = IpAddress.of(remote.getAddress());
+        IpAddress source = endpoint.local();
+        if (source.isAny()) {
+            NetworkSnapshot.Path path = host.snapshot().path(target, target.hashCode());
+            if (path == null) {
+                throw new NoRouteToHostException("Network is unreachable: there is no route to " + remote);
+            }
+            source = path.source();
+        }
+        endpoint = host.connect(endpoint, source, target, remote.getPort());
+        return source;
+    }
+
+    @Override
+    void disconnectPort(IpAddress local) {
+        endpoint = host.connect(endpoint, local, null, 0);
+    }
+
+    @Override
+    public void unbind() {
+        LoopEndpoint bound = endpoint;
+        if (bound != null) {
+            host.unbind(bound);
+        }
+    }
+
+    /** The host's own rule takes what no other does. */
+    @Override
+    public boolean isKernelServed() {
+        return true;
+    }
+
+    @Override
+    FlowSpec togetherWithKernel(FlowSpec rule) {
+        return rule.toBuilder().dontTrap().build();
+    }
+
+    @Override
+    DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+                           IpAddress source) throws IOException {
+        throw new NoRouteToHostException("Network is unreachable: " + destination
+                + " is this host's own address, which is reached from other hosts only");
+    }
+}

@@ -1,0 +1,417 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.Channel;
+import io.netty.channel.EventLoop;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.route.ControlOutput;
+import io.rdmaraw.route.IcmpError;
+import io.rdmaraw.route.IcmpErrors;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LoopEndpoint;
+import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.NetworkSnapshot;
+import io.rdmaraw.route.OwnHost;
+import io.rdmaraw.route.OwnHostConfig;
+import io.rdmaraw.route.OwnHostCounters;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
+import io.rdmaraw.wire.UdpHeader;
+
+import java.net.BindException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
+
+/**
+ * A host of our own as all loops of the process share it. One of the loops that use the device drives it: it receives
+ * ARP, neighbour discovery, ICMP, and whatever is for the host's MAC address and was steered to no channel. When that
+ * loop leaves, another takes over. Ports and snapshots are for any thread; the rest is guarded by a lock that only the
+ * driving loop takes as a rule.
+ */
+final class OwnNetworkHost implements IpHost {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(OwnNetworkHost.class);
+    private static final Map<String, OwnNetworkHost> BY_DEVICE = new HashMap<>();
+    private static final long MIN_TIMER_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long MAX_TIMER_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private final String deviceName;
+    private final OwnHostConfig config;
+    private final LoopHost ports = LoopHost.with(this::has);
+    /** By the number that tells endpoints apart. */
+    private final Map<Long, OwnPort> owners = new ConcurrentHashMap<>();
+    private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
+    private final List<Driver> drivers = new ArrayList<>();
+    private final RdmaRawDatagramStatistics fragmentStatistics = new RdmaRawDatagramStatistics();
+    private OwnHost host;
+    private volatile NetworkSnapshot snapshot;
+    private volatile long unclaimedFrames;
+
+    private OwnNetworkHost(String deviceName, OwnHostConfig config) {
+        this.deviceName = deviceName;
+        this.config = config;
+    }
+
+    /**
+     * Has a loop take part in a host; the first one brings it to life.
+     *
+     * @throws IllegalArgumentException when the process has another host with the same MAC address on the device
+     */
+    static OwnNetworkHost join(String deviceName, OwnHostConfig config, PortQueue port, DatagramLoop datagrams,
+                               EventLoop loop) {
+        synchronized (BY_DEVICE) {
+            String name = deviceName + ' ' + Long.toHexString(config.mac());
+            OwnNetworkHost known = BY_DEVICE.computeIfAbsent(name, key -> new OwnNetworkHost(deviceName, config));
+            if (!known.config.equals(config)) {
+                throw new IllegalArgumentException("the process has a host with this MAC address on " + deviceName
+                        + " already, with other addresses: " + known.config);
+            }
+            known.add(port, datagrams, loop);
+            return known;
+        }
+    }
+
+    private synchronized void add(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
+        for (Driver driver : drivers) {
+            if (driver.port == port) {
+                return;
+            }
+        }
+        Driver driver = new Driver(port, datagrams, loop);
+        drivers.add(driver);
+        port.onClose(() -> remove(driver));
+        if (drivers.size() == 1) {
+            host = new OwnHost(config, driver.linkName(deviceName), port.limits().mtuBytes(), driver,
+                    RandomGenerator.getDefault());
+            host.start(System.nanoTime());
+            publish();
+            driver.take();
+        }
+    }
+
+    /** A loop's queue closes; this comes on its thread. */
+    private void remove(Driver driver) {
+        // In the order that join() takes them.
+        synchronized (BY_DEVICE) {
+            synchronized (this) {
+                removeNow(driver);
+            }
+        }
+    }
+
+    private void removeNow(Driver driver) {
+        boolean drove = !drivers.isEmpty() && drivers.getFirst() == driver;
+        drivers.remove(driver);
+        driver.leave();
+        if (drivers.isEmpty()) {
+            BY_DEVICE.values().remove(this);
+        } else if (drove) {
+            Driver next = drivers.getFirst();
+            execute(next.loop, () -> takeOver(next), () -> { });
+        }
+    }
+
+    private synchronized void takeOver(Driver next) {
+        if (!drivers.isEmpty() && drivers.getFirst() == next) {
+            host.moveTo(next);
+            next.take();
+        }
+    }
+
+    private boolean has(IpAddress address) {
+        for (var own : config.addresses()) {
+            if (own.address().equals(address)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public NetworkSnapshot snapshot() {
+        return snapshot;
+    }
+
+    @Override
+    public void addListener(Consumer<NetworkSnapshot> listener) {
+        listeners.add(listener);
+    }
+
+    @Override
+    public synchronized void solicit(int linkIndex, IpAddress hop) {
+        if (!drivers.isEmpty()) {
+            Driver driver = drivers.getFirst();
+            execute(driver.loop, () -> driver.solicit(hop), () -> { });
+        }
+    }
+
+    OwnHostCounters counters() {
+        return host.counters();
+    }
+
+    /** Frames for the host's MAC address that no port wanted. */
+    long unclaimedFrames() {
+        return unclaimedFrames;
+    }
+
+    LoopEndpoint bind(int protocol, IpAddress local, boolean dualStack, int port, PortSharing sharing, OwnPort owner)
+            throws BindException {
+        LoopEndpoint bound = ports.bind(protocol, local, dualStack, port, sharing);
+        owners.put(bound.mac(), owner);
+        return bound;
+    }
+
+    LoopEndpoint connect(LoopEndpoint endpoint, IpAddress local, IpAddress remoteOrNull, int remotePort) {
+        return ports.connect(endpoint, local, remoteOrNull, remotePort);
+    }
+
+    void unbind(LoopEndpoint endpoint) {
+        owners.remove(endpoint.mac());
+        ports.close(endpoint);
+    }
+
+    /** Runs a task on a loop, or says that the loop takes none any more. */
+    private static void execute(Executor loop, Runnable task, Runnable otherwise) {
+        try {
+            loop.execute(task);
+        } catch (RejectedExecutionException e) {
+            otherwise.run();
+        }
+    }
+
+    private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort) {
+        LoopEndpoint endpoint = ports.find(protocol, source, sourcePort, destination, destinationPort);
+        return endpoint == null ? null : owners.get(endpoint.mac());
+    }
+
+    private void publish() {
+        NetworkSnapshot changed = host.snapshotIfChanged();
+        if (changed == null) {
+            return;
+        }
+        snapshot = changed;
+        for (Consumer<NetworkSnapshot> listener : listeners) {
+            try {
+                listener.accept(changed);
+            } catch (RuntimeException e) {
+                // A loop that has shut down takes no more tasks.
+                listeners.remove(listener);
+            }
+        }
+    }
+
+    /** A loop that drives the host, or would. For its thread. */
+    private final class Driver implements QueueChannel, ControlOutput {
+        private final PortQueue port;
+        private final DatagramLoop datagrams;
+        private final EventLoop loop;
+        private DatagramFragments fragments;
+        private FrameBuf written;
+        private ScheduledFuture<?> timer;
+        private boolean driving;
+
+        Driver(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
+            this.port = port;
+            this.datagrams = datagrams;
+            this.loop = loop;
+        }
+
+        private String linkName(String device) {
+            try {
+                return NetworkDevices.ofDevice(device);
+            } catch (java.io.IOException e) {
+                throw new IllegalArgumentException(e.getMessage(), e);
+            }
+        }
+
+        private void take() {
+            driving = true;
+            fragments = new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics);
+            port.attach(this, OwnHostRules.of(config.mac(), host.addresses()));
+            setTimer();
+        }
+
+        private void leave() {
+            if (driving) {
+                driving = false;
+                fragments.close();
+                port.detach(this);
+            }
+            if (timer != null) {
+                timer.cancel(false);
+            }
+        }
+
+        private void solicit(IpAddress hop) {
+            synchronized (OwnNetworkHost.this) {
+                if (driving) {
+                    host.solicit(hop, System.nanoTime());
+                    endWork();
+                }
+            }
+        }
+
+        private void setTimer() {
+            if (timer != null) {
+                timer.cancel(false);
+            }
+            long delayNanos = Math.clamp(host.deadlineNanos() - System.nanoTime(), MIN_TIMER_NANOS, MAX_TIMER_NANOS);
+            timer = loop.schedule(this::onTimer, delayNanos, TimeUnit.NANOSECONDS);
+        }
+
+        private void onTimer() {
+            synchronized (OwnNetworkHost.this) {
+                if (driving) {
+                    host.poll(System.nanoTime());
+                    endWork();
+                }
+            }
+        }
+
+        private void endWork() {
+            port.queue().post();
+            publish();
+            setTimer();
+        }
+
+        @Override
+        public Channel channel() {
+            return null;
+        }
+
+        @Override
+        public boolean receive(ByteBuf frame, boolean checksumVerified) {
+            synchronized (OwnNetworkHost.this) {
+                if (driving) {
+                    receiveNow(frame, checksumVerified);
+                } else {
+                    frame.release();
+                }
+            }
+            return true;
+        }
+
+        private void receiveNow(ByteBuf frame, boolean checksumVerified) {
+            ParseVerdict verdict = datagrams.parse(frame, checksumVerified);
+            ParsedFrame parsed = datagrams.parsed();
+            long now = System.nanoTime();
+            if (!verdict.isAccepted() || host.receive(parsed, verdict, now)) {
+                frame.release();
+                return;
+            }
+            switch (verdict) {
+                case UDP, TCP -> handOver(frame, checksumVerified, parsed, verdict, now);
+                case FRAGMENT -> reassemble(frame, parsed, now);
+                case ICMP, ICMPV6 -> {
+                    passOn(datagrams.icmpErrors().read(parsed));
+                    frame.release();
+                }
+                default -> {
+                    unclaimedFrames++;
+                    frame.release();
+                }
+            }
+        }
+
+        /** No rule has brought the frame to its channel: the device's table is full, or there is no such port. */
+        private void handOver(ByteBuf frame, boolean checksumVerified, ParsedFrame parsed, ParseVerdict verdict,
+                              long now) {
+            OwnPort owner = find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
+                    IpAddress.destinationOf(parsed), parsed.destinationPort());
+            if (owner == null) {
+                unclaimedFrames++;
+                if (verdict == ParseVerdict.UDP) {
+                    host.refuse(parsed, now);
+                }
+                frame.release();
+            } else {
+                execute(owner.loop(), () -> owner.receiveUnsteered(frame, checksumVerified), frame::release);
+            }
+        }
+
+        private void reassemble(ByteBuf frame, ParsedFrame parsed, long now) {
+            ByteBuf datagram = fragments.add(parsed, frame, now);
+            frame.release();
+            if (datagram == null) {
+                return;
+            }
+            IpAddress source = fragments.source();
+            IpAddress destination = fragments.destination();
+            OwnPort owner = find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
+                    datagram.getUnsignedShort(2));
+            if (owner == null || datagram.readableBytes() < UdpHeader.LENGTH_BYTES) {
+                unclaimedFrames++;
+                datagram.release();
+            } else {
+                execute(owner.loop(), () -> owner.receiveReassembled(datagram, source, destination),
+                        datagram::release);
+            }
+        }
+
+        private void passOn(IcmpError errorOrNull) {
+            if (errorOrNull == null) {
+                return;
+            }
+            OwnPort owner = find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),
+                    errorOrNull.source(), errorOrNull.sourcePort());
+            if (owner != null) {
+                execute(owner.loop(), () -> owner.icmpError(errorOrNull), () -> { });
+            }
+        }
+
+        @Override
+        public void endBurst() {
+            synchronized (OwnNetworkHost.this) {
+                if (driving) {
+                    endWork();
+                }
+            }
+        }
+
+        @Override
+        public void sendQueueHasRoom() {
+            // Nothing waits: whoever was not answered asks again.
+        }
+
+        @Override
+        public long allocate() {
+            FrameQueue queue = port.queue();
+            if (queue.sendRoom() == 0) {
+                queue.post();
+                queue.reclaim();
+            }
+            if (queue.sendRoom() == 0 || queue.slots().available() == 0) {
+                return 0;
+            }
+            if (written == null) {
+                written = queue.slots().take();
+            }
+            return written.memoryAddress();
+        }
+
+        @Override
+        public void send(int lengthBytes) {
+            FrameBuf frame = written;
+            written = null;
+            frame.writerIndex(lengthBytes);
+            if (port.queue().offer(frame) != FrameQueue.ACCEPTED) {
+                frame.release();
+                LOGGER.debug("{}: the send queue is full, a control frame is lost", deviceName);
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import io.netty.util.internal.ObjectUtil;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+
+/**
+ * Writes the frames that a channel receives and sends to a pcap file (nanosecond timestamps, Ethernet), which Wireshark
+ * opens. Put it first into the pipeline of a {@link RdmaRawChannel}. The loop only copies: a thread of the handler's own
+ * writes, and a frame for which no memory is free is left out and counted in {@link #droppedFrames()}. The file is
+ * complete when the handler has been removed or its channel is closed.
+ */
+public final class PcapFrameHandler extends ChannelDuplexHandler {
+    // draft-ietf-opsawg-pcap: file and record headers.
+    private static final int MAGIC_NANOS = 0xa1b23c4d;
+    private static final int LINKTYPE_ETHERNET = 1;
+    private static final int RECORD_HEADER_BYTES = 16;
+    private static final int MAX_SNAP_BYTES = 262_144;
+    private static final int BUFFER_BYTES = 1 << 20;
+    private static final int BUFFERS = 8;
+    private static final ByteBuffer END = ByteBuffer.allocate(0);
+
+    private final int snapBytes;
+    private final OutputStream out;
+    private final BlockingQueue<ByteBuffer> free = new LinkedBlockingQueue<>();
+    private final BlockingQueue<ByteBuffer> full = new LinkedBlockingQueue<>();
+    private ByteBuffer current;
+    private Thread writer;
+    private volatile long dropped;
+    private volatile IOException failure;
+
+    private PcapFrameHandler(OutputStream out, int snapBytes) {
+        this.out = ObjectUtil.checkNotNull(out, "out");
+        this.snapBytes = ObjectUtil.checkInRange(snapBytes, 14, MAX_SNAP_BYTES, "snapBytes");
+    }
+
+    /** Writes whole frames to a file, which is made or replaced now. */
+    public static PcapFrameHandler toFile(Path file) throws IOException {
+        return toStream(Files.newOutputStream(file), MAX_SNAP_BYTES);
+    }
+
+    /**
+     * Writes to a stream, which the handler closes.
+     *
+     * @param snapBytes most bytes of a frame that are kept, 14 to 262144
+     */
+    public static PcapFrameHandler toStream(OutputStream out, int snapBytes) {
+        return new PcapFrameHandler(out, snapBytes);
+    }
+
+    /** Returns how many frames were left out because the writing did not keep up, or had failed. */
+    public long droppedFrames() {
+        return dropped;
+    }
+
+    /** Returns why the writing has failed, or null. */
+    public IOException failure() {
+        return failure;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        for (int i = 0; i < BUFFERS; i++) {
+            free.add(ByteBuffer.allocate(BUFFER_BYTES).order(ByteOrder.LITTLE_ENDIAN));
+        }
+        current = free.remove();
+        current.putInt(MAGIC_NANOS).putShort((short) 2).putShort((short) 4).putInt(0).putInt(0);
+        current.putInt(snapBytes).putInt(LINKTYPE_ETHERNET);
+        writer = Thread.ofPlatform().daemon().name("pcap " + ctx.channel().id().asShortText()).start(this::writeAll);
+        ctx.channel().closeFuture().addListener(future -> finish());
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        finish();
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object msg) throws Exception {
+        record(msg);
+        super.channelRead(ctx, msg);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) throws Exception {
+        handOver();
+        super.channelReadComplete(ctx);
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object msg, ChannelPromise promise) throws Exception {
+        record(msg);
+        super.write(ctx, msg, promise);
+    }
+
+    @Override
+    public void flush(ChannelHandlerContext ctx) throws Exception {
+        handOver();
+        super.flush(ctx);
+    }
+
+    private void record(Object msg) {
+        if (msg instanceof ByteBuf frame) {
+            record(frame);
+        } else if (msg instanceof FrameBurst burst) {
+            for (int i = 0; i < burst.size(); i++) {
+                record(burst.frame(i));
+            }
+        }
+    }
+
+    private void record(ByteBuf frame) {
+        int lengthBytes = frame.readableBytes();
+        int keptBytes = Math.min(lengthBytes, snapBytes);
+        if (current != null && current.remaining() < RECORD_HEADER_BYTES + keptBytes) {
+            full.add(current);
+            current = null;
+        }
+        if (current == null) {
+            current = writer == null || failure != null ? null : free.poll();
+        }
+        if (current == null) {
+            dropped = dropped + 1;
+            return;
+        }
+        Instant now = Instant.now();
+        current.putInt((int) now.getEpochSecond()).putInt(now.getNano()).putInt(keptBytes).putInt(lengthBytes);
+        frame.getBytes(frame.readerIndex(), current.array(), current.position(), keptBytes);
+        current.position(current.position() + keptBytes);
+    }
+
+    /** Gives what is there to the writer when it has nothing else to do. */
+    private void handOver() {
+        if (current != null && current.position() > 0 && full.isEmpty() && !free.isEmpty()) {
+            full.add(current);
+            current = free.poll();
+        }
+    }
+
+    private void finish() {
+        Thread running = writer;
+        if (running == null) {
+            return;
+        }
+        writer = null;
+        if (current != null) {
+            full.add(current);
+            current = null;
+        }
+        full.add(END);
+    }
+
+    private void writeAll() {
+        try (out) {
+            for (ByteBuffer buffer = full.take(); buffer != END; buffer = full.take()) {
+                out.write(buffer.array(), 0, buffer.position());
+                free.add(buffer.clear());
+            }
+        } catch (IOException e) {
+            failure = e;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

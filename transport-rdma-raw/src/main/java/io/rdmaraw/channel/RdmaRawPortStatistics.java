@@ -1,0 +1,132 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.QueueCounters;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.ToLongFunction;
+
+/**
+ * What one loop's queue on one port has counted, and what the channels on it have. Readable on any thread.
+ */
+public final class RdmaRawPortStatistics implements RdmaRawMetered {
+    /** Bounds of the classes of {@link #burstsOfFill(int)}: a burst of n frames is in the last one not above n. */
+    private static final int FILL_CLASSES = 32 - Integer.numberOfLeadingZeros(FrameQueue.BURST_FRAMES);
+    private static final MetricTable<RdmaRawPortStatistics> TABLE = new MetricTable<RdmaRawPortStatistics>()
+            .traffic("received.frames", of(QueueCounters::receivedFrames), "frames received")
+            .traffic("received.bytes", of(QueueCounters::receivedBytes), "bytes of the frames received")
+            .traffic("sent.frames", of(QueueCounters::sentFrames), "frames that the device took")
+            .traffic("sent.bytes", of(QueueCounters::sentBytes), "bytes of the frames that the device took")
+            .work("receive.polls", of(QueueCounters::receivePolls), "polls for received frames")
+            .work("receive.polls.empty", of(QueueCounters::emptyReceivePolls), "polls that found nothing")
+            .work("receive.bursts", s -> s.bursts, "polls that found frames")
+            .work("send.bursts", of(QueueCounters::sendBursts), "doorbells rung for sends")
+            .work("padded.frames", of(QueueCounters::paddedFrames), "frames filled up to Ethernet's least length")
+            .drop("no-channel", s -> s.unmatchedFrames, "received by a rule whose channel is gone")
+            .drop("send-error", of(QueueCounters::sendErrors), "the device reported an error for a send")
+            .drop("send-refused", of(QueueCounters::refusedFrames), "the device refused the frame at the post")
+            .drop("queue-failed", of(QueueCounters::lostInFlightFrames), "in flight when the queue pair failed")
+            .drop("receive-error", of(QueueCounters::receiveErrors), "the device reported an error for a receive")
+            .copy("slow-consumer", of(QueueCounters::copiedOutFrames),
+                    "received frames copied because handlers hold the registered memory")
+            .copy("unregistered-memory", of(QueueCounters::copiedInFrames),
+                    "sent frames copied because they did not lie in registered memory")
+            .copy("too-many-parts", of(QueueCounters::coalescedFrames),
+                    "sent frames copied together because they had more parts than the device gathers")
+            .error("receive-queue-low", of(QueueCounters::receiveQueueLow),
+                    "times that no free slot was left to receive into")
+            .error("recoveries", of(QueueCounters::recoveries), "failed queue pairs that were set going again")
+            .add(RdmaRawMetric.Kind.LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
+            .add(RdmaRawMetric.Kind.LEVEL, "channels", s -> s.channels.size(), "channels on this queue");
+
+    private final String deviceName;
+    private final int portNumber;
+    private final QueueCounters counters;
+    private final Map<RdmaRawMetered, QueueChannel> channels = new ConcurrentHashMap<>();
+    /** What channels that are gone had counted. */
+    private final Map<RdmaRawMetric, Long> retired = new ConcurrentHashMap<>();
+    private final long[] fills = new long[FILL_CLASSES + 1];
+    long bursts;
+    long unmatchedFrames;
+    int rules;
+
+    RdmaRawPortStatistics(String deviceName, int portNumber, QueueCounters counters) {
+        this.deviceName = deviceName;
+        this.portNumber = portNumber;
+        this.counters = counters;
+    }
+
+    private static ToLongFunction<RdmaRawPortStatistics> of(ToLongFunction<QueueCounters> counter) {
+        return s -> counter.applyAsLong(s.counters);
+    }
+
+    /** Returns the device's name. */
+    public String deviceName() {
+        return deviceName;
+    }
+
+    /** Returns the port's number, from 1. */
+    public int portNumber() {
+        return portNumber;
+    }
+
+    /**
+     * Returns how many bursts had from 2^n to less than 2^(n+1) frames.
+     *
+     * @param n 0 to 6; the last class has the full bursts of 64
+     */
+    public long burstsOfFill(int n) {
+        return fills[n + 1];
+    }
+
+    /** Counts a burst that was received. Called on the loop. */
+    void burst(int frames) {
+        bursts++;
+        fills[32 - Integer.numberOfLeadingZeros(frames)]++;
+    }
+
+    /** Returns what the channels on this queue count, each under its identifier and local address. */
+    public Map<String, RdmaRawMetered> channels() {
+        Map<String, RdmaRawMetered> named = new TreeMap<>();
+        channels.forEach((statistics, channel) -> named.put(channel.channel().id().asShortText() + ' '
+                + channel.channel().localAddress(), statistics));
+        return named;
+    }
+
+    /** Returns what all channels that this queue has ever had counted, by metric. */
+    public Map<RdmaRawMetric, Long> channelTotals() {
+        Map<RdmaRawMetric, Long> totals = new ConcurrentHashMap<>(retired);
+        for (RdmaRawMetered channel : new ArrayList<>(channels.keySet())) {
+            channel.metrics().forEach(metric -> totals.merge(metric, channel.value(metric), Long::sum));
+        }
+        return totals;
+    }
+
+    void add(QueueChannel channel) {
+        RdmaRawMetered statistics = channel.statistics();
+        if (statistics != null) {
+            channels.put(statistics, channel);
+        }
+    }
+
+    void remove(QueueChannel channel) {
+        RdmaRawMetered statistics = channel.statistics();
+        if (statistics != null && channels.remove(statistics) != null) {
+            statistics.metrics().forEach(metric -> retired.merge(metric, statistics.value(metric), Long::sum));
+        }
+    }
+
+    @Override
+    public List<RdmaRawMetric> metrics() {
+        return TABLE.metrics();
+    }
+
+    @Override
+    public long value(RdmaRawMetric metric) {
+        return TABLE.value(this, metric);
+    }
+}

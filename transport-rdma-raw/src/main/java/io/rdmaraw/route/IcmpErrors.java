@@ -1,0 +1,91 @@
+package io.rdmaraw.route;
+
+import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.IcmpHeader;
+import io.rdmaraw.wire.NetworkOrder;
+import io.rdmaraw.wire.ParseCounters;
+import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
+
+/** Reads ICMP and ICMPv6 errors. For one thread. */
+public final class IcmpErrors {
+    /** Codes of RFC 1812 section 5.2.7.1 and RFC 4443 section 3.1 that say "filtered". */
+    private static final int FIRST_PROHIBITED_CODE = 9;
+    private static final int HOST_PROHIBITED_CODE = 10;
+    private static final int COMMUNICATION_PROHIBITED_CODE = 13;
+    private static final int V6_PROHIBITED_CODE = 1;
+    private static final int V6_POLICY_CODE = 5;
+    private static final int V6_REJECT_ROUTE_CODE = 6;
+
+    private final FrameParser parser;
+    private final ParsedFrame quote = new ParsedFrame();
+
+    /** @param counters of the verdicts on what is quoted */
+    public IcmpErrors(ParseCounters counters) {
+        parser = new FrameParser(counters);
+    }
+
+    /** Returns the error that a message with the verdict ICMP or ICMPV6 carries, or null when it carries none of use. */
+    public IcmpError read(ParsedFrame message) {
+        long icmp = message.transportAddress();
+        boolean ipv4 = message.ipVersion() == 4;
+        IcmpError.Kind kind = ipv4 ? kindOf(IcmpHeader.type(icmp), IcmpHeader.code(icmp))
+                : kindOfV6(IcmpHeader.type(icmp), IcmpHeader.code(icmp));
+        if (kind == null) {
+            return null;
+        }
+        int mtuBytes = kind != IcmpError.Kind.PACKET_TOO_BIG ? 0
+                : ipv4 ? IcmpHeader.nextHopMtu(icmp) : NetworkOrder.getInt(icmp + 4);
+        return of(kind, mtuBytes, IpAddress.sourceOf(message), parser.parseQuote(message, quote));
+    }
+
+    /** Returns the error of an ICMPv6 message that lies there without its IP header, or null. */
+    IcmpError readIcmpv6(long icmp, int lengthBytes, IpAddress reporter) {
+        IcmpError.Kind kind = lengthBytes < IcmpHeader.LENGTH_BYTES ? null
+                : kindOfV6(IcmpHeader.type(icmp), IcmpHeader.code(icmp));
+        if (kind == null) {
+            return null;
+        }
+        int mtuBytes = kind == IcmpError.Kind.PACKET_TOO_BIG ? NetworkOrder.getInt(icmp + 4) : 0;
+        return of(kind, mtuBytes, reporter, parser.parseQuote(icmp + IcmpHeader.LENGTH_BYTES,
+                lengthBytes - IcmpHeader.LENGTH_BYTES, 6, quote));
+    }
+
+    private static IcmpError.Kind kindOf(int type, int code) {
+        return switch (type) {
+            case IcmpHeader.UNREACHABLE -> switch (code) {
+                case IcmpHeader.CODE_PORT_UNREACHABLE -> IcmpError.Kind.PORT_UNREACHABLE;
+                case IcmpHeader.CODE_FRAGMENTATION_NEEDED -> IcmpError.Kind.PACKET_TOO_BIG;
+                case FIRST_PROHIBITED_CODE, HOST_PROHIBITED_CODE, COMMUNICATION_PROHIBITED_CODE ->
+                        IcmpError.Kind.PROHIBITED;
+                default -> IcmpError.Kind.UNREACHABLE;
+            };
+            case IcmpHeader.TIME_EXCEEDED -> IcmpError.Kind.TIME_EXCEEDED;
+            case IcmpHeader.PARAMETER_PROBLEM -> IcmpError.Kind.PARAMETER_PROBLEM;
+            default -> null;
+        };
+    }
+
+    private static IcmpError.Kind kindOfV6(int type, int code) {
+        return switch (type) {
+            case IcmpHeader.V6_UNREACHABLE -> switch (code) {
+                case IcmpHeader.V6_CODE_PORT_UNREACHABLE -> IcmpError.Kind.PORT_UNREACHABLE;
+                case V6_PROHIBITED_CODE, V6_POLICY_CODE, V6_REJECT_ROUTE_CODE -> IcmpError.Kind.PROHIBITED;
+                default -> IcmpError.Kind.UNREACHABLE;
+            };
+            case IcmpHeader.V6_PACKET_TOO_BIG -> IcmpError.Kind.PACKET_TOO_BIG;
+            case IcmpHeader.V6_TIME_EXCEEDED -> IcmpError.Kind.TIME_EXCEEDED;
+            case IcmpHeader.V6_PARAMETER_PROBLEM -> IcmpError.Kind.PARAMETER_PROBLEM;
+            default -> null;
+        };
+    }
+
+    private IcmpError of(IcmpError.Kind kind, int mtuBytes, IpAddress reporter, ParseVerdict quoted) {
+        if (quoted != ParseVerdict.TCP && quoted != ParseVerdict.UDP) {
+            return null;
+        }
+        return new IcmpError(kind, mtuBytes, reporter, quote.protocol(), IpAddress.sourceOf(quote), quote.sourcePort(),
+                IpAddress.destinationOf(quote), quote.destinationPort(),
+                NetworkOrder.getInt(quote.transportAddress() + Integer.BYTES));
+    }
+}

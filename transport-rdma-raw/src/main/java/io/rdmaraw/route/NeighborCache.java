@@ -1,0 +1,211 @@
+package io.rdmaraw.route;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
+
+/**
+ * The hosts on a link, with the states of RFC 4861 section 7.3.2, which serve ARP as well. Time is given, never taken.
+ */
+final class NeighborCache {
+    /** Asks a host for its MAC address, by all or by itself. */
+    interface Solicitor {
+        /** @param mac the host's address as known, or {@link Neighbor#NO_MAC} to ask all */
+        void solicit(IpAddress target, long mac);
+    }
+
+    private enum State {
+        INCOMPLETE(Neighbor.INCOMPLETE), REACHABLE(Neighbor.REACHABLE), STALE(Neighbor.STALE), DELAY(Neighbor.STALE),
+        PROBE(Neighbor.STALE), FAILED(Neighbor.FAILED);
+
+        private final int asKernel;
+
+        State(int asKernel) {
+            this.asKernel = asKernel;
+        }
+
+        /** Something happens when the time has come. */
+        private boolean hasDeadline() {
+            return this != REACHABLE && this != STALE;
+        }
+    }
+
+    private static final class Entry {
+        private State state;
+        private long mac = Neighbor.NO_MAC;
+        private int solicitations;
+        private long deadlineNanos;
+
+        private Entry(State state) {
+            this.state = state;
+        }
+    }
+
+    private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+    /** RFC 4861 section 10. */
+    private static final int MAX_SOLICITATIONS = 3;
+    private static final long RETRANS_NANOS = SECOND;
+    private static final long BASE_REACHABLE_NANOS = 30 * SECOND;
+    private static final long DELAY_FIRST_PROBE_NANOS = 5 * SECOND;
+    /** For how long senders are told that a host does not answer. */
+    private static final long FAILED_NANOS = SECOND;
+    private static final int MAX_ENTRIES = 8192;
+    /** Whoever makes us send to many addresses that nobody has must not fill the cache (RFC 6583). */
+    private static final int MAX_INCOMPLETE = 1024;
+
+    private final Solicitor solicitor;
+    private final RandomGenerator random;
+    /** In the order they came: the oldest makes room. */
+    private final Map<IpAddress, Entry> entries = new LinkedHashMap<>();
+    private int incomplete;
+    private boolean changed;
+
+    NeighborCache(Solicitor solicitor, RandomGenerator random) {
+        this.solicitor = solicitor;
+        this.random = random;
+    }
+
+    /** Returns whether what {@link #neighbors} returns has changed since this was asked last. */
+    boolean takeChanged() {
+        boolean was = changed;
+        changed = false;
+        return was;
+    }
+
+    private void set(Entry entry, State state) {
+        incomplete += (state == State.INCOMPLETE ? 1 : 0) - (entry.state == State.INCOMPLETE ? 1 : 0);
+        entry.state = state;
+        changed = true;
+    }
+
+    /** Somebody sends to the host, or is about to. */
+    void use(IpAddress host, long nowNanos) {
+        Entry entry = entries.get(host);
+        if (entry == null || entry.state == State.FAILED) {
+            beginResolution(host, nowNanos);
+        } else if (entry.state == State.STALE || entry.state == State.REACHABLE && nowNanos - entry.deadlineNanos >= 0) {
+            set(entry, State.DELAY);
+            entry.deadlineNanos = nowNanos + DELAY_FIRST_PROBE_NANOS;
+        }
+    }
+
+    private void beginResolution(IpAddress host, long nowNanos) {
+        entries.remove(host);
+        if (incomplete >= MAX_INCOMPLETE) {
+            return;
+        }
+        Entry entry = add(host, State.INCOMPLETE);
+        incomplete++;
+        ask(host, entry, nowNanos);
+    }
+
+    private Entry add(IpAddress host, State state) {
+        if (entries.size() >= MAX_ENTRIES) {
+            Iterator<Entry> oldest = entries.values().iterator();
+            incomplete -= oldest.next().state == State.INCOMPLETE ? 1 : 0;
+            oldest.remove();
+        }
+        Entry entry = new Entry(state);
+        entries.put(host, entry);
+        changed = true;
+        return entry;
+    }
+
+    private void ask(IpAddress host, Entry entry, long nowNanos) {
+        entry.solicitations++;
+        entry.deadlineNanos = nowNanos + RETRANS_NANOS;
+        solicitor.solicit(host, entry.mac);
+    }
+
+    /** A host has asked us for our address and so told its own (RFC 4861 section 7.2.3, RFC 826). */
+    void heardFrom(IpAddress host, long mac) {
+        Entry entry = entries.get(host);
+        if (entry == null) {
+            entry = add(host, State.STALE);
+            entry.mac = mac;
+        } else if (entry.mac != mac) {
+            entry.mac = mac;
+            entry.solicitations = 0;
+            set(entry, State.STALE);
+        }
+    }
+
+    /**
+     * A host has told its address (RFC 4861 section 7.2.5).
+     *
+     * @param mac its address, or {@link Neighbor#NO_MAC} when it did not say
+     * @param solicited whether it answers a question of ours
+     * @param override whether it replaces an address that is known
+     */
+    void advertised(IpAddress host, long mac, boolean solicited, boolean override, long nowNanos) {
+        Entry entry = entries.get(host);
+        if (entry == null || entry.state == State.FAILED || entry.state == State.INCOMPLETE && mac == Neighbor.NO_MAC) {
+            return;
+        }
+        boolean differs = mac != Neighbor.NO_MAC && mac != entry.mac;
+        if (differs && !override && entry.state != State.INCOMPLETE) {
+            if (entry.state == State.REACHABLE) {
+                set(entry, State.STALE);
+            }
+            return;
+        }
+        if (differs) {
+            entry.mac = mac;
+        }
+        if (solicited) {
+            entry.solicitations = 0;
+            set(entry, State.REACHABLE);
+            // RFC 4861 section 6.3.2: between half and one and a half of the base value.
+            entry.deadlineNanos = nowNanos + random.nextLong(BASE_REACHABLE_NANOS / 2, BASE_REACHABLE_NANOS * 3 / 2);
+        } else if (differs) {
+            set(entry, State.STALE);
+        }
+    }
+
+    /** Tells whether a host was asked and has not answered yet. */
+    boolean isAwaited(IpAddress host) {
+        Entry entry = entries.get(host);
+        return entry != null && (entry.state == State.INCOMPLETE || entry.state == State.PROBE);
+    }
+
+    void poll(long nowNanos) {
+        for (Map.Entry<IpAddress, Entry> item : List.copyOf(entries.entrySet())) {
+            Entry entry = item.getValue();
+            if (!entry.state.hasDeadline() || nowNanos - entry.deadlineNanos < 0) {
+                continue;
+            }
+            if (entry.state == State.FAILED) {
+                entries.remove(item.getKey());
+                changed = true;
+            } else if (entry.state == State.DELAY) {
+                set(entry, State.PROBE);
+                entry.solicitations = 0;
+                ask(item.getKey(), entry, nowNanos);
+            } else if (entry.solicitations < MAX_SOLICITATIONS) {
+                ask(item.getKey(), entry, nowNanos);
+            } else {
+                set(entry, State.FAILED);
+                entry.mac = Neighbor.NO_MAC;
+                entry.deadlineNanos = nowNanos + FAILED_NANOS;
+            }
+        }
+    }
+
+    long deadlineNanos() {
+        long next = Long.MAX_VALUE;
+        for (Entry entry : entries.values()) {
+            next = entry.state.hasDeadline() ? Math.min(next, entry.deadlineNanos) : next;
+        }
+        return next;
+    }
+
+    List<Neighbor> neighbors(int linkIndex) {
+        List<Neighbor> neighbors = new ArrayList<>();
+        entries.forEach((host, entry) -> neighbors.add(new Neighbor(linkIndex, host, entry.mac, entry.state.asKernel)));
+        return neighbors;
+    }
+}

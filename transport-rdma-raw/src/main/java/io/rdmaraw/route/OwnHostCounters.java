@@ -1,0 +1,53 @@
+package io.rdmaraw.route;
+
+/** What an {@link OwnHost} has counted. Written by its thread; others read values that may be a little old. */
+public final class OwnHostCounters {
+    long arpReceived;
+    long arpAnswered;
+    long solicitationsReceived;
+    long solicitationsAnswered;
+    long asked;
+    long echoesAnswered;
+    long portsRefused;
+    long addressConflicts;
+
+    /** ARP packets received. */
+    public long arpReceived() {
+        return arpReceived;
+    }
+
+    /** ARP requests answered. */
+    public long arpAnswered() {
+        return arpAnswered;
+    }
+
+    /** Neighbour solicitations received. */
+    public long solicitationsReceived() {
+        return solicitationsReceived;
+    }
+
+    /** Neighbour solicitations answered. */
+    public long solicitationsAnswered() {
+        return solicitationsAnswered;
+    }
+
+    /** ARP requests and neighbour solicitations sent for the sake of others' addresses. */
+    public long asked() {
+        return asked;
+    }
+
+    /** Echo requests answered. */
+    public long echoesAnswered() {
+        return echoesAnswered;
+    }
+
+    /** Datagrams to ports that nobody has, of which the sender was told. */
+    public long portsRefused() {
+        return portsRefused;
+    }
+
+    /** Packets by which others claimed an address of ours. */
+    public long addressConflicts() {
+        return addressConflicts;
+    }
+}

@@ -1,0 +1,68 @@
+package io.rdmaraw.route;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** The addresses and routes of an {@link OwnHost}, in the form that the kernel's have. */
+final class OwnRoutes {
+    /** IFF_UP and IFF_LOWER_UP. */
+    static final int LINK_FLAGS = 1 | 1 << 16;
+    private static final int SCOPE_GLOBAL = 0;
+    private static final int SCOPE_LINK = 253;
+    /** A /31 has no broadcast address (RFC 3021). */
+    private static final int LONGEST_PREFIX_WITH_BROADCAST = 30;
+    /** Configured gateways come before learned ones. */
+    private static final long STATIC_METRIC = 0;
+    private static final long LEARNED_METRIC = 1024;
+
+    private OwnRoutes() {
+    }
+
+    static NetworkSnapshot snapshot(long generation, Link link, List<OwnAddress> own, List<IpAddress> gateways,
+                                    LearnedRouters learned, List<Neighbor> neighbors) {
+        List<LocalAddress> addresses = new ArrayList<>();
+        List<Route> routes = new ArrayList<>();
+        for (OwnAddress address : own) {
+            addresses.add(new LocalAddress(link.index(), address.address(), address.prefixLength(),
+                    address.isLinkLocal() ? SCOPE_LINK : SCOPE_GLOBAL, 0));
+            addRoutes(routes, link, address);
+        }
+        for (LearnedRouters.Prefix prefix : learned.prefixes()) {
+            routes.add(onLink(link, prefix.network(), prefix.bits(), null));
+        }
+        for (IpAddress gateway : gateways) {
+            routes.add(defaultBy(link, gateway, STATIC_METRIC));
+        }
+        for (IpAddress router : learned.routers()) {
+            routes.add(defaultBy(link, router, LEARNED_METRIC));
+        }
+        return new NetworkSnapshot(generation, List.of(link), addresses, routes, neighbors);
+    }
+
+    private static void addRoutes(List<Route> routes, Link link, OwnAddress address) {
+        IpAddress local = address.address();
+        int bits = local.isIpv4() ? Integer.SIZE : 2 * Long.SIZE;
+        routes.add(new Route(local, bits, Route.LOCAL_TABLE, Route.LOCAL, 0, local, 0, hops(link, null)));
+        IpAddress network = NetworkSnapshot.network(local, address.prefixLength());
+        // IPv6 chooses its source by rules; IPv4 the address of the subnet.
+        routes.add(onLink(link, network, address.prefixLength(), local.isIpv4() ? local : null));
+        if (local.isIpv4() && address.prefixLength() <= LONGEST_PREFIX_WITH_BROADCAST) {
+            IpAddress broadcast = IpAddress.ipv4(network.ipv4() | -1 >>> address.prefixLength());
+            routes.add(new Route(broadcast, Integer.SIZE, Route.LOCAL_TABLE, Route.BROADCAST, 0, local, 0,
+                    hops(link, null)));
+        }
+    }
+
+    private static Route onLink(Link link, IpAddress network, int bits, IpAddress sourceOrNull) {
+        return new Route(network, bits, Route.MAIN_TABLE, Route.UNICAST, 0, sourceOrNull, 0, hops(link, null));
+    }
+
+    private static Route defaultBy(Link link, IpAddress gateway, long metric) {
+        return new Route(gateway.isIpv4() ? IpAddress.ANY_IPV4 : IpAddress.ANY_IPV6, 0, Route.MAIN_TABLE,
+                Route.UNICAST, metric, null, 0, hops(link, gateway));
+    }
+
+    private static List<Route.NextHop> hops(Link link, IpAddress gatewayOrNull) {
+        return List.of(new Route.NextHop(link.index(), gatewayOrNull));
+    }
+}

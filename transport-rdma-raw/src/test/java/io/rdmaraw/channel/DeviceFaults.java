@@ -1,0 +1,56 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.VerbsDevices;
+
+/** What can be made to go wrong with a device under test. */
+interface DeviceFaults {
+    static DeviceFaults of(VerbsContext context) {
+        return context.deviceName().startsWith(VerbsDevices.SOFT_PREFIX) ? new Soft(Softverbs.of(context))
+                : new EmulatedFaults(context.deviceName());
+    }
+
+    /** The next send or receive completes with this status, and the queue pair goes to the state of error. */
+    void failNextCompletion(QueuePair queuePair, boolean receive, int status);
+
+    /** The queue pair goes to the state of error. */
+    void failQueuePair(QueuePair queuePair);
+
+    void setPortUp(boolean up);
+
+    /** The device is removed. */
+    void failDevice();
+
+    /** Makes a device good again that other tests use too. */
+    void restore();
+
+    /** Those of softverbs. */
+    record Soft(Softverbs softverbs) implements DeviceFaults {
+        @Override
+        public void failNextCompletion(QueuePair queuePair, boolean receive, int status) {
+            softverbs.failNextCompletion(queuePair, receive, status);
+        }
+
+        @Override
+        public void failQueuePair(QueuePair queuePair) {
+            queuePair.toError();
+        }
+
+        @Override
+        public void setPortUp(boolean up) {
+            softverbs.setPortUp(up);
+        }
+
+        @Override
+        public void failDevice() {
+            softverbs.failDevice();
+        }
+
+        @Override
+        public void restore() {
+            // Every test has a device of its own.
+        }
+    }
+}

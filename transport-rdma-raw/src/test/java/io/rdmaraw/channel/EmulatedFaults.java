@@ -1,0 +1,58 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.rdmaraw.ffi.NativeCall;
+import io.rdmaraw.ffi.NativeLibrary;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.WcStatus;
+import java.lang.foreign.Arena;
+import java.lang.foreign.SymbolLookup;
+
+/** Faults of the emulated ConnectX that is preloaded below this JVM: see {@code connectx_emulator.h}. */
+final class EmulatedFaults implements DeviceFaults {
+    /** {@code MLX5_CQE_SYNDROME_LOCAL_PROT_ERR}. */
+    private static final int LOCAL_PROT_ERR = 4;
+    /** One that libmlx5 does not know, which it calls a general error. */
+    private static final int UNKNOWN = 0x7f;
+
+    private static final SymbolLookup LIBRARY = NativeLibrary.load(System.getenv("LD_PRELOAD"));
+
+    private final long device;
+
+    EmulatedFaults(String deviceName) {
+        device = Arena.global().allocateFrom(deviceName).address();
+    }
+
+    private static long function(String name) {
+        return LIBRARY.findOrThrow(name).address();
+    }
+
+    @Override
+    public void failNextCompletion(QueuePair queuePair, boolean receive, int status) {
+        int syndrome = status == WcStatus.LOC_PROT_ERR ? LOCAL_PROT_ERR : UNKNOWN;
+        assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, queuePair.number(),
+                receive ? 1 : 0, syndrome));
+    }
+
+    @Override
+    public void failQueuePair(QueuePair queuePair) {
+        assertEquals(0, NativeCall.status(function("cxemu_fail_qp"), device, queuePair.number()));
+    }
+
+    @Override
+    public void setPortUp(boolean up) {
+        assertEquals(0, NativeCall.status(function("cxemu_set_port_up"), device, up ? 1 : 0));
+    }
+
+    @Override
+    public void failDevice() {
+        assertEquals(0, NativeCall.status(function("cxemu_remove_device"), device));
+    }
+
+    @Override
+    public void restore() {
+        assertEquals(0, NativeCall.status(function("cxemu_restore_device"), device));
+        setPortUp(true);
+    }
+}

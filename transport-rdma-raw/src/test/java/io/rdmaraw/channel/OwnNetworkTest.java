@@ -1,0 +1,139 @@
+package io.rdmaraw.channel;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.IoEventLoopGroup;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.verbs.Softverbs;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.net.PortUnreachableException;
+import java.util.concurrent.TimeUnit;
+
+import static io.rdmaraw.channel.DatagramLab.at;
+import static io.rdmaraw.channel.DatagramLab.text;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Two hosts of our own on one link, which is a loop device. */
+class OwnNetworkTest {
+    private static final String[] ADDRESSES_A = {"10.9.0.1/24", "fd09::1/64"};
+    private static final String[] ADDRESSES_B = {"10.9.0.2/24", "fd09::2/64"};
+
+    private final LoopDevice device = new LoopDevice();
+    private IoEventLoopGroup a;
+    private IoEventLoopGroup b;
+
+    @BeforeEach
+    void open() {
+        a = group("02:00:00:09:00:01", ADDRESSES_A);
+        b = group("02:00:00:09:00:02", ADDRESSES_B);
+    }
+
+    private IoEventLoopGroup group(String mac, String... addresses) {
+        RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+                .detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024);
+        for (String address : addresses) {
+            config.ownAddress(mac, address, null);
+        }
+        return new RdmaRawEventLoopGroup(2, config.build());
+    }
+
+    @AfterEach
+    void shutDown() {
+        a.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        b.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    private static DatagramLab.Inbox bind(IoEventLoopGroup group, InetSocketAddress local) throws InterruptedException {
+        DatagramLab.Inbox inbox = new DatagramLab.Inbox();
+        inbox.channel = (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .option(ChannelOption.SO_RCVBUF, 1 << 20).handler(inbox).bind(local).sync().channel();
+        return inbox;
+    }
+
+    @ParameterizedTest
+    @CsvSource({"10.9.0.1, 10.9.0.2", "fd09::1, fd09::2"})
+    void hostsResolveEachOtherAndTalk(String ofA, String ofB) throws InterruptedException {
+        DatagramLab.Inbox server = bind(a, new InetSocketAddress(0));
+        DatagramLab.Inbox client = bind(b, new InetSocketAddress(0));
+        for (String content : new String[] {"short", "0123456789".repeat(800)}) {
+            client.send(content, at(ofA, server.address().getPort()));
+            io.netty.channel.socket.DatagramPacket question = server.take();
+            assertEquals(at(ofB, client.address().getPort()), question.sender());
+            server.channel.writeAndFlush(new io.netty.channel.socket.DatagramPacket(question.content(),
+                    question.sender())).sync();
+            assertEquals(content, client.takeText());
+        }
+        assertEquals(0, server.channel.statistics().sentToKernel());
+    }
+
+    @Test
+    void aPortThatNobodyHasIsRefused() throws InterruptedException {
+        for (String peer : new String[] {"10.9.0.2", "fd09::2"}) {
+            DatagramLab.Inbox client = bind(a, new InetSocketAddress(0));
+            bind(b, new InetSocketAddress(0));
+            client.channel.connect(at(peer, 9)).sync();
+            client.channel.writeAndFlush(text("anybody?")).sync();
+            assertInstanceOf(PortUnreachableException.class, FrameQueueHandler.take(client.errors, "error"));
+        }
+    }
+
+    /** The rule for the host's MAC address brings everything; the host finds the channel, on whatever loop it is. */
+    @Test
+    void withoutRulesTheHostHandsDatagramsOver() throws InterruptedException {
+        DatagramLab.Inbox[] servers = new DatagramLab.Inbox[4];
+        bind(a, new InetSocketAddress(0));
+        DatagramLab.Inbox client = bind(b, new InetSocketAddress(0));
+        SharedDevice shared = SharedDevice.acquire(device.name);
+        try {
+            Softverbs.of(shared.context()).setFlowCapacity(1);
+            for (int i = 0; i < servers.length; i++) {
+                servers[i] = bind(a, new InetSocketAddress(0));
+                assertTrue(servers[i].channel.statistics().isCoarselySteered());
+            }
+            for (int i = 0; i < servers.length; i++) {
+                client.send("to " + i, at("10.9.0.1", servers[i].address().getPort()));
+                assertEquals("to " + i, servers[i].takeText());
+            }
+        } finally {
+            shared.release();
+        }
+    }
+
+    @Test
+    void anotherLoopTakesOverWhenTheDrivingOneLeaves() throws InterruptedException {
+        DatagramLab.Inbox first = bind(a, new InetSocketAddress(0));
+        DatagramLab.Inbox second = bind(a, new InetSocketAddress(0));
+        first.channel.eventLoop().shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        DatagramLab.Inbox client = bind(b, new InetSocketAddress(0));
+        // Who asks for the address is answered by the loop that is left.
+        client.send("still there?", at("10.9.0.1", second.address().getPort()));
+        assertEquals("still there?", second.takeText());
+    }
+
+    @Test
+    void mistakesAreNamed() throws InterruptedException {
+        DatagramLab.Inbox client = bind(a, at("10.9.0.1", 0));
+        assertInstanceOf(NoRouteToHostException.class, client.channel.writeAndFlush(
+                new io.netty.channel.socket.DatagramPacket(text("x"), at("192.0.2.1", 1))).await().cause());
+        assertInstanceOf(NoRouteToHostException.class, client.channel.writeAndFlush(
+                new io.netty.channel.socket.DatagramPacket(text("x"), at("10.9.0.1", 1))).await().cause());
+        int port = client.address().getPort();
+        assertThrows(BindException.class, () -> bind(a, at("10.9.0.1", port)));
+        assertThrows(BindException.class, () -> bind(a, at("10.9.0.2", 0)));
+        assertThrows(IllegalArgumentException.class, () -> group("03:00:00:09:00:01", ADDRESSES_A));
+        assertThrows(IllegalArgumentException.class, () -> group("02:00:00:09:00:01", "10.9.0.1"));
+        assertThrows(IllegalArgumentException.class, () -> RdmaRawIoHandlerConfig.builder()
+                .ownAddress("02:00:00:09:00:01", "10.9.0.1/24", "10.8.0.1").build());
+    }
+}

@@ -1,0 +1,307 @@
+package io.rdmaraw.channel;
+
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.queue.VerbsFrameQueue;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import javax.management.InstanceNotFoundException;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+import javax.management.openmbean.CompositeData;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** What the loops count, and every way in which it can be read. */
+class RdmaRawMetricsTest {
+    private static final int SLOTS = 1024;
+
+    private final LoopDevice device = new LoopDevice();
+    private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
+            .receiveQueueDepth(256).sendQueueDepth(256).slotCount(SLOTS).build());
+    private final FrameQueueHandler received = new FrameQueueHandler();
+
+    @AfterEach
+    void shutDown() {
+        received.messages.forEach(ReferenceCountUtil::release);
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    private RdmaRawPortStatistics port() {
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
+                .filter(port -> port.deviceName().equals(device.name)).findFirst().orElseThrow();
+    }
+
+    private static long value(RdmaRawMetered metered, RdmaRawMetric.Kind kind, String name) {
+        return metered.value(metered.metrics().stream().filter(m -> m.kind() == kind && m.name().equals(name))
+                .findFirst().orElseThrow());
+    }
+
+    private void sendAndTake(RdmaRawChannel sender, int count) throws InterruptedException {
+        for (int i = 0; i < count; i++) {
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)).sync();
+            received.takeFrame().release();
+        }
+    }
+
+    @Test
+    void framesCopiesBurstsAndRulesAreCounted() throws Exception {
+        RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        sendAndTake(sender, 10);
+        receiver.eventLoop().submit(() -> { }).sync();
+        RdmaRawPortStatistics port = port();
+        assertEquals(10, value(port, RdmaRawMetric.Kind.TRAFFIC, "received.frames"));
+        assertEquals(10, value(port, RdmaRawMetric.Kind.COPY, "unregistered-memory"));
+        assertEquals(1, value(port, RdmaRawMetric.Kind.LEVEL, "rules"));
+        assertEquals(2, value(port, RdmaRawMetric.Kind.LEVEL, "channels"));
+        long bursts = value(port, RdmaRawMetric.Kind.WORK, "receive.bursts");
+        long byFill = 0;
+        for (int n = 0; n <= 6; n++) {
+            byFill += port.burstsOfFill(n);
+        }
+        assertEquals(bursts, byFill);
+        assertEquals(10, port.burstsOfFill(0), "each frame came by itself");
+        RdmaRawMetered counted = port.channels().entrySet().stream()
+                .filter(entry -> entry.getKey().startsWith(receiver.id().asShortText())).findFirst().orElseThrow()
+                .getValue();
+        assertEquals(10, value(counted, RdmaRawMetric.Kind.TRAFFIC, "received.frames"));
+        assertThrows(IllegalArgumentException.class,
+                () -> port.value(new RdmaRawMetric("other", RdmaRawMetric.Kind.DROP, "")));
+    }
+
+    @Test
+    void whatAClosedChannelCountedStays() throws Exception {
+        RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        sendAndTake(sender, 3);
+        RdmaRawPortStatistics port = port();
+        receiver.close().sync();
+        Map<RdmaRawMetric, Long> totals = port.channelTotals();
+        assertEquals(3, totals.entrySet().stream().filter(e -> e.getKey().name().equals("received.frames"))
+                .mapToLong(Map.Entry::getValue).sum());
+        assertEquals(0, value(port, RdmaRawMetric.Kind.LEVEL, "rules"));
+        assertEquals(1, value(port, RdmaRawMetric.Kind.LEVEL, "channels"));
+    }
+
+    @Test
+    void loopsThatHaveEndedAreGone() throws Exception {
+        device.bind(group, device.sendOnly(), received);
+        RdmaRawPortStatistics port = port();
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+        assertTrue(RdmaRawMetrics.loops().stream().noneMatch(loop -> loop.ports().contains(port)));
+    }
+
+    @Test
+    void timeIsSpunSleptOrWorked() throws Exception {
+        RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
+        sendAndTake(device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()), 3);
+        RdmaRawLoopStatistics loop = RdmaRawMetrics.loops().stream()
+                .filter(each -> each.ports().contains(port())).findFirst().orElseThrow();
+        assertEquals(receiver.eventLoop().submit(() -> Thread.currentThread().getName()).sync().getNow(), loop.name());
+        long spin = value(loop, RdmaRawMetric.Kind.NANOS, "spin");
+        long sleep = value(loop, RdmaRawMetric.Kind.NANOS, "sleep");
+        assertTrue(spin > 0 && sleep > 0 && spin + sleep < value(loop, RdmaRawMetric.Kind.NANOS, "alive"));
+    }
+
+    @Test
+    void theManagementBeanShowsThem() throws Exception {
+        device.bind(group, device.to(LoopDevice.A), received);
+        sendAndTake(device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()), 4);
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        ObjectName name = new ObjectName("io.rdmaraw:type=Transport");
+        CompositeData row = Arrays.stream(ports(server, name)).filter(each -> device.name.equals(each.get("device")))
+                .findFirst().orElseThrow();
+        assertEquals(4L, row.get("traffic:received.frames"));
+        assertEquals(4L, row.get("work:fill.1"));
+        CompositeData[] channels = (CompositeData[]) server.getAttribute(name, "Channels");
+        assertEquals(2, Arrays.stream(channels).filter(each -> device.name.equals(each.get("device"))).count());
+        assertTrue(Arrays.stream((CompositeData[]) server.getAttribute(name, "Loops"))
+                .anyMatch(each -> each.get("loop").equals(row.get("loop"))));
+        assertEquals(3, server.getMBeanInfo(name).getAttributes().length);
+    }
+
+    /** The bean is registered in the background. */
+    private static CompositeData[] ports(MBeanServer server, ObjectName name) throws Exception {
+        long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (true) {
+            try {
+                return (CompositeData[]) server.getAttribute(name, "Ports");
+            } catch (InstanceNotFoundException e) {
+                assertTrue(System.nanoTime() < endNanos, "the bean was not registered");
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    @Test
+    void aRegistryOfMicrometerGetsDropsAndCopiesByReason() throws Exception {
+        SimpleMeterRegistry registry = new SimpleMeterRegistry();
+        try (RdmaRawMeterBinder binder = new RdmaRawMeterBinder()) {
+            binder.bindTo(registry);
+            RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received, false);
+            receiver.config().setReceiveBacklog(0);
+            RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64)).sync();
+            FunctionCounter drops = registry.get("rdmaraw.channel.drops").tag("device", device.name)
+                    .tag("reason", "not-read").functionCounters().stream().findFirst().orElseThrow();
+            long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+            while (drops.count() < 1) {
+                assertTrue(System.nanoTime() < endNanos, "the drop was not counted");
+                Thread.onSpinWait();
+            }
+            assertEquals(1, registry.get("rdmaraw.port.copies").tag("device", device.name)
+                    .tag("reason", "unregistered-memory").functionCounter().count());
+        }
+        assertTrue(registry.getMeters().isEmpty(), "closing the binder removes what it bound");
+    }
+
+    @Test
+    void theFlightRecorderSeesRulesRecoveriesSlowConsumersAndSamples(@TempDir Path directory) throws Exception {
+        Path file = directory.resolve("events.jfr");
+        try (Recording recording = new Recording()) {
+            for (String event : List.of("FlowChange", "QueueRecovery", "SlowConsumer")) {
+                recording.enable("io.rdmaraw." + event).withoutThreshold();
+            }
+            // A sample of everything when the recording ends.
+            recording.enable("io.rdmaraw.PortSample").with("period", "endChunk");
+            recording.start();
+            RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
+            RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+            keepAllFrames(sender);
+            ((VerbsFrameQueue) receiver.port().queue()).queuePair().toError();
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 0, 64));
+            RdmaRawQueueEvent event;
+            do {
+                event = (RdmaRawQueueEvent) received.takeEvent();
+            } while (event.kind() != RdmaRawQueueEvent.Kind.RECOVERED);
+            sendAndTake(sender, 2);
+            receiver.close().sync();
+            recording.stop();
+            recording.dump(file);
+        }
+        List<RecordedEvent> events = RecordingFile.readAllEvents(file).stream()
+                .filter(e -> e.getString("device").equals(device.name)).toList();
+        List<RecordedEvent> flows = named(events, "FlowChange");
+        assertEquals(2, flows.size(), events.toString());
+        assertTrue(flows.getFirst().getString("made").contains("02:00:00:00:00:0a"), flows.toString());
+        assertEquals(0, flows.getLast().getInt("rules"));
+        assertEquals(1, named(events, "QueueRecovery").size());
+        assertFalse(named(events, "SlowConsumer").isEmpty());
+        assertTrue(named(events, "SlowConsumer").getFirst().getLong("copiedFrames") > 0);
+        assertTrue(named(events, "PortSample").stream().mapToLong(e -> e.getLong("receivedFrames")).sum() > 0);
+    }
+
+    private static List<RecordedEvent> named(List<RecordedEvent> events, String name) {
+        return events.stream().filter(e -> e.getEventType().getName().equals("io.rdmaraw." + name)).toList();
+    }
+
+    /** A handler that keeps every frame makes later ones be copied; releasing them ends that. */
+    private void keepAllFrames(RdmaRawChannel sender) throws InterruptedException {
+        List<ByteBuf> kept = new ArrayList<>();
+        for (int i = 0; i < SLOTS; i++) {
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)).sync();
+            kept.add(received.takeFrame());
+        }
+        kept.forEach(ByteBuf::release);
+        sendAndTake(sender, 300);
+    }
+
+    @Test
+    void thePcapHandlerKeepsWhatPassesInBothDirections() throws Exception {
+        ByteArrayOutputStream file = new ByteArrayOutputStream();
+        CountDownLatch closed = new CountDownLatch(1);
+        PcapFrameHandler pcap = PcapFrameHandler.toStream(closing(file, closed), 32);
+        RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
+        receiver.pipeline().addFirst(pcap);
+        sendAndTake(device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()), 2);
+        receiver.writeAndFlush(new FrameBurst().add(LoopDevice.frame(LoopDevice.B, LoopDevice.A, 7, 100))).sync();
+        receiver.close().sync();
+        assertTrue(closed.await(30, TimeUnit.SECONDS));
+        assertEquals(0, pcap.droppedFrames());
+        assertNull(pcap.failure());
+        ByteBuffer bytes = ByteBuffer.wrap(file.toByteArray()).order(ByteOrder.LITTLE_ENDIAN);
+        assertEquals(0xa1b23c4d, bytes.getInt(0));
+        assertEquals(1, bytes.getInt(20));
+        int[] lengths = {64, 64, 100};
+        for (int i = 0; i < lengths.length; i++) {
+            int at = 24 + i * (16 + 32);
+            assertEquals(32, bytes.getInt(at + 8));
+            assertEquals(lengths[i], bytes.getInt(at + 12));
+            int number = Unpooled.wrappedBuffer(bytes.array()).getInt(at + 16 + 14);
+            assertEquals(i < 2 ? i : 7, number);
+        }
+        assertEquals(24 + 3 * 48, bytes.capacity());
+    }
+
+    private static OutputStream closing(ByteArrayOutputStream file, CountDownLatch closed) {
+        return new OutputStream() {
+            @Override
+            public void write(int b) {
+                file.write(b);
+            }
+
+            @Override
+            public void write(byte[] bytes, int offset, int length) {
+                file.write(bytes, offset, length);
+            }
+
+            @Override
+            public void close() {
+                closed.countDown();
+            }
+        };
+    }
+
+    @Test
+    void framesThatCannotBeWrittenAreCountedAndPassAllTheSame() throws Exception {
+        CountDownLatch failed = new CountDownLatch(1);
+        PcapFrameHandler pcap = PcapFrameHandler.toStream(new OutputStream() {
+            @Override
+            public void write(int b) throws IOException {
+                failed.countDown();
+                throw new IOException("disk full");
+            }
+        }, 64);
+        RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
+        receiver.pipeline().addFirst(pcap);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        sendAndTake(sender, 1);
+        assertTrue(failed.await(30, TimeUnit.SECONDS));
+        long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (pcap.failure() == null) {
+            assertTrue(System.nanoTime() < endNanos);
+            Thread.onSpinWait();
+        }
+        for (int i = 0; i < 20_000 && pcap.droppedFrames() == 0; i++) {
+            sendAndTake(sender, 1);
+        }
+        assertTrue(pcap.droppedFrames() > 0);
+    }
+}
