@@ -1,6 +1,7 @@
 package io.rdmaraw.examples.dns;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.handler.codec.dns.DatagramDnsQueryDecoder;
@@ -22,6 +23,7 @@ import java.util.List;
 public final class DnsServer extends ServerCommand {
     private static final int PORT = 5353;
     private static final int MAX_TCP_BYTES = 0xffff;
+    private static final int MAX_ATTEMPTS = 10;
 
     @Option(names = "--zone", paramLabel = "FILE",
             description = "the zone, a master file (RFC 1035 section 5); default: example.zone, which is built in")
@@ -42,24 +44,42 @@ public final class DnsServer extends ServerCommand {
             throws IOException, InterruptedException {
         Zone zone = zoneFile == null ? ZoneFile.builtIn() : ZoneFile.read(zoneFile);
         Responder responder = new Responder(zone, maxUdpBytes);
-        List<Channel> channels = new ArrayList<>(bind(group, local, () -> new ChannelInitializer<>() {
+        for (int attempt = 1;; attempt++) {
+            List<Channel> channels = new ArrayList<>(bind(group, local, () -> udpHandlers(responder)));
+            if (transport().serverSocketChannel() == null) {
+                return channels;
+            }
+            try {
+                channels.add(listen(group, (InetSocketAddress) channels.getFirst().localAddress(),
+                        tcpHandlers(responder)));
+                return channels;
+            } catch (Exception e) {
+                channels.forEach(channel -> channel.close().syncUninterruptibly());
+                // Any port will do: the one that was free for UDP was not for TCP, so another one is tried.
+                if (local.getPort() != 0 || attempt == MAX_ATTEMPTS) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private static ChannelHandler udpHandlers(Responder responder) {
+        return new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel channel) {
                 channel.pipeline().addLast(new DatagramDnsQueryDecoder(new QueryDecoder()),
                         new DatagramDnsResponseEncoder(new AnswerEncoder()), new UdpQueryHandler(responder));
             }
-        }));
-        if (transport().serverSocketChannel() == null) {
-            return channels;
-        }
-        channels.add(listen(group, (InetSocketAddress) channels.getFirst().localAddress(),
-                new ChannelInitializer<>() {
-                    @Override
-                    protected void initChannel(Channel connection) {
-                        connection.pipeline().addLast(new TcpDnsQueryDecoder(new QueryDecoder(), MAX_TCP_BYTES),
-                                new TcpDnsResponseEncoder(new AnswerEncoder()), new TcpQueryHandler(responder));
-                    }
-                }));
-        return channels;
+        };
+    }
+
+    private static ChannelHandler tcpHandlers(Responder responder) {
+        return new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel connection) {
+                connection.pipeline().addLast(new TcpDnsQueryDecoder(new QueryDecoder(), MAX_TCP_BYTES),
+                        new TcpDnsResponseEncoder(new AnswerEncoder()), new TcpQueryHandler(responder));
+            }
+        };
     }
 }
