@@ -4,6 +4,7 @@
  *   loop        itself: a frame that it sends comes in again, as with a port's own traffic
  *   cable       the next device with a cable: the first of the process to the second, the third to the fourth, ...
  *   tap:NAME    a TAP device of the kernel, which is made when there is none of that name
+ *   unix:A:B    a device of another process, which has unix:B:A: datagrams between abstract sockets, without privileges
  */
 #include "emulator.h"
 
@@ -17,11 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { TAP_BURST = 64, CABLE_FRAMES = 1024 };
 
-enum wire_kind { WIRE_LOOP, WIRE_CABLE, WIRE_TAP };
+enum wire_kind { WIRE_LOOP, WIRE_CABLE, WIRE_TAP, WIRE_SOCKET };
 
 /* Frames on their way to a device, from the engine of another: its own lock, taken with either device's mutex held. */
 struct inbox {
@@ -36,7 +39,9 @@ struct inbox {
 
 struct cx_wire {
     enum wire_kind kind;
-    int tap;
+    int fd;                         /* of a TAP device or a socket */
+    struct sockaddr_un peer;
+    socklen_t peer_bytes;
     struct cx_wire *other;          /* end of the cable; NULL as long as it is not plugged in */
     struct inbox *inbox;
     uint8_t buffer[CX_MAX_FRAME];
@@ -52,10 +57,31 @@ static int open_tap(struct cx_wire *wire, const char *name)
     if (strlen(name) >= sizeof request.ifr_name || *name == '\0')
         return EINVAL;
     strcpy(request.ifr_name, name);
-    wire->tap = cx_real()->open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (wire->tap < 0)
+    wire->fd = cx_real()->open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (wire->fd < 0)
         return errno;
-    return cx_real()->ioctl(wire->tap, TUNSETIFF, &request) == 0 ? 0 : errno;
+    return cx_real()->ioctl(wire->fd, TUNSETIFF, &request) == 0 ? 0 : errno;
+}
+
+static socklen_t name_socket(struct sockaddr_un *address, const char *name, size_t length)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(address->sun_path + 1, name, length);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
+static int open_socket(struct cx_wire *wire, const char *names)
+{
+    struct sockaddr_un own;
+    const char *colon = strchr(names, ':');
+    if (colon == NULL || colon == names || colon[1] == '\0' || strlen(names) >= sizeof own.sun_path)
+        return EINVAL;
+    socklen_t own_bytes = name_socket(&own, names, (size_t)(colon - names));
+    wire->peer_bytes = name_socket(&wire->peer, colon + 1, strlen(colon + 1));
+    wire->fd = cx_real()->socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (wire->fd < 0)
+        return errno;
+    return bind(wire->fd, (struct sockaddr *)&own, own_bytes) == 0 ? 0 : errno;
 }
 
 static int open_cable(struct cx_wire *wire)
@@ -76,7 +102,7 @@ int cx_wire_open(struct cx_device *device, const char *kind)
     struct cx_wire *wire = calloc(1, sizeof *wire);
     if (wire == NULL)
         return ENOMEM;
-    wire->tap = -1;
+    wire->fd = -1;
     device->wire = wire;
     if (strcmp(kind, "loop") == 0) {
         wire->kind = WIRE_LOOP;
@@ -90,12 +116,16 @@ int cx_wire_open(struct cx_device *device, const char *kind)
         wire->kind = WIRE_TAP;
         return open_tap(wire, kind + 4);
     }
+    if (strncmp(kind, "unix:", 5) == 0) {
+        wire->kind = WIRE_SOCKET;
+        return open_socket(wire, kind + 5);
+    }
     return EINVAL;
 }
 
 int cx_wire_descriptor(const struct cx_device *device)
 {
-    return device->wire->tap;
+    return device->wire->fd;
 }
 
 /* ---- sending ---- */
@@ -115,7 +145,15 @@ static void put_in_inbox(struct cx_device *device, struct inbox *inbox, const st
 
 static void write_to_tap(struct cx_device *device, const struct sv_frame *frame)
 {
-    if (cx_real()->write(device->wire->tap, frame->data, frame->length) != (ssize_t)frame->length)
+    if (cx_real()->write(device->wire->fd, frame->data, frame->length) != (ssize_t)frame->length)
+        device->counters.wire_lost++;
+}
+
+/* A peer that is not there, or does not keep up, loses frames. */
+static void write_to_socket(struct cx_device *device, const struct sv_frame *frame)
+{
+    const struct cx_wire *wire = device->wire;
+    if (sendto(wire->fd, frame->data, frame->length, 0, (const struct sockaddr *)&wire->peer, wire->peer_bytes) < 0)
         device->counters.wire_lost++;
 }
 
@@ -142,6 +180,9 @@ static void send_one(struct cx_device *device, struct cx_qp *sender, struct sv_f
         break;
     case WIRE_TAP:
         write_to_tap(device, frame);
+        break;
+    case WIRE_SOCKET:
+        write_to_socket(device, frame);
         break;
     }
 }
@@ -199,12 +240,12 @@ static unsigned receive_from_inbox(struct cx_device *device)
     return received;
 }
 
-static unsigned receive_from_tap(struct cx_device *device)
+static unsigned receive_from_descriptor(struct cx_device *device)
 {
     struct cx_wire *wire = device->wire;
     unsigned received = 0;
     for (; received < TAP_BURST; received++) {
-        ssize_t length = cx_real()->read(wire->tap, wire->buffer, sizeof wire->buffer);
+        ssize_t length = cx_real()->read(wire->fd, wire->buffer, sizeof wire->buffer);
         if (length <= 0)
             break;
         cx_device_receive(device, wire->buffer, (uint32_t)length);
@@ -218,7 +259,8 @@ unsigned cx_wire_receive(struct cx_device *device)
     case WIRE_CABLE:
         return receive_from_inbox(device);
     case WIRE_TAP:
-        return receive_from_tap(device);
+    case WIRE_SOCKET:
+        return receive_from_descriptor(device);
     default:
         return 0;
     }

@@ -15,6 +15,22 @@ for abi in write ioctl; do
   emulate --abi "$abi" "$tests"
 done
 
+echo "== two emulated ConnectX and a cable"
+emulate --wire cable --wire cable "$tests" cable
+
+# Each of these devices is wrong in one way, which a test must find, and say so; a test that hangs finds nothing.
+echo "== emulated ConnectX that are wrong on purpose"
+refusal="$(CONNECTX_EMULATOR_MUTANT=list emulate "$tests" 2>&1 || true)"
+mutants="${refusal#*is none of: none }"
+[ "$mutants" != "$refusal" ] || mutants=
+[ -n "$mutants" ] || fail "the emulator names no mutants"
+for mutant in $mutants; do
+  status=0
+  verdict="$(CONNECTX_EMULATOR_MUTANT="$mutant" EMULATOR_TEST_PATIENCE_SECONDS=3 emulate "$tests" 2>/dev/null)" || status=$?
+  [ "$status" = 1 ] || fail "no test found the device wrong that is $mutant (exit status $status)"
+  echo "$mutant: $(grep -A1 FAILED <<<"$verdict" | tr -s ' \n' ' ')"
+done
+
 if command -v ibv_devinfo >/dev/null; then
   info="$(emulate ibv_devinfo -v)"
   for expected in 'hca_id:.*mlx5_0' 'vendor_part_id:.*4119' 'MANAGED_FLOW_STEERING' 'SUPPORT_RAW_PACKET' 'PORT_ACTIVE' \
@@ -25,3 +41,5 @@ if command -v ibv_devinfo >/dev/null; then
 else
   echo "skipped: ibv_devinfo is not installed (Debian: ibverbs-utils)"
 fi
+
+"$here/perftest.sh" "$library"

@@ -97,6 +97,7 @@ struct ibv_wc next_completion(struct ibv_cq *cq);
 struct ibv_wc next_success(struct ibv_cq *cq);
 /* Waits until what was rung is done, and checks that there is no completion. */
 void check_quiet(struct side *side);
+void await_readable(int fd, const char *what);
 struct ibv_async_event next_event(struct ibv_context *context);
 
 /* ---- frames and rules ---- */

@@ -10,6 +10,8 @@ import io.rdmaraw.tools.perf.BwCommand;
 import io.rdmaraw.tools.perf.FlowRateCommand;
 import io.rdmaraw.tools.perf.LatCommand;
 import io.rdmaraw.tools.pktgen.PktgenCommand;
+import io.rdmaraw.tools.top.AsyncWatchCommand;
+import io.rdmaraw.tools.top.TopCommand;
 import io.rdmaraw.verbs.VerbsException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -20,7 +22,8 @@ import picocli.CommandLine.Spec;
 /** The command line of the project. The launcher {@code rdma-raw} starts it. */
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND",
         subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, BenchCommand.class,
-                DoctorCommand.class, BwCommand.class, LatCommand.class, BurstLatCommand.class, FlowRateCommand.class},
+                DoctorCommand.class, BwCommand.class, LatCommand.class, BurstLatCommand.class, FlowRateCommand.class,
+                TopCommand.class, AsyncWatchCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
     /** As BSD's sysexits and picocli have it: the arguments are wrong, nothing was tried. */

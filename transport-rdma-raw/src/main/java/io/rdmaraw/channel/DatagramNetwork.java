@@ -1,9 +1,11 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.util.List;
 
 /**
@@ -54,6 +56,16 @@ interface DatagramNetwork {
 
     /** Returns the rules that steer a group's datagrams to its queue. */
     List<FlowSpec> groupFlows(InetSocketAddress group);
+
+    /**
+     * Tells the routers and switches of a link that a membership of the channel changes, if the network does so.
+     *
+     * @param interfaceOrNull the link's interface, or that of the device
+     * @throws IOException when the membership cannot be had
+     */
+    default void announce(MulticastDatagramChannel.GroupChange change, IpAddress group,
+                          NetworkInterface interfaceOrNull, IpAddress sourceOrNull) throws IOException {
+    }
 
     /** Returns a number that changes when paths found before may be wrong. */
     long generation();

@@ -26,6 +26,8 @@ final class DatagramWriter {
 
     private final FrameQueue queue;
     private final int mtuBytes;
+    /** The device fills in checksums; only in whole datagrams, as those of fragments cover more than a frame. */
+    private final boolean offload;
     private final RdmaRawDatagramChannelConfig config;
     private int identification = ThreadLocalRandom.current().nextInt();
 
@@ -33,6 +35,7 @@ final class DatagramWriter {
         this.queue = queue;
         this.mtuBytes = mtuBytes;
         this.config = config;
+        offload = queue.offloadsChecksums();
     }
 
     FrameQueue queue() {
@@ -98,10 +101,14 @@ final class DatagramWriter {
         } else {
             ipBytes = writeIpv6(path, address, udpBytes, IpProtocol.UDP);
         }
-        writeUdp(path, address + ipBytes, lengthBytes, InternetChecksum.sum(content, index, lengthBytes));
+        if (offload) {
+            UdpHeader.write(address + ipBytes, path.sourcePort(), path.targetPort(), udpBytes);
+        } else {
+            writeUdp(path, address + ipBytes, lengthBytes, InternetChecksum.sum(content, index, lengthBytes));
+        }
         headers.writerIndex(ipBytes + UdpHeader.LENGTH_BYTES);
         boolean whole = index == content.readerIndex() && lengthBytes == content.readableBytes();
-        queue.offer(headers, whole ? content.retain() : content.retainedSlice(index, lengthBytes));
+        queue.offer(headers, whole ? content.retain() : content.retainedSlice(index, lengthBytes), offload);
     }
 
     private void writeFragments(DatagramPath path, ByteBuf content, int index, int lengthBytes) {

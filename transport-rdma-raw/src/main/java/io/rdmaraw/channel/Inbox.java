@@ -14,7 +14,8 @@ import java.util.ArrayDeque;
  */
 abstract class Inbox<M> {
     private final Channel channel;
-    private final ArrayDeque<M> backlog = new ArrayDeque<>();
+    /** Made when first needed: most channels read what comes at once. */
+    private ArrayDeque<M> backlog;
     private long backlogBytes;
     private boolean readPending;
     private boolean backlogScheduled;
@@ -71,14 +72,26 @@ abstract class Inbox<M> {
             take(message);
             return first;
         }
-        if (channel.isOpen() && hasRoom(message, backlog.size(), backlogBytes)) {
-            backlog.add(message);
-            backlogBytes += bytesOf(message);
+        if (channel.isOpen() && hasRoom(message, keptMessages(), backlogBytes)) {
+            keep(message);
         } else {
             countDropped();
-            ReferenceCountUtil.release(message);
+            discard(message);
         }
         return false;
+    }
+
+    private void keep(M message) {
+        if (backlog == null) {
+            backlog = new ArrayDeque<>();
+        }
+        backlog.add(message);
+        backlogBytes += bytesOf(message);
+    }
+
+    /** Lets go of a message that nobody will read. */
+    void discard(M message) {
+        ReferenceCountUtil.release(message);
     }
 
     private boolean take(M message) {
@@ -94,6 +107,19 @@ abstract class Inbox<M> {
 
     final boolean isReadPending() {
         return readPending;
+    }
+
+    /** A read has been answered without a message. */
+    final void clearReadPending() {
+        readPending = false;
+    }
+
+    final int keptMessages() {
+        return backlog == null ? 0 : backlog.size();
+    }
+
+    final boolean hasBacklog() {
+        return backlog != null && !backlog.isEmpty();
     }
 
     final void endBurst() {
@@ -124,7 +150,7 @@ abstract class Inbox<M> {
 
     /** Has what is kept handed on soon if the user reads. */
     final void schedule() {
-        if (readPending && (!backlog.isEmpty() || hasMore()) && !backlogScheduled) {
+        if (readPending && (hasBacklog() || hasMore()) && !backlogScheduled) {
             backlogScheduled = true;
             channel.eventLoop().execute(this::readBacklog);
         }
@@ -133,7 +159,7 @@ abstract class Inbox<M> {
     private void readBacklog() {
         backlogScheduled = false;
         boolean more = true;
-        while (more && readPending && !backlog.isEmpty()) {
+        while (more && readPending && hasBacklog()) {
             M message = backlog.poll();
             backlogBytes -= bytesOf(message);
             more = take(message);
@@ -141,7 +167,7 @@ abstract class Inbox<M> {
         if (inBurst) {
             endBurst();
         }
-        if (readPending && backlog.isEmpty()) {
+        if (readPending && !hasBacklog()) {
             backlogRead();
         }
     }
@@ -162,11 +188,18 @@ abstract class Inbox<M> {
     /** Drops what is kept; returns how many messages that were. */
     int close() {
         readPending = false;
-        int dropped = backlog.size();
-        for (M message = backlog.poll(); message != null; message = backlog.poll()) {
-            ReferenceCountUtil.release(message);
+        int dropped = keptMessages();
+        dropBacklog();
+        return dropped;
+    }
+
+    /** Drops what is kept; returns how many bytes that were. */
+    final long dropBacklog() {
+        long bytes = backlogBytes;
+        while (hasBacklog()) {
+            discard(backlog.poll());
         }
         backlogBytes = 0;
-        return dropped;
+        return bytes;
     }
 }

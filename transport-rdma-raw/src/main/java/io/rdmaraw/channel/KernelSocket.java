@@ -95,6 +95,16 @@ final class KernelSocket implements LoopDescriptors.Handler {
         }
     }
 
+    /** Joins or leaves a group, or blocks a source of one. */
+    void changeGroup(MulticastDatagramChannel.GroupChange change, IpAddress group, int linkIndex,
+                     IpAddress sourceOrNull) throws IOException {
+        switch (change) {
+            case JOIN -> socket.changeMembership(true, group, linkIndex, sourceOrNull);
+            case LEAVE -> socket.changeMembership(false, group, linkIndex, sourceOrNull);
+            case BLOCK -> socket.blockSource(group, linkIndex, sourceOrNull);
+        }
+    }
+
     private static int scopeOf(InetSocketAddress address) {
         return address.getAddress() instanceof Inet6Address ipv6 ? ipv6.getScopeId() : 0;
     }

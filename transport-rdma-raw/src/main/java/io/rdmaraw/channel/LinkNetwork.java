@@ -72,6 +72,10 @@ abstract class LinkNetwork implements DatagramNetwork {
         return host;
     }
 
+    final int linkIndex() throws SocketException {
+        return link(host.snapshot()).index();
+    }
+
     final boolean isIpv4Only() {
         return ipv4Only;
     }

@@ -95,13 +95,17 @@ final class LoopSleeper implements AutoCloseable {
         }
     }
 
-    /** Blocks until there is something to do, unless there is already. */
-    void sleep(IoHandlerContext context) {
+    /**
+     * Blocks until there is something to do, unless there is already.
+     *
+     * @param deadlineNanos when to wake at the latest, as {@link System#nanoTime()}; {@link Long#MAX_VALUE} for never
+     */
+    void sleep(IoHandlerContext context, long deadlineNanos) {
         readyBits = 0;
         if (nio.hasHandles()) {
-            sleepInSelector(context);
+            sleepInSelector(context, deadlineNanos);
         } else {
-            sleepInPoll(context);
+            sleepInPoll(context, deadlineNanos);
         }
     }
 
@@ -115,11 +119,12 @@ final class LoopSleeper implements AutoCloseable {
         return (readyBits & descriptorBit) != 0;
     }
 
-    private void sleepInPoll(IoHandlerContext context) {
+    private void sleepInPoll(IoHandlerContext context, long deadlineNanos) {
         if (!announce(BLOCKED, context)) {
             return;
         }
-        readyBits = waiter.await(context.delayNanos(System.nanoTime()));
+        long now = System.nanoTime();
+        readyBits = waiter.await(Math.min(context.delayNanos(now), Math.max(0, deadlineNanos - now)));
         if (state.getAndSet(AWAKE) == WOKEN) {
             signalOutstanding = true;
         }
@@ -128,7 +133,7 @@ final class LoopSleeper implements AutoCloseable {
         }
     }
 
-    private void sleepInSelector(IoHandlerContext context) {
+    private void sleepInSelector(IoHandlerContext context, long deadlineNanos) {
         if (portFds.length > 0) {
             if (portWatcher == null) {
                 portWatcher = new PortWatcher(portFds, this::wakeup);
@@ -138,7 +143,7 @@ final class LoopSleeper implements AutoCloseable {
         if (!announce(BLOCKED_IN_SELECTOR, context)) {
             return;
         }
-        nio.run(context);
+        nio.run(context, deadlineNanos);
         state.set(AWAKE);
         // The watcher does not say what it saw.
         readyBits = asyncBits | descriptorBit;

@@ -5,6 +5,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.DatagramChannel;
 import io.netty.util.internal.ObjectUtil;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
@@ -27,24 +28,26 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     public abstract InetSocketAddress remoteAddress();
 
     /** Changes a membership; called on the loop's thread. */
-    abstract void changeGroup(GroupChange change, InetAddress group, InetAddress sourceOrNull);
+    abstract void changeGroup(GroupChange change, InetAddress group, NetworkInterface interfaceOrNull,
+                              InetAddress sourceOrNull) throws IOException;
 
-    private ChannelFuture change(GroupChange change, InetAddress group, InetAddress sourceOrNull,
-                                 ChannelPromise promise) {
+    private ChannelFuture change(GroupChange change, InetAddress group, NetworkInterface interfaceOrNull,
+                                 InetAddress sourceOrNull, ChannelPromise promise) {
         ObjectUtil.checkNotNull(group, "multicastAddress");
         if (eventLoop().inEventLoop()) {
-            changeNow(change, group, sourceOrNull, promise);
+            changeNow(change, group, interfaceOrNull, sourceOrNull, promise);
         } else {
-            eventLoop().execute(() -> changeNow(change, group, sourceOrNull, promise));
+            eventLoop().execute(() -> changeNow(change, group, interfaceOrNull, sourceOrNull, promise));
         }
         return promise;
     }
 
-    private void changeNow(GroupChange change, InetAddress group, InetAddress sourceOrNull, ChannelPromise promise) {
+    private void changeNow(GroupChange change, InetAddress group, NetworkInterface interfaceOrNull,
+                           InetAddress sourceOrNull, ChannelPromise promise) {
         try {
-            changeGroup(change, group, sourceOrNull);
+            changeGroup(change, group, interfaceOrNull, sourceOrNull);
             promise.setSuccess();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | IOException e) {
             promise.setFailure(e);
         }
     }
@@ -56,7 +59,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
 
     @Override
     public final ChannelFuture joinGroup(InetAddress multicastAddress, ChannelPromise future) {
-        return change(GroupChange.JOIN, multicastAddress, null, future);
+        return change(GroupChange.JOIN, multicastAddress, null, null, future);
     }
 
     @Override
@@ -80,7 +83,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     public final ChannelFuture joinGroup(InetAddress multicastAddress, NetworkInterface networkInterface,
                                          InetAddress source, ChannelPromise future) {
         ObjectUtil.checkNotNull(networkInterface, "networkInterface");
-        return change(GroupChange.JOIN, multicastAddress, source, future);
+        return change(GroupChange.JOIN, multicastAddress, networkInterface, source, future);
     }
 
     @Override
@@ -90,7 +93,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
 
     @Override
     public final ChannelFuture leaveGroup(InetAddress multicastAddress, ChannelPromise future) {
-        return change(GroupChange.LEAVE, multicastAddress, null, future);
+        return change(GroupChange.LEAVE, multicastAddress, null, null, future);
     }
 
     @Override
@@ -114,7 +117,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     public final ChannelFuture leaveGroup(InetAddress multicastAddress, NetworkInterface networkInterface,
                                           InetAddress source, ChannelPromise future) {
         ObjectUtil.checkNotNull(networkInterface, "networkInterface");
-        return change(GroupChange.LEAVE, multicastAddress, source, future);
+        return change(GroupChange.LEAVE, multicastAddress, networkInterface, source, future);
     }
 
     @Override
@@ -127,7 +130,8 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     public final ChannelFuture block(InetAddress multicastAddress, NetworkInterface networkInterface,
                                      InetAddress sourceToBlock, ChannelPromise future) {
         ObjectUtil.checkNotNull(networkInterface, "networkInterface");
-        return block(multicastAddress, sourceToBlock, future);
+        ObjectUtil.checkNotNull(sourceToBlock, "sourceToBlock");
+        return change(GroupChange.BLOCK, multicastAddress, networkInterface, sourceToBlock, future);
     }
 
     @Override
@@ -138,6 +142,6 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     @Override
     public final ChannelFuture block(InetAddress multicastAddress, InetAddress sourceToBlock, ChannelPromise future) {
         ObjectUtil.checkNotNull(sourceToBlock, "sourceToBlock");
-        return change(GroupChange.BLOCK, multicastAddress, sourceToBlock, future);
+        return change(GroupChange.BLOCK, multicastAddress, null, sourceToBlock, future);
     }
 }

@@ -8,6 +8,7 @@ import io.netty.channel.IoRegistration;
 import io.netty.channel.nio.NioIoHandle;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.netty.util.concurrent.Ticker;
 
 /**
  * The ordinary NIO channels of a loop: Netty's own NIO handler, run in turns with the queues. Its selector is made with
@@ -16,6 +17,7 @@ import io.netty.util.concurrent.ThreadAwareExecutor;
 final class NioLoop {
     private final ThreadAwareExecutor executor;
     private final NonBlockingContext nonBlocking = new NonBlockingContext();
+    private final DeadlineContext untilDeadline = new DeadlineContext();
     private volatile IoHandler handler;
     private int handles;
     /** A cancelled channel's descriptor is closed by the next look at the selector, so one more look is due. */
@@ -56,10 +58,14 @@ final class NioLoop {
         return handler.run(nonBlocking.around(context));
     }
 
-    /** Blocks in the selector until a channel is ready, a timer is due, or {@link #wakeup()} is called. */
-    int run(IoHandlerContext context) {
+    /**
+     * Blocks in the selector until a channel is ready, a timer is due, or {@link #wakeup()} is called.
+     *
+     * @param deadlineNanos when to return at the latest, as {@link System#nanoTime()}
+     */
+    int run(IoHandlerContext context, long deadlineNanos) {
         cancelled = false;
-        return handler.run(context);
+        return handler.run(deadlineNanos == Long.MAX_VALUE ? context : untilDeadline.around(context, deadlineNanos));
     }
 
     void wakeup() {
@@ -141,6 +147,33 @@ final class NioLoop {
         @Override
         public long deadlineNanos() {
             return delegate.deadlineNanos();
+        }
+    }
+
+    /** Makes the NIO handler wait no longer than until a time. */
+    private static final class DeadlineContext implements IoHandlerContext {
+        private IoHandlerContext delegate;
+        private long limitNanos;
+
+        DeadlineContext around(IoHandlerContext context, long deadlineNanos) {
+            delegate = context;
+            limitNanos = deadlineNanos;
+            return this;
+        }
+
+        @Override
+        public boolean canBlock() {
+            return delegate.canBlock() && limitNanos - System.nanoTime() > 0;
+        }
+
+        @Override
+        public long delayNanos(long currentTimeNanos) {
+            return Math.min(delegate.delayNanos(currentTimeNanos), Math.max(0, limitNanos - currentTimeNanos));
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return Math.min(delegate.deadlineNanos(), limitNanos - Ticker.systemTicker().initialNanoTime());
         }
     }
 }

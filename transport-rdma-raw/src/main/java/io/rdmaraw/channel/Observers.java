@@ -34,6 +34,8 @@ final class Observers {
         try {
             if (HAS_JMX) {
                 TransportMBean.register();
+                // How a tool on this host tells this process from other JVMs without starting anything in it.
+                System.setProperty("io.rdmaraw.jmx.registered", TransportMBean.OBJECT_NAME);
             }
             if (HAS_FLIGHT_RECORDER) {
                 FlightRecorderEvents.registerPeriodic();

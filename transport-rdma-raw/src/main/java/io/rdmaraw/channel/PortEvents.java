@@ -91,7 +91,7 @@ final class PortEvents {
         if (event.shouldCommit()) {
             event.device = device;
             event.port = port;
-            event.channel = channel.channel().id().asShortText();
+            event.channel = channel.channel() == null ? "" : channel.channel().id().asShortText();
             event.made = made.isEmpty() ? "" : made.toString();
             event.rules = rules;
             event.commit();

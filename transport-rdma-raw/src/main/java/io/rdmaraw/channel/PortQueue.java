@@ -236,9 +236,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
         fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
                 queue.inFlight()));
         for (QueueChannel channel : List.copyOf(channels)) {
-            if (channel.channel() != null) {
-                channel.channel().unsafe().close(channel.channel().unsafe().voidPromise());
-            }
+            channel.queueGone();
         }
         onGone.accept(this);
     }
@@ -259,9 +257,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     private void fireEvent(RdmaRawQueueEvent event) {
         for (QueueChannel channel : List.copyOf(channels)) {
-            if (channel.channel() != null) {
-                channel.channel().pipeline().fireUserEventTriggered(event);
-            }
+            channel.queueEvent(event);
         }
     }
 

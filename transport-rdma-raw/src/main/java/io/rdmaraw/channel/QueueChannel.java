@@ -8,7 +8,7 @@ import io.netty.channel.Channel;
  * All calls come on the loop's thread.
  */
 interface QueueChannel {
-    /** Returns the channel itself; null for what serves the queue's host. */
+    /** Returns the channel itself; null for what serves several, or the queue's host. */
     Channel channel();
 
     /**
@@ -25,6 +25,19 @@ interface QueueChannel {
     /** The device has taken frames; called once after {@link PortQueue#awaitRoom}. */
     void sendQueueHasRoom();
 
+    /** The queue has something to tell. */
+    default void queueEvent(RdmaRawQueueEvent event) {
+        if (channel() != null) {
+            channel().pipeline().fireUserEventTriggered(event);
+        }
+    }
+
+    /** The device is gone, and the queue with it. */
+    default void queueGone() {
+        if (channel() != null) {
+            channel().unsafe().close(channel().unsafe().voidPromise());
+        }
+    }
     /** Returns what the channel counts, or null. */
     default RdmaRawMetered statistics() {
         return null;

@@ -22,6 +22,7 @@ import io.rdmaraw.verbs.VerbsException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.net.SocketAddress;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.ArrayList;
@@ -306,12 +307,16 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    void changeGroup(GroupChange change, InetAddress group, InetAddress sourceOrNull) {
+    void changeGroup(GroupChange change, InetAddress group, NetworkInterface interfaceOrNull, InetAddress sourceOrNull)
+            throws IOException {
         IpAddress source = sourceOrNull == null ? null : IpAddress.of(sourceOrNull);
         switch (change) {
             case JOIN -> memberships.join(IpAddress.of(group), source);
             case LEAVE -> memberships.leave(IpAddress.of(group), source);
             case BLOCK -> memberships.block(IpAddress.of(group), source);
+        }
+        if (network != null) {
+            network.announce(change, IpAddress.of(group), interfaceOrNull, source);
         }
         if (port != null) {
             steer();

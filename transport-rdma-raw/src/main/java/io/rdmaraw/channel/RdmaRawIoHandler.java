@@ -40,6 +40,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
     private DatagramLoop datagrams;
+    private TcpStack tcp;
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<PortQueue> ports = new ArrayList<>();
     /** The same as {@link #ports}; an array is iterated without an iterator. */
@@ -117,6 +118,9 @@ public final class RdmaRawIoHandler implements IoHandler {
     /** One round over everything without blocking; returns how many queues and channels had work. */
     private int serve(IoHandlerContext context) {
         int served = pollPorts();
+        if (tcp != null && tcp.run()) {
+            served++;
+        }
         // A loop about to wait looks at its selector there: in bursts that follow one another it never gets so far.
         if (nio.hasHandles() && (served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
@@ -163,7 +167,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         served = pollPorts();
         if (served == 0) {
             long startNanos = System.nanoTime();
-            sleeper.sleep(context);
+            sleeper.sleep(context, nextDeadlineNanos());
             statistics.sleeps++;
             statistics.sleepNanos += System.nanoTime() - startNanos;
             if (sleeper.isAsyncReady()) {
@@ -186,12 +190,13 @@ public final class RdmaRawIoHandler implements IoHandler {
         long startNanos = System.nanoTime();
         // The last time read; the clock is not asked once more for the statistics' sake when a frame is there.
         long nowNanos = startNanos;
+        long deadlineNanos = nextDeadlineNanos();
         int served;
         do {
             Thread.onSpinWait();
             served = pollPorts();
         } while (served == 0 && !sleeper.isWoken() && context.canBlock()
-                && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos());
+                && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos() && nowNanos < deadlineNanos);
         statistics.spins++;
         statistics.spinNanos += nowNanos - startNanos;
         return served;
@@ -229,6 +234,23 @@ public final class RdmaRawIoHandler implements IoHandler {
             datagrams = new DatagramLoop(executor);
         }
         return datagrams;
+    }
+
+    /** When the loop has to look at its timers, apart from Netty's. */
+    private long nextDeadlineNanos() {
+        return tcp == null ? Long.MAX_VALUE : tcp.nextDeadlineNanos();
+    }
+
+    /**
+     * Returns this loop's TCP, made on first use.
+     *
+     * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
+     */
+    TcpStack tcp() {
+        if (tcp == null) {
+            tcp = TcpStacks.open(this, executor);
+        }
+        return tcp;
     }
 
     /** Returns the kernel's sockets that the loop serves. */
@@ -274,6 +296,10 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void closeGone(PortQueue port) {
+        if (tcp != null && tcp.port() == port) {
+            tcp.shutdown();
+            tcp = null;
+        }
         ports.remove(port);
         statistics.remove(port.statistics());
         portsChanged();
@@ -306,6 +332,9 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public void destroy() {
+        if (tcp != null) {
+            tcp.shutdown();
+        }
         for (PortQueue port : polledPorts) {
             statistics.remove(port.statistics());
             port.close();

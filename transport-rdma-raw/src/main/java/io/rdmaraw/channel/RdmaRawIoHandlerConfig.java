@@ -5,6 +5,7 @@ import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.OwnAddress;
 import io.rdmaraw.route.OwnHostConfig;
+import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.wire.EthernetHeader;
 
@@ -38,6 +39,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns a builder that starts from the default settings. */
     public static Builder builder() {
         return new Builder();
+    }
+
+    /** Returns the settings of a loop's TCP on a device of this MTU that gathers so many parts of payload. */
+    TcpConfig tcpConfig(int mtuBytes, int maxParts) {
+        return TcpConfig.builder().mtuBytes(mtuBytes).maxSlices(Math.max(1, maxParts)).build();
     }
 
     FrameQueueOptions queueOptions() {

@@ -8,6 +8,7 @@ import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 
 /**
  * The kernel's network for one datagram channel: the kernel's own MAC and IP addresses, its routes and neighbours. What
@@ -40,6 +41,14 @@ final class SharedNetwork extends LinkNetwork {
     @Override
     public void unbind() {
         kernel.close();
+    }
+
+    /** The kernel's socket joins too, so that the kernel answers the queries of IGMP and MLD. */
+    @Override
+    public void announce(MulticastDatagramChannel.GroupChange change, IpAddress group,
+                         NetworkInterface interfaceOrNull, IpAddress sourceOrNull) throws IOException {
+        int linkIndex = interfaceOrNull == null ? linkIndex() : interfaceOrNull.getIndex();
+        kernel.changeGroup(change, group, linkIndex, sourceOrNull);
     }
 
     @Override

@@ -50,7 +50,39 @@ public interface FrameQueue extends AutoCloseable {
      * @param payload what is readable follows the headers
      * @return {@link #ACCEPTED}, both references have passed to the queue; or {@link #FULL}
      */
-    int offer(FrameBuf headers, ByteBuf payload);
+    default int offer(FrameBuf headers, ByteBuf payload) {
+        return offer(headers, payload, false);
+    }
+
+    /**
+     * As {@link #offer(FrameBuf, ByteBuf)}.
+     *
+     * @param fillChecksums whether the device computes the checksums of IPv4, and of UDP or TCP, and writes them where
+     *        they belong: only when {@link #offloadsChecksums()}, and not for fragments
+     */
+    int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums);
+
+    /** Tells whether the device computes checksums. */
+    boolean offloadsChecksums();
+
+    /**
+     * Adds a frame that consists of headers and parts of buffers in registered memory, all sent from where they lie; as
+     * {@link #offer(ByteBuf)} otherwise.
+     *
+     * @param headers the frame's first bytes, in a slot of {@link #slots()}
+     * @param buffers what the parts lie in, each with a reference that passes to the queue if the frame is accepted
+     * @param indices where the parts begin
+     * @param lengthsBytes how long they are
+     * @param count the number of parts, at most {@link #maxParts()}; {@link #isRegistered} of each
+     * @return {@link #ACCEPTED} or {@link #FULL}
+     */
+    int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count);
+
+    /** Returns how many parts a frame may have beside its headers. */
+    int maxParts();
+
+    /** Tells whether the device can send these bytes from where they lie. */
+    boolean isRegistered(ByteBuf buffer, int index, int lengthBytes);
 
     /**
      * Hands the offered frames to the device with one doorbell.
@@ -90,8 +122,8 @@ public interface FrameQueue extends AutoCloseable {
     WorkQueue workQueue();
 
     /**
-     * Tells whether the source of an asynchronous event, which says that it has failed, is this queue's and has not been
-     * recovered since: its completions may have told of the failure first.
+     * Tells whether the source of an asynchronous event, which says that it has failed, is this queue's and has not
+     * been recovered since: its completions may have told of the failure first.
      */
     boolean isFailed(VerbsObject source);
 

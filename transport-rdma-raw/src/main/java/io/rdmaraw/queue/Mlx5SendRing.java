@@ -47,8 +47,8 @@ final class Mlx5SendRing extends SendRing {
     }
 
     @Override
-    void describeParts(int index, int elementCount) {
-        described(index, queue.putGathered(elements, elementCount, false));
+    void describeParts(int index, int elementCount, boolean fillChecksums) {
+        described(index, queue.putGathered(elements, elementCount, fillChecksums));
     }
 
     private void described(int index, int block) {

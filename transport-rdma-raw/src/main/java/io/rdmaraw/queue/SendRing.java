@@ -32,6 +32,8 @@ abstract class SendRing {
     /** The frames in flight that lie in slots of this queue, by number; -1 where {@link #foreignInFlight} has one. */
     private final int[] slotsInFlight;
     private final ByteBuf[] foreignInFlight;
+    /** What frames consist of beside what the two above hold, {@link #maxSge} places for each; null from the end. */
+    private final ByteBuf[] partsInFlight;
     private final int mask;
     /** Sequence number of the next frame to be posted. */
     private long postedSequence;
@@ -49,6 +51,7 @@ abstract class SendRing {
         this.maxSge = maxSge;
         slotsInFlight = new int[depth];
         foreignInFlight = new ByteBuf[depth];
+        partsInFlight = new ByteBuf[depth * maxSge];
         Arrays.fill(slotsInFlight, NONE);
         mask = depth - 1;
         padding = slots.takeClosed();
@@ -61,8 +64,12 @@ abstract class SendRing {
     /** Returns room for as many {@link Sge} structures as a frame may have, for the frame of the burst to come. */
     abstract long elementsOf(int index);
 
-    /** Describes a frame of the burst by the elements that were written to {@link #elementsOf}. */
-    abstract void describeParts(int index, int elementCount);
+    /**
+     * Describes a frame of the burst by the elements that were written to {@link #elementsOf}.
+     *
+     * @param fillChecksums whether the device fills in the checksums of IPv4, UDP and TCP
+     */
+    abstract void describeParts(int index, int elementCount, boolean fillChecksums);
 
     /**
      * Hands the frames described to the device. The last and every {@link #SIGNAL_INTERVAL}th of them gets a completion.
@@ -152,11 +159,11 @@ abstract class SendRing {
             sgeCount = 1;
             held = copy;
         }
-        enqueue(held, sge, sgeCount, lengthBytes);
+        enqueue(held, sge, sgeCount, lengthBytes, false);
         return FrameQueue.ACCEPTED;
     }
 
-    int offer(FrameBuf headers, ByteBuf payload) {
+    int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums) {
         if (room() == 0) {
             return FrameQueue.FULL;
         }
@@ -174,7 +181,36 @@ abstract class SendRing {
             headers.attach(payload);
             writeSge(sge, headers.memoryAddress() + headers.readerIndex(), headerBytes, headers.lkey());
         }
-        enqueue(headers, sge, 1 + parts, lengthBytes);
+        enqueue(headers, sge, 1 + parts, lengthBytes, fillChecksums);
+        return FrameQueue.ACCEPTED;
+    }
+
+    /** One element is the headers', one may be the padding's. */
+    int maxParts() {
+        return maxSge - 2;
+    }
+
+    boolean isRegistered(ByteBuf buffer, int index, int lengthBytes) {
+        return buffer.hasMemoryAddress()
+                && ranges.lkeyOf(buffer.memoryAddress() + index, lengthBytes) != RegisteredRanges.UNREGISTERED;
+    }
+
+    int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
+        if (room() == 0) {
+            return FrameQueue.FULL;
+        }
+        long sge = elementsOf(offered);
+        int frameBytes = headers.readableBytes();
+        writeSge(sge, headers.memoryAddress() + headers.readerIndex(), frameBytes, headers.lkey());
+        int place = ((int) (postedSequence + offered) & mask) * maxSge;
+        for (int i = 0; i < count; i++) {
+            long address = buffers[i].memoryAddress() + indices[i];
+            writeSge(sge + (i + 1L) * Sge.SIZE_BYTES, address, lengthsBytes[i],
+                    (int) ranges.lkeyOf(address, lengthsBytes[i]));
+            partsInFlight[place + i] = buffers[i];
+            frameBytes += lengthsBytes[i];
+        }
+        enqueue(headers, sge, 1 + count, frameBytes, false);
         return FrameQueue.ACCEPTED;
     }
 
@@ -183,7 +219,7 @@ abstract class SendRing {
         return lengthBytes < MIN_FRAME_BYTES ? maxSge - 1 : maxSge;
     }
 
-    private void enqueue(ByteBuf held, long sge, int parts, int lengthBytes) {
+    private void enqueue(ByteBuf held, long sge, int parts, int lengthBytes, boolean fillChecksums) {
         int sgeCount = parts;
         if (lengthBytes < MIN_FRAME_BYTES) {
             long pad = sge + (long) sgeCount++ * Sge.SIZE_BYTES;
@@ -191,7 +227,7 @@ abstract class SendRing {
             counters.paddedFrames++;
         }
         int index = offered;
-        describeParts(index, sgeCount);
+        describeParts(index, sgeCount, fillChecksums);
         hold((int) (postedSequence + index) & mask, held);
         offered = index + 1;
         offeredBytes += lengthBytes;
@@ -310,7 +346,15 @@ abstract class SendRing {
             slotsInFlight[index] = NONE;
         }
         frame.release();
+        releaseParts(index * maxSge);
         return true;
+    }
+
+    private void releaseParts(int first) {
+        for (int i = first; partsInFlight[i] != null; i++) {
+            partsInFlight[i].release();
+            partsInFlight[i] = null;
+        }
     }
 
     private static int lengthOf(ByteBuf frame) {

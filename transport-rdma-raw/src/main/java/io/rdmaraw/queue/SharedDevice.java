@@ -3,6 +3,7 @@ package io.rdmaraw.queue;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.AsyncEventType;
+import io.rdmaraw.verbs.ExtendedDeviceAttributes;
 import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
@@ -23,6 +24,7 @@ public final class SharedDevice {
     private final VerbsContext context;
     private final ProtectionDomain protectionDomain;
     private final RegisteredRanges registeredRanges = new RegisteredRanges();
+    private final boolean offloadsChecksums;
     private SpreadFlows spreadFlows;
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private int references = 1;
@@ -37,6 +39,8 @@ public final class SharedDevice {
         this.name = name;
         this.context = context;
         protectionDomain = context.allocateProtectionDomain();
+        offloadsChecksums = (context.queryDeviceExtended().rawPacketCapabilities()
+                & ExtendedDeviceAttributes.RAW_PACKET_IP_CSUM) != 0;
     }
 
     /**
@@ -107,6 +111,11 @@ public final class SharedDevice {
             spreadFlows = new SpreadFlows(context, protectionDomain);
         }
         return spreadFlows;
+    }
+
+    /** Tells whether the device computes the checksums of IPv4, UDP and TCP in frames that are sent. */
+    public boolean offloadsChecksums() {
+        return offloadsChecksums;
     }
 
     /** Adds a listener for asynchronous events. */

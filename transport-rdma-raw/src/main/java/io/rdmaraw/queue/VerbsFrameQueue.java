@@ -179,8 +179,28 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
-    public int offer(FrameBuf headers, ByteBuf payload) {
-        return sendRing.offer(headers, payload);
+    public int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums) {
+        return sendRing.offer(headers, payload, fillChecksums);
+    }
+
+    @Override
+    public boolean offloadsChecksums() {
+        return device.offloadsChecksums();
+    }
+
+    @Override
+    public int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
+        return sendRing.offer(headers, buffers, indices, lengthsBytes, count);
+    }
+
+    @Override
+    public int maxParts() {
+        return sendRing.maxParts();
+    }
+
+    @Override
+    public boolean isRegistered(ByteBuf buffer, int index, int lengthBytes) {
+        return sendRing.isRegistered(buffer, index, lengthBytes);
     }
 
     @Override

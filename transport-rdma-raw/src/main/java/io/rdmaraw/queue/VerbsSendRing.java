@@ -75,10 +75,13 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
-    void describeParts(int index, int elementCount) {
+    void describeParts(int index, int elementCount, boolean fillChecksums) {
         long wr = workRequest(index);
         SendWr.sgList(wr, elementsOf(index));
         SendWr.numSge(wr, elementCount);
+        if (fillChecksums) {
+            SendWr.sendFlags(wr, flagsOf(index) | SendWr.FLAG_IP_CSUM);
+        }
         inParts |= 1L << index;
     }
 
@@ -87,7 +90,7 @@ final class VerbsSendRing extends SendRing {
         int last = count - 1;
         long lastWr = workRequest(last);
         SendWr.next(lastWr, 0);
-        SendWr.sendFlags(lastWr, SendWr.FLAG_SIGNALED);
+        SendWr.sendFlags(lastWr, SendWr.sendFlags(lastWr) | SendWr.FLAG_SIGNALED);
         // Only these have completions when all goes well; one of another request tells of an error, and then all of
         // the ring is given up.
         SendWr.wrId(lastWr, sequenceOf(last));
@@ -108,6 +111,7 @@ final class VerbsSendRing extends SendRing {
             int index = Long.numberOfTrailingZeros(rest);
             SendWr.sgList(workRequest(index), singleElement(index));
             SendWr.numSge(workRequest(index), 1);
+            SendWr.sendFlags(workRequest(index), flagsOf(index));
         }
         inParts = 0;
     }

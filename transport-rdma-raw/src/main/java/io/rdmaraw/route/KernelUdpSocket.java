@@ -100,10 +100,21 @@ public final class KernelUdpSocket implements AutoCloseable {
         if (sharing.reusePort()) {
             option(NativeSocket.SOL_SOCKET, SO_REUSEPORT, 1);
         }
-        boundAddress = address.isAny() && family == NativeSocket.AF_INET6 ? IpAddress.ANY_IPV6 : address;
+        if (!address.isAny()) {
+            checkVersion(address);
+        }
+        boundAddress = !address.isAny() ? address
+                : family == NativeSocket.AF_INET6 ? IpAddress.ANY_IPV6 : IpAddress.ANY_IPV4;
         bindNow(port);
         boundPort = localPort();
         return boundPort;
+    }
+
+    private void checkVersion(IpAddress address) throws SocketException {
+        if (family == NativeSocket.AF_INET && !address.isIpv4()) {
+            throw new SocketException("Address family not supported by protocol: a socket for IPv4 cannot have to do"
+                    + " with " + address);
+        }
     }
 
     private void bindNow(int port) throws BindException {
@@ -136,6 +147,7 @@ public final class KernelUdpSocket implements AutoCloseable {
      * @return the local address that the kernel has chosen
      */
     public IpAddress connect(IpAddress address, int port, int scope) throws IOException {
+        checkVersion(address);
         int errno = socket.connect(scratch, Sockaddr.write(scratch, family, address, port, scope));
         if (errno != 0) {
             throw failure(errno, address, port);

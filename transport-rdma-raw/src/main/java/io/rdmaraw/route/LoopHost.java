@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
@@ -34,6 +35,7 @@ public final class LoopHost {
     private final Predicate<IpAddress> addresses;
     private final RandomGenerator random;
     private final Map<Integer, LoopEndpoint[]> byPort = new ConcurrentHashMap<>();
+    private final Set<IpAddress> furtherAddresses = ConcurrentHashMap.newKeySet();
     private volatile long generation;
 
     private LoopHost(Predicate<IpAddress> addresses, RandomGenerator random) {
@@ -69,9 +71,14 @@ public final class LoopHost {
         return generation;
     }
 
+    /** Gives the host a further address. */
+    public void addAddress(IpAddress address) {
+        furtherAddresses.add(address);
+    }
+
     /** Tells whether packets to the address stay on this host. */
     public boolean isLocal(IpAddress address) {
-        return addresses.test(address);
+        return addresses.test(address) || furtherAddresses.contains(address);
     }
 
     private static boolean isKernelAddress(IpAddress address) {
@@ -96,12 +103,23 @@ public final class LoopHost {
      * @param port the port, 0 for a free one
      * @throws BindException when the address is not this host's or the port is taken
      */
-    public synchronized LoopEndpoint bind(int protocol, IpAddress local, boolean dualStack, int port,
+    public LoopEndpoint bind(int protocol, IpAddress local, boolean dualStack, int port, PortSharing sharing)
+            throws BindException {
+        return bind(protocol, newMac(), local, dualStack, port, sharing);
+    }
+
+    /**
+     * Binds a port under a MAC address that endpoints may share whose frames go to the same queue.
+     *
+     * @param mac of {@link #newMac()}
+     * @param port the port, 0 for a free one
+     * @throws BindException when the address is not this host's or the port is taken
+     */
+    public synchronized LoopEndpoint bind(int protocol, long mac, IpAddress local, boolean dualStack, int port,
                                           PortSharing sharing) throws BindException {
         if (!local.isAny() && !local.isMulticast() && !local.equals(IpAddress.BROADCAST) && !isLocal(local)) {
             throw new BindException("Cannot assign requested address: " + local + " is not an address of this host");
         }
-        long mac = MAC_PREFIX | MAC_COUNT.incrementAndGet();
         if (port != 0) {
             LoopEndpoint endpoint = new LoopEndpoint(protocol, mac, local, dualStack, port, null, 0, sharing);
             if (!isFree(endpoint)) {
@@ -109,7 +127,13 @@ public final class LoopHost {
             }
             return add(endpoint);
         }
-        return add(withFreePort(new LoopEndpoint(protocol, mac, local, dualStack, 0, null, 0, PortSharing.NONE), sharing));
+        return add(withFreePort(new LoopEndpoint(protocol, mac, local, dualStack, 0, null, 0, PortSharing.NONE),
+                sharing));
+    }
+
+    /** Returns a MAC address that no endpoint of the process has. */
+    public static long newMac() {
+        return MAC_PREFIX | MAC_COUNT.incrementAndGet();
     }
 
     /** A port that the system chooses is shared with nobody who has it already, whatever the endpoint allows. */
@@ -175,7 +199,7 @@ public final class LoopHost {
     /** Gives the port back; nothing happens if that was done before. */
     public synchronized void close(LoopEndpoint endpoint) {
         List<LoopEndpoint> rest = new ArrayList<>(Arrays.asList(endpoints(endpoint.protocol(), endpoint.port())));
-        if (rest.removeIf(other -> other.mac() == endpoint.mac())) {
+        if (rest.removeIf(other -> other.mac() == endpoint.mac() && other.local().equals(endpoint.local()))) {
             publish(endpoint, rest.toArray(LoopEndpoint[]::new));
         }
     }

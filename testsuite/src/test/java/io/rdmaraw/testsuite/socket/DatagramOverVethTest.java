@@ -30,6 +30,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.MulticastSocket;
+import java.net.NetworkInterface;
 import java.net.PortUnreachableException;
 import java.net.SocketAddress;
 import java.net.SocketTimeoutException;
@@ -39,6 +41,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
@@ -231,6 +234,64 @@ class DatagramOverVethTest {
         @Override
         protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
             ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+        }
+    }
+
+    /**
+     * The peer's kernel sends to a group, from one source and from another; and hears of our membership. In the place of
+     * Netty's DatagramMulticastTest and DatagramMulticastIPv6Test, which take one NetworkInterface for both ends and so
+     * cannot run between namespaces; they run on the loop device.
+     */
+    @Test
+    void groupsAreJoinedForAllSourcesOrForOne() throws Exception {
+        pair.peer().namespace().run("ip", "addr", "add", "198.51.100.7/24", "dev", pair.peer().name());
+        RdmaRawDatagramChannel member = bind(new InetSocketAddress(0));
+        int port = member.localAddress().getPort();
+        NetworkInterface link = host.call(() -> NetworkInterface.getByName(pair.ours().name()));
+        NetworkInterface peerLink = pair.peer().namespace().call(() -> NetworkInterface.getByName(pair.peer().name()));
+        for (String group : new String[] {"239.7.7.7", "ff15::777"}) {
+            boolean ipv4 = group.indexOf(':') < 0;
+            try (MulticastSocket wanted = groupSender(ipv4 ? pair.peer().ipv4() : pair.peer().ipv6(), peerLink);
+                    MulticastSocket other = ipv4 ? groupSender("198.51.100.7", peerLink) : null) {
+                member.joinGroup(at(group, port), link).sync();
+                assertTrue(host.run("ip", "maddress", "show", "dev", pair.ours().name()).output().contains(group));
+                send(wanted, "for all", at(group, port));
+                assertEquals("for all", take().content().toString(CharsetUtil.US_ASCII));
+                member.leaveGroup(at(group, port), link).sync();
+                send(wanted, "missed", at(group, port));
+                member.joinGroup(at(group, port).getAddress(), link, InetAddress.ofLiteral(
+                        ipv4 ? pair.peer().ipv4() : pair.peer().ipv6())).sync();
+                if (other != null) {
+                    send(other, "not from there", at(group, port));
+                }
+                send(wanted, "from the source", at(group, port));
+                assertEquals("from the source", take().content().toString(CharsetUtil.US_ASCII));
+                member.leaveGroup(at(group, port).getAddress(), link, InetAddress.ofLiteral(
+                        ipv4 ? pair.peer().ipv4() : pair.peer().ipv6())).sync();
+                assertFalse(host.run("ip", "maddress", "show", "dev", pair.ours().name()).output().contains(group));
+            }
+        }
+        assertEquals(0, member.statistics().receivedFromKernel(), "all came by the device");
+    }
+
+    private MulticastSocket groupSender(String address, NetworkInterface link) throws Exception {
+        MulticastSocket socket = pair.peer().namespace().call(() -> new MulticastSocket(
+                new InetSocketAddress(InetAddress.ofLiteral(address), 0)));
+        socket.setNetworkInterface(link);
+        return socket;
+    }
+
+    @Test
+    void thePeersKernelReceivesWhatIsSentToAGroup() throws Exception {
+        RdmaRawDatagramChannel sender = bind(new InetSocketAddress(0));
+        NetworkInterface peerLink = pair.peer().namespace().call(() -> NetworkInterface.getByName(pair.peer().name()));
+        for (String group : new String[] {"239.7.7.8", "ff15::778"}) {
+            try (MulticastSocket member = pair.peer().namespace().call(() -> new MulticastSocket(0))) {
+                member.setSoTimeout(PATIENCE_SECONDS * 1000);
+                member.joinGroup(at(group, 0), peerLink);
+                sender.writeAndFlush(new DatagramPacket(text("to all"), at(group, member.getLocalPort()))).sync();
+                assertEquals("to all", receive(member));
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.socket;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoopGroup;
@@ -9,10 +10,19 @@ import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapFactory;
 import io.netty.testsuite.transport.socket.SocketTestPermutation;
 import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.internal.SystemPropertyUtil;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.wire.IpProtocol;
 
+import java.net.BindException;
+import java.net.InetAddress;
 import java.util.List;
 
 /** The channels that Netty's testsuite is run with: this transport's, with one another, on the loop device. */
@@ -22,6 +32,25 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
 
     private final EventLoopGroup group = new RdmaRawEventLoopGroup(LOOPS,
             new DefaultThreadFactory("testsuite-rdma-raw-worker", true), RdmaRawIoHandlerConfig.defaults());
+
+    private RdmaRawSocketTestPermutation() {
+        addAddressThatNeverAnswers();
+    }
+
+    /** A loop device has no network in which packets could get lost: frames to this port's address reach nobody. */
+    private static void addAddressThatNeverAnswers() {
+        LoopHost host = LoopHost.of(LoopHost.KERNEL_HOST_DEVICE);
+        // As the superclass has them, which does not show them.
+        String badHost = SystemPropertyUtil.get("io.netty.testsuite.badHost", "198.51.100.254");
+        int badPort = SystemPropertyUtil.getInt("io.netty.testsuite.badPort", 65535);
+        IpAddress address = IpAddress.of(InetAddress.ofLiteral(badHost));
+        host.addAddress(address);
+        try {
+            host.bind(IpProtocol.TCP, address, false, badPort, PortSharing.NONE);
+        } catch (BindException e) {
+            throw new IllegalStateException(e);
+        }
+    }
 
     @Override
     public List<BootstrapComboFactory<Bootstrap, Bootstrap>> datagram(SocketProtocolFamily family) {
@@ -43,5 +72,20 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
     @Override
     public List<BootstrapFactory<Bootstrap>> datagramSocket() {
         return List.of(() -> new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class));
+    }
+
+    @Override
+    public List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> socket() {
+        return combo(serverSocket(), clientSocket());
+    }
+
+    @Override
+    public List<BootstrapFactory<ServerBootstrap>> serverSocket() {
+        return List.of(() -> new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class));
+    }
+
+    @Override
+    public List<BootstrapFactory<Bootstrap>> clientSocket() {
+        return List.of(() -> new Bootstrap().group(group).channel(RdmaRawSocketChannel.class));
     }
 }

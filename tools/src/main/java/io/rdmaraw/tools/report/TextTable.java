@@ -42,6 +42,6 @@ public final class TextTable {
     }
 
     private static boolean isNumeric(String cell) {
-        return cell.matches("-?[\\d,.]+");
+        return cell.matches("-?[\\d,.]+[kMGT%]?|-");
     }
 }

@@ -30,6 +30,11 @@ public final class Mlx5SendQueue {
 
     /** Makes the writer of a queue pair that was just made or reset. */
     public Mlx5SendQueue(QueuePairRings rings) {
+        this(rings, 0);
+    }
+
+    Mlx5SendQueue(QueuePairRings rings, int producer) {
+        this.producer = producer;
         buffer = rings.sendBuffer();
         blockMask = rings.sendBlocks() - 1;
         unitMask = rings.sendBlocks() * Wqe.UNITS_PER_BLOCK - 1;

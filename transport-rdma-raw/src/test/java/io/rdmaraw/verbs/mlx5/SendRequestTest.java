@@ -180,11 +180,8 @@ class SendRequestTest {
             this.place = place;
             memory = arena.allocate((long) place.blocks() * Wqe.BLOCK_BYTES, Wqe.BLOCK_BYTES);
             queue = new Mlx5SendQueue(new QueuePairRings(place.number(), memory.address(), place.blocks(),
-                    new ReceiveQueueRing(0, 1, 16, doorbellRecord), doorbellRecord, registers, HALF_BYTES));
-            MemorySegment any = arena.allocate(64);
-            for (int i = 0; i < place.producer(); i++) {
-                queue.put(any.address(), 60, 0);
-            }
+                    new ReceiveQueueRing(0, 1, 16, doorbellRecord), doorbellRecord, registers, HALF_BYTES),
+                    place.producer());
             memory.fill(FILL);
         }
 

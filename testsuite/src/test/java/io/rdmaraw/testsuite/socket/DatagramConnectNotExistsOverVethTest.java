@@ -1,0 +1,33 @@
+package io.rdmaraw.testsuite.socket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.testsuite.transport.TestsuitePermutation.BootstrapFactory;
+import io.netty.testsuite.transport.socket.DatagramConnectNotExistsTest;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+import java.util.List;
+
+/** A channel on a veth interface hears from its host's own loopback that nobody has a port. */
+@ExtendWith(NetworkExtension.class)
+class DatagramConnectNotExistsOverVethTest extends DatagramConnectNotExistsTest {
+    private VethDatagrams veth;
+
+    @BeforeEach
+    void open(TestNetwork network) {
+        veth = new VethDatagrams(network, "soft:xdp:");
+    }
+
+    @AfterEach
+    void close() {
+        veth.close();
+    }
+
+    @Override
+    protected List<BootstrapFactory<Bootstrap>> newFactories() {
+        return List.of(() -> veth.ours(null));
+    }
+}

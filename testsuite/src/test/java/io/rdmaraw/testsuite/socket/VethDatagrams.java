@@ -1,0 +1,88 @@
+package io.rdmaraw.testsuite.socket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.SocketProtocolFamily;
+import io.netty.channel.socket.nio.NioDatagramChannel;
+import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
+import io.netty.testsuite.transport.TestsuitePermutation.BootstrapFactory;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethEnd;
+import io.rdmaraw.testsuite.net.VethPair;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+
+/** A veth pair with this transport on our end and Netty's NIO on the other, in another namespace. */
+final class VethDatagrams implements AutoCloseable {
+    final VethPair pair;
+    private final EventLoopGroup ours;
+    private final EventLoopGroup nio;
+    private VethEnd server;
+
+    /** @param provider how the device is reached; followed by the interface's name */
+    VethDatagrams(TestNetwork network, String provider) {
+        pair = network.vethPair();
+        // What neighbour discovery without a packet is sent from.
+        network.current().run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+        ours = new RdmaRawEventLoopGroup(2, network.current().threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(provider + pair.ours().name()).build());
+        nio = new MultiThreadIoEventLoopGroup(2, pair.peer().namespace().threadFactory(), NioIoHandler.newFactory());
+    }
+
+    Bootstrap ours(SocketProtocolFamily family) {
+        return new Bootstrap().group(ours).channelFactory(() -> new RdmaRawDatagramChannel(family));
+    }
+
+    private Bootstrap nio(SocketProtocolFamily family) {
+        return new Bootstrap().group(nio).channelFactory(() -> {
+            try {
+                return pair.peer().namespace().call(() -> new NioDatagramChannel(family));
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            }
+        });
+    }
+
+    /** Returns ours as the server with NIO as the client, and the other way round. */
+    List<BootstrapComboFactory<Bootstrap, Bootstrap>> bothWays(SocketProtocolFamily servers,
+                                                               SocketProtocolFamily clients) {
+        return List.of(combo(pair.ours(), () -> ours(servers), () -> nio(clients)),
+                combo(pair.peer(), () -> nio(servers), () -> ours(clients)));
+    }
+
+    private BootstrapComboFactory<Bootstrap, Bootstrap> combo(VethEnd serverEnd, BootstrapFactory<Bootstrap> servers,
+                                                              BootstrapFactory<Bootstrap> clients) {
+        return new BootstrapComboFactory<>() {
+            @Override
+            public Bootstrap newServerInstance() {
+                server = serverEnd;
+                return servers.newInstance();
+            }
+
+            @Override
+            public Bootstrap newClientInstance() {
+                return clients.newInstance();
+            }
+        };
+    }
+
+    /** Returns where a server is reached that is bound to all addresses of its end. */
+    InetSocketAddress reachable(InetSocketAddress bound, Function<VethEnd, String> address) {
+        return new InetSocketAddress(InetAddress.ofLiteral(address.apply(server)), bound.getPort());
+    }
+
+    @Override
+    public void close() {
+        ours.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        nio.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+}

@@ -1,0 +1,119 @@
+package io.rdmaraw.tools.top;
+
+import com.sun.tools.attach.AttachNotSupportedException;
+import com.sun.tools.attach.VirtualMachine;
+import com.sun.tools.attach.VirtualMachineDescriptor;
+import io.rdmaraw.tools.ToolException;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import javax.management.MBeanServerConnection;
+import javax.management.ObjectName;
+import javax.management.remote.JMXConnector;
+import javax.management.remote.JMXConnectorFactory;
+import javax.management.remote.JMXServiceURL;
+
+/** A JVM on this host that the transport runs in, attached to by its process number. Opens no port to the network. */
+final class JavaProcess implements AutoCloseable {
+    /** The system property that the transport leaves where its bean is registered. */
+    private static final String MARK = "io.rdmaraw.jmx.registered";
+
+    private final String pid;
+    private final String title;
+    private final JMXConnector connector;
+
+    private JavaProcess(String pid, String title, JMXConnector connector) {
+        this.pid = pid;
+        this.title = title;
+        this.connector = connector;
+    }
+
+    /** Attaches to a process. */
+    static JavaProcess attach(String pid) {
+        try {
+            VirtualMachine machine = VirtualMachine.attach(pid);
+            try {
+                String url = machine.startLocalManagementAgent();
+                String title = machine.getSystemProperties().getProperty("sun.java.command", "");
+                return new JavaProcess(pid, title, JMXConnectorFactory.connect(new JMXServiceURL(url)));
+            } finally {
+                machine.detach();
+            }
+        } catch (AttachNotSupportedException | IOException e) {
+            throw new ToolException("cannot attach to process " + pid + ": " + e.getMessage() + " (it must be a JVM of the"
+                    + " same user on this host, and not run with -XX:+DisableAttachMechanism)", e);
+        }
+    }
+
+    /** Finds the one process with the transport in it. Others are only asked for their system properties. */
+    static JavaProcess find() {
+        List<String> found = new ArrayList<>();
+        String pid = null;
+        for (VirtualMachineDescriptor descriptor : VirtualMachine.list()) {
+            if (hasTransport(descriptor)) {
+                pid = descriptor.id();
+                found.add(pid + "  " + descriptor.displayName());
+            }
+        }
+        if (found.size() == 1) {
+            return attach(pid);
+        }
+        throw new ToolException(found.isEmpty() ? "no JVM of this user on this host has loops of the transport"
+                : "several processes have loops of the transport, name one of them:\n  " + String.join("\n  ", found));
+    }
+
+    private static boolean hasTransport(VirtualMachineDescriptor descriptor) {
+        if (descriptor.id().equals(Long.toString(ProcessHandle.current().pid()))) {
+            return false;
+        }
+        try {
+            VirtualMachine machine = VirtualMachine.attach(descriptor);
+            try {
+                return machine.getSystemProperties().containsKey(MARK);
+            } finally {
+                machine.detach();
+            }
+        } catch (AttachNotSupportedException | IOException e) {
+            // Ended meanwhile, or lets nobody in: not one that could be shown.
+            return false;
+        }
+    }
+
+    private boolean hasTransport() {
+        try {
+            return connection().isRegistered(new ObjectName(Snapshot.BEAN));
+        } catch (Exception e) {
+            return false;
+        }
+    }
+
+    private MBeanServerConnection connection() throws IOException {
+        return connector.getMBeanServerConnection();
+    }
+
+    Snapshot snapshot() {
+        if (!hasTransport()) {
+            throw new ToolException("process " + pid + " has no loops of the transport (any more), or runs with"
+                    + " -Dio.rdmaraw.jmx=false");
+        }
+        try {
+            return Snapshot.read(connection());
+        } catch (Exception e) {
+            throw new ToolException("process " + pid + " does not answer any more: " + e.getMessage(), e);
+        }
+    }
+
+    String heading() {
+        String command = title.length() > 60 ? title.substring(0, 57) + "..." : title;
+        return "process " + pid + "  " + command;
+    }
+
+    @Override
+    public void close() {
+        try {
+            connector.close();
+        } catch (IOException alreadyGone) {
+            // The process has ended.
+        }
+    }
+}

@@ -1,0 +1,88 @@
+package io.rdmaraw.tools.top;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.report.EndOnSignal;
+import io.rdmaraw.tools.report.Json;
+import java.io.PrintWriter;
+import java.time.LocalTime;
+import java.time.temporal.ChronoUnit;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw top}. */
+@Command(name = "top", mixinStandardHelpOptions = true, showDefaultValues = true,
+        description = {"Shows what the loops of a running process do: work, spinning and sleep, bursts and how full"
+                + " they are, empty polls, drops and copies by reason, flow rules, the busiest channels.",
+            "It attaches to the process locally and reads the bean io.rdmaraw:type=Transport."})
+public final class TopCommand implements Callable<Integer> {
+    private static final String CLEAR = "\033[H\033[2J";
+
+    @Parameters(arity = "0..1", paramLabel = "PID",
+            description = "the process; without it the one that has loops of the transport")
+    private String pid;
+
+    @Option(names = {"-i", "--interval"}, paramLabel = "S", defaultValue = "1", description = "seconds, 0.1 to 3600")
+    private double intervalSeconds;
+
+    @Option(names = {"-n", "--count"}, paramLabel = "N", defaultValue = "0", description = "screens; 0: until Ctrl-C")
+    private int count;
+
+    @Option(names = {"-c", "--channels"}, paramLabel = "N", defaultValue = "12", description = "channels to show")
+    private int channels;
+
+    @Option(names = "--json", description = "print the counts themselves, one JSON object for each interval")
+    private boolean json;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (intervalSeconds < 0.1 || intervalSeconds > 3600 || count < 0 || channels < 0) {
+            throw new ParameterException(spec.commandLine(), "--interval must be 0.1 to 3600, --count and --channels not"
+                    + " negative");
+        }
+        try (EndOnSignal goOn = new EndOnSignal();
+                JavaProcess process = pid == null ? JavaProcess.find() : JavaProcess.attach(pid)) {
+            Snapshot before = process.snapshot();
+            for (int shown = 0; goOn.getAsBoolean() && (count == 0 || shown < count); shown++) {
+                TimeUnit.NANOSECONDS.sleep((long) (intervalSeconds * 1e9));
+                Snapshot now = process.snapshot();
+                show(process, before, now);
+                before = now;
+            }
+        }
+        return 0;
+    }
+
+    private void show(JavaProcess process, Snapshot before, Snapshot now) {
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            Json.print(out, toJson(now));
+            return;
+        }
+        // A file or a pipe gets one screen after the other; only a terminal is wiped.
+        boolean terminal = System.console() != null && System.console().isTerminal() && count != 1;
+        out.print(terminal ? CLEAR : "");
+        out.println(process.heading() + "  " + LocalTime.now().truncatedTo(ChronoUnit.SECONDS));
+        out.println();
+        out.print(new TopScreen(before, now, channels).render());
+        out.flush();
+    }
+
+    private static ObjectNode toJson(Snapshot snapshot) {
+        ObjectMapper mapper = new ObjectMapper();
+        ObjectNode root = Json.object();
+        root.set("loops", mapper.valueToTree(snapshot.loops()));
+        root.set("ports", mapper.valueToTree(snapshot.ports()));
+        root.set("channels", mapper.valueToTree(snapshot.channels()));
+        return root;
+    }
+}

@@ -1,0 +1,166 @@
+package io.rdmaraw.tools.top;
+
+import io.rdmaraw.tools.report.TextTable;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.ToDoubleFunction;
+
+/** What changed between two snapshots, as tables that fit a terminal of 120 columns. */
+final class TopScreen {
+    private static final int[] FILLS = {1, 2, 4, 8, 16, 32, 64};
+    private static final String[] BARS = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+    private final Snapshot before;
+    private final Snapshot now;
+    private final double seconds;
+    private final int maxChannels;
+
+    TopScreen(Snapshot before, Snapshot now, int maxChannels) {
+        this.before = before;
+        this.now = now;
+        this.maxChannels = maxChannels;
+        seconds = (now.nanos() - before.nanos()) / 1e9;
+    }
+
+    String render() {
+        StringWriter text = new StringWriter();
+        PrintWriter out = new PrintWriter(text);
+        loops().print(out);
+        out.println();
+        queues().print(out);
+        out.println();
+        troubles(out);
+        channels(out);
+        return text.toString();
+    }
+
+    private double rate(Snapshot.Row row, Snapshot.Row old, String key) {
+        return (row.count(key) - old.count(key)) / seconds;
+    }
+
+    private TextTable loops() {
+        TextTable table = new TextTable("LOOP", "WORK", "SPIN", "SLEEP", "TURNS/S", "SLEEPS/S");
+        for (Snapshot.Row loop : now.loops()) {
+            Snapshot.Row old = loop.in(before.loops());
+            double spin = rate(loop, old, "nanos:spin") / 1e9;
+            double sleep = rate(loop, old, "nanos:sleep") / 1e9;
+            // A sleep is counted when it ends: one that spans the whole interval shows up later.
+            boolean asleep = loop.count("work:rounds") == old.count("work:rounds");
+            double sleeping = asleep ? 1 : Math.min(1, sleep);
+            table.row(loop.name("loop"), percent(Math.max(0, 1 - spin - sleeping)), percent(Math.min(1, spin)),
+                    percent(sleeping), si(rate(loop, old, "work:rounds")), si(rate(loop, old, "work:sleeps")));
+        }
+        return table;
+    }
+
+    private TextTable queues() {
+        TextTable table = new TextTable("QUEUE", "OF LOOP", "RX/S", "RX BIT/S", "TX/S", "TX BIT/S", "RX BURST",
+                "FILL 1..64", "TX BURST", "EMPTY", "RULES", "CHANNELS");
+        for (Snapshot.Row port : now.ports()) {
+            Snapshot.Row old = port.in(before.ports());
+            double received = rate(port, old, "traffic:received.frames");
+            double sent = rate(port, old, "traffic:sent.frames");
+            double polls = rate(port, old, "work:receive.polls");
+            table.row(port.name("device") + '/' + port.name("port"), port.name("loop"), si(received),
+                    si(8 * rate(port, old, "traffic:received.bytes")), si(sent),
+                    si(8 * rate(port, old, "traffic:sent.bytes")),
+                    perBurst(received, rate(port, old, "work:receive.bursts")), fills(port, old),
+                    perBurst(sent, rate(port, old, "work:send.bursts")),
+                    polls == 0 ? "-" : percent(rate(port, old, "work:receive.polls.empty") / polls),
+                    Long.toString(port.count("level:rules")), Long.toString(port.count("level:channels")));
+        }
+        return table;
+    }
+
+    /** A bar for each class of bursts, as high as its share. */
+    private String fills(Snapshot.Row port, Snapshot.Row old) {
+        double all = 0;
+        for (int fill : FILLS) {
+            all += rate(port, old, "work:fill." + fill);
+        }
+        StringBuilder bars = new StringBuilder("|");
+        for (int fill : FILLS) {
+            double share = all == 0 ? 0 : rate(port, old, "work:fill." + fill) / all;
+            bars.append(BARS[(int) Math.ceil(share * (BARS.length - 1))]);
+        }
+        return bars.append('|').toString();
+    }
+
+    /** Everything that was lost, copied or went wrong, ever; nothing is shown of what never happened. */
+    private void troubles(PrintWriter out) {
+        TextTable table = new TextTable("DROPS, COPIES, ERRORS", "REASON", "WHERE", "/S", "TOTAL");
+        int rows = addTroubles(table, now.ports(), before.ports(), "device") + addTroubles(table, now.channels(),
+                before.channels(), "channel");
+        if (rows == 0) {
+            out.println("no drops, no copies, no errors");
+        } else {
+            table.print(out);
+        }
+        out.println();
+    }
+
+    private int addTroubles(TextTable table, List<Snapshot.Row> rows, List<Snapshot.Row> oldRows, String name) {
+        int added = 0;
+        for (Snapshot.Row row : rows) {
+            Snapshot.Row old = row.in(oldRows);
+            for (String key : row.counts().keySet()) {
+                if (row.count(key) > 0 && key.matches("(drop|copy|error):.*")) {
+                    String kind = key.substring(0, key.indexOf(':'));
+                    table.row(kind, key.substring(kind.length() + 1), row.name(name) + " of " + row.name("loop"),
+                            si(rate(row, old, key)), String.format(Locale.ROOT, "%,d", row.count(key)));
+                    added++;
+                }
+            }
+        }
+        return added;
+    }
+
+    private void channels(PrintWriter out) {
+        ToDoubleFunction<Snapshot.Row> traffic = row -> row.sum("traffic") - row.in(before.channels()).sum("traffic");
+        List<Snapshot.Row> busiest = new ArrayList<>(now.channels());
+        busiest.sort(Comparator.comparingDouble(traffic).reversed());
+        TextTable table = new TextTable("CHANNEL", "RX/S", "RX BIT/S", "TX/S", "DROPS/S", "LOOP");
+        busiest.stream().limit(maxChannels).forEach(row -> {
+            Snapshot.Row old = row.in(before.channels());
+            table.row(shortened(row.name("channel")),
+                    si(rate(row, old, "traffic:received.frames") + rate(row, old, "traffic:received.datagrams")),
+                    si(8 * (rate(row, old, "traffic:received.bytes") + rate(row, old, "traffic:received.payload.bytes"))),
+                    si(rate(row, old, "traffic:sent.datagrams")), si((row.sum("drop") - old.sum("drop")) / seconds),
+                    row.name("loop"));
+        });
+        table.print(out);
+        if (busiest.size() > maxChannels) {
+            out.println("and " + (busiest.size() - maxChannels) + " more, with less traffic (--channels)");
+        }
+    }
+
+    private static String shortened(String name) {
+        return name.length() > 56 ? name.substring(0, 53) + "..." : name;
+    }
+
+    private static String perBurst(double frames, double bursts) {
+        return bursts == 0 ? "-" : String.format(Locale.ROOT, "%.1f", frames / bursts);
+    }
+
+    private static String percent(double share) {
+        return String.format(Locale.ROOT, "%.0f%%", 100 * share);
+    }
+
+    /** Three digits and the letter of the thousands. */
+    static String si(double value) {
+        String[] letters = {"", "k", "M", "G", "T"};
+        int thousands = 0;
+        double scaled = Math.max(0, value);
+        while (scaled >= 999.5 && thousands < letters.length - 1) {
+            scaled /= 1000;
+            thousands++;
+        }
+        String format = scaled >= 99.95 || thousands == 0 && scaled == Math.rint(scaled) ? "%.0f%s"
+                : scaled >= 9.995 ? "%.1f%s" : "%.2f%s";
+        return String.format(Locale.ROOT, format, scaled, letters[thousands]);
+    }
+}

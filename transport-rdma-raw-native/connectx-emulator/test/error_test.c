@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes wrong, by the program's fault or on request, and coming back from it. */
+#include "harness.h"
+
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+
+enum { FIRST_SEND = SLOTS / 2 };
+
+static uint8_t frame[SLOT_BYTES];
+static uint32_t length;
+
+static struct ibv_flow *open_side(struct world *world, struct side *side)
+{
+    length = build_frame(frame, 17, 1000, 100, 1);
+    world_open(world, "mlx5_0");
+    side_open(world, side, 0, false);
+    return steer_mac(side->qp, mac_b, 1);
+}
+
+static void close_side(struct world *world, struct side *side, struct ibv_flow *flow)
+{
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    side_close(side);
+    world_close(world);
+}
+
+static void check_works(struct side *side)
+{
+    post_receive(side, 0, SLOT_BYTES);
+    post_send(side, FIRST_SEND, frame, length, IBV_SEND_SIGNALED);
+    next_success(side->cq);
+    next_success(side->cq);
+    CHECK(memcmp(slot_at(side, 0), frame, length) == 0);
+}
+
+static void recover(struct side *side)
+{
+    CHECK_EQ(IBV_QPS_ERR, state_of(side->qp));
+    CHECK_EQ(0, to_state(side->qp, IBV_QPS_RESET));
+    to_ready(side->qp);
+    check_works(side);
+}
+
+static void wrong_keys_are_protection_errors(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_flow *flow = open_side(&world, &side);
+    struct ibv_sge sge = {.addr = (uintptr_t)slot_at(&side, FIRST_SEND), .length = 100, .lkey = side.mr->lkey ^ 0x100};
+    struct ibv_send_wr wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    struct ibv_send_wr *bad;
+    for (unsigned i = 0; i < 3; i++) {
+        post_receive(&side, 1, SLOT_BYTES);
+        CHECK_EQ(0, ibv_post_send(side.qp, &wr, &bad));
+        struct ibv_wc wc = next_completion(side.cq);
+        CHECK_EQ(IBV_WC_LOC_PROT_ERR, wc.status);
+        CHECK_EQ(5, wc.wr_id);
+        wc = next_completion(side.cq);
+        CHECK_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+        CHECK_EQ(1, wc.wr_id);
+        recover(&side);
+    }
+    close_side(&world, &side, flow);
+}
+
+static void small_buffers_are_length_errors(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_flow *flow = open_side(&world, &side);
+    post_receive(&side, 0, length - 1);
+    slot_at(&side, 0)[length - 1] = 0x5a;
+    post_send(&side, FIRST_SEND, frame, length, 0);
+    CHECK_EQ(IBV_WC_LOC_LEN_ERR, next_completion(side.cq).status);
+    CHECK_EQ(0x5a, slot_at(&side, 0)[length - 1]);
+    recover(&side);
+    close_side(&world, &side, flow);
+}
+
+static void everything_flushes_in_error(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_flow *flow = open_side(&world, &side);
+    for (unsigned i = 0; i < 5; i++)
+        post_receive(&side, i, SLOT_BYTES);
+    CHECK_EQ(0, to_state(side.qp, IBV_QPS_ERR));
+    for (unsigned i = 0; i < 5; i++) {
+        struct ibv_wc wc = next_completion(side.cq);
+        CHECK_EQ(i, wc.wr_id);
+        CHECK_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+    }
+    post_send(&side, FIRST_SEND, frame, length, 0);
+    CHECK_EQ(IBV_WC_WR_FLUSH_ERR, next_completion(side.cq).status);
+    post_receive(&side, 6, SLOT_BYTES);
+    CHECK_EQ(6, next_completion(side.cq).wr_id);
+    recover(&side);
+    close_side(&world, &side, flow);
+}
+
+static void completions_fail_on_request(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_flow *flow = open_side(&world, &side);
+    CHECK_EQ(0, emulator.fail_next_completion("mlx5_0", side.qp->qp_num, 0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR));
+    post_send(&side, FIRST_SEND, frame, length, 0);
+    CHECK_EQ(IBV_WC_LOC_QP_OP_ERR, next_completion(side.cq).status);
+    recover(&side);
+    CHECK_EQ(0, emulator.fail_next_completion("mlx5_0", side.qp->qp_num, 1, MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR));
+    post_receive(&side, 0, SLOT_BYTES);
+    post_send(&side, FIRST_SEND, frame, length, 0);
+    CHECK_EQ(IBV_WC_LOC_ACCESS_ERR, next_completion(side.cq).status);
+    recover(&side);
+    CHECK_EQ(0, emulator.fail_qp("mlx5_0", side.qp->qp_num));
+    struct ibv_async_event event = next_event(world.context);
+    CHECK_EQ(IBV_EVENT_QP_FATAL, event.event_type);
+    CHECK(event.element.qp == side.qp);
+    ibv_ack_async_event(&event);
+    recover(&side);
+    close_side(&world, &side, flow);
+}
+
+/* More completions than the queue holds, as nobody polls: an event, and nothing that was not polled is overwritten. */
+static void full_completion_queues_say_so(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_wc wc;
+    length = build_frame(frame, 17, 1000, 100, 1);
+    world_open(&world, "mlx5_0");
+    side_open(&world, &side, 3, false);
+    for (unsigned i = 0; i < 6; i++)
+        post_send(&side, FIRST_SEND + i, frame, length, IBV_SEND_SIGNALED);
+    struct ibv_async_event event = next_event(world.context);
+    CHECK_EQ(IBV_EVENT_CQ_ERR, event.event_type);
+    CHECK(event.element.cq == side.cq);
+    ibv_ack_async_event(&event);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK_EQ(FIRST_SEND + i, next_success(side.cq).wr_id);
+    CHECK_EQ(0, ibv_poll_cq(side.cq, 1, &wc));
+    side_close(&side);
+    world_close(&world);
+}
+
+static void frames_are_lost_and_doubled_on_request(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_flow *flow = open_side(&world, &side);
+    for (unsigned i = 0; i < 3; i++)
+        post_receive(&side, i, SLOT_BYTES);
+    CHECK_EQ(0, emulator.drop_frames("mlx5_0", 1));
+    post_send(&side, FIRST_SEND, frame, length, IBV_SEND_SIGNALED);
+    CHECK_EQ(IBV_WC_SEND, next_success(side.cq).opcode);
+    check_quiet(&side);
+    CHECK_EQ(0, emulator.duplicate_frames("mlx5_0", 1));
+    post_send(&side, FIRST_SEND, frame, length, 0);
+    CHECK_EQ(0, next_success(side.cq).wr_id);
+    CHECK_EQ(1, next_success(side.cq).wr_id);
+    check_quiet(&side);
+    CHECK_EQ(0, emulator.inject("mlx5_0", frame, length));
+    CHECK_EQ(2, next_success(side.cq).wr_id);
+    close_side(&world, &side, flow);
+}
+
+static void commands_fail_on_request(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_flow *flow = open_side(&world, &side);
+    CHECK_EQ(0, emulator.fail_commands("mlx5_0", IB_USER_VERBS_CMD_REG_MR, ENOMEM, 1));
+    errno = 0;
+    CHECK(ibv_reg_mr(world.pd, side.memory, 100, 0) == NULL);
+    CHECK_EQ(ENOMEM, errno);
+    struct ibv_mr *mr = ibv_reg_mr(world.pd, side.memory, 100, 0);
+    CHECK(mr != NULL);
+    CHECK_EQ(0, ibv_dereg_mr(mr));
+    close_side(&world, &side, flow);
+}
+
+static void a_removed_device_says_so(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_flow *flow = open_side(&world, &side);
+    post_receive(&side, 0, SLOT_BYTES);
+    CHECK_EQ(0, emulator.remove_device("mlx5_0"));
+    struct ibv_async_event event = next_event(world.context);
+    CHECK_EQ(IBV_EVENT_DEVICE_FATAL, event.event_type);
+    ibv_ack_async_event(&event);
+    CHECK_EQ(IBV_WC_WR_FLUSH_ERR, next_completion(side.cq).status);
+    CHECK_EQ(EIO, to_state(side.qp, IBV_QPS_RESET));
+    errno = 0;
+    CHECK(ibv_alloc_pd(world.context) == NULL);
+    CHECK_EQ(EIO, errno);
+    CHECK_EQ(0, emulator.restore_device("mlx5_0"));
+    recover(&side);
+    close_side(&world, &side, flow);
+}
+
+const struct test error_tests[] = {
+    {"wrong keys are protection errors", wrong_keys_are_protection_errors},
+    {"small buffers are length errors", small_buffers_are_length_errors},
+    {"everything flushes in error", everything_flushes_in_error},
+    {"completions fail on request", completions_fail_on_request},
+    {"full completion queues say so", full_completion_queues_say_so},
+    {"frames are lost and doubled on request", frames_are_lost_and_doubled_on_request},
+    {"commands fail on request", commands_fail_on_request},
+    {"a removed device says so", a_removed_device_says_so},
+    {NULL, NULL},
+};

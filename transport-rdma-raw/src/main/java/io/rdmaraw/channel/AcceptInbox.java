@@ -1,0 +1,40 @@
+package io.rdmaraw.channel;
+
+/** The connections that a server channel accepted; keeps up to the backlog of them while the user does not read. */
+final class AcceptInbox extends Inbox<RdmaRawSocketChannel> {
+    private final RdmaRawServerSocketChannel server;
+
+    AcceptInbox(RdmaRawServerSocketChannel server) {
+        super(server);
+        this.server = server;
+    }
+
+    boolean mayAccept() {
+        return keptMessages() < server.config().getBacklog();
+    }
+
+    @Override
+    int bytesOf(RdmaRawSocketChannel child) {
+        return 0;
+    }
+
+    @Override
+    boolean hasRoom(RdmaRawSocketChannel child, int keptMessages, long keptBytes) {
+        return true;
+    }
+
+    @Override
+    void countDropped() {
+        // Refused connections are counted by the stack, before they have a channel.
+    }
+
+    @Override
+    void discard(RdmaRawSocketChannel child) {
+        child.unsafe().closeForcibly();
+    }
+
+    @Override
+    void count(int messages, int bytes) {
+        // Nothing to add: each child counts for itself.
+    }
+}

@@ -1,0 +1,384 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelMetadata;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.FileRegion;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.util.internal.StringUtil;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.tcp.TcpConnection;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.NotYetConnectedException;
+import java.nio.channels.UnresolvedAddressException;
+import java.util.function.Consumer;
+
+/**
+ * A TCP connection. Takes the place of Netty's other socket channels without a change to handlers. Received bytes are
+ * fired where the device wrote them; written ones are sent from where they lie when that is registered memory, and
+ * copied once otherwise.
+ *
+ * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#ipDevice} names. A write promise completes when
+ * the send buffer ({@code SO_SNDBUF}) has taken the bytes. What it has no room for, because the peer has not
+ * acknowledged enough, counts against the channel's write buffer water marks.
+ */
+public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implements SocketChannel {
+    private static final int MAX_MESSAGES_PER_READ = 16;
+    private static final ChannelMetadata METADATA = new ChannelMetadata(false, MAX_MESSAGES_PER_READ);
+
+    private final RdmaRawSocketChannelConfig config = new RdmaRawSocketChannelConfig(this);
+    private final StreamInbox inbox = new StreamInbox(this);
+    private final StreamSender sender = new StreamSender(this);
+    /** The connection, from the call of connect or from the accepting on; kept when the channel is closed. */
+    private volatile TcpFlow flow;
+    private volatile boolean established;
+    private volatile boolean outputShutdown;
+    private volatile InetSocketAddress localAddress;
+    private volatile InetSocketAddress remoteAddress;
+    private InetSocketAddress requestedLocal;
+
+    /** Makes an open, unregistered channel. */
+    public RdmaRawSocketChannel() {
+        super(null);
+    }
+
+    /** Makes the channel of an accepted connection. */
+    RdmaRawSocketChannel(RdmaRawServerSocketChannel parent, TcpFlow accepted) {
+        super(parent);
+        parent.config().applyTo(config);
+        flow = accepted;
+        establish(accepted.connection());
+    }
+
+    @Override
+    protected AbstractUnsafe newUnsafe() {
+        return new StreamUnsafe();
+    }
+
+    @Override
+    public RdmaRawSocketChannelConfig config() {
+        return config;
+    }
+
+    @Override
+    public boolean isActive() {
+        return isOpen() && established;
+    }
+
+    @Override
+    public ChannelMetadata metadata() {
+        return METADATA;
+    }
+
+    @Override
+    public RdmaRawServerSocketChannel parent() {
+        return (RdmaRawServerSocketChannel) super.parent();
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return localAddress;
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return remoteAddress;
+    }
+
+    @Override
+    protected SocketAddress localAddress0() {
+        return localAddress;
+    }
+
+    @Override
+    protected SocketAddress remoteAddress0() {
+        return remoteAddress;
+    }
+
+    /** Returns the connection; null before there is one. */
+    TcpFlow flow() {
+        return flow;
+    }
+
+    /** Has something done to the connection, if there is one, on its loop. */
+    void withConnection(Consumer<TcpConnection> change) {
+        TcpFlow current = flow;
+        if (current != null) {
+            current.withConnection(change);
+        }
+    }
+
+    // ---- its loop ----
+
+    @Override
+    void joinLoop(RdmaRawIoHandler loop) {
+        if (flow != null) {
+            flow.attach(this, loop.tcp());
+        }
+    }
+
+    @Override
+    void leaveLoop() {
+        if (flow != null) {
+            flow.detach();
+        }
+    }
+
+    // ---- opening ----
+
+    @Override
+    protected void doBind(SocketAddress address) throws IOException {
+        if (flow != null || requestedLocal != null) {
+            throw new BindException("the channel is bound already, to " + localAddress);
+        }
+        requestedLocal = checked(address);
+        ioHandler().tcp().checkLocal(requestedLocal);
+        localAddress = requestedLocal;
+    }
+
+    static InetSocketAddress checked(SocketAddress address) {
+        if (!(address instanceof InetSocketAddress inet)) {
+            throw new IllegalArgumentException("a socket channel has InetSocketAddresses, not a "
+                    + StringUtil.simpleClassName(address));
+        }
+        if (inet.isUnresolved()) {
+            throw new UnresolvedAddressException();
+        }
+        return inet;
+    }
+
+    private void startConnecting(InetSocketAddress remote, SocketAddress localOrNull) throws IOException {
+        if (localOrNull != null) {
+            doBind(localOrNull);
+        }
+        TcpFlow opening = ioHandler().tcp().connect(requestedLocal, remote, this);
+        flow = opening;
+        localAddress = localOf(opening.connection());
+    }
+
+    private void establish(TcpConnection connection) {
+        localAddress = localOf(connection);
+        remoteAddress = new InetSocketAddress(
+                new IpAddress(connection.remoteHigh(), connection.remoteLow()).toInetAddress(),
+                connection.remotePort());
+        established = true;
+    }
+
+    private static InetSocketAddress localOf(TcpConnection connection) {
+        return new InetSocketAddress(new IpAddress(connection.localHigh(), connection.localLow()).toInetAddress(),
+                connection.localPort());
+    }
+
+    // ---- what the flow reports ----
+
+    /** Something happened to the connection. */
+    void flowChanged() {
+        TcpFlow current = flow;
+        StreamUnsafe unsafe = (StreamUnsafe) unsafe();
+        if (current.isConnected() && !established) {
+            establish(current.connection());
+            unsafe.connector.succeed();
+        }
+        if (!established) {
+            if (current.closeReason() != null) {
+                unsafe.connector.fail(StreamErrors.ofConnect(current.closeReason()));
+            }
+            return;
+        }
+        inbox.receiveFrom(current);
+        if (current.takeSendRoom()) {
+            unsafe.resumeFlush();
+        }
+    }
+
+    // ---- reading ----
+
+    @Override
+    protected void doBeginRead() {
+        inbox.beginRead();
+    }
+
+    /** Auto-read was switched off, on any thread. */
+    void stopReading() {
+        inbox.autoReadCleared();
+    }
+
+    @Override
+    public boolean isInputShutdown() {
+        return inbox.isShutdown();
+    }
+
+    @Override
+    public ChannelFuture shutdownInput() {
+        return shutdownInput(newPromise());
+    }
+
+    @Override
+    public ChannelFuture shutdownInput(ChannelPromise promise) {
+        if (eventLoop().inEventLoop()) {
+            shutdownInputNow(promise);
+        } else {
+            eventLoop().execute(() -> shutdownInput(promise));
+        }
+        return promise;
+    }
+
+    private void shutdownInputNow(ChannelPromise promise) {
+        if (isActive()) {
+            inbox.shutdown();
+            promise.setSuccess();
+        } else {
+            promise.setFailure(isOpen() ? new NotYetConnectedException() : new ClosedChannelException());
+        }
+    }
+
+    // ---- writing ----
+
+    @Override
+    protected Object filterOutboundMessage(Object msg) {
+        if (msg instanceof ByteBuf || msg instanceof FileRegion) {
+            return msg;
+        }
+        throw new UnsupportedOperationException("unsupported message type: " + StringUtil.simpleClassName(msg)
+                + " (expected: ByteBuf, FileRegion)");
+    }
+
+    @Override
+    protected void doWrite(ChannelOutboundBuffer in) throws Exception {
+        TcpFlow current = flow;
+        // While the connection moves between loops, what is written waits; attaching resumes it.
+        if (current.isAttached()) {
+            sender.write(in, current);
+        }
+    }
+
+    /** The flow has reached the channel's loop: what was written meanwhile goes out. */
+    void resumeWriting() {
+        ((StreamUnsafe) unsafe()).resumeFlush();
+    }
+
+    @Override
+    public boolean isOutputShutdown() {
+        return outputShutdown || !isActive();
+    }
+
+    @Override
+    public ChannelFuture shutdownOutput() {
+        return shutdownOutput(newPromise());
+    }
+
+    @Override
+    public ChannelFuture shutdownOutput(ChannelPromise promise) {
+        if (eventLoop().inEventLoop()) {
+            ((AbstractUnsafe) unsafe()).shutdownOutput(promise);
+        } else {
+            eventLoop().execute(() -> ((AbstractUnsafe) unsafe()).shutdownOutput(promise));
+        }
+        return promise;
+    }
+
+    @Override
+    protected void doShutdownOutput() {
+        if (!isActive()) {
+            throw new NotYetConnectedException();
+        }
+        outputShutdown = true;
+        flow.shutdownOutput();
+    }
+
+    @Override
+    public boolean isShutdown() {
+        return isInputShutdown() && isOutputShutdown();
+    }
+
+    @Override
+    public ChannelFuture shutdown() {
+        return shutdown(newPromise());
+    }
+
+    @Override
+    public ChannelFuture shutdown(ChannelPromise promise) {
+        ChannelFuture output = shutdownOutput();
+        if (output.isDone()) {
+            shutdownInput(output, promise);
+        } else {
+            output.addListener(done -> shutdownInput(output, promise));
+        }
+        return promise;
+    }
+
+    private void shutdownInput(ChannelFuture output, ChannelPromise promise) {
+        ChannelFuture input = shutdownInput();
+        input.addListener(done -> {
+            Throwable cause = output.cause() != null ? output.cause() : input.cause();
+            if (cause != null) {
+                promise.setFailure(cause);
+            } else {
+                promise.setSuccess();
+            }
+        });
+    }
+
+    // ---- the end ----
+
+    @Override
+    protected void doDisconnect() {
+        doClose();
+    }
+
+    @Override
+    protected void doClose() {
+        markClosed();
+        StreamUnsafe unsafe = (StreamUnsafe) unsafe();
+        unsafe.connector.close();
+        TcpFlow current = flow;
+        if (current != null) {
+            current.closeByChannel(config.getSoLinger() == 0);
+        }
+        inbox.close();
+    }
+
+    /** Netty's part of the channel's life, and the opening of connections. */
+    private final class StreamUnsafe extends AbstractUnsafe {
+        private final StreamConnector connector = new StreamConnector(RdmaRawSocketChannel.this, this::closeNow);
+
+        @Override
+        public void connect(SocketAddress remote, SocketAddress local, ChannelPromise promise) {
+            if (promise.isDone() || !ensureOpen(promise)) {
+                return;
+            }
+            try {
+                connect(checked(remote), local, promise);
+            } catch (Throwable t) {
+                promise.tryFailure(annotateConnectException(t, remote));
+                closeIfClosed();
+            }
+        }
+
+        private void connect(InetSocketAddress remote, SocketAddress local, ChannelPromise promise)
+                throws IOException {
+            connector.begin(remote, promise);
+            try {
+                startConnecting(remote, local);
+            } catch (IOException | RuntimeException e) {
+                connector.end();
+                throw e;
+            }
+        }
+
+        private void closeNow() {
+            close(voidPromise());
+        }
+
+        void resumeFlush() {
+            flush0();
+        }
+    }
+}

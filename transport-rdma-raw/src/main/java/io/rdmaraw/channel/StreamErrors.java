@@ -1,0 +1,47 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.tcp.CloseReason;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.net.SocketException;
+
+/** Why connections end, in the exceptions and words that users of sockets know. */
+final class StreamErrors {
+    private StreamErrors() {
+    }
+
+    /** Returns why a connection could not be opened. */
+    static IOException ofConnect(CloseReason reason) {
+        return switch (reason) {
+            case TIMED_OUT -> new ConnectException("Connection timed out");
+            case UNREACHABLE -> new NoRouteToHostException("No route to host");
+            case ABORTED, FINISHED -> new SocketException("Connection closed");
+            default -> new ConnectException("Connection refused");
+        };
+    }
+
+    /** Returns why an open connection ended, or null when it ended in order. */
+    static IOException ofClose(CloseReason reason) {
+        return switch (reason) {
+            case RESET_BY_PEER, REFUSED -> new SocketException("Connection reset by peer");
+            case TIMED_OUT -> new SocketException("Connection timed out");
+            case UNREACHABLE -> new NoRouteToHostException("No route to host");
+            case FINISHED, ABORTED, DATA_AFTER_CLOSE -> null;
+        };
+    }
+
+    /** Returns the same exception with the peer's address in its message, as Netty's other channels do. */
+    static IOException withAddress(IOException cause, InetSocketAddress remote) {
+        String message = cause.getMessage() + ": " + remote;
+        IOException annotated = switch (cause) {
+            case ConnectException refused -> new ConnectException(message);
+            case NoRouteToHostException unreachable -> new NoRouteToHostException(message);
+            default -> new SocketException(message);
+        };
+        annotated.initCause(cause);
+        return annotated;
+    }
+}

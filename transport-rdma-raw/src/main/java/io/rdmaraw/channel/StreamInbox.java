@@ -1,0 +1,200 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.AdaptiveRecvByteBufAllocator;
+import io.netty.channel.RecvByteBufAllocator;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.ChannelInputShutdownReadComplete;
+
+import java.io.IOException;
+import java.util.ArrayDeque;
+
+/**
+ * The bytes that a socket channel received and their end: the peer's FIN or the error that ended the connection. Bytes
+ * count as read, and open the receive window, when the pipeline gets them. For the loop's thread, except
+ * {@link #isShutdown()} and {@link #autoReadCleared()}.
+ */
+final class StreamInbox {
+    private final RdmaRawSocketChannel channel;
+    /** What the user has not read; made when first needed. */
+    private ArrayDeque<ByteBuf> pieces;
+    private boolean readPending;
+    private boolean reading;
+    private boolean scheduled;
+    private boolean finished;
+    private IOException failure;
+    private volatile boolean shutdown;
+    private boolean endReported;
+
+    StreamInbox(RdmaRawSocketChannel channel) {
+        this.channel = channel;
+    }
+
+    /** Takes what came in, hands it on if the user reads, and then the end if there is one. */
+    void receiveFrom(TcpFlow flow) {
+        ByteBuf piece;
+        while ((piece = flow.poll()) != null) {
+            if (shutdown) {
+                flow.read(piece.readableBytes());
+                piece.release();
+            } else {
+                add(piece);
+            }
+        }
+        if (flow.isPeerFinished()) {
+            finished = true;
+        }
+        if (flow.closeReason() != null && !endReported) {
+            failure = StreamErrors.ofClose(flow.closeReason());
+        }
+        read();
+    }
+
+    private void add(ByteBuf piece) {
+        if (pieces == null) {
+            pieces = new ArrayDeque<>(4);
+        }
+        pieces.add(piece);
+    }
+
+    private boolean hasBytes() {
+        return pieces != null && !pieces.isEmpty();
+    }
+
+    /** The user reads. */
+    void beginRead() {
+        readPending = true;
+        if (!reading && !scheduled && (hasBytes() || hasEnd())) {
+            scheduled = true;
+            channel.eventLoop().execute(this::readScheduled);
+        }
+    }
+
+    private void readScheduled() {
+        scheduled = false;
+        read();
+    }
+
+    private void read() {
+        if (reading || !channel.isOpen()) {
+            return;
+        }
+        TcpStack stack = channel.flow().stack();
+        boolean outer = stack.beginReading();
+        reading = true;
+        while (readPending && hasBytes() && channel.isOpen()) {
+            readOnce();
+        }
+        reading = false;
+        stack.endReading(outer);
+        if (!hasBytes() && channel.isOpen()) {
+            reportEnd();
+        }
+    }
+
+    /** As many messages as the user's allocator wants to have between two {@code channelReadComplete}s. */
+    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
+    private void readOnce() {
+        RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
+        handle.reset(channel.config());
+        // Buffers are posted beforehand and not allocated here; a size that the user has set still holds.
+        boolean anySize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
+        do {
+            ByteBuf piece = take(anySize ? Integer.MAX_VALUE : Math.max(1, handle.guess()));
+            int bytes = piece.readableBytes();
+            readPending = false;
+            handle.attemptedBytesRead(bytes);
+            handle.lastBytesRead(bytes);
+            handle.incMessagesRead(1);
+            // Before the handler sees it: it may close the channel, and unread bytes would then reset the connection.
+            channel.flow().read(bytes);
+            channel.pipeline().fireChannelRead(piece);
+        } while (hasBytes() && channel.isOpen() && handle.continueReading());
+        handle.readComplete();
+        channel.pipeline().fireChannelReadComplete();
+    }
+
+    private ByteBuf take(int limitBytes) {
+        ByteBuf piece = pieces.peek();
+        return piece.readableBytes() <= limitBytes ? pieces.poll() : piece.readRetainedSlice(limitBytes);
+    }
+
+    private boolean hasEnd() {
+        return finished && !endReported || failure != null;
+    }
+
+    private void reportEnd() {
+        if (failure != null) {
+            // As epoll does: an error is told even when nobody reads.
+            IOException cause = failure;
+            failure = null;
+            endReported = true;
+            channel.pipeline().fireExceptionCaught(cause);
+            closeChannel();
+        } else if (finished && !endReported && readPending) {
+            reportFinished();
+        }
+    }
+
+    /** The user's read has found the end, which is a read without a message. */
+    private void reportFinished() {
+        readPending = false;
+        boolean again = shutdown;
+        if (again) {
+            endReported = true;
+        } else {
+            shutdown = channel.config().isAllowHalfClosure();
+        }
+        channel.pipeline().fireChannelReadComplete();
+        if (again) {
+            channel.pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
+        } else if (shutdown) {
+            channel.pipeline().fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
+        } else {
+            closeChannel();
+        }
+    }
+
+    private void closeChannel() {
+        channel.unsafe().close(channel.unsafe().voidPromise());
+    }
+
+    boolean isShutdown() {
+        return shutdown;
+    }
+
+    /** The user wants no more bytes: what is there and what comes is dropped. */
+    void shutdown() {
+        shutdown = true;
+        finished = true;
+        while (hasBytes()) {
+            ByteBuf piece = pieces.poll();
+            channel.flow().read(piece.readableBytes());
+            piece.release();
+        }
+        if (readPending) {
+            beginRead();
+        }
+    }
+
+    /** Auto-read was switched off; any thread. */
+    void autoReadCleared() {
+        if (!channel.isRegistered() || channel.eventLoop().inEventLoop()) {
+            readPending = false;
+        } else {
+            channel.eventLoop().execute(() -> {
+                if (!channel.config().isAutoRead()) {
+                    readPending = false;
+                }
+            });
+        }
+    }
+
+    /** Drops what nobody has read. */
+    void close() {
+        readPending = false;
+        while (hasBytes()) {
+            pieces.poll().release();
+        }
+    }
+}

@@ -1,0 +1,245 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.tcp.CloseReason;
+import io.rdmaraw.tcp.TcpConnection;
+
+import java.util.ArrayDeque;
+import java.util.function.Consumer;
+
+/**
+ * A connection of the TCP core with what belongs to it outside the core: its rules, its way through the network, and
+ * what has come in since its channel last looked. For the thread of its stack's loop.
+ */
+final class TcpFlow {
+    private final TcpStack stack;
+    private final TcpSteering steering;
+    private TcpConnection connection;
+    private TcpPath path;
+    /** Null before the connection has a channel and when the channel is closed. */
+    private RdmaRawSocketChannel channel;
+    private RdmaRawServerSocketChannel acceptor;
+    private ArrayDeque<ByteBuf> received;
+    private CloseReason closeReason;
+    private long bytesRead;
+    private boolean touched;
+    /** The channel is closed: nobody will read what comes in. */
+    private boolean orphaned;
+    private boolean connected;
+    private boolean peerFinished;
+    /** The channel has more to write than the send buffer holds. */
+    private boolean wantsSendRoom;
+    private boolean hasSendRoom;
+
+    TcpFlow(TcpStack stack, TcpSteering steering) {
+        this.stack = stack;
+        this.steering = steering;
+    }
+
+    TcpStack stack() {
+        return stack;
+    }
+
+    TcpSteering steering() {
+        return steering;
+    }
+
+    TcpConnection connection() {
+        return connection;
+    }
+
+    void connection(TcpConnection opened) {
+        connection = opened;
+    }
+
+    /** Returns the way to the peer, found again when the network has changed; null when there is none. */
+    TcpPath path(TcpNetwork network) {
+        TcpPath current = path;
+        if (current == null || current.generation() != network.generation()) {
+            current = network.path(connection.localHigh(), connection.localLow(), connection.localPort(),
+                    connection.remoteHigh(), connection.remoteLow(), connection.remotePort());
+            path = current;
+        }
+        return current;
+    }
+
+    /** The flow was opened by this channel, on its loop. */
+    void channel(RdmaRawSocketChannel opener) {
+        channel = opener;
+    }
+
+    /** The channel is on a loop now; {@code target} is that loop's stack. Called on that loop. */
+    void attach(RdmaRawSocketChannel attaching, TcpStack target) {
+        if (target != stack) {
+            throw new IllegalStateException("the connection is on another loop");
+        }
+        channel = attaching;
+        hasSendRoom = true;
+        stack.touch(this);
+    }
+
+    /** The channel leaves its loop; what comes in meanwhile is kept. */
+    void detach() {
+        channel = null;
+    }
+
+    /** Tells whether the channel and the connection are on the same loop, as the one called on is. */
+    boolean isAttached() {
+        return channel != null;
+    }
+
+    /** The connection was accepted and waits for this channel to make a channel of it. */
+    void acceptor(RdmaRawServerSocketChannel server) {
+        acceptor = server;
+    }
+
+    boolean markTouched() {
+        boolean first = !touched;
+        touched = true;
+        return first;
+    }
+
+    void markConnected() {
+        connected = true;
+    }
+
+    void markPeerFinished() {
+        peerFinished = true;
+    }
+
+    void markClosed(CloseReason reason) {
+        closeReason = reason;
+    }
+
+    /** Keeps received bytes, of which the flow owns the reference, until the channel takes them. */
+    void add(ByteBuf piece) {
+        if (received == null) {
+            received = new ArrayDeque<>(2);
+        }
+        received.add(piece);
+    }
+
+    /** Returns received bytes in order, with their reference; null when there are no more. */
+    ByteBuf poll() {
+        return received == null ? null : received.poll();
+    }
+
+    boolean isConnected() {
+        return connected;
+    }
+
+    boolean isPeerFinished() {
+        return peerFinished;
+    }
+
+    /** Returns why the connection is over, null while it is not. */
+    CloseReason closeReason() {
+        return closeReason;
+    }
+
+    /** The channel has more to write than there is room for; it is told when there is again. */
+    void awaitSendRoom() {
+        wantsSendRoom = true;
+    }
+
+    /** The peer has taken bytes; returns true if the channel waits for that and there is enough room now. */
+    boolean noteAcked(int sendBufferBytes) {
+        // As Linux does: a writer is woken when a third of the buffer is free.
+        if (wantsSendRoom && connection.queuedBytes() <= sendBufferBytes - sendBufferBytes / 3) {
+            wantsSendRoom = false;
+            hasSendRoom = true;
+            return true;
+        }
+        return false;
+    }
+
+    boolean takeSendRoom() {
+        boolean room = hasSendRoom;
+        hasSendRoom = false;
+        return room;
+    }
+
+    int sendBufferBytes() {
+        return channel == null ? 0 : channel.config().getSendBufferSize();
+    }
+
+    // ---- what the channel asks for ----
+
+    /** Returns how many more bytes the send buffer takes; not above 0 when it is full. */
+    int sendRoom() {
+        return channel.config().getSendBufferSize() - connection.queuedBytes();
+    }
+
+    /** Sends a buffer's readable bytes and takes its reference. */
+    void send(ByteBuf data) {
+        connection.send(data);
+    }
+
+    /** The channel has read bytes: the peer may send as many more. */
+    void read(int bytes) {
+        connection.readWindowOpened(bytes);
+        bytesRead += bytes;
+    }
+
+    /** Has something done to the connection on its loop. Any thread. */
+    void withConnection(Consumer<TcpConnection> change) {
+        if (stack.isOnLoop()) {
+            change.accept(connection);
+        } else {
+            stack.execute(() -> change.accept(connection));
+        }
+    }
+
+    /** Sends FIN after what is queued. */
+    void shutdownOutput() {
+        connection.shutdownOutput();
+        stack.flush();
+    }
+
+    /** Has what came in handed on. */
+    void deliver() {
+        touched = false;
+        RdmaRawServerSocketChannel server = acceptor;
+        if (server != null) {
+            acceptor = null;
+            server.accepted(this);
+        }
+        if (channel != null) {
+            channel.flowChanged();
+        } else if (orphaned) {
+            dropReceived();
+        }
+    }
+
+    /**
+     * The channel is closed: the connection goes on without it as long as TCP needs. Any thread.
+     *
+     * @param reset whether the peer is to get a RST, as {@code SO_LINGER} 0 says
+     */
+    void closeByChannel(boolean reset) {
+        if (stack.isOnLoop()) {
+            close(reset);
+        } else {
+            stack.execute(() -> close(reset));
+        }
+    }
+
+    private void close(boolean reset) {
+        channel = null;
+        acceptor = null;
+        orphaned = true;
+        if (reset) {
+            connection.abort();
+        } else {
+            connection.close();
+        }
+        dropReceived();
+        stack.flush();
+    }
+
+    private void dropReceived() {
+        for (ByteBuf piece = poll(); piece != null; piece = poll()) {
+            piece.release();
+        }
+    }
+}

@@ -1,0 +1,63 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.verbs.FlowSpec;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.List;
+
+/** What the TCP of a loop asks of the IP network under it. For the loop's thread. */
+interface TcpNetwork {
+    /** A port that was taken. */
+    interface Binding {
+        /** Returns the address, which may be a wildcard for listeners. */
+        IpAddress local();
+
+        /** Returns the port. */
+        int port();
+
+        /** Returns the rules that steer what comes to the port, none when the stack's own rules do. */
+        List<FlowSpec> flows();
+
+        /** Gives the port back. */
+        void close();
+    }
+
+    /** Returns the rules that steer to the stack what is for none of its bindings' rules. */
+    List<FlowSpec> flows();
+
+    /**
+     * Takes a port to listen on.
+     *
+     * @param local address and port, either may be a wildcard
+     * @throws IOException when the address is not there or the port is taken
+     */
+    Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException;
+
+    /**
+     * Takes a local address and port to connect from.
+     *
+     * @param localOrNull what the user chose, either part may be a wildcard
+     * @throws IOException when there is no way to the peer, or the port is taken
+     */
+    Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort) throws IOException;
+
+    /**
+     * Checks an address to connect from.
+     *
+     * @throws IOException when this host does not have it
+     */
+    void checkLocal(IpAddress local) throws IOException;
+
+    /** Returns a number that changes when paths found before may be wrong. */
+    long generation();
+
+    /**
+     * Finds the way of segments, or null when there is none.
+     *
+     * @param source of our segments, as are the other addresses
+     */
+    TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow, int targetPort);
+}

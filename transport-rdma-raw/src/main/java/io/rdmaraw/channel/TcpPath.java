@@ -1,0 +1,23 @@
+package io.rdmaraw.channel;
+
+/**
+ * The way of segments to one destination: between which MAC addresses their frames go. Immutable; good as long as the
+ * network's generation is the same.
+ *
+ * @param generation of the network when the path was found
+ * @param sourceMac ours
+ * @param targetMac the next hop's; 0 while it is not known
+ * @param hopOrNull the next hop when there is one to be kept fresh
+ */
+record TcpPath(long generation, long sourceMac, long targetMac, DatagramPath.NextHop hopOrNull) {
+    boolean isResolved() {
+        return targetMac != 0;
+    }
+
+    /** A segment goes this way. */
+    void touch() {
+        if (hopOrNull != null && hopOrNull.use() != null) {
+            hopOrNull.use().touch();
+        }
+    }
+}

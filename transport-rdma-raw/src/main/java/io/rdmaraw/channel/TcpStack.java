@@ -1,0 +1,428 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.tcp.CloseReason;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.TcpEngine;
+import io.rdmaraw.tcp.TcpEvents;
+import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.ParseCounters;
+import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
+
+/**
+ * The TCP of one loop on one device: feeds the frames of a burst to the core, lets the channels see what came of it,
+ * and then sends what the core has to say in one burst. For the loop's thread.
+ */
+final class TcpStack implements TcpEvents {
+    /** Without a free slot nothing tells when there is one again: look after this time. */
+    private static final long SLOT_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final int COPY_BREAK_BYTES = 256;
+
+    private final PortQueue port;
+    private final ThreadAwareExecutor loop;
+    private final TcpNetwork network;
+    private final TcpEngine engine;
+    private final FrameParser parser = new FrameParser(new ParseCounters());
+    private final ParsedFrame parsed = new ParsedFrame();
+    private final SegmentReader reader = new SegmentReader();
+    private final SegmentWriter writer;
+    private final Segment in = new Segment();
+    private final Segment out = new Segment();
+    private final TcpSteering ownRules;
+    private final TcpStackCounters counters = new TcpStackCounters();
+    private TcpFlow[] touched = new TcpFlow[16];
+    private int touchedCount;
+    private boolean delivering;
+    private boolean inBurst;
+    private boolean reading;
+    private boolean transmitting;
+    private boolean waitingForRoom;
+    private boolean gone;
+    private long burstNanos;
+    /** The frame whose segment the core looks at, unless its payload went to a flow as it was. */
+    private ByteBuf currentFrame;
+
+    TcpStack(PortQueue port, TcpNetwork network, RdmaRawIoHandlerConfig config, ThreadAwareExecutor loop,
+             RandomGenerator random) {
+        this.port = port;
+        this.network = network;
+        this.loop = loop;
+        writer = new SegmentWriter(port.queue());
+        engine = new TcpEngine(config.tcpConfig(port.limits().mtuBytes(), port.queue().maxParts()), this, random,
+                System.nanoTime());
+        ownRules = new TcpSteering(this, port, null);
+        port.attach(ownRules, network.flows());
+    }
+
+    TcpEngine engine() {
+        return engine;
+    }
+
+    TcpStackCounters counters() {
+        return counters;
+    }
+
+    PortQueue port() {
+        return port;
+    }
+
+    /** Tells whether the caller is on the stack's loop. */
+    boolean isOnLoop() {
+        return loop.isExecutorThread(Thread.currentThread());
+    }
+
+    /** Tells whether this is the TCP of that loop. */
+    boolean isOf(EventLoop eventLoop) {
+        return loop == eventLoop;
+    }
+
+    void execute(Runnable task) {
+        loop.execute(task);
+    }
+
+    // ---- opening ----
+
+    /**
+     * Opens a connection; the flow's channel is told how it went.
+     *
+     * @throws IOException when there is no way to the peer or no port
+     */
+    TcpFlow connect(InetSocketAddress localOrNull, InetSocketAddress remote, RdmaRawSocketChannel channel)
+            throws IOException {
+        IpAddress target = IpAddress.of(remote.getAddress());
+        if (target.isAny()) {
+            // As on Linux: the wildcard is this host.
+            target = target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
+        }
+        TcpNetwork.Binding binding = network.connect(localOrNull, target, remote.getPort());
+        TcpSteering steering = steer(binding);
+        TcpFlow flow = new TcpFlow(this, steering);
+        try {
+            IpAddress local = binding.local();
+            flow.connection(engine.connect(System.nanoTime(), local.high(), local.low(), binding.port(),
+                    target.high(), target.low(), remote.getPort(), null, port.limits().mtuBytes(), flow));
+        } catch (IllegalStateException e) {
+            steering.release();
+            throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
+        }
+        flow.channel(channel);
+        channel.config().applyTo(flow.connection());
+        counters.flows++;
+        return flow;
+    }
+
+    /**
+     * Checks an address that a connection is to be opened from.
+     *
+     * @throws IOException when this host does not have it
+     */
+    void checkLocal(InetSocketAddress local) throws IOException {
+        network.checkLocal(IpAddress.of(local.getAddress()));
+    }
+
+    private TcpSteering steer(TcpNetwork.Binding binding) throws IOException {
+        TcpSteering steering = new TcpSteering(this, port, binding);
+        try {
+            if (!binding.flows().isEmpty()) {
+                port.attach(steering, binding.flows());
+            }
+        } catch (RuntimeException e) {
+            binding.close();
+            throw e;
+        }
+        return steering;
+    }
+
+    /** Listens on what was bound; accepted connections go to the channel. */
+    TcpListener listen(TcpSteering steering, int backlog, RdmaRawServerSocketChannel server) {
+        IpAddress local = steering.binding().local();
+        boolean any = local.isAny();
+        return engine.listen(any ? 0 : local.high(), any ? 0 : local.low(), steering.binding().port(), backlog,
+                server);
+    }
+
+    /** Takes a port to listen on. */
+    TcpSteering bind(InetSocketAddress local, PortSharing sharing) throws IOException {
+        return steer(network.listen(local, sharing));
+    }
+
+    // ---- frames in ----
+
+    /** Takes a frame and its reference; returns true for the first of a burst. */
+    boolean receive(ByteBuf frame, boolean checksumVerified) {
+        boolean first = !inBurst;
+        if (first) {
+            inBurst = true;
+            burstNanos = System.nanoTime();
+        }
+        long address = DatagramLoop.addressOf(frame);
+        ParseVerdict verdict = parser.parse(address, frame.readableBytes(), checksumVerified, parsed);
+        currentFrame = frame;
+        if (verdict == ParseVerdict.TCP) {
+            reader.read(parsed, in);
+            in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
+            engine.onSegment(in, burstNanos);
+            in.detachPayload();
+        } else {
+            counters.otherFrames++;
+        }
+        if (currentFrame != null) {
+            currentFrame = null;
+            frame.release();
+        }
+        return first;
+    }
+
+    void endBurst() {
+        inBurst = false;
+        deliverTouched();
+        transmit(System.nanoTime());
+    }
+
+    /** Does what is due; returns whether there was anything. */
+    boolean run() {
+        boolean worked = touchedCount > 0;
+        deliverTouched();
+        long deadline = engine.nextDeadlineNanos();
+        if (deadline == Long.MAX_VALUE || waitingForRoom) {
+            return worked;
+        }
+        long now = System.nanoTime();
+        if (deadline - now > 0) {
+            return worked;
+        }
+        engine.advance(now);
+        deliverTouched();
+        transmit(now);
+        return true;
+    }
+
+    /** Returns when {@link #run()} has to be called again; {@link Long#MAX_VALUE} if only a frame can change things. */
+    long nextDeadlineNanos() {
+        if (touchedCount > 0) {
+            return System.nanoTime();
+        }
+        if (waitingForRoom) {
+            return port.queue().inFlight() > 0 ? Long.MAX_VALUE : System.nanoTime() + SLOT_RETRY_NANOS;
+        }
+        return engine.nextDeadlineNanos();
+    }
+
+    private void deliverTouched() {
+        if (delivering) {
+            return;
+        }
+        delivering = true;
+        try {
+            for (int i = 0; i < touchedCount; i++) {
+                TcpFlow flow = touched[i];
+                touched[i] = null;
+                flow.deliver();
+            }
+        } finally {
+            touchedCount = 0;
+            delivering = false;
+        }
+    }
+
+    /** Has the flow hand on what came in before the loop waits. */
+    void touch(TcpFlow flow) {
+        if (!flow.markTouched()) {
+            return;
+        }
+        if (touchedCount == touched.length) {
+            touched = Arrays.copyOf(touched, 2 * touchedCount);
+        }
+        touched[touchedCount++] = flow;
+    }
+
+    // ---- segments out ----
+
+    /**
+     * A channel was flushed. Within the reads of a burst that waits for the burst's end, so that what all channels have
+     * to send shares doorbells; else it goes out before the caller returns, who may block.
+     */
+    void flush() {
+        if (!reading && !gone) {
+            transmit(System.nanoTime());
+        }
+    }
+
+    /** A channel's handlers are about to get what was received; returns what to pass to {@link #endReading}. */
+    boolean beginReading() {
+        boolean outer = reading;
+        reading = true;
+        return outer;
+    }
+
+    void endReading(boolean outer) {
+        reading = outer;
+    }
+
+    private void transmit(long now) {
+        if (gone || transmitting || inBurst) {
+            return;
+        }
+        transmitting = true;
+        try {
+            transmitBursts(now);
+        } finally {
+            transmitting = false;
+        }
+    }
+
+    private void transmitBursts(long now) {
+        while (hasRoom()) {
+            if (!engine.pollSegment(now, out)) {
+                port.queue().post();
+                return;
+            }
+            send();
+        }
+        if (!waitingForRoom) {
+            waitingForRoom = true;
+            port.awaitRoom(ownRules);
+        }
+    }
+
+    private boolean hasRoom() {
+        if (writer.hasRoom()) {
+            return true;
+        }
+        port.queue().post();
+        return writer.hasRoom() || port.queue().reclaim() > 0 && writer.hasRoom();
+    }
+
+    private void send() {
+        TcpFlow flow = out.connection() == null ? null : (TcpFlow) out.connection().attachment();
+        TcpPath path = flow != null ? flow.path(network) : network.path(out.sourceHigh(), out.sourceLow(),
+                out.sourcePort(), out.destinationHigh(), out.destinationLow(), out.destinationPort());
+        if (path == null) {
+            counters.droppedUnroutable++;
+            out.transmitted();
+            return;
+        }
+        path.touch();
+        writer.write(out, path.sourceMac(), path.targetMac());
+    }
+
+    void sendQueueHasRoom() {
+        waitingForRoom = false;
+        transmit(System.nanoTime());
+    }
+
+    // ---- events of the core ----
+
+    @Override
+    public void connected(TcpConnection connection) {
+        TcpFlow flow = (TcpFlow) connection.attachment();
+        flow.markConnected();
+        touch(flow);
+    }
+
+    @Override
+    public void accepted(TcpListener listener, TcpConnection connection) {
+        RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) listener.attachment();
+        TcpSteering steering = server.steering();
+        if (steering == null || !server.mayAccept()) {
+            counters.refusedByBacklog++;
+            connection.abort();
+            return;
+        }
+        steering.retain();
+        TcpFlow flow = new TcpFlow(this, steering);
+        flow.connection(connection);
+        flow.markConnected();
+        flow.acceptor(server);
+        connection.attachment(flow);
+        counters.flows++;
+        touch(flow);
+    }
+
+    @Override
+    public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
+        TcpFlow flow = (TcpFlow) connection.attachment();
+        flow.add(keep(buffer, index, length));
+        touch(flow);
+    }
+
+    /** Returns bytes that lie in a received frame as a buffer of their own, without a copy if they can spare that. */
+    private ByteBuf keep(ByteBuf buffer, int index, int length) {
+        if (length < COPY_BREAK_BYTES && port.queue().slots().available() < port.queue().slots().slotCount() / 4) {
+            // A small payload that nobody reads would keep a whole slot from the receive queue.
+            counters.copiedPayloads++;
+            return ByteBufAllocator.DEFAULT.directBuffer(length).writeBytes(buffer, index, length);
+        }
+        if (buffer == currentFrame && buffer instanceof FrameBuf slot && slot.refCnt() == 1) {
+            currentFrame = null;
+            return slot.window(index, length);
+        }
+        return buffer.retainedSlice(index, length);
+    }
+
+    @Override
+    public void peerFinished(TcpConnection connection) {
+        TcpFlow flow = (TcpFlow) connection.attachment();
+        flow.markPeerFinished();
+        touch(flow);
+    }
+
+    @Override
+    public void acked(TcpConnection connection, int bytes) {
+        TcpFlow flow = (TcpFlow) connection.attachment();
+        if (flow.noteAcked(flow.sendBufferBytes())) {
+            touch(flow);
+        }
+    }
+
+    @Override
+    public void closed(TcpConnection connection, CloseReason reason) {
+        TcpFlow flow = (TcpFlow) connection.attachment();
+        if (flow == null) {
+            // Aborted before it became a flow.
+            return;
+        }
+        counters.flows--;
+        flow.markClosed(reason);
+        flow.steering().release();
+        touch(flow);
+    }
+
+    // ---- the queue ----
+
+    void queueEvent(RdmaRawQueueEvent event) {
+        // TCP sends again what was lost.
+    }
+
+    /** The device is gone: nothing can be sent any more. */
+    void queueGone() {
+        shutdown();
+    }
+
+    /** Ends all connections; called before the queue closes. */
+    void shutdown() {
+        if (gone) {
+            return;
+        }
+        engine.shutdown();
+        deliverTouched();
+        transmit(System.nanoTime());
+        gone = true;
+        ownRules.close();
+    }
+}

@@ -1,0 +1,32 @@
+package io.rdmaraw.channel;
+
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.rdmaraw.route.LoopHost;
+
+import java.security.SecureRandom;
+
+/** Makes the TCP of a loop on the device that its settings name. */
+final class TcpStacks {
+    private static final int PORT_NUMBER = 1;
+
+    private TcpStacks() {
+    }
+
+    /**
+     * Opens the queue, if it is not open, and the TCP on it.
+     *
+     * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
+     */
+    static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) {
+        String device = handler.config().ipDevice();
+        TcpNetwork network = networkOf(device);
+        return new TcpStack(handler.port(device, PORT_NUMBER), network, handler.config(), loop, new SecureRandom());
+    }
+
+    private static TcpNetwork networkOf(String device) {
+        if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
+            return new LoopTcpNetwork(device);
+        }
+        throw new UnsupportedOperationException("TCP on " + device);
+    }
+}
