@@ -46,9 +46,6 @@ public final class DnsServer extends ServerCommand {
         Responder responder = new Responder(zone, maxUdpBytes);
         for (int attempt = 1;; attempt++) {
             List<Channel> channels = new ArrayList<>(bind(group, local, () -> udpHandlers(responder)));
-            if (transport().serverSocketChannel() == null) {
-                return channels;
-            }
             try {
                 channels.add(listen(group, (InetSocketAddress) channels.getFirst().localAddress(),
                         tcpHandlers(responder)));

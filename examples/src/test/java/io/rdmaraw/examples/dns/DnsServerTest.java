@@ -31,7 +31,7 @@ class DnsServerTest {
     }
 
     private static int start(Stage stage) throws Exception {
-        return stage.start(new DnsServer()).address().getPort();
+        return stage.start(new DnsServer()).getPort();
     }
 
     @ParameterizedTest

@@ -23,7 +23,7 @@ class EchoServerTest {
     @EnumSource
     void sendsEverythingBack(Setup setup) throws Exception {
         try (Stage stage = new Stage(setup)) {
-            check(setup, stage, stage.start(new EchoServer()).address());
+            check(setup, stage, stage.start(new EchoServer()));
         }
     }
 
@@ -31,9 +31,9 @@ class EchoServerTest {
     @EnumSource
     void sendsEverythingBackThroughAProxy(Setup setup) throws Exception {
         try (Stage stage = new Stage(setup)) {
-            var echo = stage.start(new EchoServer()).address();
+            var echo = stage.start(new EchoServer());
             var proxy = stage.start(new ProxyServer(), "--to", echo.getHostString() + ':' + echo.getPort());
-            check(setup, stage, proxy.address());
+            check(setup, stage, proxy);
         }
     }
 }
