@@ -74,7 +74,7 @@ final class AckInput {
         }
     }
 
-    private static void releaseIfIdle(TcpConnection c, Flight f) {
+    static void releaseIfIdle(TcpConnection c, Flight f) {
         if (f.scoreboard.isEmpty() && f.queue.isEmpty() && (!c.is(Tcb.FIN_QUEUED) || c.is(Tcb.FIN_SENT))) {
             c.flight = null;
             c.engine.giveFlight(f);

@@ -56,7 +56,8 @@ final class Handshake {
     static boolean sendSyn(TcpConnection c, long now, Segment out) {
         TcpConfig config = c.engine.config;
         boolean answer = c.state == SYN_RECEIVED;
-        c.clear(Tcb.SYN_DUE | Tcb.ACK_NOW);
+        c.clear(Tcb.SYN_DUE | Tcb.ACK_NOW | Tcb.ACK_DELAYED);
+        c.ackDeadlineNanos = Tcb.NEVER;
         SegmentOutput.address(c, out);
         out.seq = c.iss;
         out.flags = answer ? TcpFlags.SYN | TcpFlags.ACK : TcpFlags.SYN;
@@ -75,6 +76,12 @@ final class Handshake {
         out.sackPermitted = answer ? c.is(Tcb.SACK) : config.sack;
         if (answer ? c.is(Tcb.TIMESTAMPS) : config.timestamps) {
             out.timestamps(c.timestamp(now), c.tsRecent);
+        }
+        if (answer && c.is(Tcb.FAST_OPEN)) {
+            c.engine.fastOpen.giveCookie(c, out);
+        } else if (c.is(Tcb.FAST_OPEN) && c.sndNxt == c.iss) {
+            c.engine.fastOpen.offer(c, out, now);
+            attachData(c, out);
         }
         if (answer ? c.is(Tcb.ECN) : config.ecn == TcpConfig.EcnMode.ACTIVE && !c.is(Tcb.SYN_RETRANSMITTED)) {
             // RFC 3168 section 6.1.1; not again after a timeout (6.1.1.1), a middlebox may be in the way
@@ -95,6 +102,36 @@ final class Handshake {
         return true;
     }
 
+    /** RFC 7413 section 4.2.1 step 2: data goes with the SYN only beside a cookie. */
+    private static void attachData(TcpConnection c, Segment out) {
+        int limit = Math.min(c.peerMss, c.linkMtu - c.headerBytes()) - out.optionsLengthBytes();
+        int length = Math.min(c.queuedBytes(), limit);
+        if (out.fastOpenCookieBytes > 0 && length > 0) {
+            c.fastOpenBytes = (char) c.flight.queue.slice(c.iss + 1, length, c.engine.config.maxSlices, out);
+            c.engine.counters.payloadBytesOut += c.fastOpenBytes;
+        }
+    }
+
+    /**
+     * The SYN is acknowledged, perhaps with data that went with it (RFC 7413 section 4.2.1 step 3). What was not
+     * acknowledged is new data still.
+     */
+    private static void onSynAcknowledged(TcpConnection c, Segment s, long now) {
+        int dataBytes = s.ack - (c.iss + 1);
+        c.sndUna = s.ack;
+        if (c.fastOpenBytes > 0 && c.is(Tcb.SYN_RETRANSMITTED) && dataBytes == 0) {
+            c.engine.fastOpen.block(c, now);
+        }
+        c.fastOpenBytes = 0;
+        if (dataBytes > 0) {
+            c.sndNxt = s.ack;
+            c.bytesAcked += dataBytes;
+            c.flight.queue.acknowledge(s.ack);
+            c.flight.scoreboard.reset(s.ack);
+            c.flight.recovery.reset(s.ack);
+        }
+    }
+
     static void onTimeout(TcpConnection c, long now) {
         TcpConfig config = c.engine.config;
         boolean passive = c.is(Tcb.PASSIVE_OPEN);
@@ -112,7 +149,7 @@ final class Handshake {
     /** RFC 9293 section 3.10.7.3. */
     static void onSegmentInSynSent(TcpConnection c, Segment s, long now) {
         boolean ack = s.has(TcpFlags.ACK);
-        if (ack && (Sequence.beforeOrAt(s.ack, c.iss) || Sequence.after(s.ack, c.sndNxt))) {
+        if (ack && (Sequence.beforeOrAt(s.ack, c.iss) || Sequence.after(s.ack, c.sndNxt + c.fastOpenBytes))) {
             // First: it acknowledges something else, an old connection perhaps.
             if (!s.has(TcpFlags.RST)) {
                 c.engine.replies.resetFor(s);
@@ -145,10 +182,18 @@ final class Handshake {
             c.engine.ready(c);
             return;
         }
-        c.sndUna = s.ack;
+        if (c.is(Tcb.FAST_OPEN)) {
+            c.engine.fastOpen.remember(c, s);
+        }
+        int dataBytes = s.ack - (c.iss + 1);
+        onSynAcknowledged(c, s, now);
         establish(c, s, now);
         c.set(Tcb.ACK_NOW);
         c.engine.events.connected(c);
+        if (dataBytes > 0 && c.state != CLOSED) {
+            AckInput.releaseIfIdle(c, c.flight);
+            c.engine.events.acked(c, dataBytes);
+        }
         if (c.state != CLOSED && (s.payloadLength > 0 || s.has(TcpFlags.FIN))) {
             // Data may come with the SYN (section 3.4.1); it begins behind it.
             s.seq++;
@@ -180,6 +225,25 @@ final class Handshake {
         engine.connections.add(c);
         engine.ready(c);
         return c;
+    }
+
+    /** RFC 7413 section 4.2.2: the user gets the connection and the data of its SYN, a FIN excepted, at once. */
+    static void acceptEarly(TcpConnection c, Segment s, long now) {
+        c.set(Tcb.EARLY | Tcb.REPORTED);
+        c.listener.fastOpens++;
+        c.engine.counters.fastOpens++;
+        c.engine.counters.passiveOpens++;
+        c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);
+        c.cwnd = SegmentOutput.initialWindow(c);
+        c.engine.events.accepted(c.listener, c);
+        if (c.state != CLOSED) {
+            int flags = s.flags;
+            s.flags &= ~TcpFlags.FIN;
+            s.seq++;
+            DataInput.process(c, s, now);
+            s.seq--;
+            s.flags = flags;
+        }
     }
 
     /** What the peer's SYN says, given what we are ready to do. */
@@ -247,10 +311,15 @@ final class Handshake {
             TcpListener listener = c.listener;
             c.listener = null;
             listener.halfOpen--;
+            listener.fastOpens -= c.is(Tcb.EARLY) ? 1 : 0;
             if (listener.closed) {
                 c.engine.reset(c);
                 c.engine.finish(c, CloseReason.ABORTED, CLOSED);
                 return false;
+            }
+            if (c.is(Tcb.EARLY)) {
+                c.clear(Tcb.EARLY);
+                return true;
             }
             c.engine.counters.passiveOpens++;
             c.set(Tcb.REPORTED);
@@ -277,7 +346,11 @@ final class Handshake {
         c.rackEndSeq = c.sndUna;
         c.ecnEndSeq = c.sndUna;
         c.cwnd = SegmentOutput.initialWindow(c);
-        if (!c.is(Tcb.SYN_RETRANSMITTED)) {
+        boolean sentEarly = c.is(Tcb.EARLY) && c.sndNxt != c.iss + 1;
+        if (sentEarly) {
+            // The data sent since the SYN-ACK is what the acknowledgement times.
+            ConnectionTimers.restart(c, c.flight, now);
+        } else if (!c.is(Tcb.SYN_RETRANSMITTED)) {
             RttEstimator.sample(c, now - c.lastSendNanos);
             RttEstimator.sampleMinimum(c, now - c.lastSendNanos, now);
         } else {

@@ -30,7 +30,20 @@ final class ListenInput {
         } else if (full) {
             engine.counters.synDrops++;
         } else {
-            Handshake.accept(listener, s, isn, now);
+            TcpConnection c = Handshake.accept(listener, s, isn, now);
+            if (listener.maxFastOpens > 0 && s.fastOpenCookieBytes != Segment.ABSENT) {
+                fastOpen(engine, listener, c, s, now);
+            }
+        }
+    }
+
+    /** RFC 7413 section 4.2.2: data that comes with a valid cookie goes to the user at once, all others get a cookie. */
+    private static void fastOpen(TcpEngine engine, TcpListener listener, TcpConnection c, Segment s, long now) {
+        if (!engine.fastOpen.isOurs(s)) {
+            engine.counters.fastOpenCookiesRejected += s.fastOpenCookieBytes > 0 ? 1 : 0;
+            c.set(Tcb.FAST_OPEN);
+        } else if (listener.fastOpens < listener.maxFastOpens && s.payloadLength > 0) {
+            Handshake.acceptEarly(c, s, now);
         }
     }
 

@@ -51,6 +51,9 @@ public final class Segment {
     boolean timestamps;
     int tsValue;
     int tsEcho;
+    int fastOpenCookieBytes = ABSENT;
+    long fastOpenCookieHigh;
+    long fastOpenCookieLow;
     int sackCount;
     final int[] sack = new int[2 * MAX_SACK_BLOCKS];
 
@@ -90,6 +93,7 @@ public final class Segment {
         timestamps = false;
         tsValue = 0;
         tsEcho = 0;
+        fastOpenCookieBytes = ABSENT;
         sackCount = 0;
     }
 
@@ -261,6 +265,29 @@ public final class Segment {
         return this;
     }
 
+    /** Length of the fast open cookie (RFC 7413): 0 for a request, or {@link #ABSENT}. */
+    public int fastOpenCookieBytes() {
+        return fastOpenCookieBytes;
+    }
+
+    /** The first eight bytes of the fast open cookie, the first byte on top, filled up with zeros. */
+    public long fastOpenCookieHigh() {
+        return fastOpenCookieHigh;
+    }
+
+    /** The bytes of the fast open cookie after the first eight, likewise. */
+    public long fastOpenCookieLow() {
+        return fastOpenCookieLow;
+    }
+
+    /** Adds a fast open cookie of 4 to 16 bytes, or, with 0, the request for one. */
+    public Segment fastOpenCookie(int lengthBytes, long high, long low) {
+        fastOpenCookieBytes = lengthBytes;
+        fastOpenCookieHigh = high;
+        fastOpenCookieLow = low;
+        return this;
+    }
+
     /** 0 to {@link #MAX_SACK_BLOCKS}. */
     public int sackCount() {
         return sackCount;
@@ -297,6 +324,7 @@ public final class Segment {
             length += 4;
         }
         length += sackCount > 0 ? 4 + 8 * sackCount : 0;
+        length += fastOpenCookieBytes != ABSENT ? 2 + fastOpenCookieBytes + 3 & ~3 : 0;
         return length;
     }
 
@@ -378,6 +406,9 @@ public final class Segment {
         timestamps = other.timestamps;
         tsValue = other.tsValue;
         tsEcho = other.tsEcho;
+        fastOpenCookieBytes = other.fastOpenCookieBytes;
+        fastOpenCookieHigh = other.fastOpenCookieHigh;
+        fastOpenCookieLow = other.fastOpenCookieLow;
         sackCount = other.sackCount;
         System.arraycopy(other.sack, 0, sack, 0, sack.length);
         connection = other.connection;
@@ -410,6 +441,10 @@ public final class Segment {
         }
         if (sackPermitted) {
             text.append(" sackOK");
+        }
+        if (fastOpenCookieBytes != ABSENT) {
+            text.append(" cookie ").append(fastOpenCookieBytes).append('/').append(fastOpenCookieHigh).append('/')
+                    .append(fastOpenCookieLow);
         }
         if (timestamps) {
             text.append(" ts ").append(Integer.toUnsignedString(tsValue)).append('/')

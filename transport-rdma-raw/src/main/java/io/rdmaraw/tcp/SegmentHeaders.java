@@ -124,6 +124,10 @@ public final class SegmentHeaders {
             sum += word(at, TcpOptions.KIND_NOP << 24 | TcpOptions.KIND_WINDOW_SCALE << 16 | 3 << 8 | s.windowScale);
             at += 4;
         }
+        if (s.fastOpenCookieBytes != Segment.ABSENT) {
+            sum += writeFastOpen(s, at);
+            at += 2 + s.fastOpenCookieBytes + 3 & ~3;
+        }
         if (s.sackCount > 0) {
             sum += word(at, TcpOptions.KIND_NOP << 24 | TcpOptions.KIND_NOP << 16 | TcpOptions.KIND_SACK << 8
                     | 2 + 8 * s.sackCount);
@@ -132,6 +136,26 @@ public final class SegmentHeaders {
             }
         }
         return sum;
+    }
+
+    /** Kind, length and cookie, filled up with NOPs. */
+    private static long writeFastOpen(Segment s, long start) {
+        int end = 2 + s.fastOpenCookieBytes;
+        long sum = 0;
+        for (int at = 0; at < end; at += 4) {
+            int value = 0;
+            for (int i = at; i < at + 4; i++) {
+                int octet = i == 0 ? TcpOptions.KIND_FAST_OPEN : i == 1 ? end
+                        : i < end ? cookieByte(s, i - 2) : TcpOptions.KIND_NOP;
+                value = value << 8 | octet;
+            }
+            sum += word(start + at, value);
+        }
+        return sum;
+    }
+
+    private static int cookieByte(Segment s, int i) {
+        return (int) ((i < 8 ? s.fastOpenCookieHigh : s.fastOpenCookieLow) >>> 56 - 8 * (i & 7)) & 0xFF;
     }
 
     private static long word(long address, int value) {
@@ -183,5 +207,24 @@ public final class SegmentHeaders {
         out.mss = Math.max(0, options.maximumSegmentSize());
         out.windowScale = options.windowScale();
         out.sackPermitted = options.isSackPermitted();
+        if (options.fastOpenCookieLengthBytes() != TcpOptions.ABSENT) {
+            readFastOpen(frame.transportAddress() + TcpHeader.MINIMUM_LENGTH_BYTES + options.fastOpenCookieOffset(),
+                    options.fastOpenCookieLengthBytes(), out);
+        }
+    }
+
+    /** RFC 7413 section 4.1.1: of an even length from 4 to 16, or a request; what is not counts as not there. */
+    private static void readFastOpen(long address, int lengthBytes, Segment out) {
+        if (lengthBytes != 0 && (lengthBytes < 4 || lengthBytes > 16 || (lengthBytes & 1) != 0)) {
+            return;
+        }
+        long high = 0;
+        long low = 0;
+        for (int i = 0; i < lengthBytes; i++) {
+            long octet = (long) NetworkOrder.getU8(address + i) << 56 - 8 * (i & 7);
+            high |= i < 8 ? octet : 0;
+            low |= i < 8 ? 0 : octet;
+        }
+        out.fastOpenCookie(lengthBytes, high, low);
     }
 }

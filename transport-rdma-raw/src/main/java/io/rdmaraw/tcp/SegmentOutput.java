@@ -17,7 +17,8 @@ final class SegmentOutput {
     /** Returns false if the connection has nothing to send now. */
     static boolean poll(TcpConnection c, long now, Segment out) {
         if (!c.state.synchronizedState()) {
-            return c.is(Tcb.SYN_DUE) && Handshake.sendSyn(c, now, out);
+            return c.is(Tcb.SYN_DUE) ? Handshake.sendSyn(c, now, out)
+                    : c.is(Tcb.EARLY) && c.flight != null && sendNew(c, c.flight, now, out);
         }
         Flight f = c.flight;
         if (f != null) {
@@ -145,7 +146,8 @@ final class SegmentOutput {
 
     private static boolean sendNew(TcpConnection c, Flight f, long now, Segment out) {
         int unsent = f.queue.endSeq() - c.sndNxt;
-        boolean finDue = c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT);
+        // A server that answers before the handshake is complete keeps its FIN until then.
+        boolean finDue = c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT) && c.state.synchronizedState();
         if (unsent <= 0 && !finDue) {
             return false;
         }
@@ -204,7 +206,7 @@ final class SegmentOutput {
             // RFC 9293 section 3.9.1.2: the buffered data ends here.
             out.flags |= TcpFlags.PSH;
         }
-        if (last && roomForFin && c.is(Tcb.FIN_QUEUED)) {
+        if (last && roomForFin && c.is(Tcb.FIN_QUEUED) && c.state.synchronizedState()) {
             out.flags |= TcpFlags.FIN;
             c.set(Tcb.FIN_SENT);
             end++;

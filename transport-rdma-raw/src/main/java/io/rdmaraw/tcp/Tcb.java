@@ -57,6 +57,10 @@ abstract sealed class Tcb permits TcpConnection {
     static final int DSACK_ROUND = 1 << 28;
     /** Our data is sent as ECN-capable. */
     static final int ECN_SENDER = 1 << 29;
+    /** Of an active open: the user wants data in the SYN. Of a passive one: the SYN-ACK carries a cookie (RFC 7413). */
+    static final int FAST_OPEN = 1 << 30;
+    /** The user has this connection since its SYN, before the handshake is complete (RFC 7413 section 4.2.2). */
+    static final int EARLY = 1 << 31;
 
     final TcpEngine engine;
     final long localHigh;
@@ -109,6 +113,8 @@ abstract sealed class Tcb permits TcpConnection {
     int sndMss;
     /** The MSS option of the peer. */
     char peerMss;
+    /** Payload sent with our SYN; it counts as sent once the SYN-ACK acknowledges it. */
+    char fastOpenBytes;
     /** Queue and scoreboard; null while nothing is queued or in flight. */
     Flight flight;
     long lastSendNanos;

@@ -62,6 +62,8 @@ public final class TcpConfig {
     final int lastEphemeralPort;
     final long pathMtuAgeNanos;
     final int maxSlices;
+    final long fastOpenKeyHigh;
+    final long fastOpenKeyLow;
     final IntSupplier initialSequence;
 
     private TcpConfig(Builder builder) {
@@ -96,6 +98,8 @@ public final class TcpConfig {
         lastEphemeralPort = builder.lastEphemeralPort;
         pathMtuAgeNanos = builder.pathMtuAgeNanos;
         maxSlices = builder.maxSlices;
+        fastOpenKeyHigh = builder.fastOpenKeyHigh;
+        fastOpenKeyLow = builder.fastOpenKeyLow;
         initialSequence = builder.initialSequence;
     }
 
@@ -136,6 +140,8 @@ public final class TcpConfig {
         private int lastEphemeralPort = 60999;
         private long pathMtuAgeNanos = 600_000_000_000L;
         private int maxSlices = Segment.MAX_SLICES;
+        private long fastOpenKeyHigh;
+        private long fastOpenKeyLow;
         private IntSupplier initialSequence;
 
         private Builder() {
@@ -388,6 +394,17 @@ public final class TcpConfig {
          */
         public Builder maxSlices(int value) {
             maxSlices = intInRange("maxSlices", value, 1, Segment.MAX_SLICES);
+            return this;
+        }
+
+        /**
+         * The secret that fast open cookies (RFC 7413) are made with. Engines that serve one port, such as the loops of
+         * a group, should share it: a client's next SYN may reach another of them. 0, 0, the default: each engine has
+         * one of its own.
+         */
+        public Builder fastOpenKey(long high, long low) {
+            fastOpenKeyHigh = high;
+            fastOpenKeyLow = low;
             return this;
         }
 

@@ -134,6 +134,21 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
         }
     }
 
+    /**
+     * Sends what is queued with the SYN if the server's cookie is known, and asks for one otherwise (TCP_FASTOPEN_CONNECT,
+     * RFC 7413). To be called after {@link TcpEngine#connect}, and {@link #send} too, before the engine is polled. The
+     * data may reach the server's user twice; what the SYN-ACK does not acknowledge is sent again.
+     *
+     * @throws IllegalStateException if the SYN has been sent
+     */
+    public void fastOpen() {
+        if (state != SYN_SENT || sndNxt != iss) {
+            throw new IllegalStateException("The connection is " + state
+                    + "; fast open must be asked for between connect() and the next poll of the engine");
+        }
+        set(FAST_OPEN);
+    }
+
     /** SO_KEEPALIVE, with the times of the configuration unless others were set here. */
     public void keepAlive(boolean on) {
         assign(KEEP_ALIVE, on);

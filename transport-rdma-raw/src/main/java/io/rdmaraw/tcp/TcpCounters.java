@@ -33,6 +33,10 @@ public final class TcpCounters {
     public long blindAttackSegments;
     public long resetsIn;
     public long resetsOut;
+    /** Connections handed over with their SYN (RFC 7413). */
+    public long fastOpens;
+    /** Fast open cookies that were not ours, or out of date. */
+    public long fastOpenCookiesRejected;
     public long synCookiesSent;
     public long synCookiesAccepted;
     public long synCookiesRejected;

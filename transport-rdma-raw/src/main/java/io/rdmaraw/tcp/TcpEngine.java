@@ -25,6 +25,7 @@ public final class TcpEngine {
     final TimerWheel wheel;
     final InitialSequence initialSequence;
     final SynCookies synCookies;
+    final FastOpen fastOpen;
     final ReplyQueue replies = new ReplyQueue(counters);
     final AckSample sample = new AckSample();
     final Segment scratch = new Segment();
@@ -55,6 +56,8 @@ public final class TcpEngine {
         connections = new ConnectionTable(random.nextLong(), random.nextLong());
         initialSequence = new InitialSequence(hash, config.initialSequence);
         synCookies = new SynCookies(hash);
+        boolean ownKey = config.fastOpenKeyHigh == 0 && config.fastOpenKeyLow == 0;
+        fastOpen = new FastOpen(ownKey ? hash : new SipHash(config.fastOpenKeyHigh, config.fastOpenKeyLow));
         ports = new PortSelector(hash, config, random);
         wheel = new TimerWheel(nowNanos);
         timeWait = new TimeWaitTable(config.maxTimeWait, config.timeWaitNanos, counters);
@@ -335,6 +338,7 @@ public final class TcpEngine {
         }
         if (c.listener != null) {
             c.listener.halfOpen--;
+            c.listener.fastOpens -= c.is(Tcb.EARLY) ? 1 : 0;
             c.listener = null;
         }
         if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED)) {

@@ -12,6 +12,9 @@ public final class TcpListener {
     private final Object attachment;
     TcpListener nextInBucket;
     int halfOpen;
+    /** Half-open connections that the user has already; at most {@link #maxFastOpens}. */
+    int fastOpens;
+    int maxFastOpens;
     /** When a SYN last found the backlog full: cookies are accepted for a while after it. */
     long lastOverflowNanos = Long.MIN_VALUE;
     boolean closed;
@@ -36,6 +39,20 @@ public final class TcpListener {
     /** Connections in SYN_RECEIVED, at most the backlog. */
     public int halfOpen() {
         return halfOpen;
+    }
+
+    /**
+     * Takes data with SYNs from now on (TCP_FASTOPEN, RFC 7413), from clients that return a cookie. Such a connection is
+     * {@linkplain TcpEvents#accepted accepted} before its handshake is complete; a SYN that the network has duplicated may
+     * then be accepted twice, so the protocol above must bear that (section 2.1).
+     *
+     * @param maxPending connections that may be in that state at a time (section 5.1); 0, the default, for none
+     */
+    public void fastOpen(int maxPending) {
+        if (maxPending < 0) {
+            throw new IllegalArgumentException(maxPending + " pending fast opens: it must be 0 or more");
+        }
+        maxFastOpens = maxPending;
     }
 
     /**

@@ -26,8 +26,8 @@ public enum TcpState {
         return this == ESTABLISHED || this == CLOSE_WAIT || this == SYN_SENT || this == SYN_RECEIVED;
     }
 
-    /** The peer's FIN has not arrived: it may still send. */
+    /** The peer's FIN has not arrived: it may still send; in SYN_RECEIVED with its SYN (RFC 7413). */
     boolean mayReceive() {
-        return this == ESTABLISHED || this == FIN_WAIT_1 || this == FIN_WAIT_2;
+        return this == SYN_RECEIVED || this == ESTABLISHED || this == FIN_WAIT_1 || this == FIN_WAIT_2;
     }
 }

@@ -13,8 +13,8 @@ import java.util.SplittableRandom;
 
 /**
  * One engine and the segments it exchanges with the test, which plays the peer. Segments are written as
- * {@code FLAGS seq [len n] [ack n] [win n] [mss n] [ws n] [sackOK] [ts value/echo] [sack a-b,c-d] [ect] [ce]}. Numbers
- * count from each end's initial sequence number, so a SYN has number 0 and the first byte 1; the true ones begin
+ * {@code FLAGS seq [len n] [ack n] [win n] [mss n] [ws n] [sackOK] [cookie length/value] [ts value/echo]
+ * [sack a-b,c-d] [ect] [ce]}. Numbers count from each end's initial sequence number, so a SYN has number 0 and the first byte 1; the true ones begin
  * shortly before zero. What the engine sends must match in full, except that win, ts and the options of a SYN are only
  * compared if they are given.
  */
@@ -217,6 +217,10 @@ final class Dialogue {
                         s.addSack(ISS + Integer.parseInt(ends[0]), ISS + Integer.parseInt(ends[1]));
                     }
                 }
+                case "cookie" -> {
+                    String[] parts = words[++i].split("/");
+                    s.fastOpenCookie(Integer.parseInt(parts[0]), Long.parseLong(parts[1]), 0);
+                }
                 case "ce" -> s.ecn = Segment.ECN_CE;
                 case "ect" -> s.ecn = Segment.ECN_ECT0;
                 default -> throw new IllegalArgumentException(text + ": " + words[i]);
@@ -249,6 +253,9 @@ final class Dialogue {
         }
         if (s.sackPermitted) {
             text.append(" sackOK");
+        }
+        if (s.fastOpenCookieBytes != Segment.ABSENT) {
+            text.append(" cookie ").append(s.fastOpenCookieBytes).append('/').append(s.fastOpenCookieHigh);
         }
         if (s.timestamps) {
             text.append(" ts ").append(s.tsValue).append('/').append(s.tsEcho);

@@ -82,6 +82,11 @@ class SegmentHeadersTest {
             s.timestamps(random.nextInt(), random.nextInt());
         }
         if (random.nextInt(4) == 0) {
+            if (random.nextBoolean()) {
+                int length = random.nextInt(3) == 0 ? 0 : 4 + 2 * random.nextInt(7);
+                s.fastOpenCookie(length, length >= 8 ? random.nextLong() : length == 0 ? 0
+                        : random.nextLong() << 64 - 8 * length, length <= 8 ? 0 : random.nextLong() << 128 - 8 * length);
+            }
             s.mss(1 + random.nextInt(65535)).windowScale(random.nextInt(15)).sackPermitted(random.nextBoolean());
         } else {
             for (int i = random.nextInt(s.timestamps ? 4 : 5); i > 0; i--) {

@@ -48,6 +48,7 @@ final class SegmentSequence implements TcpEvents {
     private int lastSeq;
     private int knockedPort;
     private int knockedIsn;
+    private long knownCookie;
     private long now = 1_000_000_000;
 
     private SegmentSequence(byte[] data) {
@@ -60,8 +61,14 @@ final class SegmentSequence implements TcpEvents {
                 .ecn((settings & 8) == 0 ? TcpConfig.EcnMode.ACTIVE : TcpConfig.EcnMode.PASSIVE)
                 .synCookies(TcpConfig.SynCookieMode.values()[(settings >>> 4) % 3]).build();
         engine = new TcpEngine(config, this, new SplittableRandom(1), now);
-        engine.listen(0, 0, LISTENING, BACKLOG, null);
+        TcpListener listener = engine.listen(0, 0, LISTENING, BACKLOG, null);
+        if ((settings & 64) != 0) {
+            listener.fastOpen(BACKLOG / 2);
+        }
         connections.add(engine.connect(now, 0, HERE, 4000, 0, THERE, 5000, null, 0, null));
+        if ((settings & 128) != 0) {
+            connections.get(0).fastOpen();
+        }
     }
 
     /** Plays the bytes; returns the engine's counters, to see how far they led. */
@@ -127,12 +134,16 @@ final class SegmentSequence implements TcpEvents {
         Segment s = new Segment().destination(0, HERE, LISTENING).window(u16());
         if ((form & 1) == 0) {
             s.source(0, THERE, 6000 + (form >>> 1) % PEERS).seq(PEER_ISN).flags(TcpFlags.SYN);
+            if ((form & 64) != 0) {
+                s.fastOpenCookie((form & 128) == 0 ? 0 : 8, knownCookie, 0).payload(buffer(200), 0, 200);
+            }
         } else {
             s.source(0, THERE, knockedPort).seq(PEER_ISN + 1).ack(knockedIsn + 1)
                     .flags(USUAL_FLAGS[(form >>> 1) % USUAL_FLAGS.length]);
         }
         options(s, connections.get(0));
         engine.onSegment(s, now);
+        s.transmitted();
     }
 
     private void hear(TcpConnection c) {
@@ -179,6 +190,9 @@ final class SegmentSequence implements TcpEvents {
             int start = near(c, 4);
             s.addSack(start, start + u16());
         }
+        if ((form >>> 3 & 3) == 2) {
+            s.fastOpenCookie(4 + (form >>> 4 & 12), now, form);
+        }
         int length = (form >>> 3 & 3) == 3 ? u8() % 41 : 0;
         optionBytes.clear();
         for (int i = 0; i < length; i++) {
@@ -212,6 +226,12 @@ final class SegmentSequence implements TcpEvents {
             case 2 -> c.abort();
             case 3 -> c.noDelay((what & 8) == 0);
             case 4 -> c.keepAlive((what & 8) == 0);
+            case 5 -> {
+                c.userTimeoutMillis((what >>> 3) * 1_000);
+                c.keepAliveIdleMillis((what >>> 3) * 100);
+                c.keepAliveIntervalMillis(what * 10);
+                c.keepAliveProbes(what >>> 4);
+            }
             default -> c.readWindowOpened(c.unreadBytes());
         }
     }
@@ -231,6 +251,9 @@ final class SegmentSequence implements TcpEvents {
             if (out.sourcePort() == LISTENING && out.has(TcpFlags.SYN)) {
                 knockedPort = out.destinationPort();
                 knockedIsn = out.seq();
+                if (out.fastOpenCookieBytes() == 8) {
+                    knownCookie = out.fastOpenCookieHigh();
+                }
             }
             out.transmitted();
         }

@@ -13,8 +13,8 @@ import java.nio.ByteOrder;
  * A packet socket (packet(7)) on one interface that receives and sends whole Ethernet frames in bursts of up to
  * {@value #BURST}: recvmmsg(2) and sendmmsg(2). What it sends it does not receive itself. For one thread.
  */
-final class PacketPort implements AutoCloseable {
-    static final int BURST = 64;
+public final class PacketPort implements AutoCloseable {
+    public static final int BURST = 64;
     private static final int AF_PACKET = 17;
     private static final short ETH_P_ALL = 3;
     private static final int SOL_PACKET = 263;
@@ -23,11 +23,18 @@ final class PacketPort implements AutoCloseable {
     private static final int PACKET_IGNORE_OUTGOING = 23;
     private static final int SO_SNDBUFFORCE = 32;
     private static final int SO_RCVBUFFORCE = 33;
+    private static final int SO_TIMESTAMPNS = 35;
+    /** struct cmsghdr with a struct timespec. */
+    private static final int CONTROL_BYTES = 32;
+    private static final int CONTROL_SECONDS = 16;
+    private static final int CONTROL_NANOS = 24;
     private static final int SOCKET_BUFFER_BYTES = 64 << 20;
     private static final int SOCKADDR_LL_BYTES = 20;
     private static final int MMSGHDR_BYTES = 64;
     private static final int MSG_IOV = 16;
     private static final int MSG_IOVLEN = 24;
+    private static final int MSG_CONTROL = 32;
+    private static final int MSG_CONTROLLEN = 40;
     private static final int MSG_FLAGS = 48;
     private static final int MSG_LEN = 56;
     private static final int MSG_TRUNC = 0x20;
@@ -40,6 +47,7 @@ final class PacketPort implements AutoCloseable {
     private final String name;
     private final long receiveHeaders = headers();
     private final long sendHeaders = headers();
+    private final long receiveControls = Libc.allocateZeroed((long) BURST * CONTROL_BYTES);
 
     private PacketPort(NativeSocket socket, String name) {
         this.socket = socket;
@@ -47,7 +55,7 @@ final class PacketPort implements AutoCloseable {
     }
 
     /** Opens the interface of an end, in the namespace it is in. */
-    static PacketPort open(VethEnd end) {
+    public static PacketPort open(VethEnd end) {
         int index = end.index();
         try {
             return end.namespace().call(() -> open(end.name(), index));
@@ -59,7 +67,7 @@ final class PacketPort implements AutoCloseable {
     }
 
     /** Opens the interface {@code name} with the number {@code index} of the calling thread's namespace. */
-    static PacketPort open(String name, int index) throws IOException {
+    public static PacketPort open(String name, int index) throws IOException {
         NativeSocket socket = NativeSocket.open(AF_PACKET, NativeSocket.SOCK_RAW, 0);
         PacketPort port = new PacketPort(socket, name);
         try {
@@ -67,6 +75,7 @@ final class PacketPort implements AutoCloseable {
             port.setOption(NativeSocket.SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BUFFER_BYTES);
             port.setOption(SOL_PACKET, PACKET_QDISC_BYPASS, 1);
             port.setOption(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
+            port.setOption(NativeSocket.SOL_SOCKET, SO_TIMESTAMPNS, 1);
             port.bind(index);
             return port;
         } catch (Throwable e) {
@@ -82,6 +91,10 @@ final class PacketPort implements AutoCloseable {
             NativeMemory.putLong(header(headers, i) + MSG_IOVLEN, 1);
         }
         return headers;
+    }
+
+    private long control(int i) {
+        return receiveControls + (long) i * CONTROL_BYTES;
     }
 
     private static long header(long headers, int i) {
@@ -122,37 +135,53 @@ final class PacketPort implements AutoCloseable {
     }
 
     /** To wait on. */
-    int fd() {
+    public int fd() {
         return socket.fd();
     }
 
     /** Says where received frame {@code i} of the next burst goes. */
-    void receiveInto(int i, long address, int capacityBytes) {
+    public void receiveInto(int i, long address, int capacityBytes) {
         NativeMemory.putLong(vector(receiveHeaders, i), address);
         NativeMemory.putLong(vector(receiveHeaders, i) + 8, capacityBytes);
     }
 
     /** Receives up to {@code limit} frames to where {@link #receiveInto} said; returns how many. */
-    int receive(int limit) {
+    public int receive(int limit) {
+        for (int i = 0; i < limit; i++) {
+            NativeMemory.putLong(header(receiveHeaders, i) + MSG_CONTROL, control(i));
+            NativeMemory.putLong(header(receiveHeaders, i) + MSG_CONTROLLEN, CONTROL_BYTES);
+        }
         int received = NativeCall.intValue(RECVMMSG, fd(), receiveHeaders, limit, 0, 0);
         return orZero(received, "recvmmsg");
     }
 
+    /**
+     * When the kernel took frame {@code i} of the last burst in, in nanoseconds of the real-time clock since 1970: it
+     * does not depend on how late we are. 0 if it was not told.
+     */
+    long receivedRealTimeNanos(int i) {
+        if (NativeMemory.getLong(header(receiveHeaders, i) + MSG_CONTROLLEN) < CONTROL_BYTES) {
+            return 0;
+        }
+        return NativeMemory.getLong(control(i) + CONTROL_SECONDS) * 1_000_000_000L
+                + NativeMemory.getLong(control(i) + CONTROL_NANOS);
+    }
+
     /** The length of frame {@code i} of the last burst; negative if it was longer than its place. */
-    int receivedBytes(int i) {
+    public int receivedBytes(int i) {
         long header = header(receiveHeaders, i);
         int length = NativeMemory.getInt(header + MSG_LEN);
         return (NativeMemory.getInt(header + MSG_FLAGS) & MSG_TRUNC) == 0 ? length : -length;
     }
 
     /** Says what frame {@code i} of the next burst is. */
-    void sendFrom(int i, long address, int lengthBytes) {
+    public void sendFrom(int i, long address, int lengthBytes) {
         NativeMemory.putLong(vector(sendHeaders, i), address);
         NativeMemory.putLong(vector(sendHeaders, i) + 8, lengthBytes);
     }
 
     /** Sends the first {@code count} frames; returns how many went out, less if the interface had no room for more. */
-    int send(int count) {
+    public int send(int count) {
         return orZero(NativeCall.intValue(SENDMMSG, fd(), sendHeaders, count, 0), "sendmmsg");
     }
 
@@ -168,7 +197,7 @@ final class PacketPort implements AutoCloseable {
     }
 
     /** Frames the kernel had no room to keep for us since it was last asked. */
-    long kernelDrops() {
+    public long kernelDrops() {
         long memory = Libc.allocateZeroed(16);
         try {
             NativeMemory.putInt(memory + 8, 8);
@@ -184,5 +213,6 @@ final class PacketPort implements AutoCloseable {
         socket.close();
         Libc.free(receiveHeaders);
         Libc.free(sendHeaders);
+        Libc.free(receiveControls);
     }
 }

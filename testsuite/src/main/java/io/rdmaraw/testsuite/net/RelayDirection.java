@@ -2,6 +2,7 @@ package io.rdmaraw.testsuite.net;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.testsuite.sim.ImpairedLine;
+import java.time.Instant;
 
 /** Frames from one port to the other, each at the time that the line gives it. For the relay's thread. */
 final class RelayDirection {
@@ -14,6 +15,9 @@ final class RelayDirection {
     private static final int ROUTER_SOLICITATION = 133;
     private static final int REDIRECT = 137;
 
+    /** Stamps older than this are not believed: the real-time clock has been set. */
+    private static final long LATEST_NANOS = 500_000_000;
+
     private final PacketPort from;
     private final PacketPort to;
     private final FramePlaces places;
@@ -21,6 +25,7 @@ final class RelayDirection {
     private final FrameSchedule schedule = new FrameSchedule();
     private final int[] inbound = new int[PacketPort.BURST];
     private final int[] outbound = new int[PacketPort.BURST];
+    private long lastStampNanos = Long.MIN_VALUE;
     private int inboundCount;
     private int outboundCount;
     private long received;
@@ -49,9 +54,16 @@ final class RelayDirection {
             return 0;
         }
         int count = from.receive(inboundCount);
-        long now = System.nanoTime();
-        for (int i = 0; i < count; i++) {
-            take(inbound[i], from.receivedBytes(i), now);
+        if (count > 0) {
+            long now = System.nanoTime();
+            long ahead = realTimeNanos() - now;
+            for (int i = 0; i < count; i++) {
+                // A thread that wakes up late must not find the line's buffer full of what came meanwhile.
+                long told = from.receivedRealTimeNanos(i);
+                long stamp = told == 0 ? now : told - ahead;
+                lastStampNanos = Math.clamp(stamp, Math.max(lastStampNanos, now - LATEST_NANOS), now);
+                take(inbound[i], from.receivedBytes(i), lastStampNanos);
+            }
         }
         received += count;
         inboundCount -= count;
@@ -60,6 +72,11 @@ final class RelayDirection {
             from.receiveInto(i, places.address(inbound[i]), FrameRelay.FRAME_BYTES);
         }
         return count;
+    }
+
+    private static long realTimeNanos() {
+        Instant instant = Instant.now();
+        return instant.getEpochSecond() * 1_000_000_000L + instant.getNano();
     }
 
     private void take(int place, int lengthBytes, long now) {

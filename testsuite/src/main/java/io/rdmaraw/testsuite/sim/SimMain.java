@@ -1,5 +1,6 @@
 package io.rdmaraw.testsuite.sim;
 
+import io.rdmaraw.testsuite.goodput.GoodputMain;
 import io.rdmaraw.testsuite.net.RelayMain;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -49,6 +50,7 @@ public final class SimMain {
         String[] rest = args.length == 0 ? args : Arrays.copyOfRange(args, 1, args.length);
         System.exit(switch (args.length == 0 ? "" : args[0]) {
             case "relay" -> RelayMain.run(rest, System.out);
+            case "goodput" -> GoodputMain.run(rest, System.out);
             default -> run(args, System.out);
         });
     }

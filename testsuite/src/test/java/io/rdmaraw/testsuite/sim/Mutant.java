@@ -34,7 +34,7 @@ record Mutant(String name, String file, String find, String replace) {
                     "default -> { } } c.engine.events.peerFinished(c); }", "default -> { } } }"),
             new Mutant("FIN not retransmitted", "SegmentOutput", "if (fin) { out.flags |= TcpFlags.FIN; }",
                     "if (fin && data > 0) { out.flags |= TcpFlags.FIN; }"),
-            new Mutant("FIN before the last data", "SegmentOutput", "if (last && roomForFin && c.is(Tcb.FIN_QUEUED))",
+            new Mutant("FIN before the last data", "SegmentOutput", "if (last && roomForFin && c.is(Tcb.FIN_QUEUED) && c.state.synchronizedState())",
                     "if (roomForFin && c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT))"),
             new Mutant("any reset in the window kills", "SegmentInput", "if (s.seq != c.rcvNxt) {",
                     "if (s.seq == c.rcvNxt - 1) {"),

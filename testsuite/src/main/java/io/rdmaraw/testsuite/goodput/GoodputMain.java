@@ -1,0 +1,150 @@
+package io.rdmaraw.testsuite.goodput;
+
+import io.rdmaraw.tcp.CongestionControl;
+import io.rdmaraw.tcp.Cubic;
+import io.rdmaraw.tcp.NewReno;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.RelayedPair;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import java.io.PrintStream;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Writes the table of goodput: loss x RTT x buffer, for CUBIC and NewReno of the core in virtual time, and, as root, for
+ * the core's and the Linux kernel's CUBIC in real time, both sending through the same relay to the kernel.
+ *
+ * <pre>
+ * --seconds N   length of each transfer (default 8)
+ * --runs N      transfers per case, each with another seed (default 3)
+ * --case TEXT   only cases whose name contains TEXT
+ * --sim         only virtual time: no root needed, and every run gives the same figures
+ * --json        print the report as one JSON object in the last line
+ * </pre>
+ */
+public final class GoodputMain {
+    private static final String KERNEL = "kernel-cubic";
+    private static final String CORE = "core-cubic";
+
+    private int seconds = 8;
+    private int runs = 3;
+    private String only = "";
+    private boolean simulatedOnly;
+    private boolean json;
+    private final List<GoodputRow> rows = new ArrayList<>();
+
+    private GoodputMain() {
+    }
+
+    /** Runs with the given arguments and returns the exit code: 2 when they make no sense. */
+    public static int run(String[] args, PrintStream out) throws Exception {
+        GoodputMain main = new GoodputMain();
+        try {
+            main.parse(args);
+        } catch (IllegalArgumentException e) {
+            out.println(e.getMessage() + "; usage: sim goodput [--seconds N] [--runs N] [--case TEXT] [--sim] [--json]");
+            return 2;
+        }
+        main.all(out);
+        return 0;
+    }
+
+    private void parse(String[] args) {
+        for (int i = 0; i < args.length; i++) {
+            switch (args[i]) {
+                case "--sim" -> simulatedOnly = true;
+                case "--json" -> json = true;
+                case "--seconds" -> seconds = number(args, ++i);
+                case "--runs" -> runs = number(args, ++i);
+                case "--case" -> only = i + 1 < args.length ? args[++i] : "";
+                default -> throw new IllegalArgumentException("unknown option " + args[i]);
+            }
+        }
+    }
+
+    private static int number(String[] args, int i) {
+        int value = i < args.length ? Integer.parseInt(args[i]) : 0;
+        if (value < 1) {
+            throw new IllegalArgumentException("--seconds and --runs take a number of at least 1");
+        }
+        return value;
+    }
+
+    private void all(PrintStream out) throws Exception {
+        out.printf("Mbit/s of payload over a line of %d Mbit/s, median of %d transfers of %d s%n%n",
+                PathCase.BITS_PER_SECOND / 1_000_000, runs, seconds);
+        out.printf("%-32s %10s %12s %12s %12s %8s%n", "case", "sim-cubic", "sim-newreno", CORE, KERNEL, "ratio");
+        for (PathCase path : PathCase.all(seconds)) {
+            if (path.name().contains(only)) {
+                one(path, out);
+            }
+        }
+        if (json) {
+            out.println(GoodputRow.json(rows));
+        }
+    }
+
+    private void one(PathCase path, PrintStream out) throws Exception {
+        Map<String, List<Double>> results = new LinkedHashMap<>();
+        for (int seed = 1; seed <= runs; seed++) {
+            add(results, "sim-cubic", SimulatedTransfer.megabitsPerSecond(path, Cubic::new, seed));
+            add(results, "sim-newreno", SimulatedTransfer.megabitsPerSecond(path, NewReno::new, seed));
+            if (!simulatedOnly) {
+                add(results, KERNEL, realTime(path, seed, null));
+                add(results, CORE, realTime(path, seed, Cubic::new));
+            }
+        }
+        List<Double> kernel = results.get(KERNEL);
+        StringBuilder line = new StringBuilder(String.format("%-32s", path.name()));
+        for (String transport : List.of("sim-cubic", "sim-newreno", CORE, KERNEL)) {
+            List<Double> values = results.get(transport);
+            if (values != null) {
+                GoodputRow row = new GoodputRow(path.name(), transport, values, KERNEL.equals(transport) ? null : kernel);
+                rows.add(row);
+                line.append(String.format(Locale.ROOT, "%" + (transport.equals("sim-cubic") ? 11 : 13) + ".1f",
+                        row.median()));
+            }
+        }
+        if (kernel != null) {
+            line.append(String.format(Locale.ROOT, "%9.2f",
+                    GoodputRow.median(GoodputRow.ratios(results.get(CORE), kernel))));
+        }
+        out.println(line);
+        out.flush();
+    }
+
+    private static void add(Map<String, List<Double>> results, String transport, double value) {
+        results.computeIfAbsent(transport, key -> new ArrayList<>()).add(value);
+    }
+
+    /** @param algorithm of the core, or null to have the kernel send */
+    static double realTime(PathCase path, long seed, CongestionControl.Factory algorithm) throws Exception {
+        try (TestNetwork network = new TestNetwork("goodput", Path.of("target")).withoutCapture()) {
+            NetworkNamespace from = network.namespace();
+            NetworkNamespace to = network.namespace();
+            RelayedPair pair = network.relayedPair(from, to, path.forward(), path.backward(), seed);
+            try (KernelTransfer.Sink sink = new KernelTransfer.Sink(to, pair.peer().ipv4())) {
+                if (algorithm == null) {
+                    try (KernelSender sender = new KernelSender(from, "cubic")) {
+                        sender.send(pair.peer().ipv4(), path.seconds());
+                        return megabits(sink, path);
+                    }
+                } else {
+                    from.run("ip", "addr", "flush", "dev", pair.ours().name());
+                    try (CoreSender sender = new CoreSender(pair.ours(), pair.peer(), algorithm, seed)) {
+                        sender.send(path.seconds());
+                        return megabits(sink, path);
+                    }
+                }
+            }
+        }
+    }
+
+    private static double megabits(KernelTransfer.Sink sink, PathCase path) {
+        return sink.bytes() * 8 / 1e6 / path.seconds();
+    }
+}

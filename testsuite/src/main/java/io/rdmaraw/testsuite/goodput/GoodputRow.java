@@ -1,0 +1,58 @@
+package io.rdmaraw.testsuite.goodput;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Results of one sender on one path.
+ *
+ * @param kernel what the kernel reached with the same seeds, in the same order; null for no comparison
+ */
+record GoodputRow(String name, String transport, List<Double> values, List<Double> kernel) {
+    double median() {
+        return median(values);
+    }
+
+    static double median(List<Double> values) {
+        List<Double> sorted = values.stream().sorted().toList();
+        int middle = sorted.size() / 2;
+        return sorted.size() % 2 == 1 ? sorted.get(middle) : (sorted.get(middle - 1) + sorted.get(middle)) / 2;
+    }
+
+    /** Pair by pair. */
+    static List<Double> ratios(List<Double> values, List<Double> others) {
+        List<Double> ratios = new ArrayList<>();
+        for (int i = 0; i < values.size(); i++) {
+            ratios.add(values.get(i) / others.get(i));
+        }
+        return ratios;
+    }
+
+    static String json(List<GoodputRow> rows) {
+        return "{\"bench\": \"tcp-goodput\", \"machine\": {\"processors\": " + Runtime.getRuntime().availableProcessors()
+                + ", \"kernel\": \"" + System.getProperty("os.version") + "\"}, \"versions\": {\"java\": \""
+                + System.getProperty("java.version") + "\"}, \"rows\": ["
+                + String.join(", ", rows.stream().map(GoodputRow::json).toList()) + "]}";
+    }
+
+    private String json() {
+        String text = String.format(Locale.ROOT, "{\"case\": \"%s\", \"transport\": \"%s\", \"device\": \"%s\", "
+                + "\"unit\": \"Mbit/s\", \"min\": %.2f, \"median\": %.2f, \"max\": %.2f, \"runs\": %d", name, transport,
+                transport.startsWith("sim") ? "none" : "veth", least(values), median(), most(values), values.size());
+        if (kernel != null) {
+            List<Double> ratios = ratios(values, kernel);
+            text += String.format(Locale.ROOT, ", \"ratioTo\": \"kernel-cubic\", \"ratioMin\": %.3f, "
+                    + "\"ratioMedian\": %.3f, \"ratioMax\": %.3f", least(ratios), median(ratios), most(ratios));
+        }
+        return text + "}";
+    }
+
+    private static double least(List<Double> values) {
+        return values.stream().mapToDouble(Double::doubleValue).min().orElseThrow();
+    }
+
+    private static double most(List<Double> values) {
+        return values.stream().mapToDouble(Double::doubleValue).max().orElseThrow();
+    }
+}
