@@ -139,8 +139,12 @@ final class ServerBench {
             if (series.get(ServerTransport.RDMA_RAW).of(measure).getFirst().isNaN()) {
                 continue;
             }
-            series.forEach((transport, s) -> report.add(BenchRow.of(caseName + measure.suffix, transport.text(),
-                    transport.device(), measure.unit, s.of(measure))));
+            series.forEach((transport, s) -> {
+                if (transport != ServerTransport.RDMA_RAW) {
+                    report.add(BenchRow.of(caseName + measure.suffix, transport.text(), transport.device(),
+                            measure.unit, s.of(measure)));
+                }
+            });
             for (ServerTransport other : ServerTransport.values()) {
                 if (other != ServerTransport.RDMA_RAW) {
                     report.add(BenchRow.compared(caseName + measure.suffix, ServerTransport.RDMA_RAW.text(),
