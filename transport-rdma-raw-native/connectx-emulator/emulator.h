@@ -129,6 +129,8 @@ void cx_raise_all(struct cx_device *device, enum ibv_event_type type, uint32_t p
 int cx_wire_open(struct cx_device *device, const char *kind);
 /* Sends frames of a queue pair: it may be NULL for none of this device. */
 void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frames, unsigned count);
+/* Whether the wire takes frames now. */
+bool cx_wire_has_room(const struct cx_device *device);
 unsigned cx_wire_receive(struct cx_device *device);
 /* A frame that came from outside. */
 void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length);

@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { TAP_BURST = 64, CABLE_FRAMES = 1024 };
+enum { TAP_BURST = 64, CABLE_FRAMES = 1024, CABLE_PAUSE_BELOW = 256 };
 
 enum wire_kind { WIRE_LOOP, WIRE_CABLE, WIRE_TAP, WIRE_SOCKET };
 
@@ -141,6 +141,19 @@ static void put_in_inbox(struct cx_device *device, struct inbox *inbox, const st
         memcpy(inbox->frames[slot].bytes, frame->data, frame->length);
     }
     pthread_mutex_unlock(&inbox->mutex);
+}
+
+/* As with pause frames: a device whose other end is full waits. Large sends are what the margin is for. */
+bool cx_wire_has_room(const struct cx_device *device)
+{
+    const struct cx_wire *wire = device->wire;
+    if (wire->kind != WIRE_CABLE || wire->other == NULL)
+        return true;
+    struct inbox *inbox = wire->other->inbox;
+    pthread_mutex_lock(&inbox->mutex);
+    bool room = inbox->count < CABLE_FRAMES - CABLE_PAUSE_BELOW;
+    pthread_mutex_unlock(&inbox->mutex);
+    return room;
 }
 
 static void write_to_tap(struct cx_device *device, const struct sv_frame *frame)

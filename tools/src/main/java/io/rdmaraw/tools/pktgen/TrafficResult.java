@@ -23,13 +23,25 @@ record TrafficResult(String direction, String device, long frames, long frameByt
     }
 
     void print(PrintWriter out, boolean json) {
+        print(out, json, null);
+    }
+
+    /** @param probeOrNull what frames with probes told */
+    void print(PrintWriter out, boolean json, ProbeReader probeOrNull) {
         if (json) {
-            Json.print(out, toJson());
+            ObjectNode result = toJson();
+            if (probeOrNull != null) {
+                probeOrNull.addTo(result);
+            }
+            Json.print(out, result);
             return;
         }
         out.println(String.format(Locale.ROOT, "%s %s: %,d frames, %,d bytes, %,d dropped in %.3f s: %.3f Mframe/s,"
                 + " %.3f Gbit/s", direction, device, frames, frameBytes, dropped, seconds, megaframesPerSecond(),
                 gigabitsPerSecond()));
+        if (probeOrNull != null) {
+            out.println("  " + probeOrNull.toText());
+        }
         out.flush();
     }
 
