@@ -25,7 +25,7 @@ import java.util.concurrent.ThreadFactory;
 public final class Stage implements AutoCloseable {
     private final Setup setup;
     private final TestNetwork network = new TestNetwork("examples", Path.of("target/captures").toAbsolutePath());
-    private final List<AutoCloseable> resources = new ArrayList<>();
+    private final List<Runnable> closers = new ArrayList<>();
     private final NetworkNamespace serverSide;
     private final NetworkNamespace clientSide;
     private final String serverAddress;
@@ -77,11 +77,11 @@ public final class Stage implements AutoCloseable {
                 : serverSide.threadFactory();
         // Sockets belong to the namespace of the thread that opens them.
         RunningServer running = serverSide.call(() -> startOn(threads, server));
-        resources.add(running);
+        closers.add(running::close);
         InetSocketAddress address = running.address();
         if (setup == Setup.RDMA_RAW_LOOP && running.channels().getFirst() instanceof ServerSocketChannel) {
             KernelBridge bridge = new KernelBridge(device, address);
-            resources.add(bridge);
+            closers.add(bridge::close);
             return bridge.address();
         }
         return address;
@@ -119,11 +119,9 @@ public final class Stage implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() {
         try {
-            for (AutoCloseable resource : resources.reversed()) {
-                resource.close();
-            }
+            closers.reversed().forEach(Runnable::run);
         } finally {
             network.close();
         }
