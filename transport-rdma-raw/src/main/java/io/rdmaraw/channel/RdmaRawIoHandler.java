@@ -118,9 +118,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     /** One round over everything without blocking; returns how many queues and channels had work. */
     private int serve(IoHandlerContext context) {
         int served = pollPorts();
-        if (tcp != null && tcp.run()) {
-            served++;
-        }
+        served += runTcp();
         // A loop about to wait looks at its selector there: in bursts that follow one another it never gets so far.
         if (nio.hasHandles() && (served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
@@ -147,6 +145,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         return served;
     }
 
+    private int runTcp() {
+        return tcp != null && tcp.run() ? 1 : 0;
+    }
+
     private void dispatchAsyncEvents() {
         for (PortQueue port : polledPorts) {
             port.device().dispatchAsyncEvents();
@@ -157,6 +159,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private int waitForWork(IoHandlerContext context) {
         int served = spin(context);
         if (served > 0 || sleeper.isWoken() || !context.canBlock()) {
+            runTcp();
             sleeper.clearWoken();
             return served;
         }
@@ -180,6 +183,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         for (PortQueue port : polledPorts) {
             port.drainEvents();
         }
+        runTcp();
         return served;
     }
 

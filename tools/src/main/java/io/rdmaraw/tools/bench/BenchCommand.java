@@ -4,16 +4,17 @@ import io.rdmaraw.tools.bench.server.DnsCommand;
 import io.rdmaraw.tools.bench.server.HttpCommand;
 import io.rdmaraw.tools.bench.wire.WireCommand;
 import io.rdmaraw.tools.bench.wire.WireServerCommand;
+import java.util.List;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw bench}. */
-@Command(name = "bench", mixinStandardHelpOptions = true,
-        synopsisSubcommandLabel = "frames | wire | udp | tcp-core | dns | http",
+@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "BENCH",
         subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class,
-                TcpCoreCommand.class, DnsCommand.class, HttpCommand.class},
+                TcpCoreCommand.class, IdleCommand.class, DnsCommand.class, HttpCommand.class},
         description = "Measures, with what it compares to beside it in the same run.")
 public final class BenchCommand implements Runnable {
     @Spec
@@ -21,7 +22,8 @@ public final class BenchCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(),
-                "which bench? there are: frames, wire, udp, tcp-core, dns, http");
+        List<String> names = spec.subcommands().values().stream().map(CommandLine::getCommandSpec)
+                .filter(bench -> !bench.usageMessage().hidden()).map(CommandSpec::name).toList();
+        throw new ParameterException(spec.commandLine(), "which bench? there are: " + String.join(", ", names));
     }
 }

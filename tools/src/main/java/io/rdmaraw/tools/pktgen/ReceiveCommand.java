@@ -64,7 +64,7 @@ final class ReceiveCommand implements Callable<Integer> {
             throws InterruptedException {
         CountDownLatch done = new CountDownLatch(1);
         Receiver receiver = new Receiver(options.count(), writer, probe, failure, done);
-        try (Loops loops = new Loops(1)) {
+        try (DeviceCounts counts = new DeviceCounts(options.device()); Loops loops = new Loops(1)) {
             RdmaRawChannel channel = (RdmaRawChannel) new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class)
                     .handler(receiver).bind(RdmaRawAddress.of(options.device(), options.port(), flow)).sync().channel();
             LiveLine line = new LiveLine(spec.commandLine().getErr(), "rx", receiver::frames, receiver::bytes,
@@ -72,7 +72,7 @@ final class ReceiveCommand implements Callable<Integer> {
             double seconds = line.watch(options.durationNanos(), done, goOn) / 1e9;
             channel.close().sync();
             return new TrafficResult("rx", options.device(), receiver.frames(), receiver.bytes(),
-                    channel.statistics().droppedWithoutRead(), seconds);
+                    channel.statistics().droppedWithoutRead(), seconds, counts.grown());
         }
     }
 }

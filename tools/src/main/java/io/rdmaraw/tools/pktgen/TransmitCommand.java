@@ -55,7 +55,7 @@ final class TransmitCommand implements Callable<Integer> {
 
     private TrafficResult transmit(Transmitter transmitter, CountDownLatch done, EndOnSignal goOn)
             throws InterruptedException {
-        try (Loops loops = new Loops(1)) {
+        try (DeviceCounts counts = new DeviceCounts(options.device()); Loops loops = new Loops(1)) {
             Channel channel = new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class).handler(transmitter)
                     .bind(RdmaRawAddress.of(options.device(), options.port())).sync().channel();
             new LiveLine(spec.commandLine().getErr(), "tx", transmitter::sentFrames, transmitter::sentBytes, () -> 0)
@@ -67,7 +67,7 @@ final class TransmitCommand implements Callable<Integer> {
             }
             channel.close().sync();
             return new TrafficResult("tx", options.device(), transmitter.sentFrames(), transmitter.sentBytes(), 0,
-                    transmitter.seconds());
+                    transmitter.seconds(), counts.grown());
         }
     }
 }

@@ -98,7 +98,7 @@ public final class ServerNetwork implements AutoCloseable {
             return server;
         } catch (AssertionError e) {
             server.close();
-            throw new ToolException("the server did not start: " + e.getMessage(), e);
+            throw new ToolException("the server did not start: " + server.output().strip(), e);
         }
     }
 
