@@ -18,7 +18,7 @@ final class DatagramLoop {
     private final Executor loop;
     private LoopNeighbors neighbors;
     private KernelBuffer kernelBuffer;
-    private final IcmpErrors icmpErrors = new IcmpErrors(parser.counters());
+    private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
 
     DatagramLoop(Executor loop) {
         this.loop = loop;

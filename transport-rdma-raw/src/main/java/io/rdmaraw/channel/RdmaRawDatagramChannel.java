@@ -438,7 +438,10 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
             if (!isOpen() || !isRegistered()) {
                 frame.release();
-            } else if (receiver.receive(frame, checksumVerified)) {
+                return;
+            }
+            statistics.receivedUnsteered++;
+            if (receiver.receive(frame, checksumVerified)) {
                 inbox.endBurst();
             }
         }

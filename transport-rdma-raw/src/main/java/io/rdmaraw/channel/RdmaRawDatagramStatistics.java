@@ -12,6 +12,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .traffic("received.payload.bytes", RdmaRawDatagramStatistics::receivedBytes, "bytes of their contents")
             .traffic("received.from-kernel", RdmaRawDatagramStatistics::receivedFromKernel,
                     "of them by the kernel's socket of the same port")
+            .traffic("received.unsteered", RdmaRawDatagramStatistics::receivedUnsteered,
+                    "frames that came by no rule of the channel's own")
             .traffic("received.fragments", RdmaRawDatagramStatistics::receivedFragments, "fragments received")
             .traffic("reassembled", RdmaRawDatagramStatistics::reassembledDatagrams, "put together from fragments")
             .traffic("sent.datagrams", RdmaRawDatagramStatistics::sentDatagrams, "that the device took")
@@ -30,6 +32,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     long receivedDatagrams;
     long receivedBytes;
     long receivedFromKernel;
+    long receivedUnsteered;
     long droppedUnsound;
     long droppedNotForChannel;
     long droppedBufferFull;
@@ -69,6 +72,11 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     /** Those of the datagrams that came by the kernel's socket of the same port. */
     public long receivedFromKernel() {
         return receivedFromKernel;
+    }
+
+    /** Frames that were handed over by the channel's own host, as they came by no rule of the channel's. */
+    public long receivedUnsteered() {
+        return receivedUnsteered;
     }
 
     /** Frames that were not a sound packet: cut short, wrong checksum, and so on. */

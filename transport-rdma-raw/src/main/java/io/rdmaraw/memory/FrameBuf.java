@@ -45,7 +45,6 @@ public final class FrameBuf extends NativeByteBuf {
         this.lkey = lkey;
         address = slotAddress;
         capacityBytes = slotBytes;
-        setRefCnt(0);
     }
 
     /** Makes the free slot a live buffer of one reference that holds nothing. */
@@ -188,7 +187,7 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     @Override
-    protected void deallocate() {
+    void deallocate() {
         overflow = null;
         address = slotAddress;
         if (attachedSlot != NONE || attachedForeign != null) {

@@ -1,6 +1,5 @@
 package io.rdmaraw.memory;
 
-import io.netty.buffer.AbstractReferenceCountedByteBuf;
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.ffi.NativeMemory;
 
@@ -19,7 +18,7 @@ import java.nio.channels.ScatteringByteChannel;
  *
  * <p>What the memory is and when it goes back is the subclass's concern.
  */
-abstract class NativeByteBuf extends AbstractReferenceCountedByteBuf {
+abstract class NativeByteBuf extends CountedByteBuf {
     private static final boolean SWAP = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
     /** The JDK has no bulk copy between streams and native memory, so streams are fed through pieces of this size. */
     private static final int STREAM_PIECE_BYTES = 8192;
@@ -28,10 +27,6 @@ abstract class NativeByteBuf extends AbstractReferenceCountedByteBuf {
     long address;
     /** Present capacity in bytes, counted from {@link #address}. */
     int capacityBytes;
-
-    NativeByteBuf() {
-        super(Integer.MAX_VALUE);
-    }
 
     /** Returns a buffer whose index 0 is {@link #address}; callers use it by absolute index only. */
     abstract ByteBuffer nioView();

@@ -62,14 +62,16 @@ abstract sealed class Tcb permits TcpConnection {
     /** The user has this connection since its SYN, before the handshake is complete (RFC 7413 section 4.2.2). */
     static final int EARLY = 1 << 31;
 
-    final TcpEngine engine;
+    /** Changes when the connection moves to another loop. */
+    TcpEngine engine;
     final long localHigh;
     final long localLow;
     final long remoteHigh;
     final long remoteLow;
     final char localPort;
     final char remotePort;
-    final int hash;
+    /** In the table of its engine. */
+    int hash;
 
     TcpState state = TcpState.CLOSED;
     int bits;

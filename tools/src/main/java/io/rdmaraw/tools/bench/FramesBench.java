@@ -11,6 +11,8 @@ import java.util.List;
 /**
  * Receiving and echoing on one device, in C and through a Netty pipeline, in turns: a ratio compares two runs that
  * followed each other, so that a machine that slows down for a while slows both.
+ *
+ * <p>On an emulated ConnectX also what the program's part costs by itself; see {@link QueueCallsBench}.
  */
 final class FramesBench {
     private static final String C = "c";
@@ -28,6 +30,11 @@ final class FramesBench {
     }
 
     BenchReport run() throws InterruptedException {
+        if (EmulatedDevice.isHere()) {
+            progress.println("send and receive, by rings and by calls");
+            progress.flush();
+            new QueueCallsBench(options).addTo(report);
+        }
         for (Mode mode : Mode.values()) {
             for (int burst : options.bursts()) {
                 FramesCase what = new FramesCase(mode, burst);

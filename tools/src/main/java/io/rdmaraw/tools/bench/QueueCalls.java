@@ -1,0 +1,105 @@
+package io.rdmaraw.tools.bench;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.FrameQueueOptions;
+import io.rdmaraw.queue.ReceiveBurst;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.VerbsFrameQueue;
+import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.frame.FrameTemplate;
+import io.rdmaraw.verbs.CompletionChannel;
+import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.Flow;
+import io.rdmaraw.verbs.FlowSpec;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A frame queue on a device that stands still while the queue is driven: the time that its own work takes, for sending
+ * (describe, post, take the completions) and for receiving (take the completions, post the slots again).
+ */
+final class QueueCalls implements AutoCloseable {
+    private static final String NOBODY = "02:00:00:00:00:02";
+    private static final int BURST = FrameQueue.BURST_FRAMES;
+
+    private final EmulatedDevice device;
+    private final SharedDevice shared;
+    private final CompletionChannel channel;
+    private final VerbsFrameQueue queue;
+    private final Flow flow;
+    private final Arena arena = Arena.ofConfined();
+    private final MemorySegment incoming;
+    private final byte[] outgoing;
+    private final FrameBuf[] frames = new FrameBuf[BURST];
+    private final ReceiveBurst burst = new ReceiveBurst();
+
+    /** @param mac what the queue receives is sent to it: each queue on a device has its own */
+    QueueCalls(EmulatedDevice device, String deviceName, String mac, int frameBytes, DirectVerbs directVerbs) {
+        this.device = device;
+        shared = SharedDevice.acquire(deviceName);
+        channel = shared.context().createCompletionChannel();
+        queue = VerbsFrameQueue.open(shared, 1, channel, new FrameQueueOptions(1024, 1024, 4, 4096, 2048, directVerbs));
+        flow = queue.steer(FlowSpec.builder().destinationMac(mac).allowHostTraffic().build());
+        byte[] frame = FrameTemplate.parse("eth(dst=" + mac + ")/ipv4/udp").build(frameBytes);
+        incoming = arena.allocate(frameBytes).copyFrom(MemorySegment.ofArray(frame));
+        outgoing = FrameTemplate.parse("eth(dst=" + NOBODY + ")/ipv4/udp").build(frameBytes);
+    }
+
+    /** Sends so many bursts; returns nanoseconds per frame. */
+    double send(int bursts) {
+        long nanos = 0;
+        for (int b = 0; b < bursts; b++) {
+            for (int i = 0; i < BURST; i++) {
+                frames[i] = queue.slots().take();
+                frames[i].writeBytes(outgoing);
+            }
+            long start = System.nanoTime();
+            for (int i = 0; i < BURST; i++) {
+                queue.offer(frames[i]);
+            }
+            queue.post();
+            long posted = System.nanoTime();
+            device.work();
+            long polled = System.nanoTime();
+            int released = queue.reclaim();
+            nanos += System.nanoTime() - polled + posted - start;
+            if (released != BURST) {
+                throw new ToolException(released + " of " + BURST + " frames were sent");
+            }
+        }
+        return (double) nanos / bursts / BURST;
+    }
+
+    /** Receives so many bursts; returns nanoseconds per frame. */
+    double receive(int bursts) {
+        long nanos = 0;
+        for (int b = 0; b < bursts; b++) {
+            for (int i = 0; i < BURST; i++) {
+                device.receive(incoming);
+            }
+            device.work();
+            long start = System.nanoTime();
+            int received = queue.receive(burst);
+            nanos += System.nanoTime() - start;
+            if (received != BURST) {
+                throw new ToolException(received + " of " + BURST + " frames came in");
+            }
+            for (int i = 0; i < BURST; i++) {
+                ByteBuf frame = burst.takeFrame(i);
+                frame.release();
+            }
+        }
+        return (double) nanos / bursts / BURST;
+    }
+
+    @Override
+    public void close() {
+        flow.close();
+        queue.close();
+        channel.close();
+        shared.release();
+        arena.close();
+    }
+}

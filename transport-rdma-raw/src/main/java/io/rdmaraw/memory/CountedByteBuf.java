@@ -1,0 +1,109 @@
+package io.rdmaraw.memory;
+
+import io.netty.buffer.AbstractByteBuf;
+import io.netty.buffer.ByteBuf;
+import io.netty.util.IllegalReferenceCountException;
+import io.netty.util.internal.ObjectUtil;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/**
+ * The reference count of a buffer, in the buffer itself.
+ *
+ * <p>As Netty's own ({@link io.netty.buffer.AbstractReferenceCountedByteBuf}), but for the last reference: whoever has
+ * that is alone with the buffer, so giving it back needs no atomic operation, which is most of what a release costs. A
+ * buffer that is released once too often is found out as ever, unless two threads do it at the same moment.
+ */
+abstract class CountedByteBuf extends AbstractByteBuf {
+    private static final VarHandle REFERENCES;
+
+    static {
+        try {
+            REFERENCES = MethodHandles.lookup().findVarHandle(CountedByteBuf.class, "references", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    @SuppressWarnings("unused") // through REFERENCES
+    private int references;
+
+    CountedByteBuf() {
+        super(Integer.MAX_VALUE);
+    }
+
+    /** Gives the memory back; the buffer has no reference any more. */
+    abstract void deallocate();
+
+    /** A buffer without references gets one. */
+    final void resetRefCnt() {
+        REFERENCES.setRelease(this, 1);
+    }
+
+    @Override
+    public final int refCnt() {
+        return (int) REFERENCES.getAcquire(this);
+    }
+
+    @Override
+    public final ByteBuf retain() {
+        return retain0(1);
+    }
+
+    @Override
+    public final ByteBuf retain(int increment) {
+        return retain0(ObjectUtil.checkPositive(increment, "increment"));
+    }
+
+    private ByteBuf retain0(int increment) {
+        int count;
+        do {
+            count = refCnt();
+            if (count <= 0 || count > Integer.MAX_VALUE - increment) {
+                throw new IllegalReferenceCountException(count, increment);
+            }
+        } while (!REFERENCES.compareAndSet(this, count, count + increment));
+        return this;
+    }
+
+    @Override
+    public final ByteBuf touch() {
+        return this;
+    }
+
+    @Override
+    public final ByteBuf touch(Object hint) {
+        return this;
+    }
+
+    @Override
+    public final boolean release() {
+        if (refCnt() != 1) {
+            return release0(1);
+        }
+        REFERENCES.setOpaque(this, 0);
+        deallocate();
+        return true;
+    }
+
+    @Override
+    public final boolean release(int decrement) {
+        return release0(ObjectUtil.checkPositive(decrement, "decrement"));
+    }
+
+    private boolean release0(int decrement) {
+        int count;
+        do {
+            count = refCnt();
+            if (count < decrement) {
+                throw new IllegalReferenceCountException(count, -decrement);
+            }
+        } while (!REFERENCES.compareAndSet(this, count, count - decrement));
+        if (count == decrement) {
+            deallocate();
+            return true;
+        }
+        return false;
+    }
+}

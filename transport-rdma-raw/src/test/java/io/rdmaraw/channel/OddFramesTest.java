@@ -1,0 +1,186 @@
+package io.rdmaraw.channel;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.IoEventLoopGroup;
+import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.queue.QueueCounters;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.wire.ParseCounters;
+import io.rdmaraw.wire.ParseVerdict;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+import java.net.InetSocketAddress;
+import java.net.PortUnreachableException;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/**
+ * A host with channels under a flood of odd frames: nothing is thrown, no slot is lost, every frame is accounted for,
+ * and afterwards it answers as before. The property {@code rdmaraw.oddFrames} says how many; CONTRIBUTING.md has the
+ * command for ten million.
+ */
+class OddFramesTest {
+    private static final int FRAMES = Integer.getInteger("rdmaraw.oddFrames", 100_000);
+    /** Half of what the host's queue has receives for. */
+    private static final int BATCH = 512;
+    /** The receive queue is filled up again in batches of so many. */
+    private static final int REFILL_BATCH = 32;
+    private static final long MAC = 0x02_00_00_0f_00_01L;
+    private static final long PEER_MAC = 0x02_00_00_0f_00_02L;
+    private static final InetSocketAddress PEER = new InetSocketAddress("10.15.0.2", 2000);
+
+    private final LoopDevice device = new LoopDevice();
+    private final AtomicReference<Throwable> thrown = new AtomicReference<>();
+    private IoEventLoopGroup host;
+    private IoEventLoopGroup peer;
+    private RdmaRawChannel sender;
+    private RdmaRawDatagramChannel bound;
+    private RdmaRawDatagramChannel connected;
+
+    @BeforeEach
+    void open() throws InterruptedException {
+        host = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+                .ownAddress("02:00:00:0f:00:01", "10.15.0.1/24", "10.15.0.2").ownAddress("02:00:00:0f:00:01", "fd15::1/64",
+                        null).detectDuplicateAddresses(false).build());
+        peer = new RdmaRawEventLoopGroup(1);
+        sender = device.bind(peer, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        bound = bind();
+        connected = bind();
+        connected.connect(PEER).sync();
+    }
+
+    private RdmaRawDatagramChannel bind() throws InterruptedException {
+        return (RdmaRawDatagramChannel) new Bootstrap().group(host).channel(RdmaRawDatagramChannel.class)
+                .option(ChannelOption.SO_RCVBUF, 1 << 20).handler(new ChannelInboundHandlerAdapter() {
+                    @Override
+                    public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                        ReferenceCountUtil.release(msg);
+                    }
+
+                    @Override
+                    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+                        // The one that ICMP may rightly cause.
+                        if (!(cause instanceof PortUnreachableException)) {
+                            thrown.set(cause);
+                        }
+                    }
+                }).bind(0).sync().channel();
+    }
+
+    @AfterEach
+    void shutDown() {
+        host.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        peer.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    /** Sends in batches, each after the host has come to the end of what it had. On the sender's loop. */
+    private final class Flood implements Runnable {
+        private final OddFrames frames = new OddFrames(FRAMES, MAC, PEER_MAC,
+                new IpAddress[] {IpAddress.parse("10.15.0.1"), IpAddress.parse("fd15::1")},
+                new IpAddress[] {IpAddress.parse("10.15.0.2"), IpAddress.parse("fd15::2")},
+                new int[] {bound.localAddress().getPort(), connected.localAddress().getPort(), PEER.getPort()});
+        private final QueueCounters received = bound.port().queue().counters();
+        private final CompletableFuture<Void> done = new CompletableFuture<>();
+        private int sent;
+        private long emptyPolls;
+
+        @Override
+        public void run() {
+            if (sent == FRAMES) {
+                done.complete(null);
+                return;
+            }
+            if (received.emptyReceivePolls() > emptyPolls + 1) {
+                for (int i = 0; i < BATCH && sent < FRAMES; i++, sent++) {
+                    ByteBuf frame = sender.port().queue().slots().take();
+                    frame.writerIndex(frames.write(frame.memoryAddress()));
+                    sender.write(frame, sender.voidPromise());
+                }
+                emptyPolls = received.emptyReceivePolls();
+                sender.flush();
+            }
+            sender.eventLoop().execute(this);
+        }
+    }
+
+    private <T> T onHost(java.util.concurrent.Callable<T> task) {
+        return bound.eventLoop().submit(task).syncUninterruptibly().getNow();
+    }
+
+    @Test
+    void nothingIsThrownLostOrUncounted() throws Exception {
+        int freeBefore = awaitFree();
+        // A host that sleeps polls nothing, and the flood waits for polls.
+        bound.eventLoop().scheduleAtFixedRate(() -> { }, 0, 50, TimeUnit.MICROSECONDS);
+        Flood flood = new Flood();
+        sender.eventLoop().execute(flood);
+        flood.done.get(10, TimeUnit.MINUTES);
+        int freeAfter = awaitFree();
+        assertNull(thrown.get());
+        assertTrue(bound.isActive() && connected.isActive() && sender.isActive());
+        assertTrue(freeAfter > freeBefore - REFILL_BATCH, "slots were lost: " + freeBefore + " were free before, "
+                + freeAfter + " after");
+
+        QueueCounters queue = bound.port().queue().counters();
+        ParseCounters verdicts = bound.datagrams().parseCounters();
+        long handedOver = bound.statistics().receivedUnsteered() + connected.statistics().receivedUnsteered();
+        assertEquals(queue.receivedFrames() - bound.port().statistics().unmatchedFrames + handedOver, verdicts.total(),
+                "each has one verdict, and what is handed over a second one");
+        assertTrue(queue.receivedFrames() > FRAMES / 2, queue.receivedFrames() + " frames came of " + FRAMES);
+        assertEquals(0, queue.receiveErrors() + queue.sendErrors() + queue.recoveries());
+        for (ParseVerdict verdict : List.of(ParseVerdict.UDP, ParseVerdict.TCP, ParseVerdict.ICMP, ParseVerdict.ICMPV6,
+                ParseVerdict.ARP, ParseVerdict.FRAGMENT, ParseVerdict.UDP_BAD_CHECKSUM, ParseVerdict.IPV4_BAD_CHECKSUM,
+                ParseVerdict.IPV4_BAD_OPTION, ParseVerdict.IPV6_BAD_EXTENSION, ParseVerdict.ND_MALFORMED,
+                ParseVerdict.ND_BAD_HOP_LIMIT)) {
+            assertTrue(verdicts.get(verdict) > 0, () -> "no frame came to " + verdict);
+        }
+        assertTrue(bound.statistics().receivedDatagrams() > 0 && connected.statistics().receivedDatagrams() > 0);
+        answersAsBefore();
+    }
+
+    private void answersAsBefore() throws InterruptedException {
+        IoEventLoopGroup other = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+                .ownAddress("02:00:00:0f:00:03", "10.15.0.3/24", null).detectDuplicateAddresses(false).build());
+        try {
+            long before = bound.statistics().receivedDatagrams();
+            DatagramLab.Inbox client = new DatagramLab.Inbox();
+            client.channel = (RdmaRawDatagramChannel) new Bootstrap().group(other)
+                    .channel(RdmaRawDatagramChannel.class).handler(client).bind(0).sync().channel();
+            client.send("still there?", DatagramLab.at("10.15.0.1", bound.localAddress().getPort()));
+            long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+            while (onHost(() -> bound.statistics().receivedDatagrams()) == before && System.nanoTime() - endNanos < 0) {
+                onHost(() -> null);
+            }
+            assertEquals(before + 1, bound.statistics().receivedDatagrams());
+        } finally {
+            other.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** Returns how many slots of the host are free when nothing is on its way. */
+    private int awaitFree() throws InterruptedException {
+        int free = -1;
+        int same = 0;
+        while (same < 50) {
+            int now = onHost(() -> {
+                bound.port().queue().reclaim();
+                return bound.port().queue().slots().available() + bound.port().queue().inFlight();
+            });
+            same = now == free ? same + 1 : 0;
+            free = now;
+        }
+        return free;
+    }
+}
