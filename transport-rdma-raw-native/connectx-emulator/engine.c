@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -16,10 +15,9 @@
 enum {
     ROUND_BUDGET = 64,              /* work requests per queue and round */
     ROUNDS_PER_LOOK = 16,           /* at the clock, which costs more than a round */
-    SPIN_MICROS = 50,
-    YIELD_MICROS = 200,
+    SPIN_MICROS = 20,
     SHORT_NAPS_MICROS = 20 * 1000,
-    SHORT_NAP_NANOS = 10 * 1000,
+    SHORT_NAP_NANOS = 5 * 1000,
     LONG_NAP_NANOS = 200 * 1000,
     TIMER_SLACK_NANOS = 1,          /* the default of 50 microseconds is longer than a nap */
 };
@@ -38,6 +36,7 @@ unsigned cx_engine_round(struct cx_device *device, unsigned budget)
     for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
         if (wq->rq.state == CX_ERROR)
             cx_rq_flush(&wq->rq);
+    cx_wire_deliver(device);
     work += cx_wire_receive(device);
     return work;
 }
@@ -53,10 +52,6 @@ static void rest(struct cx_device *device, uint64_t idle_micros)
 {
     if (idle_micros < SPIN_MICROS)
         return;
-    if (idle_micros < YIELD_MICROS) {
-        sched_yield();
-        return;
-    }
     struct timespec nap = {0, idle_micros < SHORT_NAPS_MICROS ? SHORT_NAP_NANOS : LONG_NAP_NANOS};
     struct pollfd wire = {.fd = cx_wire_descriptor(device), .events = POLLIN};
     ppoll(&wire, 1, &nap, NULL);
@@ -69,13 +64,11 @@ static void *run(void *argument)
     unsigned rounds = 0;
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NANOS);
     for (;;) {
-        pthread_mutex_lock(&device->mutex);
+        cx_lock(device);
         while (device->contexts == NULL)
             pthread_cond_wait(&device->opened, &device->mutex);
         unsigned work = device->stepping ? 0 : cx_engine_round(device, ROUND_BUDGET);
-        pthread_mutex_unlock(&device->mutex);
-        while (atomic_load_explicit(&device->waiting, memory_order_relaxed) > 0)
-            sched_yield();
+        cx_unlock(device);
         rounds = work > 0 ? 0 : rounds + 1;
         if (rounds % ROUNDS_PER_LOOK != 0)
             continue;

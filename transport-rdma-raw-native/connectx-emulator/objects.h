@@ -123,12 +123,6 @@ struct cx_rq {
     uint32_t number;
     uint32_t uidx;
     bool signature;                 /* a 16-byte segment before the scatter list */
-    /* Striding: a work request is 1 << log_strides strides of 1 << log_stride_bytes. */
-    bool striding;
-    uint8_t log_stride_bytes;
-    uint8_t log_strides;
-    bool two_byte_shift;
-    uint32_t next_stride;
     uint8_t fail_next;              /* syndrome of an error that a test asked for; 0: none */
 };
 

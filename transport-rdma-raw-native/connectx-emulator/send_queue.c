@@ -234,7 +234,8 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
         bad_record(qp);
         return 1;
     }
-    while (done < budget && sq->ring.consumed != sq->ring.produced) {
+    const struct cx_device *device = qp->object.context->device;
+    while (done < budget && sq->ring.consumed != sq->ring.produced && cx_wire_has_room(device)) {
         struct request request;
         uint8_t syndrome = fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
         if (syndrome == 0)

@@ -7,23 +7,7 @@
 #include <rdma/mlx5-abi.h>
 #include <stdlib.h>
 
-enum { MIN_LOG_STRIDE = 6, MAX_LOG_STRIDE = 13, MIN_LOG_STRIDES = 9, MAX_LOG_STRIDES = 16, MAX_LOG_TABLE = 9 };
-
-static int init_striding(struct cx_rq *rq, const struct mlx5_ib_create_wq *driver)
-{
-    if (!(driver->comp_mask & MLX5_IB_CREATE_WQ_STRIDING_RQ))
-        return 0;
-    if (driver->single_stride_log_num_of_bytes < MIN_LOG_STRIDE ||
-        driver->single_stride_log_num_of_bytes > MAX_LOG_STRIDE ||
-        driver->single_wqe_log_num_of_strides < MIN_LOG_STRIDES ||
-        driver->single_wqe_log_num_of_strides > MAX_LOG_STRIDES)
-        return EINVAL;
-    rq->striding = true;
-    rq->log_stride_bytes = (uint8_t)driver->single_stride_log_num_of_bytes;
-    rq->log_strides = (uint8_t)driver->single_wqe_log_num_of_strides;
-    rq->two_byte_shift = driver->two_byte_shift_en;
-    return 0;
-}
+enum { MAX_LOG_TABLE = 9 };
 
 static int init_wq(struct cx_wq *wq, const struct ib_uverbs_ex_create_wq *request,
                    const struct mlx5_ib_create_wq *driver)
@@ -34,9 +18,7 @@ static int init_wq(struct cx_wq *wq, const struct ib_uverbs_ex_create_wq *reques
     rq->cq = cx_object_find(context, CX_CQ, request->cq_handle);
     if (rq->pd == NULL || rq->cq == NULL)
         return EINVAL;
-    int error = init_striding(rq, driver);
-    if (error == 0)
-        error = cx_ring_init(&rq->ring, driver->buf_addr, driver->rq_wqe_count, driver->rq_wqe_shift,
+    int error = cx_ring_init(&rq->ring, driver->buf_addr, driver->rq_wqe_count, driver->rq_wqe_shift,
                              driver->db_addr);
     if (error != 0)
         return error;
@@ -61,7 +43,8 @@ int cx_ex_create_wq(struct cx_command *command)
         return error;
     if (request.comp_mask != 0 || request.wq_type != IBV_WQT_RQ)
         return EINVAL;
-    if (request.create_flags != 0)
+    /* The device reports no striding queues, so that libmlx5 does not ask for one. */
+    if (request.create_flags != 0 || driver.comp_mask != 0)
         return EOPNOTSUPP;
     struct cx_wq *wq = cx_object_new(command->context, CX_WQ, sizeof *wq, request.user_handle);
     if (wq == NULL)
@@ -113,7 +96,6 @@ static void apply(struct cx_wq *wq, uint32_t to)
     }
     if (to == IBV_WQS_RESET) {
         cx_ring_reset(&wq->rq.ring);
-        wq->rq.next_stride = 0;
         wq->rq.fail_next = 0;
     }
     wq->state = to;

@@ -51,23 +51,31 @@ void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
     sv_spin_unlock(&cq->produce_lock);
 }
 
-/* Takes out what belongs to a queue that is reset or destroyed. */
-void sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
+/*
+ * Takes out what belongs to a queue that is reset or destroyed, and returns how much of it was successful. That also ends an overrun: whoever lost a completion went
+ * to the error state with it, and begins anew with its own reset. (Hardware wants a new completion queue.)
+ */
+uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
 {
     sv_spin_lock(&cq->produce_lock);
     sv_spin_lock(&cq->consume_lock);
     uint32_t to = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
     uint32_t end = sv_cq_produced(cq);
+    uint32_t successes = 0;
     for (uint32_t from = to; from != end; from++) {
         const struct sv_cqe *cqe = &cq->ring[from & cq->mask];
         if (sv_cqe_queue(cqe) != queue)
             cq->ring[to++ & cq->mask] = *cqe;
+        else
+            successes += sv_cqe_status(cqe) == IBV_WC_SUCCESS;
     }
     cq->next = to;
     atomic_store_explicit(&cq->produced, to, memory_order_release);
     cq->produced_seen = to;
+    cq->overrun = false;
     sv_spin_unlock(&cq->consume_lock);
     sv_spin_unlock(&cq->produce_lock);
+    return successes;
 }
 
 /* ---- consuming ---- */
@@ -106,11 +114,21 @@ static inline void take(struct sv_cq *cq, uint32_t consumed, uint32_t count, str
     sv_queue_retire((struct sv_queue *)(uintptr_t)(last >> 16), (uint16_t)last);
 }
 
+/*
+ * A poller that is behind leaves further frames in the kernel's rings: those are deep, and what they have no room for
+ * is dropped before it has cost us anything. In the receive queue it would push out receives that others wait for.
+ */
+static inline bool has_waiting(const struct sv_cq *cq, int count)
+{
+    return (int)(atomic_load_explicit(&cq->produced, memory_order_relaxed) -
+                 atomic_load_explicit(&cq->consumed, memory_order_relaxed)) >= count;
+}
+
 SV_HOT int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
     struct sv_cq *cq = (struct sv_cq *)ibcq;
 
-    if (SV_UNLIKELY(cq->progress_device != NULL))
+    if (SV_UNLIKELY(cq->progress_device != NULL) && !has_waiting(cq, num_entries))
         cq->progress_device->ops->progress(cq->progress_device);
     if (SV_UNLIKELY(num_entries <= 0))
         return 0;

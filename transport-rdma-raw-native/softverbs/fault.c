@@ -66,6 +66,15 @@ SV_EXPORT int softverbs_set_raw_packet_error(const char *device_name, int error)
     return 0;
 }
 
+SV_EXPORT int softverbs_overrun_cq(struct ibv_cq *ibcq)
+{
+    struct sv_cq *cq = (struct sv_cq *)ibcq;
+    sv_spin_lock(&cq->produce_lock);
+    sv_cq_overrun(cq);
+    sv_spin_unlock(&cq->produce_lock);
+    return 0;
+}
+
 SV_EXPORT int softverbs_fail_next_completion(struct ibv_qp *ibqp, int receive, enum ibv_wc_status status)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;

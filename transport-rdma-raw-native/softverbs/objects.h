@@ -280,7 +280,7 @@ struct sv_mr_table *sv_mr_table_create(void);
 void sv_cq_overrun(struct sv_cq *cq);
 void sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error);
 void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe);
-void sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue);
+uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue);
 int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv_comp_channel *channel,

@@ -185,6 +185,7 @@ static SV_HOT void transmit(struct sv_device *device, struct sv_qp *sender, stru
     for (unsigned i = 0; i < sent; i++)
         counters->bytes += out[i].length;
     counters->frames += sent;
+    counters->copied += sent;
     *(error == ENETDOWN || error == ENXIO ? &counters->port_down : &counters->wire_full) += count - sent;
 }
 

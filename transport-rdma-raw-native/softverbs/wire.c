@@ -299,6 +299,7 @@ int sv_receiver_init(struct sv_receiver *receiver)
 void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
                           unsigned count)
 {
+    receiver->counters.copied += count;
     sv_dispatch(device, NULL, receiver->cache, &receiver->counters, frames, count);
 }
 

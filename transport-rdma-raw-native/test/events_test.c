@@ -233,6 +233,33 @@ static void an_overrun_is_an_event_and_not_a_loss_of_memory(void)
     armed_close(&a);
 }
 
+static void a_reset_ends_an_overrun(void)
+{
+    struct armed a;
+    struct softverbs_queue_counters received;
+    armed_open(&a, 16);
+    for (unsigned round = 1; round <= 3; round++) {
+        CHECK_EQ(0, post_recv_slot(&a.to, 0, SLOT_BYTES));
+        CHECK_EQ(0, softverbs_overrun_cq(a.to.cq));
+        CHECK_EQ(0, send_frame(&a.from, a.frame, a.length, 0));
+        CHECK_EQ(IBV_QPS_ERR, state_of(a.to.qp));
+        check_empty(a.to.cq);
+        CHECK_EQ(0, softverbs_query_qp_counters(a.to.qp, NULL, &received));
+        CHECK_EQ(round, received.cq_overruns);
+        for (int i = 0; i < 2; i++) {
+            struct ibv_async_event event = next_async(a.world.context);
+            CHECK_EQ(i == 0 ? IBV_EVENT_CQ_ERR : IBV_EVENT_QP_FATAL, event.event_type);
+            ibv_ack_async_event(&event);
+        }
+        to_state(a.to.qp, IBV_QPS_RESET);
+        to_ready(a.to.qp);
+        CHECK_EQ(0, post_recv_slot(&a.to, 1, SLOT_BYTES));
+        CHECK_EQ(0, send_frame(&a.from, a.frame, a.length, 0));
+        CHECK_EQ(1, poll_one(a.to.cq).wr_id);
+    }
+    armed_close(&a);
+}
+
 static void port_events_reach_every_context(void)
 {
     struct armed a;
@@ -289,6 +316,7 @@ const struct test event_tests[] = {
     {"queues share a channel in turn", queues_share_a_channel_in_turn},
     {"destroying waits for acknowledgement", destroying_waits_for_acknowledgement},
     {"an overrun is an event and not a loss of memory", an_overrun_is_an_event_and_not_a_loss_of_memory},
+    {"a reset ends an overrun", a_reset_ends_an_overrun},
     {"port events reach every context", port_events_reach_every_context},
     {"draining is announced when asked", draining_is_announced_when_asked},
     {NULL, NULL},

@@ -39,13 +39,14 @@ struct softverbs_queue_counters {
     uint64_t port_down;         /* sent: while the port was down */
     uint64_t too_many_copies;   /* sent: copies beyond what one frame may have */
     uint64_t no_receive;        /* received: no receive was posted (RNR) */
-    uint64_t not_ready;         /* received: the queue was not in a state to receive */
+    uint64_t not_ready;         /* received: the queue was not in a state to receive, or was reset before a poll */
     uint64_t length_errors;     /* frame above the MTU when sending, buffer too small when receiving */
     uint64_t protection_errors; /* a scatter or gather element outside its memory region */
     uint64_t flushed;           /* work requests completed with WR_FLUSH_ERR */
     uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() */
     uint64_t cq_overruns;       /* completions lost because the completion queue was full */
     uint64_t wire_full;         /* sent: the interface took no more; received: its ring was full (a device's counter) */
+    uint64_t copied;            /* frames copied between registered memory and the interface's rings */
 };
 
 /* A device's counters since it was first opened: the sum over all its queues, living and gone. */
@@ -80,6 +81,11 @@ int softverbs_repair_device(struct ibv_context *context);
  * ERR.
  */
 int softverbs_fail_next_completion(struct ibv_qp *qp, int receive, enum ibv_wc_status status);
+/*
+ * The completion queue takes no more, as if it had overrun: IBV_EVENT_CQ_ERR; the next completion is lost and brings
+ * its queue pair to ERR. It works again when a queue pair or work queue that completes to it has been reset.
+ */
+int softverbs_overrun_cq(struct ibv_cq *cq);
 /* ibv_reg_mr() gives ENOMEM when the registered bytes would exceed this. UINT64_MAX: no limit. */
 int softverbs_set_memlock_limit(const char *device_name, uint64_t bytes);
 /* ibv_create_flow() gives ENOMEM when there are this many rules. UINT32_MAX: no limit. */

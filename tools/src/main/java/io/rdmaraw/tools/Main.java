@@ -4,6 +4,7 @@ import io.rdmaraw.tools.bench.BenchCommand;
 import io.rdmaraw.tools.demo.DemoCommand;
 import io.rdmaraw.tools.devinfo.DevinfoCommand;
 import io.rdmaraw.tools.doctor.DoctorCommand;
+import io.rdmaraw.tools.page.ReportCommand;
 import io.rdmaraw.tools.pcap.PcapException;
 import io.rdmaraw.tools.perf.BurstLatCommand;
 import io.rdmaraw.tools.perf.BwCommand;
@@ -23,7 +24,7 @@ import picocli.CommandLine.Spec;
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND",
         subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, BenchCommand.class,
                 DoctorCommand.class, BwCommand.class, LatCommand.class, BurstLatCommand.class, FlowRateCommand.class,
-                TopCommand.class, AsyncWatchCommand.class},
+                TopCommand.class, AsyncWatchCommand.class, ReportCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
     /** As BSD's sysexits and picocli have it: the arguments are wrong, nothing was tried. */

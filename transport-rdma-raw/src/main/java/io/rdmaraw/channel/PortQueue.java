@@ -20,6 +20,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -44,10 +46,15 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final Consumer<PortQueue> onGone;
     private final List<Runnable> onClose = new ArrayList<>();
     private int touchedCount;
+    /** A channel that is told something may poll the queue again, which waits for the next round. */
+    private boolean polling;
     /** The device is gone; nothing is asked of it any more but to close. */
     private boolean gone;
     private final RdmaRawPortStatistics statistics;
     private final PortEvents events;
+    private final RecoveryPace recoveryPace = new RecoveryPace(System.nanoTime());
+    /** The queue has failed too often lately; it is recovered when its time has come. */
+    private boolean recoveryPending;
 
     PortQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameBurstPool burstPool, RdmaRawIoHandlerConfig config, Consumer<PortQueue> onGone) {
@@ -60,7 +67,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
         limits = PortLimits.of(device, portNumber, config);
         queue = VerbsFrameQueue.open(device, portNumber, completionChannel, config.queueOptions());
         tags = new FlowTags(queue, device);
-        statistics = new RdmaRawPortStatistics(device.name(), portNumber, queue.counters());
+        statistics = new RdmaRawPortStatistics(device, portNumber, queue.counters());
         events = new PortEvents(device.name(), portNumber);
         device.addListener(this);
     }
@@ -149,14 +156,17 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     /** Receives a burst and serves what was sent; returns the number of frames received. */
     int poll() {
-        if (gone) {
+        if (gone || polling) {
             return 0;
         }
+        polling = true;
         try {
             return pollQueue();
         } catch (VerbsException e) {
             giveUp(e);
             return 0;
+        } finally {
+            polling = false;
         }
     }
 
@@ -242,11 +252,40 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private void recover() {
+        if (recoveryPending) {
+            return;
+        }
+        long waitNanos = recoveryPace.take(System.nanoTime());
+        if (waitNanos > 0) {
+            recoveryPending = true;
+            recoverLater(waitNanos);
+            return;
+        }
         long lost = events.recovery(this::recoverQueue);
-        LOGGER.warn("{} port {}: the queue pair failed and was recovered in place; {} frames in flight were lost",
-                device.name(), portNumber, lost);
+        String report = recoveryPace.report(System.nanoTime(), lost);
+        if (report != null) {
+            LOGGER.warn("{} port {}: {}", device.name(), portNumber, report);
+        }
         fireEvent(new RdmaRawQueueEvent(RdmaRawQueueEvent.Kind.RECOVERED, device.name(), portNumber, lost));
         resumeWaiting();
+    }
+
+    private void recoverLater(long waitNanos) {
+        Runnable retry = () -> {
+            recoveryPending = false;
+            if (!gone) {
+                try {
+                    recover();
+                } catch (VerbsException e) {
+                    giveUp(e);
+                }
+            }
+        };
+        if (loop instanceof ScheduledExecutorService timer) {
+            timer.schedule(retry, waitNanos, TimeUnit.NANOSECONDS);
+        } else {
+            loop.execute(retry);
+        }
     }
 
     private long recoverQueue() {

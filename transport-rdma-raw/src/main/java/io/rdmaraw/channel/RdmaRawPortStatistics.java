@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueCounters;
+import io.rdmaraw.queue.SharedDevice;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -31,6 +32,10 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
             .drop("send-refused", of(QueueCounters::refusedFrames), "the device refused the frame at the post")
             .drop("queue-failed", of(QueueCounters::lostInFlightFrames), "in flight when the queue pair failed")
             .drop("receive-error", of(QueueCounters::receiveErrors), "the device reported an error for a receive")
+            .drop("ring-full", s -> s.device.ringFullDrops(),
+                    "dropped by the interface of softverbs because nobody emptied its ring; of the whole device")
+            .copy("interface-ring", s -> s.device.copiedFromRing(),
+                    "received frames that softverbs copied out of the interface's ring; of the whole device")
             .copy("slow-consumer", of(QueueCounters::copiedOutFrames),
                     "received frames copied because handlers hold the registered memory")
             .copy("unregistered-memory", of(QueueCounters::copiedInFrames),
@@ -43,7 +48,7 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
             .add(RdmaRawMetric.Kind.LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
             .add(RdmaRawMetric.Kind.LEVEL, "channels", s -> s.channels.size(), "channels on this queue");
 
-    private final String deviceName;
+    private final SharedDevice device;
     private final int portNumber;
     private final QueueCounters counters;
     private final Map<RdmaRawMetered, QueueChannel> channels = new ConcurrentHashMap<>();
@@ -54,8 +59,8 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
     long unmatchedFrames;
     int rules;
 
-    RdmaRawPortStatistics(String deviceName, int portNumber, QueueCounters counters) {
-        this.deviceName = deviceName;
+    RdmaRawPortStatistics(SharedDevice device, int portNumber, QueueCounters counters) {
+        this.device = device;
         this.portNumber = portNumber;
         this.counters = counters;
     }
@@ -66,7 +71,7 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
 
     /** Returns the device's name. */
     public String deviceName() {
-        return deviceName;
+        return device.name();
     }
 
     /** Returns the port's number, from 1. */

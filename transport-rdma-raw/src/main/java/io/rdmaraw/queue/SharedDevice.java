@@ -5,6 +5,8 @@ import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.AsyncEventType;
 import io.rdmaraw.verbs.ExtendedDeviceAttributes;
 import io.rdmaraw.verbs.ProtectionDomain;
+import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.SoftverbsQueueCounters;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 
@@ -12,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.ToLongFunction;
 
 /**
  * An open device, shared by all loops of the process: one context and one protection domain, so that memory registered
@@ -28,6 +31,8 @@ public final class SharedDevice {
     private SpreadFlows spreadFlows;
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private int references = 1;
+    /** What softverbs had counted when the device was closed. */
+    private SoftverbsQueueCounters lastReceived;
 
     /** Hears of what happens to the device; called on the thread that found the event. */
     public interface AsyncListener {
@@ -79,6 +84,9 @@ public final class SharedDevice {
         synchronized (OPEN) {
             if (--references == 0) {
                 OPEN.remove(name, this);
+                if (Softverbs.isSoftverbs(context)) {
+                    lastReceived = Softverbs.of(context).received();
+                }
                 protectionDomain.close();
                 context.close();
             }
@@ -111,6 +119,28 @@ public final class SharedDevice {
             spreadFlows = new SpreadFlows(context, protectionDomain);
         }
         return spreadFlows;
+    }
+
+    /**
+     * Asks softverbs how many frames the interface dropped because its ring was full, since the device was first opened.
+     * 0 on other providers.
+     */
+    public long ringFullDrops() {
+        return receivedCount(SoftverbsQueueCounters::wireFull);
+    }
+
+    /** As {@link #ringFullDrops()}, the received frames that softverbs copied out of the interface's ring. */
+    public long copiedFromRing() {
+        return receivedCount(SoftverbsQueueCounters::copied);
+    }
+
+    private long receivedCount(ToLongFunction<SoftverbsQueueCounters> counter) {
+        if (!Softverbs.isSoftverbs(context)) {
+            return 0;
+        }
+        synchronized (OPEN) {
+            return counter.applyAsLong(references > 0 ? Softverbs.of(context).received() : lastReceived);
+        }
     }
 
     /** Tells whether the device computes the checksums of IPv4, UDP and TCP in frames that are sent. */

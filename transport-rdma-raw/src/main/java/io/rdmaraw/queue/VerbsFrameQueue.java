@@ -150,6 +150,11 @@ public final class VerbsFrameQueue implements FrameQueue {
         }
     }
 
+    /** Returns where received frames complete, for tests that make it fail. */
+    public CompletionQueue receiveCompletions() {
+        return receiveRing.sharedCompletions();
+    }
+
     /** Returns the queue pair, for tests that make it fail. */
     public QueuePair queuePair() {
         return queuePair;

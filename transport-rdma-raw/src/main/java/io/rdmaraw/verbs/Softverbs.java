@@ -111,6 +111,12 @@ public final class Softverbs {
                         wcStatus), device);
     }
 
+    /** Makes a completion queue take no more, as if it had overrun, until one of its queues has been reset. */
+    public void overrun(CompletionQueue completionQueue) {
+        VerbsException.check("softverbs_overrun_cq",
+                NativeCall.status(extra("softverbs_overrun_cq"), completionQueue.openAddress()), device);
+    }
+
     /** Limits the bytes that can be registered; -1 for no limit. */
     public void setMemlockLimit(long lengthBytes) {
         callByName("softverbs_set_memlock_limit", lengthBytes);

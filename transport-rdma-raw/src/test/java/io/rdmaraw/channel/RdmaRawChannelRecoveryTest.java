@@ -10,6 +10,7 @@ import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.SoftverbsQueueCounters;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -111,6 +112,54 @@ class RdmaRawChannelRecoveryTest {
             sendAndExpect(2 + i);
         }
         assertTrue(receiver.isActive() && sender.isActive());
+    }
+
+    @Test
+    @Tag("softverbs")
+    void anOverrunOfACompletionQueueIsRecoveredAndEveryLostFrameCounted() throws InterruptedException {
+        Softverbs softverbs = Softverbs.of(shared.context());
+        VerbsFrameQueue queue = (VerbsFrameQueue) receiver.port().queue();
+        sendAndExpect(0);
+        int sentFrames = 1;
+        int receivedFrames = 1;
+        for (int round = 0; round < 5; round++) {
+            softverbs.overrun(queue.receiveCompletions());
+            for (int i = 0; i < 20; i++) {
+                sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)).sync();
+                sentFrames++;
+            }
+            expectRecovery(received);
+        }
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (receivedFrames + lostFrames(softverbs) != sentFrames && System.nanoTime() < deadline) {
+            Object frame = received.messages.poll(1, TimeUnit.MILLISECONDS);
+            if (frame != null) {
+                receivedFrames++;
+                ReferenceCountUtil.release(frame);
+            }
+        }
+        assertEquals(sentFrames, receivedFrames + lostFrames(softverbs));
+        assertTrue(softverbs.received().cqOverruns() > 0, "no completion was lost");
+        assertTrue(receiver.isActive());
+    }
+
+    private static long lostFrames(Softverbs softverbs) {
+        SoftverbsQueueCounters counters = softverbs.received();
+        return counters.cqOverruns() + counters.notReady() + counters.noReceive();
+    }
+
+    @Test
+    @Tag("softverbs")
+    void aQueueThatFailsAgainAndAgainIsRecoveredAtABoundedRate() throws InterruptedException {
+        int failures = 4 * RecoveryPace.BURST;
+        long start = System.nanoTime();
+        for (int i = 0; i < failures; i++) {
+            faults.failQueuePair(queuePair(receiver));
+            expectRecovery(received);
+        }
+        long least = (failures - RecoveryPace.BURST) * RecoveryPace.INTERVAL_NANOS;
+        assertTrue(System.nanoTime() - start >= least, "recovered faster than the pace allows");
+        sendAndExpect(1);
     }
 
     @Test

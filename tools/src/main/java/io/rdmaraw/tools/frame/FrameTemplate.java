@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * An Ethernet frame described by text, layer by layer from the outside:
@@ -115,6 +116,15 @@ public final class FrameTemplate {
      * @throws IllegalArgumentException if the headers alone are longer, or no frame is that long
      */
     public byte[] build(int frameBytes) {
+        return build(frameBytes, payloadBytes -> { });
+    }
+
+    /**
+     * As {@link #build(int)}; the payload may be changed before the checksums are made.
+     *
+     * @param change is given the payload of this frame
+     */
+    public byte[] build(int frameBytes, Consumer<byte[]> change) {
         if (frameBytes < headerBytes() || frameBytes > MAX_FRAME_BYTES) {
             throw new IllegalArgumentException("a frame of " + frameBytes + " bytes is not possible: the headers of the"
                     + " template take " + headerBytes() + " bytes, and no frame is longer than " + MAX_FRAME_BYTES);
@@ -125,7 +135,9 @@ public final class FrameTemplate {
             Layer next = i + 1 < headers.size() ? headers.get(i + 1) : null;
             layer.writeHeader(frame, next, frame.writableBytes() - layer.headerBytes());
         }
-        frame.writeBytes(Layer.Payload.counting(payload, frame.writableBytes()));
+        byte[] content = Layer.Payload.counting(payload, frame.writableBytes());
+        change.accept(content);
+        frame.writeBytes(content);
         if (headers.getLast() instanceof Layer.Transport transport) {
             transport.writeChecksum(frame, headerBytes() - transport.headerBytes(),
                     (Layer.Ip) headers.get(headers.size() - 2));

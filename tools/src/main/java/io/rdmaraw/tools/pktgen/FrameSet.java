@@ -2,6 +2,7 @@ package io.rdmaraw.tools.pktgen;
 
 import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.frame.FrameTemplate;
+import io.rdmaraw.tools.frame.TemplateRanges;
 import io.rdmaraw.tools.pcap.PcapFrame;
 import io.rdmaraw.tools.pcap.PcapReader;
 import java.io.IOException;
@@ -11,25 +12,59 @@ import java.util.List;
 
 /** The frames that pktgen sends, over and over, in memory. */
 final class FrameSet {
+    /** Simple IMIX, 7:4:1 frames of 64, 594 and 1518 bytes with FCS, spread out as evenly as may be. */
+    static final int[] IMIX = {60, 590, 60, 60, 590, 60, 1514, 60, 590, 60, 60, 590};
     private static final int MIN_FRAME_BYTES = 14;
     private static final long MAX_TOTAL_BYTES = 1L << 30;
 
     private final byte[][] frames;
+    private final long[] timestampsNanos;
     private int next;
 
-    private FrameSet(List<byte[]> frames) {
+    private FrameSet(List<byte[]> frames, long[] timestampsNanos) {
         this.frames = frames.toArray(byte[][]::new);
+        this.timestampsNanos = timestampsNanos;
     }
 
-    /** @param frameBytes the length wanted, or 0 for the template's own */
-    static FrameSet ofTemplate(String template, int frameBytes) {
-        FrameTemplate parsed = FrameTemplate.parse(template);
-        return new FrameSet(List.of(frameBytes == 0 ? parsed.build() : parsed.build(frameBytes)));
+    /**
+     * Builds the frames of templates, one flow after the other for each length.
+     *
+     * @param templates     may have ranges: each combination of values is a flow
+     * @param lengthsBytes  of the frames, in turn; none for the templates' own
+     * @param probes        whether each frame ends with a {@link TrafficProbe}
+     */
+    static FrameSet ofTemplates(List<String> templates, int[] lengthsBytes, boolean probes) {
+        List<FrameTemplate> flows = templates.stream().flatMap(text -> TemplateRanges.expand(text).stream())
+                .map(FrameTemplate::parse).toList();
+        if (flows.size() > TrafficProbe.MAX_STREAMS) {
+            throw new IllegalArgumentException("the templates have more than " + TrafficProbe.MAX_STREAMS + " flows");
+        }
+        List<byte[]> frames = new ArrayList<>();
+        int rounds = Math.max(1, lengthsBytes.length);
+        for (int round = 0; round < rounds; round++) {
+            for (int flow = 0; flow < flows.size(); flow++) {
+                FrameTemplate template = flows.get(flow);
+                int lengthBytes = lengthsBytes.length == 0 ? template.build().length : lengthsBytes[round];
+                frames.add(build(template, lengthBytes, probes, flow));
+            }
+        }
+        return new FrameSet(frames, new long[0]);
+    }
+
+    private static byte[] build(FrameTemplate template, int lengthBytes, boolean probes, int stream) {
+        if (!probes) {
+            return template.build(lengthBytes);
+        }
+        int leastBytes = template.headerBytes() + TrafficProbe.LENGTH_BYTES;
+        // A shorter frame would be padded on its way, and end with the padding.
+        int probedBytes = Math.max(lengthBytes, Math.max(leastBytes, 60));
+        return template.build(probedBytes, payload -> TrafficProbe.prepare(payload, stream));
     }
 
     /** Reads a pcap file whole: what cannot be sent as it was captured is refused, not skipped. */
     static FrameSet ofPcap(Path file) {
         List<byte[]> frames = new ArrayList<>();
+        List<Long> timestamps = new ArrayList<>();
         long totalBytes = 0;
         try (PcapReader reader = PcapReader.open(file)) {
             for (PcapFrame frame = reader.next(); frame != null; frame = reader.next()) {
@@ -39,6 +74,7 @@ final class FrameSet {
                     throw new ToolException(file + " has more than 1 GiB of frames: split it with editcap -c");
                 }
                 frames.add(frame.bytes());
+                timestamps.add(frame.timestampNanos());
             }
         } catch (IOException e) {
             throw new ToolException(e instanceof java.nio.file.NoSuchFileException ? "there is no file " + file
@@ -47,7 +83,7 @@ final class FrameSet {
         if (frames.isEmpty()) {
             throw new ToolException(file + " has no frames");
         }
-        return new FrameSet(frames);
+        return new FrameSet(frames, timestamps.stream().mapToLong(Long::longValue).toArray());
     }
 
     private static void check(Path file, int number, PcapFrame frame) {
@@ -63,6 +99,16 @@ final class FrameSet {
 
     int size() {
         return frames.length;
+    }
+
+    /** When the frames were captured; empty for frames that were not. */
+    long[] timestampsNanos() {
+        return timestampsNanos;
+    }
+
+    /** The length of the frame that {@link #next()} returns. */
+    int nextBytes() {
+        return frames[next].length;
     }
 
     /** The frames in order, and from the start again after the last. */

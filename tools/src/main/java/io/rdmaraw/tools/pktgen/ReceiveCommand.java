@@ -32,20 +32,27 @@ final class ReceiveCommand implements Callable<Integer> {
     @Option(names = {"-o", "--write"}, paramLabel = "FILE", description = "write the frames to this pcap file")
     private Path file;
 
+    @Option(names = "--probe", description = "measure loss, reordering and latency of frames of pktgen tx --probe, sent"
+            + " on this host")
+    private boolean probes;
+
     @Mixin
     private RunOptions options;
 
     @Spec
     private CommandSpec spec;
 
+    private ProbeReader probe;
+
     @Override
     public Integer call() throws InterruptedException {
         options.check(spec.commandLine());
         FlowSpec flow = FlowSpec.parse(match);
         RunFailure failure = new RunFailure();
+        probe = probes ? new ProbeReader() : null;
         try (EndOnSignal goOn = new EndOnSignal();
                 PcapWriter writer = file == null ? null : PcapWriter.create(file)) {
-            receive(flow, writer, failure, goOn).print(spec.commandLine().getOut(), options.json());
+            receive(flow, writer, failure, goOn).print(spec.commandLine().getOut(), options.json(), probe);
         } catch (IOException e) {
             throw new ToolException("cannot write " + file + ": " + e.getMessage(), e);
         }
@@ -56,8 +63,8 @@ final class ReceiveCommand implements Callable<Integer> {
     private TrafficResult receive(FlowSpec flow, PcapWriter writer, RunFailure failure, EndOnSignal goOn)
             throws InterruptedException {
         CountDownLatch done = new CountDownLatch(1);
-        Receiver receiver = new Receiver(options.count(), writer, failure, done);
-        try (Loops loops = new Loops(1)) {
+        Receiver receiver = new Receiver(options.count(), writer, probe, failure, done);
+        try (DeviceCounts counts = new DeviceCounts(options.device()); Loops loops = new Loops(1)) {
             RdmaRawChannel channel = (RdmaRawChannel) new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class)
                     .handler(receiver).bind(RdmaRawAddress.of(options.device(), options.port(), flow)).sync().channel();
             LiveLine line = new LiveLine(spec.commandLine().getErr(), "rx", receiver::frames, receiver::bytes,
@@ -65,7 +72,7 @@ final class ReceiveCommand implements Callable<Integer> {
             double seconds = line.watch(options.durationNanos(), done, goOn) / 1e9;
             channel.close().sync();
             return new TrafficResult("rx", options.device(), receiver.frames(), receiver.bytes(),
-                    channel.statistics().droppedWithoutRead(), seconds);
+                    channel.statistics().droppedWithoutRead(), seconds, counts.grown());
         }
     }
 }

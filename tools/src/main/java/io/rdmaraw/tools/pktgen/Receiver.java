@@ -13,6 +13,7 @@ import java.util.concurrent.CountDownLatch;
 final class Receiver extends ChannelInboundHandlerAdapter {
     private final long maxFrames;
     private final PcapWriter fileOrNull;
+    private final ProbeReader probeOrNull;
     private final RunFailure failure;
     private final CountDownLatch done;
     private final Counter frames = new Counter();
@@ -21,11 +22,13 @@ final class Receiver extends ChannelInboundHandlerAdapter {
 
     /**
      * @param maxFrames  0 for no end
+     * @param probeOrNull measures frames that carry a probe
      * @param fileOrNull used on the loop until {@code done} opens or the channel is closed
      */
-    Receiver(long maxFrames, PcapWriter fileOrNull, RunFailure failure, CountDownLatch done) {
+    Receiver(long maxFrames, PcapWriter fileOrNull, ProbeReader probeOrNull, RunFailure failure, CountDownLatch done) {
         this.maxFrames = maxFrames;
         this.fileOrNull = fileOrNull;
+        this.probeOrNull = probeOrNull;
         this.failure = failure;
         this.done = done;
     }
@@ -39,6 +42,9 @@ final class Receiver extends ChannelInboundHandlerAdapter {
             }
             frames.add(1);
             bytes.add(frame.readableBytes());
+            if (probeOrNull != null) {
+                probeOrNull.read(frame);
+            }
             if (fileOrNull != null) {
                 write(frame);
             }

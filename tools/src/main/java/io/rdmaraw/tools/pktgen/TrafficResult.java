@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.tools.report.Json;
 import java.io.PrintWriter;
 import java.util.Locale;
+import java.util.Map;
 
 /**
  * What passed.
@@ -11,8 +12,10 @@ import java.util.Locale;
  * @param direction "tx" or "rx"
  * @param frameBytes bytes of all frames, without FCS
  * @param dropped   frames that reached the channel but not the count
+ * @param counts    what softverbs counted meanwhile
  */
-record TrafficResult(String direction, String device, long frames, long frameBytes, long dropped, double seconds) {
+record TrafficResult(String direction, String device, long frames, long frameBytes, long dropped, double seconds,
+        Map<String, Long> counts) {
 
     private double megaframesPerSecond() {
         return seconds == 0 ? 0 : frames / seconds / 1e6;
@@ -23,19 +26,35 @@ record TrafficResult(String direction, String device, long frames, long frameByt
     }
 
     void print(PrintWriter out, boolean json) {
+        print(out, json, null);
+    }
+
+    /** @param probeOrNull what frames with probes told */
+    void print(PrintWriter out, boolean json, ProbeReader probeOrNull) {
         if (json) {
-            Json.print(out, toJson());
+            ObjectNode result = toJson();
+            if (probeOrNull != null) {
+                probeOrNull.addTo(result);
+            }
+            Json.print(out, result);
             return;
         }
         out.println(String.format(Locale.ROOT, "%s %s: %,d frames, %,d bytes, %,d dropped in %.3f s: %.3f Mframe/s,"
                 + " %.3f Gbit/s", direction, device, frames, frameBytes, dropped, seconds, megaframesPerSecond(),
                 gigabitsPerSecond()));
+        if (probeOrNull != null) {
+            out.println("  " + probeOrNull.toText());
+        }
+        counts.forEach((name, count) -> out.println(String.format(Locale.ROOT, "  %-24s %,d", name, count)));
         out.flush();
     }
 
     private ObjectNode toJson() {
-        return Json.object().put("direction", direction).put("device", device).put("frames", frames)
+        ObjectNode result = Json.object().put("direction", direction).put("device", device).put("frames", frames)
                 .put("bytes", frameBytes).put("dropped", dropped).put("seconds", Json.rounded(seconds))
                 .put("mfps", Json.rounded(megaframesPerSecond())).put("gbps", Json.rounded(gigabitsPerSecond()));
+        ObjectNode node = result.putObject("counts");
+        counts.forEach(node::put);
+        return result;
     }
 }

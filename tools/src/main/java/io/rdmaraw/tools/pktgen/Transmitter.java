@@ -8,6 +8,7 @@ import io.rdmaraw.tools.report.Counter;
 import io.rdmaraw.tools.report.RunFailure;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongFunction;
 
 /** Sends frames from its loop, burst by burst, as fast as the rate and the device allow. */
 final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable {
@@ -16,24 +17,35 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
     private static final long MIN_TIMER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private final FrameSet frames;
-    private final FrameRate rate;
+    private final LongFunction<Pace> paceFrom;
+    private final boolean probes;
+    /** The next number of each stream of probes. */
+    private final int[] numbers;
     private final long maxFrames;
     private final RunFailure failure;
     private final CountDownLatch done;
     private final Counter sentFrames = new Counter();
     private final Counter sentBytes = new Counter();
     private volatile ChannelHandlerContext ctx;
+    private Pace pace;
+    private volatile long firstNanos;
+    private volatile long lastNanos;
     private boolean waitingForRoom;
     private boolean ended;
     private volatile boolean stopping;
 
     /**
+     * @param paceFrom  makes the pace when the first frame goes
+     * @param probes    whether the frames end with a {@link TrafficProbe}
      * @param maxFrames 0 for no end but {@link #stop()}
      * @param done      opened when the device has taken the last frame
      */
-    Transmitter(FrameSet frames, FrameRate rate, long maxFrames, RunFailure failure, CountDownLatch done) {
+    Transmitter(FrameSet frames, LongFunction<Pace> paceFrom, boolean probes, long maxFrames, RunFailure failure,
+            CountDownLatch done) {
         this.frames = frames;
-        this.rate = rate;
+        this.paceFrom = paceFrom;
+        this.probes = probes;
+        numbers = new int[probes ? TrafficProbe.MAX_STREAMS : 0];
         this.maxFrames = maxFrames;
         this.failure = failure;
         this.done = done;
@@ -65,35 +77,45 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
         if (ended || waitingForRoom) {
             return;
         }
-        int allowed = rate.available(System.nanoTime());
-        if (maxFrames > 0) {
-            allowed = (int) Math.min(allowed, maxFrames - sentFrames.get());
+        long now = System.nanoTime();
+        if (pace == null) {
+            pace = paceFrom.apply(now);
+            firstNanos = now;
         }
-        boolean last = stopping || maxFrames > 0 && sentFrames.get() + allowed >= maxFrames;
-        int sent = sendBurst(allowed, last && !stopping);
-        rate.take(sent);
-        if (last && (stopping || sent == allowed)) {
+        sendBurst(now);
+        if (stopping) {
             end();
-        } else if (!ctx.channel().isWritable()) {
+        } else if (!ended && !ctx.channel().isWritable()) {
             waitingForRoom = true;
-        } else {
-            runAgain();
+        } else if (!ended) {
+            runAgain(now);
         }
     }
 
-    /** @param lastIsAwaited whether the last of these frames is the last of all */
-    private int sendBurst(int count, boolean lastIsAwaited) {
+    private void sendBurst(long now) {
         int sent = 0;
-        while (sent < count && ctx.channel().isWritable()) {
-            byte[] bytes = frames.next();
-            ByteBuf frame = ctx.alloc().directBuffer(bytes.length).writeBytes(bytes);
+        while (sent < BURST && !ended && ctx.channel().isWritable() && pace.mayGo(now, frames.nextBytes())) {
+            boolean last = maxFrames > 0 && sentFrames.get() + sent + 1 == maxFrames;
+            ByteBuf frame = nextFrame(now);
+            int frameBytes = frame.readableBytes();
+            ctx.write(frame, last ? awaited() : ctx.voidPromise());
+            pace.went(frameBytes);
+            sentBytes.add(frameBytes);
             sent++;
-            ctx.write(frame, lastIsAwaited && sent == count ? awaited() : ctx.voidPromise());
-            sentBytes.add(bytes.length);
+            ended = last;
         }
         sentFrames.add(sent);
+        lastNanos = sent > 0 ? now : lastNanos;
         ctx.flush();
-        return sent;
+    }
+
+    private ByteBuf nextFrame(long now) {
+        byte[] bytes = frames.next();
+        ByteBuf frame = ctx.alloc().directBuffer(bytes.length).writeBytes(bytes);
+        if (probes) {
+            TrafficProbe.write(frame, numbers[TrafficProbe.streamOf(bytes)]++, now);
+        }
+        return frame;
     }
 
     private ChannelPromise awaited() {
@@ -109,21 +131,17 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
 
     /** What was stopped ends when all frames before are with the device: with an awaited frame more, or none. */
     private void end() {
-        ended = true;
-        if (stopping && (maxFrames == 0 || sentFrames.get() < maxFrames)) {
-            sendAwaited();
+        if (!ended) {
+            ended = true;
+            ByteBuf frame = nextFrame(System.nanoTime());
+            sentBytes.add(frame.readableBytes());
+            sentFrames.add(1);
+            ctx.writeAndFlush(frame, awaited());
         }
     }
 
-    private void sendAwaited() {
-        byte[] bytes = frames.next();
-        ctx.writeAndFlush(ctx.alloc().directBuffer(bytes.length).writeBytes(bytes), awaited());
-        sentFrames.add(1);
-        sentBytes.add(bytes.length);
-    }
-
-    private void runAgain() {
-        long waitNanos = rate.nanosUntilNext();
+    private void runAgain(long now) {
+        long waitNanos = pace.nanosUntilNext(now);
         if (waitNanos > MIN_TIMER_NANOS) {
             ctx.executor().schedule(this, waitNanos, TimeUnit.NANOSECONDS);
         } else {
@@ -146,6 +164,11 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
         ended = true;
         failure.report(cause);
         done.countDown();
+    }
+
+    /** Between the first frame and the last; the opening of the device does not count. */
+    double seconds() {
+        return (lastNanos - firstNanos) / 1e9;
     }
 
     long sentFrames() {

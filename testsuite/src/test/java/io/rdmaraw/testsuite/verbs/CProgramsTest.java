@@ -1,0 +1,76 @@
+package io.rdmaraw.testsuite.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethEnd;
+import io.rdmaraw.testsuite.net.VethPair;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Programs that were linked against the distribution's libibverbs, on softverbs by LD_LIBRARY_PATH and over a veth. */
+@ExtendWith(NetworkExtension.class)
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CProgramsTest {
+    private static final Duration LIMIT = Duration.ofSeconds(60);
+    private static final Path NATIVE = Path.of("../transport-rdma-raw-native/target/native").toAbsolutePath().normalize();
+    private static final int FRAMES = 20_000;
+    private static final String PORT = "7777";
+
+    @BeforeAll
+    static void theProgramsAreBuilt() {
+        assumeTrue(Files.isExecutable(NATIVE.resolve("pktgen")), "the native module has not been built here");
+    }
+
+    private static String[] onSoftverbs(VethEnd end, String kind, String... command) {
+        List<String> whole = new ArrayList<>(List.of("env", "LD_LIBRARY_PATH=" + NATIVE.resolve("lib"),
+                "SOFTVERBS_DEVICES=" + kind + ':' + end.name()));
+        whole.addAll(Arrays.asList(command));
+        return whole.toArray(String[]::new);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void ibvDevicesAndDevinfoShowTheInterface(String kind, TestNetwork network) {
+        VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        VethEnd end = pair.ours();
+        String device = kind + ':' + end.name();
+        String list = end.namespace().run(onSoftverbs(end, kind, "ibv_devices")).output();
+        assertTrue(list.contains(device), list);
+        String info = end.namespace().run(onSoftverbs(end, kind, "ibv_devinfo", "-v", "-d", device)).output();
+        assertTrue(info.contains(device) && info.contains("PORT_ACTIVE"), info);
+        assertTrue(info.contains("link_layer:") && info.contains("Ethernet"), info);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void pktgenSendsFramesToPktgen(String kind, TestNetwork network) {
+        VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        NetworkNamespace near = pair.ours().namespace();
+        String program = NATIVE.resolve("pktgen").toString();
+        try (PeerProcess receiver = near.start(onSoftverbs(pair.ours(), kind, program, "rx", "--device",
+                kind + ':' + pair.ours().name(), "--to", pair.ours().ipv4(), "--port", PORT, "--count", "1000"))) {
+            receiver.awaitOutput("ready", LIMIT);
+            String sent = pair.peer().namespace().run(onSoftverbs(pair.peer(), kind, program, "tx", "--device",
+                    kind + ':' + pair.peer().name(), "--to-mac", pair.ours().mac(), "--from-mac", pair.peer().mac(),
+                    "--to", pair.ours().ipv4(), "--from", pair.peer().ipv4(), "--port", PORT, "--count",
+                    Integer.toString(FRAMES))).output();
+            assertTrue(sent.contains("\"frames\": " + FRAMES), sent);
+            String received = receiver.await(LIMIT).orThrow().output();
+            assertTrue(received.contains("\"mode\": \"rx\"") && received.contains("\"frames\": 1"), received);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+package io.rdmaraw.testsuite.verbs;
+
+import io.rdmaraw.verbs.QueuePair;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The conformance suite between two devices with a wire between them, known by verbs alone: what a person with a card
+ * runs, by {@code ./rdma-raw hardware-check}. In every build the devices are two emulated ones.
+ */
+@Tag("device-pair")
+class DevicePairConformanceTest {
+    private static final byte[] MARKER = Frames.raw("02:00:00:00:00:0f", "02:00:00:00:00:01", Frames.ETHER_TYPE + 2, 60);
+
+    private static final ProviderConformance.Devices PAIR = new ProviderConformance.Devices() {
+        @Override
+        public String sender() {
+            return System.getenv("RDMA_RAW_TEST_SENDER");
+        }
+
+        @Override
+        public String receiver() {
+            return System.getenv("RDMA_RAW_TEST_RECEIVER");
+        }
+    };
+
+    /** What was sent before a frame that has arrived has met its fate. */
+    private static void awaitMarker(ProviderConformance test) {
+        QueuePair marked = test.listener("ether-type 0x88b7", 1);
+        test.sender.send(test.sender.readyQueuePair(), MARKER);
+        test.receiver.awaitFrames(1);
+        marked.close();
+    }
+
+    @Nested
+    class States extends StateConformance {
+        States() {
+            super(PAIR);
+        }
+
+        @Override
+        void awaitIgnored(QueuePair queuePair) {
+            awaitMarker(this);
+        }
+    }
+
+    @Nested
+    class SendReceive extends SendReceiveConformance {
+        SendReceive() {
+            super(PAIR);
+        }
+
+        @Override
+        void awaitDropped(int frames) {
+            awaitMarker(this);
+        }
+
+        /** See {@link EmulatedConformanceTest}: this is libmlx5. */
+        @Override
+        @Test
+        void moreInlineDataThanAgreedIsRefused() {
+            EmulatedConformanceTest.checkMoreInlineDataIsRefused(sender);
+        }
+
+        @Override
+        @Test
+        void aSendOutsideItsRegionIsAProtectionError() {
+            EmulatedConformanceTest.checkSendsOutsideARegion(this);
+        }
+    }
+
+    @Nested
+    class Completions extends CompletionConformance {
+        Completions() {
+            super(PAIR);
+        }
+    }
+
+    @Nested
+    class Flows extends FlowConformance {
+        Flows() {
+            super(PAIR);
+        }
+    }
+
+    @Nested
+    class Rss extends RssConformance {
+        Rss() {
+            super(PAIR);
+        }
+
+        @Override
+        @Test
+        void anRssQueuePairHasNoStatesAndNoReceiveQueue() {
+            EmulatedConformanceTest.checkRssQueuePairHasNoStates(this);
+        }
+    }
+
+    @Nested
+    class Lifecycle extends LifecycleConformance {
+        Lifecycle() {
+            super(PAIR);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package io.rdmaraw.tools.page;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * The pictures that results lend themselves to. Told from the form of the rows, not from the names of benches: a case
+ * whose name has a word with a number, such as {@code rx.burst64}, is a point on a line over that number; where rows
+ * cost nanoseconds and name what they are compared with, the cost is split in two.
+ */
+final class Charts {
+    private static final Pattern NUMBERED =
+            Pattern.compile("(.*?)[. ]?(burst|window|conns|connections|clients|flows|pipeline|length|size|bytes)=?(\\d+)"
+                    + "(.*)");
+    private static final String[] PERCENTILES = {"t_min", "t_typical", "percentile_99", "percentile_99.9",
+        "percentile_99.99", "t_max"};
+    private static final String[] PERCENTILE_LABELS = {"min", "50 %", "99 %", "99.9 %", "99.99 %", "max"};
+
+    private Charts() {
+    }
+
+    /** The pictures of one measurement. */
+    static List<String> of(JsonNode result) {
+        List<String> charts = new ArrayList<>();
+        JsonNode rows = result.path("rows");
+        if (result.has("test_info")) {
+            if (rows.path(0).has("t_min")) {
+                charts.add(percentiles(rows));
+            }
+            return charts;
+        }
+        lines(rows).forEach(chart -> charts.add(chart.svg()));
+        StackedBars split = split(rows);
+        if (split.isWorthDrawing()) {
+            charts.add(split.svg());
+        }
+        return charts;
+    }
+
+    private static List<LineChart> lines(JsonNode rows) {
+        Map<String, LineChart> charts = new LinkedHashMap<>();
+        Set<String> devices = new LinkedHashSet<>(rows.findValuesAsText("device"));
+        for (JsonNode row : rows) {
+            Matcher matcher = NUMBERED.matcher(row.path("case").asText());
+            String unit = row.path("unit").asText();
+            if (!matcher.matches() || unit.startsWith("B/") || unit.startsWith("%")) {
+                continue;
+            }
+            String what = matcher.group(1) + matcher.group(4);
+            String word = matcher.group(2);
+            LineChart chart = charts.computeIfAbsent(what + word + unit, key -> new LineChart(what, word, unit, false));
+            String line = row.path("transport").asText() + (devices.size() > 1 ? ' ' + row.path("device").asText() : "");
+            chart.add(line, new LineChart.Point(Double.parseDouble(matcher.group(3)), matcher.group(3),
+                    row.path("min").asDouble(), row.path("median").asDouble(), row.path("max").asDouble()));
+        }
+        return charts.values().stream().filter(LineChart::isWorthDrawing).toList();
+    }
+
+    private static StackedBars split(JsonNode rows) {
+        StackedBars bars = new StackedBars("cost of a frame, split", "ns", List.of("what the reference takes",
+                "what is added to it"));
+        for (JsonNode row : rows) {
+            if (row.path("unit").asText().equals("ns/frame") && row.hasNonNull("ratioTo")) {
+                for (JsonNode reference : rows) {
+                    if (reference.path("case").equals(row.path("case")) && reference.path("device").equals(row.path(
+                            "device")) && reference.path("transport").equals(row.path("ratioTo"))) {
+                        double base = reference.path("median").asDouble();
+                        bars.add(row.path("case").asText() + ' ' + row.path("transport").asText(), List.of(base,
+                                Math.max(0, row.path("median").asDouble() - base)));
+                    }
+                }
+            }
+        }
+        return bars;
+    }
+
+    private static String percentiles(JsonNode rows) {
+        LineChart chart = new LineChart("latency", "percentile", "microseconds", true);
+        for (JsonNode row : rows) {
+            for (int i = 0; i < PERCENTILES.length; i++) {
+                double value = row.path(PERCENTILES[i]).asDouble();
+                chart.add("from the " + row.path("from").asText(), new LineChart.Point(i, PERCENTILE_LABELS[i], value,
+                        value, value));
+            }
+        }
+        return chart.svg();
+    }
+
+    /** Throughput by the burst, out of several runs of {@code bw}; null where there are too few. */
+    static String throughput(List<MeasurementRun> runs) {
+        LineChart chart = new LineChart("throughput without a pipeline", "frames posted with one doorbell",
+                "million frames/s", false);
+        for (MeasurementRun run : runs) {
+            if (run.result() == null || !run.result().path("test_info").path("test").asText().contains("BW")) {
+                continue;
+            }
+            int burst = run.result().path("test_info").path("Post_List").asInt();
+            for (JsonNode row : run.result().path("rows")) {
+                double rate = row.path("MsgRate").asDouble();
+                chart.add(row.path("side").asText().equals("client") ? "sent" : "received", new LineChart.Point(burst,
+                        Integer.toString(burst), rate, rate, rate));
+            }
+        }
+        return chart.isWorthDrawing() ? chart.svg() : null;
+    }
+}

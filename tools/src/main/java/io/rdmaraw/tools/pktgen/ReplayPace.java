@@ -1,0 +1,48 @@
+package io.rdmaraw.tools.pktgen;
+
+/** Sends frames at the distances at which they were captured, or at those divided by a speed; round after round. */
+final class ReplayPace implements Pace {
+    private final long[] offsetsNanos;
+    private final long roundNanos;
+    private final double speed;
+    private final long startNanos;
+    private long gone;
+
+    /**
+     * @param timestampsNanos of the frames, in the order in which they are sent
+     * @param speed           2 for twice as fast as it was captured
+     */
+    ReplayPace(long[] timestampsNanos, double speed, long nowNanos) {
+        this.speed = speed;
+        startNanos = nowNanos;
+        offsetsNanos = new long[timestampsNanos.length];
+        long latest = 0;
+        for (int i = 0; i < timestampsNanos.length; i++) {
+            // A clock that was set back during the capture must not send frames out of order.
+            latest = Math.max(latest, timestampsNanos[i] - timestampsNanos[0]);
+            offsetsNanos[i] = latest;
+        }
+        // The next round follows at the mean distance of the frames.
+        roundNanos = latest + (offsetsNanos.length > 1 ? latest / (offsetsNanos.length - 1) : 0);
+    }
+
+    private long dueNanos() {
+        long offset = gone / offsetsNanos.length * roundNanos + offsetsNanos[(int) (gone % offsetsNanos.length)];
+        return startNanos + (long) (offset / speed);
+    }
+
+    @Override
+    public boolean mayGo(long nowNanos, int frameBytes) {
+        return dueNanos() - nowNanos <= 0;
+    }
+
+    @Override
+    public void went(int frameBytes) {
+        gone++;
+    }
+
+    @Override
+    public long nanosUntilNext(long nowNanos) {
+        return Math.max(0, dueNanos() - nowNanos);
+    }
+}

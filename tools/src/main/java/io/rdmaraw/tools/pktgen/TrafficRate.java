@@ -1,0 +1,48 @@
+package io.rdmaraw.tools.pktgen;
+
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import picocli.CommandLine.ITypeConverter;
+
+/**
+ * A rate as a user writes it: {@code 1.5M} or {@code 1.5Mpps} frames per second, {@code 10Gbit} bits per second. The
+ * bits are those of the frames without FCS, preamble and gap.
+ *
+ * @param perSecond 0 for no limit
+ */
+record TrafficRate(double perSecond, boolean bits) {
+    private static final Pattern FORM = Pattern.compile("([0-9.]+(?:e[0-9]+)?)([kmg]?)(pps|fps|bit/s|bit|bps|)",
+            Pattern.CASE_INSENSITIVE);
+
+    static TrafficRate parse(String text) {
+        Matcher matcher = FORM.matcher(text.strip());
+        if (!matcher.matches()) {
+            throw new IllegalArgumentException("'" + text + "' is not a rate: 100000, 1.5Mpps, 10Gbit");
+        }
+        double factor = switch (matcher.group(2).toLowerCase(Locale.ROOT)) {
+            case "k" -> 1e3;
+            case "m" -> 1e6;
+            case "g" -> 1e9;
+            default -> 1;
+        };
+        return new TrafficRate(Double.parseDouble(matcher.group(1)) * factor,
+                matcher.group(3).toLowerCase(Locale.ROOT).startsWith("b"));
+    }
+
+    double unitsOf(int frameBytes) {
+        return bits ? frameBytes * 8.0 : 1;
+    }
+
+    Pace pace(long nowNanos) {
+        return perSecond == 0 ? Pace.unlimited() : new RatePace(this, nowNanos);
+    }
+
+    /** For picocli. */
+    static final class Converter implements ITypeConverter<TrafficRate> {
+        @Override
+        public TrafficRate convert(String text) {
+            return parse(text);
+        }
+    }
+}

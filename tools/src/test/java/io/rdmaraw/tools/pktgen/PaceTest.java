@@ -1,0 +1,91 @@
+package io.rdmaraw.tools.pktgen;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Paces in virtual time. */
+class PaceTest {
+    private static final long SECOND = 1_000_000_000L;
+
+    /** Sends for a while whatever may go, by a loop that is late by up to so much each time; returns the sum of units. */
+    private static double unitsSent(TrafficRate rate, long durationNanos, long latestNanos, long seed) {
+        Random random = new Random(seed);
+        Pace pace = rate.pace(0);
+        double units = 0;
+        int frame = 0;
+        for (long now = 0; now < durationNanos; now += pace.nanosUntilNext(now) + 1 + random.nextLong(latestNanos)) {
+            for (int i = 0; i < 64; i++, frame++) {
+                int frameBytes = FrameSet.IMIX[frame % FrameSet.IMIX.length];
+                if (!pace.mayGo(now, frameBytes)) {
+                    break;
+                }
+                pace.went(frameBytes);
+                units += rate.unitsOf(frameBytes);
+            }
+        }
+        return units;
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1000,40ms", "1Mpps,20us", "14.88Mpps,2us", "1Gbit,50us", "10Gbit,5us", "300k,100us"})
+    void theRateIsHeldWithinOnePercentHoweverLateSingleCallsAre(String text, String late) {
+        TrafficRate rate = TrafficRate.parse(text);
+        long latestNanos = late.endsWith("ms") ? 1_000_000L * Integer.parseInt(late.replace("ms", ""))
+                : 1_000L * Integer.parseInt(late.replace("us", ""));
+        for (long seed = 1; seed <= 3; seed++) {
+            double expected = rate.perSecond() * 10;
+            assertEquals(expected, unitsSent(rate, 10 * SECOND, latestNanos, seed), expected * 0.01, text + ' ' + seed);
+        }
+    }
+
+    @Test
+    void aLongStopIsNotAnsweredWithAFlood() {
+        Pace pace = TrafficRate.parse("1Mpps").pace(0);
+        long now = 60 * SECOND;
+        int sent = 0;
+        while (pace.mayGo(now, 64)) {
+            pace.went(64);
+            sent++;
+        }
+        assertEquals(RatePace.MAX_LATE_NANOS / 1000 + 1, sent);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"5,5,false", "1.5M,1500000,false", "2kpps,2000,false", "10Gbit,1e10,true", "3 Mbit/s,0,x", "1e6,1e6,false",
+        "100bps,100,true"})
+    void ratesAreReadAsUsersWriteThem(String text, double perSecond, String bits) {
+        if (bits.equals("x")) {
+            assertThrows(IllegalArgumentException.class, () -> TrafficRate.parse(text));
+            return;
+        }
+        assertEquals(new TrafficRate(perSecond, Boolean.parseBoolean(bits)), TrafficRate.parse(text));
+    }
+
+    @Test
+    void aReplayKeepsTheDistancesRoundAfterRound() {
+        Pace pace = new ReplayPace(new long[] {100, 400, 350, 1000}, 1, 5000);
+        long[] due = {5000, 5300, 5300, 5900, 6200, 6500, 6500, 7100};
+        for (long each : due) {
+            assertTrue(each == 5300 || !pace.mayGo(each - 1, 60), "too early " + each);
+            assertTrue(pace.mayGo(each, 60), "late " + each);
+            assertEquals(0, pace.nanosUntilNext(each));
+            pace.went(60);
+        }
+    }
+
+    @Test
+    void aReplayCanBeFaster() {
+        Pace pace = new ReplayPace(new long[] {0, 1000}, 4, 0);
+        pace.went(60);
+        assertEquals(250, pace.nanosUntilNext(0));
+        assertFalse(pace.mayGo(249, 60));
+        assertTrue(pace.mayGo(250, 60));
+    }
+}
