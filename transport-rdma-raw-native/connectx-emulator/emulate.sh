@@ -4,10 +4,9 @@
 #
 #   emulate.sh [--wire KIND]... [--abi ioctl|write] [--library FILE] [--preload FILE] [--] PROGRAM [ARGUMENTS]
 #
-# Each --wire makes a device: the first is mlx5_0. KIND is loop (the default: one device), cable (two devices with a cable
-# between them: give it twice), tap:NAME (a TAP device of the kernel) or unix:A:B (the device of another process, which has
-# unix:B:A). CONNECTX_EMULATOR_MUTANT=NAME makes the device
-# wrong on purpose.
+# Each --wire makes a device: the first is mlx5_0. KIND is loop (the default: one device), cable (two devices with a
+# cable between them: give it twice), tap:NAME (a TAP device of the kernel) or unix:A:B (the device of another
+# process, which has unix:B:A). CONNECTX_EMULATOR_MUTANT=NAME makes the device wrong on purpose.
 set -euo pipefail
 
 here="$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)"
