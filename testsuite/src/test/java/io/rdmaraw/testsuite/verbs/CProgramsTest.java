@@ -1,5 +1,6 @@
 package io.rdmaraw.testsuite.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -9,6 +10,11 @@ import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.PortUnreachableException;
+import java.net.SocketTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -16,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -72,5 +79,39 @@ class CProgramsTest {
             String received = receiver.await(LIMIT).orThrow().output();
             assertTrue(received.contains("\"mode\": \"rx\"") && received.contains("\"frames\": 1"), received);
         }
+    }
+
+    /** Without TCX (before Linux 6.6) and without the right to load programs, sockets do it. */
+    @Test
+    void placeholdersKeepTheKernelQuietWhileARuleLasts(TestNetwork network) throws Exception {
+        VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        VethEnd end = pair.ours();
+        assertTrue(kernelAnswers(pair));
+        try (PeerProcess receiver = end.namespace().start(onSoftverbs(end, "packet", "env",
+                "SOFTVERBS_PACKET_QUIET=sockets", NATIVE.resolve("pktgen").toString(), "rx", "--device",
+                "packet:" + end.name(), "--to", end.ipv4(), "--port", PORT, "--count", "1"))) {
+            receiver.awaitOutput("ready", LIMIT);
+            assertFalse(kernelAnswers(pair));
+            String received = receiver.await(LIMIT).orThrow().output();
+            assertTrue(received.contains("\"frames\": 1"), received);
+        }
+        assertTrue(kernelAnswers(pair), "the rule is gone with its process");
+    }
+
+    /** Whether the kernel says that nobody listens on our port. */
+    private static boolean kernelAnswers(VethPair pair) throws Exception {
+        return pair.peer().namespace().call(() -> {
+            try (DatagramSocket socket = new DatagramSocket()) {
+                socket.connect(InetAddress.getByName(pair.ours().ipv4()), Integer.parseInt(PORT));
+                socket.setSoTimeout(1000);
+                socket.send(new DatagramPacket(new byte[10], 10));
+                socket.receive(new DatagramPacket(new byte[10], 10));
+                return false;
+            } catch (PortUnreachableException answered) {
+                return true;
+            } catch (SocketTimeoutException silent) {
+                return false;
+            }
+        });
     }
 }
