@@ -81,6 +81,48 @@ class CProgramsTest {
         }
     }
 
+    /** Real traffic of the peer's kernel, from many sockets, so that its hash spreads it over the queues. */
+    @ParameterizedTest
+    @ValueSource(strings = {"generic", "native"})
+    void everyReceiveQueueIsServed(String mode, TestNetwork network) throws Exception {
+        VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        VethEnd end = pair.ours();
+        for (VethEnd each : List.of(end, pair.peer())) {
+            assumeTrue(each.namespace().attempt("ethtool", "-L", each.name(), "rx", "2", "tx", "2").exitCode() == 0,
+                    "veth has one queue on a host with one core");
+        }
+        int sockets = 32;
+        int datagramsEach = 50;
+        try (PeerProcess receiver = end.namespace().start(onSoftverbs(end, "xdp", "env", "SOFTVERBS_XDP_MODE=" + mode,
+                NATIVE.resolve("pktgen").toString(), "rx", "--device", "xdp:" + end.name(), "--to", end.ipv4(),
+                "--port", PORT, "--count", Integer.toString(sockets * datagramsEach)))) {
+            receiver.awaitOutput("ready", LIMIT);
+            pair.peer().namespace().call(() -> {
+                for (int i = 0; i < sockets; i++) {
+                    sendDatagrams(end, datagramsEach);
+                }
+                return null;
+            });
+            String received = receiver.await(LIMIT).orThrow().output();
+            assertTrue(received.contains("\"frames\": " + sockets * datagramsEach), received);
+        }
+        if (mode.equals("native")) {
+            String statistics = end.namespace().run("ethtool", "-S", end.name()).output();
+            for (int queue = 0; queue < 2; queue++) {
+                assertTrue(statistics.matches("(?s).*rx_queue_" + queue + "_xdp_packets: [1-9].*"), statistics);
+            }
+        }
+    }
+
+    private static void sendDatagrams(VethEnd to, int count) throws Exception {
+        try (DatagramSocket socket = new DatagramSocket()) {
+            for (int i = 0; i < count; i++) {
+                socket.send(new DatagramPacket(new byte[18], 18, InetAddress.getByName(to.ipv4()),
+                        Integer.parseInt(PORT)));
+            }
+        }
+    }
+
     /** Without TCX (before Linux 6.6) and without the right to load programs, sockets do it. */
     @Test
     void placeholdersKeepTheKernelQuietWhileARuleLasts(TestNetwork network) throws Exception {
