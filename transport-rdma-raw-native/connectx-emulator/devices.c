@@ -6,7 +6,6 @@
 #include "emulator.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +36,7 @@ static struct cx_device *new_device(unsigned index, const char *wire)
     device->next_number = 0x100;
     device->next_cqn = 0x400;
     device->next_pdn = 1;
+    pthread_mutex_init(&device->turnstile, NULL);
     pthread_mutex_init(&device->mutex, NULL);
     pthread_mutex_init(&device->steering.mutex, NULL);
     pthread_cond_init(&device->opened, NULL);
@@ -98,12 +98,15 @@ bool cx_uses_ioctl(void)
     return uses_ioctl;
 }
 
-/* The engine takes the mutex again and again, and would nearly always win: it looks whether somebody waits. */
+/*
+ * The engine takes the mutex again and again, and so may a program; who has just had it would nearly always get it again.
+ * Who waits for the mutex stands in the turnstile, and keeps those that come later out.
+ */
 void cx_lock(struct cx_device *device)
 {
-    atomic_fetch_add(&device->waiting, 1);
+    pthread_mutex_lock(&device->turnstile);
     pthread_mutex_lock(&device->mutex);
-    atomic_fetch_sub(&device->waiting, 1);
+    pthread_mutex_unlock(&device->turnstile);
 }
 
 void cx_unlock(struct cx_device *device)

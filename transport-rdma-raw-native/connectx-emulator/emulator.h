@@ -33,8 +33,8 @@ struct cx_device {
     struct sv_device steering;      /* flow rules: nothing else of it is used */
     struct cx_wire *wire;
 
+    pthread_mutex_t turnstile;      /* in front of the mutex, so that all get their turn: see cx_lock() */
     pthread_mutex_t mutex;
-    _Atomic uint32_t waiting;       /* commands that want the mutex: the engine makes way */
     struct cx_context *contexts;
     struct cx_qp *qps;
     struct cx_wq *wqs;
@@ -131,6 +131,7 @@ int cx_wire_open(struct cx_device *device, const char *kind);
 void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frames, unsigned count);
 /* Whether the wire takes frames now. */
 bool cx_wire_has_room(const struct cx_device *device);
+void cx_wire_deliver(struct cx_device *device);
 unsigned cx_wire_receive(struct cx_device *device);
 /* A frame that came from outside. */
 void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length);

@@ -15,7 +15,6 @@
 enum {
     ROUND_BUDGET = 64,              /* work requests per queue and round */
     ROUNDS_PER_LOOK = 16,           /* at the clock, which costs more than a round */
-    NAPS_FOR_COMMANDS = 4,
     SPIN_MICROS = 20,
     SHORT_NAPS_MICROS = 20 * 1000,
     SHORT_NAP_NANOS = 5 * 1000,
@@ -37,6 +36,7 @@ unsigned cx_engine_round(struct cx_device *device, unsigned budget)
     for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
         if (wq->rq.state == CX_ERROR)
             cx_rq_flush(&wq->rq);
+    cx_wire_deliver(device);
     work += cx_wire_receive(device);
     return work;
 }
@@ -57,17 +57,6 @@ static void rest(struct cx_device *device, uint64_t idle_micros)
     ppoll(&wire, 1, &nap, NULL);
 }
 
-/*
- * For commands, but not for ever: a program that does nothing else must not stop its own traffic. A nap, not a yield: on a
- * busy machine who yields comes last, and who wakes comes first.
- */
-static void make_way(struct cx_device *device)
-{
-    const struct timespec nap = {0, 1};
-    for (unsigned i = 0; i < NAPS_FOR_COMMANDS && atomic_load_explicit(&device->waiting, memory_order_relaxed) > 0; i++)
-        nanosleep(&nap, NULL);
-}
-
 static void *run(void *argument)
 {
     struct cx_device *device = argument;
@@ -75,12 +64,11 @@ static void *run(void *argument)
     unsigned rounds = 0;
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NANOS);
     for (;;) {
-        pthread_mutex_lock(&device->mutex);
+        cx_lock(device);
         while (device->contexts == NULL)
             pthread_cond_wait(&device->opened, &device->mutex);
         unsigned work = device->stepping ? 0 : cx_engine_round(device, ROUND_BUDGET);
-        pthread_mutex_unlock(&device->mutex);
-        make_way(device);
+        cx_unlock(device);
         rounds = work > 0 ? 0 : rounds + 1;
         if (rounds % ROUNDS_PER_LOOK != 0)
             continue;

@@ -30,7 +30,7 @@ enum wire_kind { WIRE_LOOP, WIRE_CABLE, WIRE_TAP, WIRE_SOCKET };
 struct inbox {
     pthread_mutex_t mutex;
     uint32_t first;
-    uint32_t count;
+    _Atomic uint32_t count;         /* written with the mutex, read as a hint without */
     struct {
         uint32_t length;
         uint8_t bytes[CX_MAX_FRAME];
@@ -38,6 +38,7 @@ struct inbox {
 };
 
 struct cx_wire {
+    struct cx_device *device;
     enum wire_kind kind;
     int fd;                         /* of a TAP device or a socket */
     struct sockaddr_un peer;
@@ -103,6 +104,7 @@ int cx_wire_open(struct cx_device *device, const char *kind)
     if (wire == NULL)
         return ENOMEM;
     wire->fd = -1;
+    wire->device = device;
     device->wire = wire;
     if (strcmp(kind, "loop") == 0) {
         wire->kind = WIRE_LOOP;
@@ -277,4 +279,22 @@ unsigned cx_wire_receive(struct cx_device *device)
     default:
         return 0;
     }
+}
+
+/*
+ * Two engines that hand each other every frame wait for two turns on a busy machine. So whoever has put frames into the
+ * other's inbox takes them out again in its place, if that one is not at work itself: never waiting for its mutex, as both
+ * may do this at once.
+ */
+void cx_wire_deliver(struct cx_device *device)
+{
+    const struct cx_wire *wire = device->wire;
+    if (wire->kind != WIRE_CABLE || wire->other == NULL || wire->other->inbox->count == 0)
+        return;
+    struct cx_device *other = wire->other->device;
+    if (pthread_mutex_trylock(&other->mutex) != 0)
+        return;
+    if (other->contexts != NULL && !other->stepping)
+        receive_from_inbox(other);
+    pthread_mutex_unlock(&other->mutex);
 }
