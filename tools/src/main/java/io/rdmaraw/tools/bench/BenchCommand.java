@@ -2,13 +2,15 @@ package io.rdmaraw.tools.bench;
 
 import io.rdmaraw.tools.bench.wire.WireCommand;
 import io.rdmaraw.tools.bench.wire.WireServerCommand;
+import java.util.List;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw bench}. */
-@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "frames | wire | udp | tcp-core | idle",
+@Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "BENCH",
         subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class,
                 TcpCoreCommand.class, IdleCommand.class},
         description = "Measures, with what it compares to beside it in the same run.")
@@ -18,6 +20,8 @@ public final class BenchCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "which bench? there are: frames, wire, udp, tcp-core, idle");
+        List<String> names = spec.subcommands().values().stream().map(CommandLine::getCommandSpec)
+                .filter(bench -> !bench.usageMessage().hidden()).map(CommandSpec::name).toList();
+        throw new ParameterException(spec.commandLine(), "which bench? there are: " + String.join(", ", names));
     }
 }

@@ -1,0 +1,110 @@
+package io.rdmaraw.tools.page;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.ToolRun;
+import java.io.StringReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.xml.sax.InputSource;
+
+class PageTest {
+    private static final ObjectMapper MAPPER = new ObjectMapper();
+    private static final String ROWS = """
+            {"bench":"frames","rows":[
+            {"case":"rx.burst8","transport":"rdma-raw","device":"soft:loop","unit":"ns/frame","min":80,"median":100,
+             "max":130,"runs":5,"ratioTo":"c","ratioMin":0.4,"ratioMedian":0.5,"ratioMax":0.6},
+            {"case":"rx.burst8","transport":"c","device":"soft:loop","unit":"ns/frame","min":40,"median":50,"max":60,
+             "runs":5},
+            {"case":"rx.burst64","transport":"rdma-raw","device":"soft:loop","unit":"ns/frame","min":50,"median":60,
+             "max":70,"runs":5,"ratioTo":"c","ratioMin":1.1,"ratioMedian":1.2,"ratioMax":1.3},
+            {"case":"rx.burst64","transport":"c","device":"soft:loop","unit":"ns/frame","min":70,"median":72,"max":80,
+             "runs":5}]}""";
+    private static final String LATENCY = """
+            {"test_info":{"test":"Send_Latency_Test"},"rows":[{"MsgSize":64,"t_min":1,"t_max":900,"t_typical":2,
+             "percentile_99":5,"percentile_99.9":20,"percentile_99.99":300,"from":"schedule"}]}""";
+
+    private static MeasurementRun run(String name, String json) throws Exception {
+        return new MeasurementRun(new Measurement(name, "what <it> serves", List.of("bench", name, "--json")),
+                MAPPER.readTree(json), null, 12);
+    }
+
+    private static String page(List<MeasurementRun> runs) {
+        ObjectNode machine = MAPPER.createObjectNode().put("cpu", "a CPU").put("cores", 2).put("loadAverage", 1.9);
+        return new Page(machine, MAPPER.createObjectNode(), "./rdma-raw report", "2026-01-01", runs).render("");
+    }
+
+    @Test
+    void aPageHasEveryComparisonAndWhatWasNotMeasured() throws Exception {
+        String page = page(List.of(run("frames", ROWS), MeasurementRun.skipped(new Measurement("wire", "w", List.of(
+                "bench", "wire")), "it needs <root>")));
+        String comparisons = page.substring(page.indexOf("Side by side"), page.indexOf("<h2>frames"));
+        assertEquals(2, comparisons.split("<td class=\"n (up|down)\">", -1).length - 1);
+        assertTrue(comparisons.contains("down\">0.50") && comparisons.contains("up\">1.20"), comparisons);
+        assertTrue(page.contains("0.50 of c (0.40 to 0.60)"), page);
+        assertTrue(page.contains("Not measured: it needs &lt;root&gt;"), page);
+        assertTrue(page.contains("what &lt;it&gt; serves"), page);
+        assertTrue(page.contains("<code>./rdma-raw bench frames --json</code>"), page);
+        assertTrue(page.contains("Other programs wanted 1.9 of the 2 cores"), page);
+        assertFalse(page.contains("http://") || page.contains("https://"), "the page needs nothing else");
+    }
+
+    @Test
+    void chartsAreDrawnFromTheFormOfTheRows() throws Exception {
+        List<String> charts = Charts.of(MAPPER.readTree(ROWS));
+        assertEquals(2, charts.size());
+        assertTrue(charts.getFirst().contains("rx, ns/frame") && charts.getFirst().contains(">burst<"));
+        assertEquals(2, charts.getFirst().split("<path", -1).length - 1, "a line for each transport");
+        assertTrue(charts.getLast().contains("cost of a frame, split"));
+        List<String> latency = Charts.of(MAPPER.readTree(LATENCY));
+        assertEquals(1, latency.size());
+        assertTrue(latency.getFirst().contains("from the schedule") && latency.getFirst().contains("1,000"));
+        for (String chart : List.of(charts.getFirst(), charts.getLast(), latency.getFirst())) {
+            DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(new InputSource(new StringReader(chart)));
+            assertFalse(chart.contains("NaN") || chart.contains("Infinity"), chart);
+        }
+    }
+
+    @Test
+    void axesEndAtRoundNumbers() {
+        assertEquals(List.of(0.0, 200.0, 400.0, 600.0), Axis.of(List.of(525.0, 26.0), 0, 1, false).ticks());
+        assertEquals(List.of(1.0, 10.0, 100.0, 1000.0), Axis.of(List.of(1.5, 900.0), 0, 1, true).ticks());
+        assertEquals(50, Axis.of(List.of(10.0), 0, 100, false).place(5), 1e-9);
+        assertEquals(50, new Axis(1, 100, 0, 100, true).place(10), 1e-9);
+    }
+
+    @Test
+    void everyBenchIsInTheReport() {
+        List<String> names = Measurements.all(true, "soft:loop").stream().map(Measurement::name).toList();
+        assertTrue(names.containsAll(List.of("frames", "udp", "tcp-core", "bw.burst64", "lat", "flow-rate")),
+                names.toString());
+        assertTrue(Measurements.all(true, "soft:loop").stream().filter(m -> m.name().equals("frames")).findFirst()
+                .orElseThrow().commandLine().equals("./rdma-raw bench frames --quick --json"));
+    }
+
+    @Test
+    void aReportIsWritten(@TempDir Path directory) throws Exception {
+        ToolRun run = ToolRun.of("report", "--quick", "--only", "flow-rate", "--out", directory.toString());
+        assertEquals(0, run.exitCode(), run.err());
+        JsonNode json = MAPPER.readTree(directory.resolve("report.json").toFile());
+        assertEquals("flow-rate", json.get("measurements").get(0).get("name").asText());
+        assertEquals(2, json.get("measurements").get(0).get("result").get("rows").size());
+        assertTrue(Files.readString(directory.resolve("report.html")).contains("<h2>flow-rate"));
+    }
+
+    @Test
+    void anUnknownNameIsRefused() {
+        ToolRun run = ToolRun.of("report", "--only", "nothing");
+        assertEquals(2, run.exitCode());
+        assertTrue(run.err().contains("there are frames"), run.err());
+    }
+}
