@@ -109,6 +109,11 @@ public final class FrameBuf extends NativeByteBuf {
         return slotAddress;
     }
 
+    /** Returns the address of the first readable byte of a buffer that the caller has a reference to. Hot. */
+    public long readableAddress() {
+        return address + readerIndex();
+    }
+
     /** Returns the slot's length in bytes. */
     public int slotBytes() {
         return slotBytes;
