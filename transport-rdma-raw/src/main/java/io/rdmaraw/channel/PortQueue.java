@@ -46,6 +46,8 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final Consumer<PortQueue> onGone;
     private final List<Runnable> onClose = new ArrayList<>();
     private int touchedCount;
+    /** A channel that is told something may poll the queue again, which waits for the next round. */
+    private boolean polling;
     /** The device is gone; nothing is asked of it any more but to close. */
     private boolean gone;
     private final RdmaRawPortStatistics statistics;
@@ -154,14 +156,17 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     /** Receives a burst and serves what was sent; returns the number of frames received. */
     int poll() {
-        if (gone) {
+        if (gone || polling) {
             return 0;
         }
+        polling = true;
         try {
             return pollQueue();
         } catch (VerbsException e) {
             giveUp(e);
             return 0;
+        } finally {
+            polling = false;
         }
     }
 

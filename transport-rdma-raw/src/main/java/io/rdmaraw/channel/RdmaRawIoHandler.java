@@ -37,6 +37,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final NioLoop nio;
     private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
+    private final SpinPolicy spinPolicy = new SpinPolicy();
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
     private DatagramLoop datagrams;
@@ -118,9 +119,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     /** One round over everything without blocking; returns how many queues and channels had work. */
     private int serve(IoHandlerContext context) {
         int served = pollPorts();
-        if (tcp != null && tcp.run()) {
-            served++;
-        }
+        served += runTcp();
         // A loop about to wait looks at its selector there: in bursts that follow one another it never gets so far.
         if (nio.hasHandles() && (served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
@@ -147,6 +146,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         return served;
     }
 
+    private int runTcp() {
+        return tcp != null && tcp.run() ? 1 : 0;
+    }
+
     private void dispatchAsyncEvents() {
         for (PortQueue port : polledPorts) {
             port.device().dispatchAsyncEvents();
@@ -157,6 +160,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private int waitForWork(IoHandlerContext context) {
         int served = spin(context);
         if (served > 0 || sleeper.isWoken() || !context.canBlock()) {
+            runTcp();
             sleeper.clearWoken();
             return served;
         }
@@ -176,15 +180,22 @@ public final class RdmaRawIoHandler implements IoHandler {
             if (sleeper.isDescriptorReady()) {
                 descriptorCountdown = 0;
             }
+            if (sleeper.isPortReady()) {
+                drainEvents();
+            }
         }
-        for (PortQueue port : polledPorts) {
-            port.drainEvents();
-        }
+        runTcp();
         return served;
     }
 
+    private void drainEvents() {
+        for (PortQueue port : polledPorts) {
+            port.drainEvents();
+        }
+    }
+
     private int spin(IoHandlerContext context) {
-        if (config.spinNanos() == 0 || polledPorts.length == 0) {
+        if (config.spinNanos() == 0 || polledPorts.length == 0 || !spinPolicy.isWorthwhile()) {
             return 0;
         }
         long startNanos = System.nanoTime();
@@ -197,6 +208,9 @@ public final class RdmaRawIoHandler implements IoHandler {
             served = pollPorts();
         } while (served == 0 && !sleeper.isWoken() && context.canBlock()
                 && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos() && nowNanos < deadlineNanos);
+        if (served > 0 || nowNanos - startNanos >= config.spinNanos()) {
+            spinPolicy.ended(served > 0);
+        }
         statistics.spins++;
         statistics.spinNanos += nowNanos - startNanos;
         return served;

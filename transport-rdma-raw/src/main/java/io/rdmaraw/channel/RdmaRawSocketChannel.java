@@ -38,6 +38,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     private final StreamSender sender = new StreamSender(this);
     /** The connection, from the call of connect or from the accepting on; kept when the channel is closed. */
     private volatile TcpFlow flow;
+    private volatile TcpStack loopStack;
     private volatile boolean established;
     private volatile boolean outputShutdown;
     private volatile InetSocketAddress localAddress;
@@ -120,15 +121,22 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
         if (flow != null) {
-            flow.attach(this, loop.tcp());
+            loopStack = loop.tcp();
+            flow.attach(this, loopStack);
         }
     }
 
     @Override
     void leaveLoop() {
+        loopStack = null;
         if (flow != null) {
             flow.detach();
         }
+    }
+
+    /** Returns the stack of the loop that the channel is on, null while it is on none. */
+    TcpStack loopStack() {
+        return loopStack;
     }
 
     // ---- opening ----
@@ -158,7 +166,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (localOrNull != null) {
             doBind(localOrNull);
         }
-        TcpFlow opening = ioHandler().tcp().connect(requestedLocal, remote, this);
+        loopStack = ioHandler().tcp();
+        TcpFlow opening = loopStack.connect(requestedLocal, remote, this);
         flow = opening;
         localAddress = localOf(opening.connection());
     }

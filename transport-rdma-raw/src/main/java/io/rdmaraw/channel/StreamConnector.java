@@ -61,8 +61,10 @@ final class StreamConnector {
         if (pending == null) {
             return;
         }
+        // Asked before the promise is told: a listener may close the channel.
+        boolean active = channel.isActive();
         boolean told = pending.trySuccess();
-        if (channel.isActive()) {
+        if (active) {
             channel.pipeline().fireChannelActive();
         }
         if (!told) {

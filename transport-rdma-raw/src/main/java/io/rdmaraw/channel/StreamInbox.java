@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
 import io.netty.channel.AdaptiveRecvByteBufAllocator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
@@ -15,6 +16,9 @@ import java.util.ArrayDeque;
  * {@link #isShutdown()} and {@link #autoReadCleared()}.
  */
 final class StreamInbox {
+    private static final int MAX_MERGED_BYTES = 1 << 16;
+    private static final int MAX_COPIED_BYTES = 1024;
+
     private final RdmaRawSocketChannel channel;
     /** What the user has not read; made when first needed. */
     private ArrayDeque<ByteBuf> pieces;
@@ -64,9 +68,8 @@ final class StreamInbox {
     /** The user reads. */
     void beginRead() {
         readPending = true;
-        if (!reading && !scheduled && (hasBytes() || hasEnd())) {
-            scheduled = true;
-            channel.eventLoop().execute(this::readScheduled);
+        if (!reading && (hasBytes() || hasEnd())) {
+            schedule();
         }
     }
 
@@ -76,7 +79,7 @@ final class StreamInbox {
     }
 
     private void read() {
-        if (reading || !channel.isOpen()) {
+        if (reading || !channel.isOpen() || !channel.flow().isAttached()) {
             return;
         }
         TcpStack stack = channel.flow().stack();
@@ -100,7 +103,7 @@ final class StreamInbox {
         // Buffers are posted beforehand and not allocated here; a size that the user has set still holds.
         boolean anySize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
         do {
-            ByteBuf piece = take(anySize ? Integer.MAX_VALUE : Math.max(1, handle.guess()));
+            ByteBuf piece = anySize ? takeMerged() : take(Math.max(1, handle.guess()));
             int bytes = piece.readableBytes();
             readPending = false;
             handle.attemptedBytesRead(bytes);
@@ -119,6 +122,47 @@ final class StreamInbox {
         return piece.readableBytes() <= limitBytes ? pieces.poll() : piece.readRetainedSlice(limitBytes);
     }
 
+    /** What has come in so far as one message: handlers are called once for it. */
+    private ByteBuf takeMerged() {
+        ByteBuf first = pieces.poll();
+        if (pieces.isEmpty()) {
+            return first;
+        }
+        int bytes = first.readableBytes();
+        int count = 1;
+        for (ByteBuf piece : pieces) {
+            if (bytes + piece.readableBytes() > MAX_MERGED_BYTES) {
+                break;
+            }
+            bytes += piece.readableBytes();
+            count++;
+        }
+        return bytes <= MAX_COPIED_BYTES ? copied(first, count, bytes) : composed(first, count);
+    }
+
+    /** Small pieces are put together in one buffer, which also gives their slots back. */
+    private ByteBuf copied(ByteBuf first, int count, int bytes) {
+        ByteBuf merged = channel.alloc().directBuffer(bytes).writeBytes(first);
+        first.release();
+        for (int i = 1; i < count; i++) {
+            ByteBuf piece = pieces.poll();
+            merged.writeBytes(piece);
+            piece.release();
+        }
+        return merged;
+    }
+
+    private ByteBuf composed(ByteBuf first, int count) {
+        if (count == 1) {
+            return first;
+        }
+        CompositeByteBuf merged = channel.alloc().compositeBuffer(count).addComponent(true, first);
+        for (int i = 1; i < count; i++) {
+            merged.addComponent(true, pieces.poll());
+        }
+        return merged;
+    }
+
     private boolean hasEnd() {
         return finished && !endReported || failure != null;
     }
@@ -131,12 +175,15 @@ final class StreamInbox {
             endReported = true;
             channel.pipeline().fireExceptionCaught(cause);
             closeChannel();
-        } else if (finished && !endReported && readPending) {
+        } else if (finished && !endReported) {
             reportFinished();
         }
     }
 
-    /** The user's read has found the end, which is a read without a message. */
+    /**
+     * Everything was read, and there is no more: as epoll does, that is told even when nobody reads. Counts as a read
+     * without a message.
+     */
     private void reportFinished() {
         readPending = false;
         boolean again = shutdown;
@@ -150,8 +197,16 @@ final class StreamInbox {
             channel.pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
         } else if (shutdown) {
             channel.pipeline().fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
+            schedule();
         } else {
             closeChannel();
+        }
+    }
+
+    private void schedule() {
+        if (!scheduled) {
+            scheduled = true;
+            channel.eventLoop().execute(this::readScheduled);
         }
     }
 
@@ -172,9 +227,7 @@ final class StreamInbox {
             channel.flow().read(piece.readableBytes());
             piece.release();
         }
-        if (readPending) {
-            beginRead();
-        }
+        schedule();
     }
 
     /** Auto-read was switched off; any thread. */

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.FileRegion;
@@ -20,6 +21,8 @@ final class StreamSender {
     /** How much of a file is read at once: what two slots hold, as most of it goes out in segments of less than one. */
     private static final int FILE_CHUNK_BYTES = 1 << 16;
 
+    private static final int MAX_COMPONENTS = 64;
+
     private final RdmaRawSocketChannel channel;
 
     StreamSender(RdmaRawSocketChannel channel) {
@@ -28,6 +31,7 @@ final class StreamSender {
 
     /** Sends as much as there is room for; the flow tells the channel when there is more. */
     void write(ChannelOutboundBuffer in, TcpFlow flow) throws IOException {
+        flow.stack().beforeFlush();
         requireOpen(flow);
         try {
             fill(in, flow);
@@ -60,18 +64,52 @@ final class StreamSender {
         }
     }
 
-    private static void writeBytes(ChannelOutboundBuffer in, TcpFlow flow, ByteBuf data, int room) {
+    private void writeBytes(ChannelOutboundBuffer in, TcpFlow flow, ByteBuf data, int room) {
         int bytes = data.readableBytes();
         if (bytes <= room) {
             if (bytes > 0) {
-                flow.send(data.retain());
+                sendWhole(flow, data, bytes);
                 in.progress(bytes);
             }
             in.remove();
         } else {
-            flow.send(data.retainedSlice(data.readerIndex(), room));
+            flow.send(isShared(data) ? copy(data, room) : data.retainedSlice(data.readerIndex(), room));
             in.removeBytes(room);
         }
+    }
+
+    private void sendWhole(TcpFlow flow, ByteBuf data, int bytes) {
+        if (isShared(data)) {
+            flow.send(copy(data, bytes));
+        } else if (data instanceof CompositeByteBuf composite && composite.numComponents() <= MAX_COMPONENTS) {
+            sendComponents(flow, composite);
+        } else {
+            flow.send(data.retain());
+        }
+    }
+
+    /** Each part by itself, so that the device can send it from where it lies. */
+    private void sendComponents(TcpFlow flow, CompositeByteBuf composite) {
+        int index = composite.readerIndex();
+        int end = composite.writerIndex();
+        while (index < end) {
+            int i = composite.toComponentIndex(index);
+            int componentEnd = Math.min(end, composite.toByteIndex(i) + composite.internalComponent(i).capacity());
+            ByteBuf part = composite.internalComponent(i);
+            int from = index - composite.toByteIndex(i);
+            int bytes = componentEnd - index;
+            flow.send(isShared(part) ? copy(composite.slice(index, bytes), bytes) : part.retainedSlice(from, bytes));
+            index = componentEnd;
+        }
+    }
+
+    /** Someone else holds the buffer too, and may change its content once the write is complete. */
+    private static boolean isShared(ByteBuf data) {
+        return data.refCnt() > 1;
+    }
+
+    private ByteBuf copy(ByteBuf data, int bytes) {
+        return channel.alloc().directBuffer(bytes).writeBytes(data, data.readerIndex(), bytes);
     }
 
     private void writeRegion(ChannelOutboundBuffer in, TcpFlow flow, FileRegion region, int room) throws IOException {

@@ -12,8 +12,13 @@ import java.util.function.Consumer;
  * what has come in since its channel last looked. For the thread of its stack's loop.
  */
 final class TcpFlow {
-    private final TcpStack stack;
+    /** The stack whose rules bring the connection's segments. */
+    private final TcpStack home;
     private final TcpSteering steering;
+    /** The stack that the connection is on. Changes on that stack's loop, when the connection has arrived. */
+    private volatile TcpStack stack;
+    /** Where the connection is going; the same as {@link #stack} when it is there. */
+    private volatile TcpStack target;
     private TcpConnection connection;
     private TcpPath path;
     /** Null before the connection has a channel and when the channel is closed. */
@@ -32,7 +37,9 @@ final class TcpFlow {
     private boolean hasSendRoom;
 
     TcpFlow(TcpStack stack, TcpSteering steering) {
+        home = stack;
         this.stack = stack;
+        target = stack;
         this.steering = steering;
     }
 
@@ -68,14 +75,66 @@ final class TcpFlow {
         channel = opener;
     }
 
-    /** The channel is on a loop now; {@code target} is that loop's stack. Called on that loop. */
-    void attach(RdmaRawSocketChannel attaching, TcpStack target) {
-        if (target != stack) {
-            throw new IllegalStateException("the connection is on another loop");
+    TcpStack target() {
+        return target;
+    }
+
+    /**
+     * The channel is on a loop now, whose stack is {@code destination}: the connection comes there too. Called on that
+     * loop.
+     */
+    void attach(RdmaRawSocketChannel attaching, TcpStack destination) {
+        onLoop(() -> {
+            if (stack == destination) {
+                arrive(attaching);
+            } else {
+                leaveFor(destination, attaching);
+            }
+        });
+    }
+
+    private void arrive(RdmaRawSocketChannel attaching) {
+        if (!orphaned && attaching.loopStack() == stack) {
+            channel = attaching;
+            hasSendRoom = true;
+            stack.touch(this);
         }
-        channel = attaching;
-        hasSendRoom = true;
-        stack.touch(this);
+    }
+
+    private void leaveFor(TcpStack destination, RdmaRawSocketChannel attaching) {
+        TcpStack from = stack;
+        boolean live = closeReason == null;
+        target = destination;
+        if (live) {
+            from.moveOut(this);
+        }
+        destination.executeOrElse(() -> {
+            stack = destination;
+            if (live) {
+                destination.moveIn(this);
+            }
+            arrive(attaching);
+        }, () -> {
+            // The loop has ended, and the channel with it.
+            target = from;
+            if (live) {
+                from.moveIn(this);
+                connection.abort();
+            }
+        });
+    }
+
+    /** Has something done on the loop that the connection is on. Any thread. */
+    void onLoop(Runnable task) {
+        TcpStack current = stack;
+        if (!current.isOnLoop()) {
+            current.execute(() -> onLoop(task));
+        } else if (target != current) {
+            // On its way, which is a task of the other loop already.
+            target.execute(() -> onLoop(task));
+        } else {
+            task.run();
+        }
     }
 
     /** The channel leaves its loop; what comes in meanwhile is kept. */
@@ -183,17 +242,15 @@ final class TcpFlow {
 
     /** Has something done to the connection on its loop. Any thread. */
     void withConnection(Consumer<TcpConnection> change) {
-        if (stack.isOnLoop()) {
-            change.accept(connection);
-        } else {
-            stack.execute(() -> change.accept(connection));
-        }
+        onLoop(() -> change.accept(connection));
     }
 
     /** Sends FIN after what is queued. */
     void shutdownOutput() {
-        connection.shutdownOutput();
-        stack.flush();
+        onLoop(() -> {
+            connection.shutdownOutput();
+            stack.flush();
+        });
     }
 
     /** Has what came in handed on. */
@@ -217,11 +274,7 @@ final class TcpFlow {
      * @param reset whether the peer is to get a RST, as {@code SO_LINGER} 0 says
      */
     void closeByChannel(boolean reset) {
-        if (stack.isOnLoop()) {
-            close(reset);
-        } else {
-            stack.execute(() -> close(reset));
-        }
+        onLoop(() -> close(reset));
     }
 
     private void close(boolean reset) {
@@ -229,12 +282,23 @@ final class TcpFlow {
         acceptor = null;
         orphaned = true;
         if (reset) {
+            // What was written is on its way by now with a kernel, and only what is not is dropped.
+            stack.flushNow();
             connection.abort();
         } else {
             connection.close();
         }
         dropReceived();
         stack.flush();
+    }
+
+    /** The connection is over: nobody lives by its rules any more. */
+    void releaseSteering() {
+        if (home.isOnLoop()) {
+            home.flowEnded(this);
+        } else {
+            home.executeOrElse(() -> home.flowEnded(this), () -> { });
+        }
     }
 
     private void dropReceived() {

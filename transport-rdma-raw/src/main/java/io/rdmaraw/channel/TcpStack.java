@@ -9,6 +9,7 @@ import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.SegmentHeaders;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
@@ -21,6 +22,7 @@ import io.rdmaraw.wire.ParsedFrame;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.Arrays;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
@@ -39,16 +41,18 @@ final class TcpStack implements TcpEvents {
     private final TcpEngine engine;
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();
-    private final SegmentReader reader = new SegmentReader();
+    private final SegmentHeaders headers = new SegmentHeaders();
     private final SegmentWriter writer;
     private final Segment in = new Segment();
     private final Segment out = new Segment();
     private final TcpSteering ownRules;
     private final TcpStackCounters counters = new TcpStackCounters();
+    private final TcpForwards forwards = new TcpForwards();
     private TcpFlow[] touched = new TcpFlow[16];
     private int touchedCount;
     private boolean delivering;
     private boolean inBurst;
+    private boolean burstReceived;
     private boolean reading;
     private boolean transmitting;
     private boolean waitingForRoom;
@@ -91,8 +95,47 @@ final class TcpStack implements TcpEvents {
         return loop == eventLoop;
     }
 
+    /** Has something done on the stack's loop, unless that has ended. */
     void execute(Runnable task) {
-        loop.execute(task);
+        executeOrElse(task, () -> { });
+    }
+
+    /** Has something done on the stack's loop; {@code ended} is done here when there is no loop any more. */
+    void executeOrElse(Runnable task, Runnable ended) {
+        try {
+            loop.execute(task);
+        } catch (RejectedExecutionException e) {
+            ended.run();
+        }
+    }
+
+    // ---- connections that live elsewhere ----
+
+    /** A connection leaves for another loop: what still comes here for it is passed on. */
+    void moveOut(TcpFlow flow) {
+        engine.release(flow.connection());
+        forwards.add(flow);
+        counters.movedConnections++;
+    }
+
+    /** A connection has come from another loop. */
+    void moveIn(TcpFlow flow) {
+        forwards.remove(flow);
+        engine.adopt(flow.connection(), System.nanoTime());
+    }
+
+    /** A connection that this stack's rules served is over. */
+    void flowEnded(TcpFlow flow) {
+        forwards.remove(flow);
+        flow.steering().release();
+    }
+
+    /** Takes frames that came to another loop. */
+    void receiveForwarded(TcpForwards.Batch batch) {
+        for (int i = 0; i < batch.frames().size(); i++) {
+            receive(batch.frames().get(i), batch.checksumsVerified().get(i));
+        }
+        endBurst();
     }
 
     // ---- opening ----
@@ -174,9 +217,15 @@ final class TcpStack implements TcpEvents {
         ParseVerdict verdict = parser.parse(address, frame.readableBytes(), checksumVerified, parsed);
         currentFrame = frame;
         if (verdict == ParseVerdict.TCP) {
-            reader.read(parsed, in);
+            headers.read(parsed, in);
             in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
-            engine.onSegment(in, burstNanos);
+            TcpFlow elsewhere = forwards.isEmpty() ? null : forwards.find(in);
+            if (elsewhere != null) {
+                currentFrame = null;
+                forwards.pass(elsewhere, frame, checksumVerified);
+            } else {
+                engine.onSegment(in, burstNanos);
+            }
             in.detachPayload();
         } else {
             counters.otherFrames++;
@@ -188,18 +237,25 @@ final class TcpStack implements TcpEvents {
         return first;
     }
 
+    /** The burst is served by {@link #run()}, which follows every poll. */
     void endBurst() {
         inBurst = false;
-        deliverTouched();
-        transmit(System.nanoTime());
+        burstReceived = true;
+        if (!forwards.isEmpty()) {
+            forwards.send();
+        }
     }
 
-    /** Does what is due; returns whether there was anything. */
+    /** Does what is due after a poll of the queue; returns whether there was anything. */
     boolean run() {
-        boolean worked = touchedCount > 0;
+        boolean worked = burstReceived || touchedCount > 0;
+        burstReceived = false;
         deliverTouched();
+        if (gone || waitingForRoom) {
+            return worked;
+        }
         long deadline = engine.nextDeadlineNanos();
-        if (deadline == Long.MAX_VALUE || waitingForRoom) {
+        if (deadline == Long.MAX_VALUE) {
             return worked;
         }
         long now = System.nanoTime();
@@ -214,7 +270,7 @@ final class TcpStack implements TcpEvents {
 
     /** Returns when {@link #run()} has to be called again; {@link Long#MAX_VALUE} if only a frame can change things. */
     long nextDeadlineNanos() {
-        if (touchedCount > 0) {
+        if (touchedCount > 0 || burstReceived) {
             return System.nanoTime();
         }
         if (waitingForRoom) {
@@ -254,6 +310,16 @@ final class TcpStack implements TcpEvents {
     // ---- segments out ----
 
     /**
+     * A channel is about to be flushed outside of reads: what has come in meanwhile counts, as it would with a kernel,
+     * even if the loop was blocked by a handler.
+     */
+    void beforeFlush() {
+        if (!reading && !gone) {
+            port.poll();
+        }
+    }
+
+    /**
      * A channel was flushed. Within the reads of a burst that waits for the burst's end, so that what all channels have
      * to send shares doorbells; else it goes out before the caller returns, who may block.
      */
@@ -261,6 +327,11 @@ final class TcpStack implements TcpEvents {
         if (!reading && !gone) {
             transmit(System.nanoTime());
         }
+    }
+
+    /** What channels have written goes out at once, whatever else is going on. */
+    void flushNow() {
+        transmit(System.nanoTime());
     }
 
     /** A channel's handlers are about to get what was received; returns what to pass to {@link #endReading}. */
@@ -399,7 +470,7 @@ final class TcpStack implements TcpEvents {
         }
         counters.flows--;
         flow.markClosed(reason);
-        flow.steering().release();
+        flow.releaseSteering();
         touch(flow);
     }
 

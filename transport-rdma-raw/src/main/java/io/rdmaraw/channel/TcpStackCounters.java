@@ -10,6 +10,8 @@ final class TcpStackCounters {
     long droppedUnroutable;
     /** Connections reset because nobody accepted those before them. */
     long refusedByBacklog;
+    /** Connections that went to another loop, with their channels. */
+    long movedConnections;
     /** Small payloads copied because receive slots ran low. */
     long copiedPayloads;
 }

@@ -260,6 +260,47 @@ public final class TcpEngine {
         }
     }
 
+    // ---- moving ----
+
+    /**
+     * Takes a connection out, with everything that belongs to it, for another engine to {@link #adopt}. Until then it
+     * must not be used, and segments for it must not come to this engine.
+     */
+    public void release(TcpConnection c) {
+        connections.remove(c);
+        wheel.cancel(c);
+        unready(c);
+    }
+
+    /** Takes over a connection that its engine has released; its timers go on, by the same clock. */
+    public void adopt(TcpConnection c, long nowNanos) {
+        this.nowNanos = nowNanos;
+        c.engine = this;
+        c.hash = connections.hash(c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow, c.remotePort);
+        connections.add(c);
+        ready(c);
+    }
+
+    private void unready(TcpConnection c) {
+        if (!c.is(Tcb.READY)) {
+            return;
+        }
+        c.clear(Tcb.READY);
+        TcpConnection before = null;
+        for (TcpConnection other = readyHead; other != c; other = other.nextReady) {
+            before = other;
+        }
+        if (before == null) {
+            readyHead = c.nextReady;
+        } else {
+            before.nextReady = c.nextReady;
+        }
+        if (readyTail == c) {
+            readyTail = before;
+        }
+        c.nextReady = null;
+    }
+
     // ---- what it is ----
 
     public TcpCounters counters() {

@@ -1,0 +1,180 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.util.CharsetUtil;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/** TCP channels on a loop device: placement on loops, moving between them, errors. */
+@Timeout(60)
+class RdmaRawSocketChannelTest {
+    private final LoopDevice device = new LoopDevice();
+    private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+            .receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build();
+    private final List<EventLoopGroup> groups = new ArrayList<>();
+    private final BlockingQueue<Channel> children = new LinkedBlockingQueue<>();
+
+    @AfterEach
+    void shutDown() {
+        groups.forEach(group -> group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly());
+    }
+
+    private EventLoopGroup ours(int loops) {
+        EventLoopGroup group = new RdmaRawEventLoopGroup(loops, config);
+        groups.add(group);
+        return group;
+    }
+
+    private EventLoopGroup plain(int loops) {
+        EventLoopGroup group = new MultiThreadIoEventLoopGroup(loops, RdmaRawIoHandler.newFactory(config));
+        groups.add(group);
+        return group;
+    }
+
+    private final class Echo extends ChannelInboundHandlerAdapter {
+        @Override
+        public boolean isSharable() {
+            return true;
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext ctx) {
+            children.add(ctx.channel());
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ctx.write(msg);
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.flush();
+        }
+    }
+
+    private static final class Client extends ChannelInboundHandlerAdapter {
+        private final StringBuilder received = new StringBuilder();
+        private final BlockingQueue<String> progress = new LinkedBlockingQueue<>();
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            received.append(((ByteBuf) msg).toString(CharsetUtil.US_ASCII));
+            ((ByteBuf) msg).release();
+            progress.add(received.toString());
+        }
+
+        void await(String expected) throws InterruptedException {
+            String now = "";
+            while (!now.equals(expected)) {
+                assertTrue(expected.startsWith(now), "what came is what was sent");
+                now = progress.poll(20, TimeUnit.SECONDS);
+            }
+        }
+    }
+
+    private InetSocketAddress serve(EventLoopGroup boss, EventLoopGroup workers) throws InterruptedException {
+        return (InetSocketAddress) new ServerBootstrap().group(boss, workers)
+                .channel(RdmaRawServerSocketChannel.class).childHandler(new Echo())
+                .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel().localAddress();
+    }
+
+    private static Channel connect(EventLoopGroup group, InetSocketAddress server, Client client)
+            throws InterruptedException {
+        return new Bootstrap().group(group).channel(RdmaRawSocketChannel.class).handler(client).connect(server).sync()
+                .channel();
+    }
+
+    private static void send(Channel channel, String text) throws InterruptedException {
+        channel.writeAndFlush(Unpooled.copiedBuffer(text, CharsetUtil.US_ASCII)).sync();
+    }
+
+    @Test
+    void childrenLiveOnTheLoopThatReceivesTheirSegments() throws InterruptedException {
+        EventLoopGroup group = ours(3);
+        InetSocketAddress server = serve(group, group);
+        Client client = new Client();
+        Channel channel = connect(group, server, client);
+        send(channel, "hello");
+        client.await("hello");
+        RdmaRawSocketChannel child = (RdmaRawSocketChannel) children.take();
+        assertSame(child.loopStack(), child.flow().stack());
+        assertEquals(0, child.loopStack().counters().movedConnections);
+    }
+
+    @Test
+    void childrenOfAnotherGroupTakeTheirConnectionsAlong() throws InterruptedException {
+        EventLoopGroup boss = plain(1);
+        EventLoopGroup workers = plain(2);
+        InetSocketAddress server = serve(boss, workers);
+        EventLoopGroup clients = plain(1);
+        String text = "0123456789".repeat(5000);
+        for (int i = 0; i < 4; i++) {
+            Client client = new Client();
+            Channel channel = connect(clients, server, client);
+            send(channel, text);
+            client.await(text);
+            RdmaRawSocketChannel child = (RdmaRawSocketChannel) children.take();
+            assertSame(workers, child.eventLoop().parent());
+            assertSame(child.loopStack(), child.flow().stack());
+            ChannelFuture closed = i % 2 == 0 ? child.close() : channel.close();
+            closed.sync();
+            child.closeFuture().sync();
+            channel.closeFuture().sync();
+        }
+    }
+
+    @Test
+    void aChannelThatMovesToAnotherLoopTakesItsConnectionAlong() throws InterruptedException {
+        EventLoopGroup group = ours(3);
+        InetSocketAddress server = serve(group, group);
+        Client client = new Client();
+        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) connect(group, server, client);
+        StringBuilder sent = new StringBuilder();
+        for (int move = 0; move < 6; move++) {
+            TcpStack before = channel.loopStack();
+            channel.deregister().sync();
+            group.next().register(channel).sync();
+            send(channel, "after move " + move + ' ');
+            sent.append("after move ").append(move).append(' ');
+            client.await(sent.toString());
+            assertSame(channel.loopStack(), channel.flow().stack());
+            assertNotSame(null, before);
+        }
+    }
+
+    @Test
+    void nobodyListens() throws InterruptedException {
+        EventLoopGroup group = ours(1);
+        InetSocketAddress nobody = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 7);
+        Throwable cause = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class).handler(new Client())
+                .connect(nobody).await().cause();
+        assertInstanceOf(ConnectException.class, cause);
+        assertEquals("Connection refused: /127.0.0.1:7", cause.getMessage());
+    }
+}
