@@ -1,5 +1,5 @@
-# shellcheck shell=bash
-# ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a report. See docs/hardware.md.
+# shellcheck shell=bash ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a
+# report. See docs/hardware.md.
 
 hardware_usage() {
   cat <<'USAGE'
@@ -81,8 +81,8 @@ hardware_steps_of_one() {
   hardware_program ibv-devinfo "the device and its port are there" ibverbs-utils ibv_devinfo -v -d "$device"
   hardware_step doctor "nothing is missing" "$ROOT/rdma-raw" doctor --device "$device"
   hardware_step devinfo "the device, asked from Java" "$ROOT/rdma-raw" devinfo --device "$device"
-  hardware_program raw-ethernet-bw "perftest sends; a figure to compare with" perftest raw_ethernet_bw --client -d "$device" \
-    -E 02:00:00:00:00:02 -B 02:00:00:00:00:01 -D 5 -s 64 -F
+  hardware_program raw-ethernet-bw "perftest sends; a figure to compare with" perftest raw_ethernet_bw --client \
+    -d "$device" -E 02:00:00:00:00:02 -B 02:00:00:00:00:01 -D 5 -s 64 -F
   hardware_step flow-rate "rules come and go" "$ROOT/rdma-raw" flow-rate --device "$device"
 }
 
@@ -91,8 +91,8 @@ hardware_steps_of_two() {
   hardware_step conformance "every test passes" run_pair_suite "$device" "$peer"
   hardware_step bw "frames arrive; none is lost below saturation" "$ROOT/rdma-raw" bw --device "$device" \
     --server-device "$peer" --json
-  hardware_step bw-all-lengths "the same for each length" "$ROOT/rdma-raw" bw --device "$device" --server-device "$peer" \
-    --all --json
+  hardware_step bw-all-lengths "the same for each length" "$ROOT/rdma-raw" bw --device "$device" \
+    --server-device "$peer" --all --json
   hardware_step lat "round trips" "$ROOT/rdma-raw" lat --device "$device" --server-device "$peer" --json
 }
 
