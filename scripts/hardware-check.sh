@@ -69,9 +69,9 @@ run_pair_suite() {
     preload="$LD_PRELOAD" wires="$CONNECTX_EMULATOR_WIRES"
   fi
   env -u LD_PRELOAD -u SYSFS_PATH -u CONNECTX_EMULATOR_WIRES bash -c '
-    cd "$1" && timeout 1800 ./mvnw -B -ntp -pl testsuite -am -DskipTests=false -Dmaven.javadoc.skip=true \
-      -Dtest="DevicePairConformanceTest*" -Dsurefire.failIfNoSpecifiedTests=false -Dexec.skip=true \
-      "-Dpair.preload=$2" "-Dpair.sysfs=$3" "-Dpair.wires=$4" "-Dpair.sender=$5" "-Dpair.receiver=$6" test
+    cd "$1" && timeout 1800 ./mvnw -B -ntp -pl testsuite -am test-compile surefire:test@device-pair \
+      -Dtest="DevicePairConformanceTest*" -Dsurefire.failIfNoSpecifiedTests=false \
+      "-Dpair.preload=$2" "-Dpair.sysfs=$3" "-Dpair.wires=$4" "-Dpair.sender=$5" "-Dpair.receiver=$6"
     ' suite "$ROOT" "$preload" "$sysfs" "$wires" "$1" "$2"
 }
 
