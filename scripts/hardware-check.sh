@@ -1,5 +1,6 @@
-# shellcheck shell=bash ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a
-# report. See docs/hardware.md.
+# shellcheck shell=bash
+# ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a report. See
+# docs/hardware.md.
 
 hardware_usage() {
   cat <<'USAGE'
@@ -68,6 +69,8 @@ run_pair_suite() {
   if [ -n "${CONNECTX_EMULATOR_WIRES:-}" ]; then
     preload="$LD_PRELOAD" wires="$CONNECTX_EMULATOR_WIRES"
   fi
+  # The devices are for the tests' own JVM: Maven itself runs without.
+  # shellcheck disable=SC2016
   env -u LD_PRELOAD -u SYSFS_PATH -u CONNECTX_EMULATOR_WIRES bash -c '
     cd "$1" && timeout 1800 ./mvnw -B -ntp -pl testsuite -am test-compile surefire:test@device-pair \
       -Dtest="DevicePairConformanceTest*" -Dsurefire.failIfNoSpecifiedTests=false \
