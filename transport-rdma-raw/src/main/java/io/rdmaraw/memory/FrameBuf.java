@@ -170,8 +170,9 @@ public final class FrameBuf extends NativeByteBuf {
             slotView = view;
         }
         int offset = (int) (address - slotAddress);
-        // Whoever had the view before may have set limits (internalNioBuffer does).
-        return (offset == 0 ? view : windowView(view, offset)).clear();
+        // Whoever had the views before may have set limits (internalNioBuffer does); slices keep within them.
+        view.clear();
+        return offset == 0 ? view : windowView(view, offset).clear();
     }
 
     private ByteBuffer windowView(ByteBuffer view, int offset) {
