@@ -1,5 +1,6 @@
-# shellcheck shell=bash ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a
-# report. See docs/hardware.md.
+# shellcheck shell=bash
+# ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a report. See
+# docs/hardware.md.
 
 hardware_usage() {
   cat <<'USAGE'
@@ -68,10 +69,12 @@ run_pair_suite() {
   if [ -n "${CONNECTX_EMULATOR_WIRES:-}" ]; then
     preload="$LD_PRELOAD" wires="$CONNECTX_EMULATOR_WIRES"
   fi
+  # The devices are for the tests' own JVM: Maven itself runs without.
+  # shellcheck disable=SC2016
   env -u LD_PRELOAD -u SYSFS_PATH -u CONNECTX_EMULATOR_WIRES bash -c '
-    cd "$1" && timeout 1800 ./mvnw -B -ntp -pl testsuite -am -DskipTests=false -Dmaven.javadoc.skip=true \
-      -Dtest="DevicePairConformanceTest*" -Dsurefire.failIfNoSpecifiedTests=false -Dexec.skip=true \
-      "-Dpair.preload=$2" "-Dpair.sysfs=$3" "-Dpair.wires=$4" "-Dpair.sender=$5" "-Dpair.receiver=$6" test
+    cd "$1" && timeout 1800 ./mvnw -B -ntp -pl testsuite -am test-compile surefire:test@device-pair \
+      -Dtest="DevicePairConformanceTest*" -Dsurefire.failIfNoSpecifiedTests=false \
+      "-Dpair.preload=$2" "-Dpair.sysfs=$3" "-Dpair.wires=$4" "-Dpair.sender=$5" "-Dpair.receiver=$6"
     ' suite "$ROOT" "$preload" "$sysfs" "$wires" "$1" "$2"
 }
 

@@ -15,7 +15,7 @@ public final class DnsDemo extends ServerDemoCommand {
     private static final int PORT = 5353;
 
     @Override
-    int port() {
+    int defaultPort() {
         return PORT;
     }
 

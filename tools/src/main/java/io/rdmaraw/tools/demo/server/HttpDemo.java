@@ -14,7 +14,7 @@ public final class HttpDemo extends ServerDemoCommand {
     private static final int PORT = 8080;
 
     @Override
-    int port() {
+    int defaultPort() {
         return PORT;
     }
 

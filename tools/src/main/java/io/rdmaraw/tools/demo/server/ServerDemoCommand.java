@@ -12,18 +12,22 @@ abstract class ServerDemoCommand implements Callable<Integer> {
     @Option(names = "--loop", description = "on the loop device, as without root")
     private boolean loop;
 
+    @Option(names = {"-p", "--port"}, paramLabel = "PORT", description = "where the server listens")
+    private Integer port;
+
     @Spec
     private CommandSpec spec;
 
-    /** Returns the port on which the server of the demo listens. */
-    abstract int port();
+    /** Returns the port on which the server listens when none is asked for. */
+    abstract int defaultPort();
 
     /** Returns what the clients ask. */
     abstract Questions questions();
 
     @Override
     public final Integer call() {
-        ServerDemo demo = new ServerDemo(spec.commandLine().getOut(), spec.name(), port());
+        ServerDemo demo = new ServerDemo(spec.commandLine().getOut(), spec.name(),
+                port == null ? defaultPort() : port);
         boolean right = loop || !ServerDemo.isRoot() ? demo.onLoop(questions()) : demo.onVeth(questions());
         return right ? 0 : Main.EXIT_FAILED;
     }
