@@ -114,6 +114,11 @@ final class LoopSleeper implements AutoCloseable {
         return (readyBits & asyncBits) != 0;
     }
 
+    /** Tells whether a completion event may have ended the sleep; an event that was not seen ends the next one. */
+    boolean isPortReady() {
+        return (readyBits & ~(WAKEUP_BIT | asyncBits | descriptorBit)) != 0;
+    }
+
     /** Tells whether one of the kernel's sockets may have ended the sleep. */
     boolean isDescriptorReady() {
         return (readyBits & descriptorBit) != 0;
@@ -146,7 +151,7 @@ final class LoopSleeper implements AutoCloseable {
         nio.run(context, deadlineNanos);
         state.set(AWAKE);
         // The watcher does not say what it saw.
-        readyBits = asyncBits | descriptorBit;
+        readyBits = ~WAKEUP_BIT;
     }
 
     private boolean announce(int blocked, IoHandlerContext context) {

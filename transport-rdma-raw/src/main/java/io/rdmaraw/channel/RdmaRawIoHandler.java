@@ -37,6 +37,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final NioLoop nio;
     private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
+    private final SpinPolicy spinPolicy = new SpinPolicy();
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
     private DatagramLoop datagrams;
@@ -179,16 +180,22 @@ public final class RdmaRawIoHandler implements IoHandler {
             if (sleeper.isDescriptorReady()) {
                 descriptorCountdown = 0;
             }
-        }
-        for (PortQueue port : polledPorts) {
-            port.drainEvents();
+            if (sleeper.isPortReady()) {
+                drainEvents();
+            }
         }
         runTcp();
         return served;
     }
 
+    private void drainEvents() {
+        for (PortQueue port : polledPorts) {
+            port.drainEvents();
+        }
+    }
+
     private int spin(IoHandlerContext context) {
-        if (config.spinNanos() == 0 || polledPorts.length == 0) {
+        if (config.spinNanos() == 0 || polledPorts.length == 0 || !spinPolicy.isWorthwhile()) {
             return 0;
         }
         long startNanos = System.nanoTime();
@@ -201,6 +208,9 @@ public final class RdmaRawIoHandler implements IoHandler {
             served = pollPorts();
         } while (served == 0 && !sleeper.isWoken() && context.canBlock()
                 && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos() && nowNanos < deadlineNanos);
+        if (served > 0 || nowNanos - startNanos >= config.spinNanos()) {
+            spinPolicy.ended(served > 0);
+        }
         statistics.spins++;
         statistics.spinNanos += nowNanos - startNanos;
         return served;

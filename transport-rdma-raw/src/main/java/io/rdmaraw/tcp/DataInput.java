@@ -75,6 +75,7 @@ final class DataInput {
         }
         if (c.rcvNxt != before) {
             AckPolicy.onData(c, s.payloadLength, now);
+            ReceiveTuning.onData(c, s, now);
             if (filledHole) {
                 // RFC 5681 section 4.2: at once, when a gap is filled
                 AckPolicy.onDisorder(c);
@@ -132,7 +133,7 @@ final class DataInput {
         for (int i = 0; i < s.sliceCount && !full; i++) {
             int sliceEnd = Sequence.min(at + s.lengths[i], end);
             if (Sequence.before(at, sliceEnd)) {
-                int n = held.insert(at, sliceEnd, s.buffers[i], s.indices[i], c.engine.config.maxOutOfOrderBytes);
+                int n = held.insert(at, sliceEnd, s.buffers[i], s.indices[i], maxOutOfOrderBytes(c));
                 full = n < 0;
                 if (!full) {
                     kept += n;
@@ -154,6 +155,13 @@ final class DataInput {
             c.reassembly = null;
             c.engine.giveReassembly(held);
         }
+    }
+
+    /** A buffer that has grown is a promise to take in what was sent ahead too, with some room for bookkeeping. */
+    private static int maxOutOfOrderBytes(TcpConnection c) {
+        int configured = c.engine.config.maxOutOfOrderBytes;
+        return c.receiveBufferBytes <= c.engine.config.receiveBufferBytes ? configured
+                : (int) Math.max(configured, c.receiveBufferBytes * 5L / 4);
     }
 
     /** RFC 5681 section 4.2: each segment out of order earns a duplicate ACK; with SACK one may speak for several.

@@ -33,6 +33,8 @@ final class Handshake {
         c.linkMtu = (char) mtu;
         c.mtu = (char) mtu;
         c.receiveBufferBytes = config.receiveBufferBytes;
+        c.maxReceiveBufferBytes = config.largestReceiveBufferBytes();
+        c.tuningStampNanos = c.engine.now();
         c.congestion = config.congestionControl.create();
         c.assign(Tcb.NO_DELAY, config.noDelay);
         c.peerMss = (char) (c.isIpv4() ? DEFAULT_MSS_IPV4 : DEFAULT_MSS_IPV6);
@@ -70,7 +72,7 @@ final class Handshake {
         out.mss = c.linkMtu - c.headerBytes();
         // On a passive open only what the peer has offered (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2)
         if (answer ? c.is(Tcb.WINDOW_SCALING) : config.windowScaling) {
-            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.receiveBufferBytes);
+            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.maxReceiveBufferBytes);
             out.windowScale = c.rcvWndShift;
         }
         out.sackPermitted = answer ? c.is(Tcb.SACK) : config.sack;
@@ -122,7 +124,6 @@ final class Handshake {
         if (c.fastOpenBytes > 0 && c.is(Tcb.SYN_RETRANSMITTED) && dataBytes == 0) {
             c.engine.fastOpen.block(c, now);
         }
-        c.fastOpenBytes = 0;
         if (dataBytes > 0) {
             c.sndNxt = s.ack;
             c.bytesAcked += dataBytes;

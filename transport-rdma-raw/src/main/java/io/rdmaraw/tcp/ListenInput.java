@@ -37,7 +37,7 @@ final class ListenInput {
         }
     }
 
-    /** RFC 7413 section 4.2.2: data that comes with a valid cookie goes to the user at once, all others get a cookie. */
+    /** RFC 7413 section 4.2.2: data with a valid cookie goes to the user at once, all others get a cookie. */
     private static void fastOpen(TcpEngine engine, TcpListener listener, TcpConnection c, Segment s, long now) {
         if (!engine.fastOpen.isOurs(s)) {
             engine.counters.fastOpenCookiesRejected += s.fastOpenCookieBytes > 0 ? 1 : 0;
@@ -67,7 +67,7 @@ final class ListenInput {
             out.timestamps(SynCookies.timestampWith(s, config, (int) (now / 1_000_000) + offset), s.tsValue);
             out.sackPermitted = config.sack && s.sackPermitted;
             if (config.windowScaling && s.windowScale != Segment.ABSENT) {
-                out.windowScale = ReceiveWindow.shiftFor(config.receiveBufferBytes);
+                out.windowScale = ReceiveWindow.shiftFor(config.largestReceiveBufferBytes());
             }
             if (config.ecn != TcpConfig.EcnMode.OFF && Ecn.offered(s)) {
                 out.flags |= TcpFlags.ECE;
@@ -101,7 +101,7 @@ final class ListenInput {
         c.clear(Tcb.SYN_DUE);
         c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);
         if (c.is(Tcb.WINDOW_SCALING)) {
-            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.receiveBufferBytes);
+            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.maxReceiveBufferBytes);
         }
         c.lastSendNanos = Tcb.NEVER;
         SegmentInput.process(c, s, now);

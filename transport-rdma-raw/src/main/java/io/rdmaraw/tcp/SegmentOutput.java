@@ -191,7 +191,7 @@ final class SegmentOutput {
         if (length > 0) {
             sent = f.queue.slice(c.sndNxt, length, c.engine.config.maxSlices, out);
             c.engine.counters.payloadBytesOut += sent;
-            if (c.is(Tcb.ECN_SENDER)) {
+            if (c.is(Tcb.ECN_SENDER) && !repeatsSynData(c)) {
                 // RFC 3168 section 6.1.5: not on retransmissions, probes and acknowledgements
                 out.ecn = Segment.ECN_ECT0;
                 if (c.is(Tcb.CWR_OWED)) {
@@ -218,6 +218,14 @@ final class SegmentOutput {
         c.sndNxt = end;
         c.lastSendNanos = now;
         ConnectionTimers.onSent(c, f, now);
+    }
+
+    /** Whether what goes out went with the SYN already, but was not taken (RFC 7413). */
+    private static boolean repeatsSynData(TcpConnection c) {
+        if (c.fastOpenBytes > 0 && Sequence.afterOrAt(c.sndNxt, c.iss + 1 + c.fastOpenBytes)) {
+            c.fastOpenBytes = 0;
+        }
+        return c.fastOpenBytes > 0;
     }
 
     /** RFC 5681 section 4.1: after an idle time the window may have lost its meaning. */

@@ -115,7 +115,7 @@ abstract sealed class Tcb permits TcpConnection {
     int sndMss;
     /** The MSS option of the peer. */
     char peerMss;
-    /** Payload sent with our SYN; it counts as sent once the SYN-ACK acknowledges it. */
+    /** Payload sent with our SYN; it counts as sent once the SYN-ACK acknowledges it, else it is sent again as new. */
     char fastOpenBytes;
     /** Queue and scoreboard; null while nothing is queued or in flight. */
     Flight flight;
@@ -130,6 +130,13 @@ abstract sealed class Tcb permits TcpConnection {
     /** Differentiated services codepoint of what is sent. */
     byte dscp;
     int receiveBufferBytes;
+    /** How far {@link ReceiveTuning} may let it grow. */
+    int maxReceiveBufferBytes;
+    /** Round trip as a receiver sees it; 0 while unknown. */
+    long receiveRttNanos;
+    long tuningStampNanos;
+    /** What had been read at that time since the connection began. */
+    long tuningBytes;
     /** Delivered to the user and not read yet. */
     int unreadBytes;
     int finSeq;

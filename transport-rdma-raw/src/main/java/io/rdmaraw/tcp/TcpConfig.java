@@ -33,6 +33,7 @@ public final class TcpConfig {
 
     final int mtuBytes;
     final int receiveBufferBytes;
+    final int maxReceiveBufferBytes;
     final int maxOutOfOrderBytes;
     final boolean noDelay;
     final boolean sack;
@@ -69,6 +70,7 @@ public final class TcpConfig {
     private TcpConfig(Builder builder) {
         mtuBytes = builder.mtuBytes;
         receiveBufferBytes = builder.receiveBufferBytes;
+        maxReceiveBufferBytes = builder.maxReceiveBufferBytes;
         maxOutOfOrderBytes = builder.maxOutOfOrderBytes;
         noDelay = builder.noDelay;
         sack = builder.sack;
@@ -103,6 +105,11 @@ public final class TcpConfig {
         initialSequence = builder.initialSequence;
     }
 
+    /** What a receive buffer may grow to. */
+    int largestReceiveBufferBytes() {
+        return Math.max(receiveBufferBytes, maxReceiveBufferBytes);
+    }
+
     public static Builder builder() {
         return new Builder();
     }
@@ -111,6 +118,7 @@ public final class TcpConfig {
     public static final class Builder {
         private int mtuBytes = 1500;
         private int receiveBufferBytes = 256 * 1024;
+        private int maxReceiveBufferBytes;
         private int maxOutOfOrderBytes = 1 << 20;
         private boolean noDelay = true;
         private boolean sack = true;
@@ -164,8 +172,18 @@ public final class TcpConfig {
         }
 
         /**
+         * How far a receive buffer grows by itself with what its user reads in a round trip (tcp_rmem of Linux), up to
+         * 2^30; what lies below {@link #receiveBufferBytes}, as 0, the default, does, keeps the buffer as it is.
+         */
+        public Builder maxReceiveBufferBytes(int value) {
+            maxReceiveBufferBytes = intInRange("maxReceiveBufferBytes", value, 0, 1 << 30);
+            return this;
+        }
+
+        /**
          * Cap on out-of-order data a connection holds, with {@value io.rdmaraw.tcp.Reassembly#OVERHEAD_BYTES} bytes
-         * charged per piece for its bookkeeping; what exceeds it is dropped and counted.
+         * charged per piece for its bookkeeping; what exceeds it is dropped and counted. A connection whose receive
+         * buffer is larger than configured may hold five quarters of that buffer.
          */
         public Builder maxOutOfOrderBytes(int value) {
             maxOutOfOrderBytes = intInRange("maxOutOfOrderBytes", value, 0, 1 << 30);

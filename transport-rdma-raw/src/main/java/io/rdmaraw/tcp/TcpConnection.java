@@ -135,9 +135,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
     }
 
     /**
-     * Sends what is queued with the SYN if the server's cookie is known, and asks for one otherwise (TCP_FASTOPEN_CONNECT,
-     * RFC 7413). To be called after {@link TcpEngine#connect}, and {@link #send} too, before the engine is polled. The
-     * data may reach the server's user twice; what the SYN-ACK does not acknowledge is sent again.
+     * Sends what is queued with the SYN if the server's cookie is known, and asks for one otherwise
+     * (TCP_FASTOPEN_CONNECT, RFC 7413). To be called after {@link TcpEngine#connect}, and {@link #send} too, before the
+     * engine is polled. The data may reach the server's user twice; what the SYN-ACK does not acknowledge is sent again.
      *
      * @throws IllegalStateException if the SYN has been sent
      */
@@ -211,6 +211,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
     /**
      * Sets how much the peer may send ahead of the reader (SO_RCVBUF). Beyond 64 KiB it takes effect in full only when
      * called before the SYN goes out, since that fixes the scale of the window. What was offered is never taken back.
+     * The buffer does not grow by itself any more.
      *
      * @throws IllegalArgumentException if it lies outside of 2048 to 2^30
      */
@@ -219,6 +220,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
             throw new IllegalArgumentException("A receive buffer of " + bytes + " bytes must lie in 2048..2^30");
         }
         receiveBufferBytes = bytes;
+        maxReceiveBufferBytes = bytes;
         if (ReceiveWindow.wantsUpdate(this)) {
             set(ACK_NOW);
             engine.ready(this);

@@ -15,7 +15,8 @@ import org.junit.jupiter.api.Test;
 
 class SegmentHeadersTest {
     private static final int GUARD_BYTES = 16;
-    private final long memory = Arena.ofAuto().allocate(4096, 8).address();
+    /** Of the global arena: an address does not keep memory of any other alive. */
+    private final long memory = Arena.global().allocate(4096, 8).address();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame frame = new ParsedFrame();
     private final SegmentHeaders headers = new SegmentHeaders();

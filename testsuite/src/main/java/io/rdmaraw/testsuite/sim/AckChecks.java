@@ -62,6 +62,9 @@ final class AckChecks {
     /** Returns whether the packet brought data that the receiver had no reason to drop. */
     boolean received(Packet p, long seq, long edge, long nowNanos) {
         if (p.has(Packet.SYN)) {
+            // RFC 7413: what comes with it may be taken or not.
+            received.add(seq, seq + 1 + p.payload.length);
+            contiguous = received.endOf(contiguous - 1);
             return false;
         }
         long end = seq + p.sequenceLength();

@@ -42,6 +42,9 @@ final class Application implements SimSocket.Events {
     void start(SimSocket opened, long nowNanos) {
         socket = opened;
         abortAtNanos = plan.end == AppPlan.End.ABORT ? nowNanos + plan.abortNanos : NEVER;
+        if (opened.sendsEarly() && plan.totalBytes > 0) {
+            sendChunk(nowNanos);
+        }
     }
 
     @Override
@@ -124,11 +127,7 @@ final class Application implements SimSocket.Events {
             if (nowNanos < nextSendNanos) {
                 return nextSendNanos;
             }
-            int chunk = (int) Math.min(random.between(plan.chunkLow, plan.chunkHigh), plan.totalBytes - sentBytes);
-            byte[] bytes = Pattern.bytes(stream, sentBytes, chunk);
-            sentBytes += chunk;
-            nextSendNanos = nowNanos + plan.thinkNanos;
-            socket.send(bytes);
+            sendChunk(nowNanos);
             if (closed) {
                 return NEVER;
             }
@@ -139,6 +138,14 @@ final class Application implements SimSocket.Events {
             socket.shutdownOutput();
         }
         return NEVER;
+    }
+
+    private void sendChunk(long nowNanos) {
+        int chunk = (int) Math.min(random.between(plan.chunkLow, plan.chunkHigh), plan.totalBytes - sentBytes);
+        byte[] bytes = Pattern.bytes(stream, sentBytes, chunk);
+        sentBytes += chunk;
+        nextSendNanos = nowNanos + plan.thinkNanos;
+        socket.send(bytes);
     }
 
     private void closeWhenDone() {

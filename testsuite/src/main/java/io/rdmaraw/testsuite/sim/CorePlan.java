@@ -5,6 +5,10 @@ final class CorePlan {
     final SplitMix random;
     int mtuBytes = 1500;
     int receiveBufferBytes = 256 * 1024;
+    /** How far the buffer grows by itself. */
+    int maxReceiveBufferBytes;
+    /** Whether data goes with SYNs, as client and as server. */
+    boolean fastOpen;
     boolean noDelay = true;
     boolean sack = true;
     boolean timestamps = true;
@@ -31,11 +35,16 @@ final class CorePlan {
         windowScaling = draw.chance(0.85);
         cookies = draw.chance(0.1);
         delayedAckNanos = draw.magnitude(LinkPlan.MILLI, 40 * LinkPlan.MILLI);
+        SplitMix later = random.split(3);
+        maxReceiveBufferBytes = later.chance(0.4) ? (int) later.magnitude(4_096, 4 << 20) : 0;
+        fastOpen = later.chance(0.5);
     }
 
     @Override
     public String toString() {
         return "core " + (newReno ? "NewReno" : "CUBIC") + ", mtu " + mtuBytes + ", buffer " + receiveBufferBytes
+                + (maxReceiveBufferBytes > receiveBufferBytes ? ".." + maxReceiveBufferBytes : "")
+                + (fastOpen ? ", fast open" : "")
                 + (noDelay ? "" : ", Nagle") + (sack ? "" : ", no SACK") + (timestamps ? "" : ", no timestamps")
                 + (windowScaling ? "" : ", no scaling") + ", ECN " + ecn + (cookies ? ", cookies" : "");
     }

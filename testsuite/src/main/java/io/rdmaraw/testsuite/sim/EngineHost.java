@@ -174,6 +174,7 @@ class EngineHost implements SimHost, TcpEvents {
     @Override
     public void listen(int port) {
         listener = engine.listen(addressHigh, addressLow, port, BACKLOG, null);
+        listener.fastOpen(plan.fastOpen ? BACKLOG : 0);
     }
 
     @Override
@@ -182,6 +183,10 @@ class EngineHost implements SimHost, TcpEvents {
         bind(socket, events, localPort);
         socket.connection = engine.connect(nowNanos, addressHigh, addressLow, localPort, peerHigh, peerLow, remotePort,
                 null, 0, socket);
+        if (plan.fastOpen) {
+            socket.connection.fastOpen();
+            socket.early = true;
+        }
         live.add(socket);
         return socket;
     }

@@ -13,6 +13,7 @@ final class EngineSocket implements SimSocket {
     Packet received;
     int synSeq;
     boolean closed;
+    boolean early;
     boolean outputShut;
     /** Nagle's algorithm: whether a small segment has been sent, and where it ends. */
     boolean smallOutstanding;
@@ -32,6 +33,11 @@ final class EngineSocket implements SimSocket {
     public void send(byte[] data) {
         sentBytes += data.length;
         connection.send(buffers.of(data));
+    }
+
+    @Override
+    public boolean sendsEarly() {
+        return early;
     }
 
     @Override

@@ -47,6 +47,10 @@ final class Scenario {
         // gets a reset, from any stack; and if it comes again when all is over, it makes another connection. What was
         // agreed travels in the options, so none may be stripped on the way.
         server.cookies &= forward.keepsEverything() && !forward.stripsOptions() && !backward.stripsOptions();
+        // RFC 7413 section 2.1: a SYN that comes again when all is over delivers its data again.
+        boolean once = forward.staleProbability == 0 && forward.duplicateProbability == 0;
+        client.fastOpen &= server.fastOpen && once && ends == Ends.CORE_TO_CORE && !simultaneousOpen;
+        server.fastOpen = client.fastOpen;
         drawConversations(random.split(7));
     }
 

@@ -11,6 +11,11 @@ interface SimSocket {
     /** Tells that {@code bytes} of what was delivered have been read. */
     void consumed(int bytes);
 
+    /** Whether what is sent before the connection is open may go with the SYN (RFC 7413). */
+    default boolean sendsEarly() {
+        return false;
+    }
+
     /** Ends the sending direction. */
     void shutdownOutput();
 

@@ -55,7 +55,8 @@ final class StateChecks {
         TcpConnection c = socket.connection;
         boolean small = packet.payload.length > 1 && packet.payload.length < c.segmentBytes() / 2;
         boolean brandNew = packet.seq - nextBefore >= 0;
-        boolean free = slicesFull || plan.noDelay || socket.outputShut || packet.has(Packet.FIN);
+        boolean free = slicesFull || plan.noDelay || socket.outputShut || packet.has(Packet.FIN)
+                || packet.has(Packet.SYN);
         boolean windowCuts = c.sendWindowBytes() < 2 * c.segmentBytes() + (c.sendNext() - c.sendUnacknowledged());
         if (free || !small || !brandNew || windowCuts) {
             return;

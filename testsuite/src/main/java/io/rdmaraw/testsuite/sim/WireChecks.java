@@ -128,9 +128,9 @@ final class WireChecks {
         ecn.received(p, taken);
     }
 
-    /** Whether a SYN can be the peer's: without ACK, or with the ACK of ours. */
+    /** Whether a SYN can be the peer's: without ACK, or with the ACK of ours and perhaps of data that went with it. */
     private boolean isAnswer(Packet p) {
-        return !p.has(Packet.ACK) || iss != UNKNOWN && p.ack == (int) (iss + 1);
+        return !p.has(Packet.ACK) || iss != UNKNOWN && unwrapSent(p.ack) > iss && unwrapSent(p.ack) <= maxSentEnd;
     }
 
     private void takeAck(Packet p, boolean acceptable) {
@@ -168,6 +168,10 @@ final class WireChecks {
                 iss = (1L << 32) + (p.seq & 0xffff_ffffL);
                 mySyn = p;
                 myShift = Math.max(p.windowScale, 0);
+                if (config.fastOpen && peerSyn != null) {
+                    // RFC 7413 section 4.2.2: a server may answer data of the SYN within the window that came with it.
+                    peerEdge = iss + 1 + peerSyn.window;
+                }
             }
             maxSentEnd = iss;
             maxAck = iss;
@@ -214,7 +218,10 @@ final class WireChecks {
         int shift = scalingOn() && !p.has(Packet.SYN) ? myShift : 0;
         long edge = acks.unwrap(p.ack) + ((long) p.window << shift);
         // The field drops the bits below the scale: less than one unit is no shrinking (RFC 7323 section 2.4).
-        demand(myEdge == UNKNOWN || edge > myEdge - (1L << shift), "right window edge never shrinks", p);
+        // Nor can a SYN say more than 65535 (section 2.2), though a server that has sent data before the handshake was
+        // complete has offered more by then, and must answer the peer's SYN again.
+        boolean fullSyn = p.has(Packet.SYN) && p.window == 0xFFFF;
+        demand(myEdge == UNKNOWN || edge > myEdge - (1L << shift) || fullSyn, "right window edge never shrinks", p);
         myEdge = Math.max(myEdge, edge);
     }
 
@@ -224,6 +231,10 @@ final class WireChecks {
         if (p.payload.length > 0 && stream >= 0 && seq > iss) {
             int wrong = Pattern.mismatch(stream, seq - iss - 1, p.payload);
             demand(wrong < 0, "sends the bytes of the application", p);
+        }
+        if (p.payload.length > 0 && stream >= 0 && p.has(Packet.SYN)) {
+            demand(config.fastOpen, "data in a SYN only when asked for", p);
+            demand(Pattern.mismatch(stream, 0, p.payload) < 0, "sends the bytes of the application", p);
         }
         if (p.has(Packet.FIN)) {
             long at = seq + p.payload.length;

@@ -1,5 +1,7 @@
 package io.rdmaraw.tools.bench;
 
+import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.bench.wire.DatagramWireBench;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.report.BenchRow;
 import io.rdmaraw.tools.report.BenchRow.Unit;
@@ -20,7 +22,8 @@ import java.util.concurrent.Callable;
 /** {@code rdma-raw bench udp}. */
 @Command(name = "udp", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "Sends datagrams to and fro between two event loops on 127.0.0.1: by the loop device, and by "
-                + "Netty's NIO channels and the kernel's loopback, in turns.")
+                + "Netty's NIO channels and the kernel's loopback, in turns. And, as root, echoes them over a veth pair of "
+                + "its own: by our channel on AF_XDP, and by Netty's epoll and NIO channels.")
 final class UdpCommand implements Callable<Integer> {
     private static final int[] WINDOWS = {1, 64};
 
@@ -33,6 +36,9 @@ final class UdpCommand implements Callable<Integer> {
 
     @Option(names = "--quick", description = "fewer and shorter runs: less than a minute")
     private boolean quick;
+
+    @Option(names = "--loop-only", description = "only what needs neither root nor a network")
+    private boolean loopOnly;
 
     @Option(names = "--json", description = "print the result as one JSON object")
     private boolean json;
@@ -53,6 +59,9 @@ final class UdpCommand implements Callable<Integer> {
             progress.flush();
             measure(window, report);
         }
+        if (!loopOnly) {
+            measureWire(report, progress);
+        }
         PrintWriter out = spec.commandLine().getOut();
         if (json) {
             Json.print(out, report.toJson());
@@ -60,6 +69,14 @@ final class UdpCommand implements Callable<Integer> {
             report.printTable(out);
         }
         return 0;
+    }
+
+    private void measureWire(BenchReport report, PrintWriter progress) {
+        try {
+            new DatagramWireBench(payloadBytes, quick ? Math.min(runs, 3) : runs, quick, progress).addTo(report);
+        } catch (ToolException e) {
+            progress.println("rdma-raw: the cases over veth are left out: " + e.getMessage());
+        }
     }
 
     private void measure(int window, BenchReport report) throws InterruptedException {

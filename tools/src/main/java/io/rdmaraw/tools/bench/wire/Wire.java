@@ -144,6 +144,11 @@ final class Wire implements AutoCloseable {
             ask("close");
         }
 
+        /** Bytes that the server's loop has allocated since this was asked last. */
+        long allocatedBytes() {
+            return Long.parseLong(ask("alloc").split(" ")[1]);
+        }
+
         /** Median cost of adding and removing a rule, in nanoseconds. */
         long ruleNanos(int pairs) {
             String[] words = ask("rules " + pairs).split(" ");

@@ -2,12 +2,14 @@ package io.rdmaraw.tools.bench.wire;
 
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.tools.report.AllocationMeter;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintWriter;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.Command;
@@ -18,7 +20,8 @@ import picocli.CommandLine.Spec;
 /**
  * The process that {@link WireBench} starts at the near end of the wire, one per transport, so that none runs on code
  * that the compiler has fitted to another. Lines on its input say what to do, and each is answered by one line:
- * {@code open}, {@code close}, {@code rules N}. It ends with its input.
+ * {@code open}, {@code close}, {@code alloc} (bytes that the loop has allocated since it was
+ * last asked), {@code rules N}. It ends with its input.
  */
 @Command(name = "wire-server", hidden = true, description = "An echo server of bench wire, told what to do by its input.")
 public final class WireServerCommand implements Callable<Integer> {
@@ -42,6 +45,7 @@ public final class WireServerCommand implements Callable<Integer> {
 
     private EventLoopGroup group;
     private Channel channel;
+    private AllocationMeter allocations;
 
     @Override
     public Integer call() throws IOException, InterruptedException {
@@ -64,6 +68,11 @@ public final class WireServerCommand implements Callable<Integer> {
                 return "done " + RuleCost.medianNanos(transport.deviceOn(networkInterface), address,
                         Integer.parseInt(words[1]));
             }
+            case "alloc" -> {
+                long bytes = allocations.bytes();
+                allocations.start();
+                return "done " + bytes;
+            }
             default -> throw new IllegalArgumentException("unknown word " + words[0]);
         }
         return "done";
@@ -72,6 +81,8 @@ public final class WireServerCommand implements Callable<Integer> {
     private void open() throws InterruptedException {
         group = transport.newGroup(networkInterface);
         group.submit(() -> Affinity.pinTo(core)).sync();
+        Thread loop = group.submit(Thread::currentThread).sync().getNow();
+        allocations = new AllocationMeter(List.of(loop));
         channel = transport.bind(group, networkInterface, new InetSocketAddress(address, port));
     }
 
