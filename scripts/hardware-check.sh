@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a report. See docs/hardware.md.
+# ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a report. See
+# docs/hardware.md.
 
 hardware_usage() {
   cat <<'USAGE'
@@ -68,10 +69,12 @@ run_pair_suite() {
   if [ -n "${CONNECTX_EMULATOR_WIRES:-}" ]; then
     preload="$LD_PRELOAD" wires="$CONNECTX_EMULATOR_WIRES"
   fi
+  # The devices are for the tests' own JVM: Maven itself runs without.
+  # shellcheck disable=SC2016
   env -u LD_PRELOAD -u SYSFS_PATH -u CONNECTX_EMULATOR_WIRES bash -c '
-    cd "$1" && timeout 1800 ./mvnw -B -ntp -pl testsuite -am -DskipTests=false -Dmaven.javadoc.skip=true \
-      -Dtest="DevicePairConformanceTest*" -Dsurefire.failIfNoSpecifiedTests=false -Dexec.skip=true \
-      "-Dpair.preload=$2" "-Dpair.sysfs=$3" "-Dpair.wires=$4" "-Dpair.sender=$5" "-Dpair.receiver=$6" test
+    cd "$1" && timeout 1800 ./mvnw -B -ntp -pl testsuite -am test-compile surefire:test@device-pair \
+      -Dtest="DevicePairConformanceTest*" -Dsurefire.failIfNoSpecifiedTests=false \
+      "-Dpair.preload=$2" "-Dpair.sysfs=$3" "-Dpair.wires=$4" "-Dpair.sender=$5" "-Dpair.receiver=$6"
     ' suite "$ROOT" "$preload" "$sysfs" "$wires" "$1" "$2"
 }
 
@@ -81,8 +84,8 @@ hardware_steps_of_one() {
   hardware_program ibv-devinfo "the device and its port are there" ibverbs-utils ibv_devinfo -v -d "$device"
   hardware_step doctor "nothing is missing" "$ROOT/rdma-raw" doctor --device "$device"
   hardware_step devinfo "the device, asked from Java" "$ROOT/rdma-raw" devinfo --device "$device"
-  hardware_program raw-ethernet-bw "perftest sends; a figure to compare with" perftest raw_ethernet_bw --client -d "$device" \
-    -E 02:00:00:00:00:02 -B 02:00:00:00:00:01 -D 5 -s 64 -F
+  hardware_program raw-ethernet-bw "perftest sends; a figure to compare with" perftest raw_ethernet_bw --client \
+    -d "$device" -E 02:00:00:00:00:02 -B 02:00:00:00:00:01 -D 5 -s 64 -F
   hardware_step flow-rate "rules come and go" "$ROOT/rdma-raw" flow-rate --device "$device"
 }
 
@@ -91,8 +94,8 @@ hardware_steps_of_two() {
   hardware_step conformance "every test passes" run_pair_suite "$device" "$peer"
   hardware_step bw "frames arrive; none is lost below saturation" "$ROOT/rdma-raw" bw --device "$device" \
     --server-device "$peer" --json
-  hardware_step bw-all-lengths "the same for each length" "$ROOT/rdma-raw" bw --device "$device" --server-device "$peer" \
-    --all --json
+  hardware_step bw-all-lengths "the same for each length" "$ROOT/rdma-raw" bw --device "$device" \
+    --server-device "$peer" --all --json
   hardware_step lat "round trips" "$ROOT/rdma-raw" lat --device "$device" --server-device "$peer" --json
 }
 

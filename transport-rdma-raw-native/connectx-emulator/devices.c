@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The devices of the process. CONNECTX_EMULATOR_WIRES says how many there are and what each is connected to, separated by
- * commas; see wire.c. CONNECTX_EMULATOR_ABI=write leaves out the ioctl ABI, as a kernel before 4.20 does.
+ * The devices of the process. CONNECTX_EMULATOR_WIRES says how many there are and what each is connected to,
+ * separated by commas; see wire.c. CONNECTX_EMULATOR_ABI=write leaves out the ioctl ABI, as a kernel before 4.20
+ * does.
  */
 #include "emulator.h"
 
@@ -99,8 +100,8 @@ bool cx_uses_ioctl(void)
 }
 
 /*
- * The engine takes the mutex again and again, and so may a program; who has just had it would nearly always get it again.
- * Who waits for the mutex stands in the turnstile, and keeps those that come later out.
+ * The engine takes the mutex again and again, and so may a program; who has just had it would nearly always get it
+ * again. Who waits for the mutex stands in the turnstile, and keeps those that come later out.
  */
 void cx_lock(struct cx_device *device)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doorbells. A program writes the first eight bytes of a work request to a BlueFlame register, or the whole request, to the
- * register's halves in turns. The word is exchanged for zero first and the doorbell record read after, so that a bell that
- * rings meanwhile is seen in the next round. Two bells in one register may look like one: all queues of a page are looked
- * at then.
+ * Doorbells. A program writes the first eight bytes of a work request to a BlueFlame register, or the whole request,
+ * to the register's halves in turns. The word is exchanged for zero first and the doorbell record read after, so that
+ * a bell that rings meanwhile is seen in the next round. Two bells in one register may look like one: all queues of a
+ * page are looked at then.
  */
 #include "emulator.h"
 

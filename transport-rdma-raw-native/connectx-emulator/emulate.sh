@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs a program on emulated ConnectX devices, under the unmodified libibverbs and libmlx5 of the system.
 #
-#   emulate.sh [--wire KIND]... [--abi ioctl|write] [--library FILE] [--] PROGRAM [ARGUMENTS]
+#   emulate.sh [--wire KIND]... [--abi ioctl|write] [--library FILE] [--preload FILE] [--] PROGRAM [ARGUMENTS]
 #
-# Each --wire makes a device: the first is mlx5_0. KIND is loop (the default: one device), cable (two devices with a cable
-# between them: give it twice), tap:NAME (a TAP device of the kernel) or unix:A:B (the device of another process, which has
-# unix:B:A). CONNECTX_EMULATOR_MUTANT=NAME makes the device
-# wrong on purpose.
+# Each --wire makes a device: the first is mlx5_0. KIND is loop (the default: one device), cable (two devices with a
+# cable between them: give it twice), tap:NAME (a TAP device of the kernel) or unix:A:B (the device of another
+# process, which has unix:B:A). CONNECTX_EMULATOR_MUTANT=NAME makes the device wrong on purpose.
 set -euo pipefail
 
 here="$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)"
 library="${CONNECTX_EMULATOR_LIBRARY:-$here/../target/native/emulator/libconnectx-emulator.so}"
+preload=
 wires=()
 abi="${CONNECTX_EMULATOR_ABI:-ioctl}"
 
@@ -21,6 +21,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --wire) wires+=("${2:?--wire needs a kind}") && shift 2 ;;
     --abi) abi="${2:?--abi needs ioctl or write}" && shift 2 ;;
+    --preload) preload="${2:?--preload needs a file}" && shift 2 ;;
     --library) library="${2:?--library needs a file}" && shift 2 ;;
     --) shift && break ;;
     -*) die "unknown option '$1'" ;;
@@ -37,5 +38,6 @@ tree="$(dirname "$library")/sysfs-${#wires[@]}"
 export SYSFS_PATH="$tree" CONNECTX_EMULATOR_ABI="$abi"
 CONNECTX_EMULATOR_WIRES="$(IFS=,; echo "${wires[*]}")"
 export CONNECTX_EMULATOR_WIRES
-export LD_PRELOAD="$library${LD_PRELOAD:+:$LD_PRELOAD}"
+# What else is preloaded comes first: the runtime of a sanitizer has to.
+export LD_PRELOAD="${preload:+$preload:}$library${LD_PRELOAD:+:$LD_PRELOAD}"
 exec "$@"

@@ -2,7 +2,7 @@
 #ifndef CX_EMULATOR_H
 #define CX_EMULATOR_H
 
-/* The devices, and what their parts offer each other. Everything below wants the device's mutex but where it says so. */
+/* The devices, and what their parts offer each other. All of it wants the device's mutex but where it says so. */
 
 #include "connectx_emulator.h"
 #include "mutants.h"
@@ -15,7 +15,7 @@ enum { CX_TRACE_ENTRIES = 1024 };
 /* What tests asked for; see include/connectx_emulator.h. */
 struct cx_faults {
     struct {
-        uint32_t command;           /* of enum ib_uverbs_write_cmds, extended ones with IB_USER_VERBS_CMD_FLAG_EXTENDED */
+        uint32_t command;           /* of enum ib_uverbs_write_cmds; extended ones have the flag for that */
         int error;
         uint32_t count;
     } next_command;

@@ -77,8 +77,8 @@ void cx_events_push(struct cx_events *events, struct cx_event_source *source, ui
 }
 
 /*
- * Takes the token of an event that is gone, unless a reader has it already: that one finds the list shorter. It must not
- * wait, whatever the descriptor's mode is.
+ * Takes the token of an event that is gone, unless a reader has it already: that one finds the list shorter. It must
+ * not wait, whatever the descriptor's mode is.
  */
 static void take_token(int fd)
 {

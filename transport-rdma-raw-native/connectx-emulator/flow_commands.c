@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flow rules. The kernel's form of a rule is brought into that of libibverbs, which softverbs' flow table understands; the
- * rules themselves, and what of them is refused, are softverbs' own.
+ * Flow rules. The kernel's form of a rule is brought into that of libibverbs, which softverbs' flow table
+ * understands; the rules themselves, and what of them is refused, are softverbs' own.
  */
 #include "uverbs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of the C library that libibverbs and libmlx5 reach the kernel with. Preloaded, these come first; what is
- * not about an emulated device goes on to the C library as it is.
+ * The functions of the C library that libibverbs and libmlx5 reach the kernel with. Preloaded, these come first; what
+ * is not about an emulated device goes on to the C library as it is.
  */
 #include "hooks.h"
 #include "emulator.h"

@@ -3,8 +3,8 @@
 #define CX_OBJECTS_H
 
 /*
- * What the emulated ConnectX and the kernel driver in front of it know: contexts, the objects that programs make through
- * uverbs, and the rings in the program's memory that they name.
+ * What the emulated ConnectX and the kernel driver in front of it know: contexts, the objects that programs make
+ * through uverbs, and the rings in the program's memory that they name.
  *
  * One lock per device, `mutex`, guards everything here: a command holds it, and so does the engine thread during a
  * round. Only event files have a lock of their own, which is taken last.
@@ -104,7 +104,7 @@ struct cx_cq {
 /* What the work queues of both directions have in common. */
 struct cx_ring {
     uint8_t *memory;
-    uint32_t units;                 /* a power of two: 64-byte blocks of a send queue, work requests of a receive queue */
+    uint32_t units;                 /* a power of two: 64-byte blocks of a send queue, requests of a receive queue */
     uint32_t unit_shift;
     _Atomic uint32_t *record;       /* big-endian producer index, 16 bits */
     uint16_t consumed;

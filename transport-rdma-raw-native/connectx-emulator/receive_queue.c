@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filling receive work requests, which are lists of data segments up to the one with the key 0x100. The program announces
- * them in the doorbell record alone; that is read when a frame needs one.
+ * Filling receive work requests, which are lists of data segments up to the one with the key 0x100. The program
+ * announces them in the doorbell record alone; that is read when a frame needs one.
  */
 #include "emulator.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executing send work requests in the program's own queue. A request is one to sixteen 64-byte blocks: a control segment,
- * an Ethernet segment with the beginning of the frame in it, and data segments that point to memory or hold bytes. What
- * it says is believed only as far as it can be checked.
+ * Executing send work requests in the program's own queue. A request is one to sixteen 64-byte blocks: a control
+ * segment, an Ethernet segment with the beginning of the frame in it, and data segments that point to memory or hold
+ * bytes. What it says is believed only as far as it can be checked.
  */
 #include "emulator.h"
 

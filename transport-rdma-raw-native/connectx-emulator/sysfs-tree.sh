@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the tree of files in which libibverbs finds emulated devices: it looks like /sys. Usage: sysfs-tree.sh DIRECTORY COUNT
-# The character devices' number is that of /dev/null, which stands for the devices' own.
+# Makes the tree of files in which libibverbs finds emulated devices: it looks like /sys. The character devices' number
+# is that of /dev/null, which stands for the devices' own. Usage: sysfs-tree.sh DIRECTORY COUNT
 set -euo pipefail
 
 directory="$1"

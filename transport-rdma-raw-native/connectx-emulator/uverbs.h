@@ -3,8 +3,8 @@
 #define CX_UVERBS_H
 
 /*
- * The user verbs interface of the kernel: rdma/ib_user_verbs.h for write(2), rdma/ib_user_ioctl_cmds.h for ioctl(2). Both
- * are brought into one form, a cx_command, for which there is one set of functions.
+ * The user verbs interface of the kernel: rdma/ib_user_verbs.h for write(2), rdma/ib_user_ioctl_cmds.h for ioctl(2).
+ * Both are brought into one form, a cx_command, for which there is one set of functions.
  */
 
 #include "emulator.h"

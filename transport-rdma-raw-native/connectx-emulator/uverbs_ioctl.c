@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ioctl(2) on a device: rdma/ib_user_ioctl_cmds.h. The commands of the old ABI come wrapped, INVOKE_WRITE, and GET_CONTEXT
- * in a form of its own; the file of asynchronous events and pages of doorbells are objects that only this ABI has. For
- * all else the answer is EPROTONOSUPPORT, as an older kernel's is, and libibverbs wraps the old command.
+ * ioctl(2) on a device: rdma/ib_user_ioctl_cmds.h. The commands of the old ABI come wrapped, INVOKE_WRITE, and
+ * GET_CONTEXT in a form of its own; the file of asynchronous events and pages of doorbells are objects that only this
+ * ABI has. For all else the answer is EPROTONOSUPPORT, as an older kernel's is, and libibverbs wraps the old command.
  */
 #include "uverbs.h"
 
@@ -168,7 +168,8 @@ static int uar_alloc(struct cx_context *context, struct ib_uverbs_ioctl_hdr *req
     cx_unlock(context->device);
     if (error != 0)
         return error;
-    uint64_t offset = ((uint64_t)MLX5_IB_MMAP_ALLOC_WC << 8 | uar->page >> 8 << 16 | (uar->page & 0xff)) * CX_PAGE_BYTES;
+    uint64_t number = (uint64_t)MLX5_IB_MMAP_ALLOC_WC << 8 | uar->page >> 8 << 16 | (uar->page & 0xff);
+    uint64_t offset = number * CX_PAGE_BYTES;
     uint32_t length = CX_PAGE_BYTES;
     error = respond(request, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, &offset, sizeof offset);
     if (error == 0)

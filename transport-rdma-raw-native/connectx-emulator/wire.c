@@ -282,9 +282,9 @@ unsigned cx_wire_receive(struct cx_device *device)
 }
 
 /*
- * Two engines that hand each other every frame wait for two turns on a busy machine. So whoever has put frames into the
- * other's inbox takes them out again in its place, if that one is not at work itself: never waiting for its mutex, as both
- * may do this at once.
+ * Two engines that hand each other every frame wait for two turns on a busy machine. So whoever has put frames into
+ * the other's inbox takes them out again in its place, if that one is not at work itself: never waiting for its
+ * mutex, as both may do this at once.
  */
 void cx_wire_deliver(struct cx_device *device)
 {

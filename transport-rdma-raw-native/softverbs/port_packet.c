@@ -4,10 +4,12 @@
  *
  * The kernel sees every frame as well. Where eBPF may be used, a program on the interface's ingress takes our frames
  * away from it after the ring has seen them, so that it answers nothing, and a filter keeps the kernel's frames out of
- * the ring. Without that permission the ring sees everything and the library's own table sorts it, but the kernel
- * answers for ports that it does not know.
+ * the ring. Without that permission the ring sees everything and the library's own table sorts it. Where there is no
+ * such program, for want of permission or of TCX (Linux 6.6), sockets keep the kernel quiet on the ports that rules name
+ * (placeholders.h); the environment's SOFTVERBS_PACKET_QUIET=sockets asks for that.
  */
 #define _GNU_SOURCE
+#include "placeholders.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -26,7 +28,8 @@ struct packet_port {
     struct sv_wire wire;
     struct sv_packet_ring ring;
     int send_socket;
-    int ingress;        /* the program that keeps our frames from the kernel; -1: none */
+    int ingress;        /* the program that keeps our frames from the kernel; -1: placeholders do */
+    struct sv_placeholders placeholders;
 };
 
 static unsigned drain(struct sv_wire *wire)
@@ -56,7 +59,10 @@ static int steer(struct packet_port *port)
     if (sv_steering_open(&wire->steering, wire->device->mac) != 0)
         return -1;
     int filter = sv_steering_load(wire->steering, SV_PROGRAM_FILTER);
-    port->ingress = filter < 0 ? -1 : sv_steering_attach(wire->steering, SV_PROGRAM_TC, wire->ifindex, false);
+    const char *quiet = getenv("SOFTVERBS_PACKET_QUIET");
+    bool by_sockets = quiet != NULL && strcmp(quiet, "sockets") == 0;
+    port->ingress = filter < 0 || by_sockets ? -1
+            : sv_steering_attach(wire->steering, SV_PROGRAM_TC, wire->ifindex, false);
     if (filter < 0) {
         sv_steering_close(wire->steering);
         wire->steering = NULL;
@@ -89,6 +95,7 @@ static void close_port(struct sv_device *device)
     sv_wire_stop(&port->wire);
     if (port->ingress >= 0)
         close(port->ingress);
+    sv_placeholders_close(&port->placeholders);
     sv_wire_retire_counters(&port->wire);
     sv_packet_ring_close(&port->ring);
     if (port->send_socket >= 0)
@@ -163,6 +170,22 @@ static SV_HOT void transmit(struct sv_device *device, struct sv_qp *sender, stru
 
 /* ---- the rest ---- */
 
+static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
+{
+    struct packet_port *port = device->port;
+    int error = sv_wire_rule_added(device, spec, rule);
+    if (error == 0 && port->ingress < 0)
+        sv_placeholders_add(&port->placeholders, spec);
+    return error;
+}
+
+static void rule_removed(struct sv_device *device, struct sv_flow *flow)
+{
+    struct packet_port *port = device->port;
+    sv_placeholders_remove(&port->placeholders, flow);
+    sv_wire_rule_removed(device, flow);
+}
+
 static void quiesce(struct sv_device *device)
 {
     struct packet_port *port = device->port;
@@ -183,8 +206,8 @@ const struct sv_port_ops sv_packet_ops = {
     .transmit = transmit,
     .progress = sv_wire_progress,
     .arm = sv_wire_arm,
-    .rule_added = sv_wire_rule_added,
-    .rule_removed = sv_wire_rule_removed,
+    .rule_added = rule_added,
+    .rule_removed = rule_removed,
     .quiesce = quiesce,
     .add_counters = add_counters,
 };

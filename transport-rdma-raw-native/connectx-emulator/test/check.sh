@@ -26,7 +26,8 @@ mutants="${refusal#*is none of: none }"
 [ -n "$mutants" ] || fail "the emulator names no mutants"
 for mutant in $mutants; do
   status=0
-  verdict="$(CONNECTX_EMULATOR_MUTANT="$mutant" EMULATOR_TEST_PATIENCE_SECONDS=3 emulate "$tests" 2>/dev/null)" || status=$?
+  verdict="$(CONNECTX_EMULATOR_MUTANT="$mutant" EMULATOR_TEST_PATIENCE_SECONDS=3 emulate "$tests" 2>/dev/null)" ||
+    status=$?
   [ "$status" = 1 ] || fail "no test found the device wrong that is $mutant (exit status $status)"
   echo "$mutant: $(grep -A1 FAILED <<<"$verdict" | tr -s ' \n' ' ')"
 done

@@ -218,8 +218,8 @@ struct ibv_wc next_completion(struct ibv_cq *cq)
     } while (patience_is_left(&start));
     struct cxemu_counters counters = {0};
     emulator.query_counters("mlx5_0", &counters);
-    test_failed(__FILE__, __LINE__, "no completion came; the device rang %llu bells, sent %llu and received %llu frames, "
-                "found no rule for %llu and no receive for %llu", (unsigned long long)counters.doorbells,
+    test_failed(__FILE__, __LINE__, "no completion came; the device rang %llu bells, sent %llu and received %llu "
+                "frames, found no rule for %llu and no receive for %llu", (unsigned long long)counters.doorbells,
                 (unsigned long long)counters.sent_frames, (unsigned long long)counters.received_frames,
                 (unsigned long long)counters.no_match, (unsigned long long)counters.no_receive);
 }

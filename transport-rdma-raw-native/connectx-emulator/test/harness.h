@@ -3,9 +3,9 @@
 #define CX_TEST_HARNESS_H
 
 /*
- * Tests of the emulated ConnectX through the system's own libibverbs and libmlx5. A test is a function; the first that
- * fails ends the program. The engine works beside the test, so what it does is waited for, with a bound that only a lost
- * completion reaches.
+ * Tests of the emulated ConnectX through the system's own libibverbs and libmlx5. A test is a function; the first
+ * that fails ends the program. The engine works beside the test, so what it does is waited for, with a bound that
+ * only a lost completion reaches.
  */
 
 #include "connectx_emulator.h"
@@ -29,7 +29,8 @@ void test_failed(const char *file, int line, const char *format, ...) __attribut
         long long expected_ = (long long)(expected); \
         long long actual_ = (long long)(actual); \
         if (expected_ != actual_) \
-            test_failed(__FILE__, __LINE__, "%s: expected %lld (%s), got %lld", #actual, expected_, #expected, actual_); \
+            test_failed(__FILE__, __LINE__, "%s: expected %lld (%s), got %lld", #actual, expected_, #expected, \
+                        actual_); \
     } while (0)
 
 struct test {
@@ -104,7 +105,7 @@ struct ibv_async_event next_event(struct ibv_context *context);
 
 extern const uint8_t mac_a[6], mac_b[6];
 
-/* UDP (17) or TCP (6) over IPv4 from a to b with right checksums; the payload follows from `seed`. Returns the length. */
+/* UDP (17) or TCP (6) over IPv4 from a to b, checksums right, payload by `seed`. Returns the length. */
 uint32_t build_frame(uint8_t *frame, uint8_t protocol, uint16_t source_port, uint32_t payload, uint32_t seed);
 uint16_t internet_checksum(const void *data, size_t length, uint32_t sum);
 struct ibv_flow *steer_mac(struct ibv_qp *qp, const uint8_t *mac, uint32_t tag);

@@ -92,7 +92,7 @@ static uint32_t be32_at(const uint8_t *from)
     return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
 }
 
-/* A payload of several segments and a bit: each comes with headers of its own, right checksums, and its sequence number. */
+/* A payload of several segments and a bit: each comes with its own headers, checksums and sequence number. */
 static void large_sends_are_cut(void)
 {
     enum { HEADER = 54, MSS = 1000, PAYLOAD = 4321, SEGMENTS = 5 };

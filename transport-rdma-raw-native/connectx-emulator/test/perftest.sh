@@ -30,12 +30,12 @@ echo "raw_ethernet_bw runs on it"
 ping_pong() {
   local a="emulator-$$-a$1" b="emulator-$$-b$1" status=0
   : >"$log"
-  emulate --wire "unix:$a:$b" stdbuf -oL raw_ethernet_lat --server -d mlx5_0 -E $client_mac -B $server_mac -n 100 -s 64 -F \
-    >"$log" 2>&1 &
+  emulate --wire "unix:$a:$b" stdbuf -oL raw_ethernet_lat --server -d mlx5_0 -E $client_mac -B $server_mac \
+    -n 100 -s 64 -F >"$log" 2>&1 &
   server=$!
   until grep -q 'Data ex' "$log" || ! kill -0 "$server" 2>/dev/null; do :; done
-  report="$(timeout 10 "$here/../emulate.sh" --library "$library" --wire "unix:$b:$a" raw_ethernet_lat --client -d mlx5_0 \
-    -E $server_mac -B $client_mac -n 100 -s 64 -F 2>&1)" || status=1
+  report="$(timeout 10 "$here/../emulate.sh" --library "$library" --wire "unix:$b:$a" raw_ethernet_lat --client \
+    -d mlx5_0 -E $server_mac -B $client_mac -n 100 -s 64 -F 2>&1)" || status=1
   [ "$status" = 0 ] || kill "$server" 2>/dev/null || true
   wait "$server" || status=1
   return "$status"

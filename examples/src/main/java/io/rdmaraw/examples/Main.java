@@ -42,7 +42,8 @@ public final class Main implements Runnable {
 
     /** What the user can put right is a sentence; anything else is our fault and shows where it happened. */
     private static int report(Exception e, CommandLine command) {
-        if (e instanceof ExampleException || e instanceof IOException || e instanceof IllegalArgumentException) {
+        if (e instanceof ExampleException || e instanceof IOException || e instanceof IllegalArgumentException
+                || e instanceof UnsupportedOperationException) {
             command.getErr().println(command.getCommandName() + ": " + e.getMessage());
         } else {
             e.printStackTrace(command.getErr());

@@ -28,6 +28,8 @@ import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.channel.RdmaRawSocketChannel;
 
 import java.net.StandardSocketOptions;
 import java.util.Locale;
@@ -78,7 +80,8 @@ public enum Transport {
     },
 
     /** Raw-packet queue pairs, on the device that is named. */
-    RDMA_RAW(RdmaRawDatagramChannel.class, null, null, RdmaRawChannelOption.SO_REUSEPORT) {
+    RDMA_RAW(RdmaRawDatagramChannel.class, RdmaRawSocketChannel.class, RdmaRawServerSocketChannel.class,
+            RdmaRawChannelOption.SO_REUSEPORT) {
         @Override
         EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
             return new RdmaRawEventLoopGroup(threads, factory,

@@ -2,14 +2,18 @@ package io.rdmaraw.examples;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.concurrent.DefaultThreadFactory;
+import io.rdmaraw.examples.tcp.KernelBridge;
 import io.rdmaraw.testsuite.net.CommandResult;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import org.junit.jupiter.api.Assumptions;
 import picocli.CommandLine;
 
 import java.io.File;
+import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,7 +25,7 @@ import java.util.concurrent.ThreadFactory;
 public final class Stage implements AutoCloseable {
     private final Setup setup;
     private final TestNetwork network = new TestNetwork("examples", Path.of("target/captures").toAbsolutePath());
-    private final List<RunningServer> servers = new ArrayList<>();
+    private final List<Runnable> closers = new ArrayList<>();
     private final NetworkNamespace serverSide;
     private final NetworkNamespace clientSide;
     private final String serverAddress;
@@ -60,8 +64,8 @@ public final class Stage implements AutoCloseable {
         }
     }
 
-    /** Starts a server on a port that is free, and ends it with this stage. */
-    public RunningServer start(ServerCommand server, String... options) throws Exception {
+    /** Starts a server on a port that is free, and ends it with this stage. Returns where clients reach it. */
+    public InetSocketAddress start(ServerCommand server, String... options) throws Exception {
         List<String> all = new ArrayList<>(List.of("--transport", setup.transport(), "--address", serverAddress,
                 "--port", "0"));
         if (!device.isEmpty()) {
@@ -69,15 +73,26 @@ public final class Stage implements AutoCloseable {
         }
         all.addAll(List.of(options));
         CommandLine.populateCommand(server, all.toArray(String[]::new));
-        assumeTrue(server instanceof io.rdmaraw.examples.dns.DnsServer
-                || server instanceof io.rdmaraw.examples.http.Http3Server
-                || server.transport().serverSocketChannel() != null, "no TCP channels yet");
         ThreadFactory threads = serverSide.isCurrent() ? new DefaultThreadFactory("server")
                 : serverSide.threadFactory();
         // Sockets belong to the namespace of the thread that opens them.
-        RunningServer running = serverSide.call(() -> server.start(threads));
-        servers.add(running);
-        return running;
+        RunningServer running = serverSide.call(() -> startOn(threads, server));
+        closers.add(running::close);
+        InetSocketAddress address = running.address();
+        if (setup == Setup.RDMA_RAW_LOOP && running.channels().getFirst() instanceof ServerSocketChannel) {
+            KernelBridge bridge = new KernelBridge(device, address);
+            closers.add(bridge::close);
+            return bridge.address();
+        }
+        return address;
+    }
+
+    private static RunningServer startOn(ThreadFactory threads, ServerCommand server) throws Exception {
+        try {
+            return server.start(threads);
+        } catch (UnsupportedOperationException e) {
+            return Assumptions.abort("not there yet: " + e.getMessage());
+        }
     }
 
     public Setup setup() {
@@ -105,7 +120,10 @@ public final class Stage implements AutoCloseable {
 
     @Override
     public void close() {
-        servers.reversed().forEach(RunningServer::close);
-        network.close();
+        try {
+            closers.reversed().forEach(Runnable::run);
+        } finally {
+            network.close();
+        }
     }
 }

@@ -134,7 +134,8 @@ class CommandsTest {
     @Test
     void everyFlowOfAProbedTransmissionIsMeasuredAtTheReceiver() throws Exception {
         CompletableFuture<ToolRun> rx = CompletableFuture.supplyAsync(() -> ToolRun.of("pktgen", "rx", "-d",
-                "soft:loop:probe", "-m", "dst-mac 02:00:00:00:00:02 dst 10.0.0.9 udp dst-port 7", "-n", "400", "--probe",
+                "soft:loop:probe", "-m", "dst-mac 02:00:00:00:00:02 dst 10.0.0.9 udp dst-port 7", "-n", "400",
+                "--probe",
                 "--json"));
         while (!rx.isDone()) {
             ToolRun tx = ToolRun.of("pktgen", "tx", "-d", "soft:loop:probe", "-t",
@@ -150,7 +151,8 @@ class CommandsTest {
         assertEquals(400, probe.get("frames").asLong() + probe.get("duplicates").asLong());
         assertEquals(0, probe.get("withoutProbe").asLong());
         assertTrue(probe.get("latencyMicros").get("min").asDouble() > 0);
-        assertTrue(probe.get("latencyMicros").get("p99.9").asDouble() <= probe.get("latencyMicros").get("max").asDouble());
+        assertTrue(probe.get("latencyMicros").get("p99.9").asDouble() <= probe.get("latencyMicros")
+                .get("max").asDouble());
     }
 
     @Test

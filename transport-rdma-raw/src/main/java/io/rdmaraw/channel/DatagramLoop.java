@@ -18,6 +18,7 @@ final class DatagramLoop {
     private final Executor loop;
     private LoopNeighbors neighbors;
     private KernelBuffer kernelBuffer;
+    private final PathMtus pathMtus = new PathMtus();
     private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
 
     DatagramLoop(Executor loop) {
@@ -39,6 +40,11 @@ final class DatagramLoop {
     /** Returns the verdicts on all frames that this loop's datagram channels received. */
     ParseCounters parseCounters() {
         return parser.counters();
+    }
+
+    /** Returns what is known of paths that carry less than the link. */
+    PathMtus pathMtus() {
+        return pathMtus;
     }
 
     /** Returns what reads ICMP errors. */

@@ -34,6 +34,8 @@ final class DatagramPath {
     private final long targetMac;
     private final long pseudoHeaderSum;
     private final NextHop nextHop;
+    /** The longest IP packet, where that is less than the link's. */
+    private int mtuBytes = Integer.MAX_VALUE;
 
     /**
      * The host on the link that frames go to.
@@ -72,7 +74,17 @@ final class DatagramPath {
     /** Returns the same way with the MAC address that has become known. */
     DatagramPath resolved(long mac) {
         return new DatagramPath(Kind.DEVICE, generation, destination, source, sourcePort, target, targetPort,
-                sourceMac, mac, nextHop);
+                sourceMac, mac, nextHop).limitedTo(mtuBytes);
+    }
+
+    /** Says that no packet on the path may be longer; to be called before the path is used. */
+    DatagramPath limitedTo(int packetBytes) {
+        mtuBytes = Math.min(mtuBytes, packetBytes);
+        return this;
+    }
+
+    int mtuBytes() {
+        return mtuBytes;
     }
 
     /** Returns the next hop, or null when there is none to be kept fresh. */

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.route.IpAddress;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -179,6 +180,16 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             statistics.sentBytes += content.readableBytes();
         }
         content.release();
+    }
+
+    /** A router does not let packets to a destination pass that are longer; what is sent from now on is cut up. */
+    void pathTooBig(IpAddress destination, int mtuBytes) {
+        channel.datagrams().pathMtus().learned(destination, mtuBytes, System.nanoTime());
+        for (int i = 0; i < paths.length; i++) {
+            if (paths[i] != null && paths[i].target().equals(destination)) {
+                paths[i] = null;
+            }
+        }
     }
 
     private DatagramPath pathTo(InetSocketAddress recipient, InetSocketAddress senderOrNull) throws IOException {

@@ -31,6 +31,7 @@ abstract class LinkNetwork implements DatagramNetwork {
     private final RdmaRawDatagramChannelConfig config;
     private final IpHost host;
     private final LoopNeighbors neighbors;
+    private final DatagramLoop datagrams;
     private final EventLoop loop;
     private InetSocketAddress boundAddress;
     private IpAddress local;
@@ -49,6 +50,7 @@ abstract class LinkNetwork implements DatagramNetwork {
         this.host = host;
         linkName = NetworkDevices.ofDevice(deviceName);
         neighbors = datagrams.neighbors(host);
+        this.datagrams = datagrams;
         link(host.snapshot());
     }
 
@@ -230,7 +232,8 @@ abstract class LinkNetwork implements DatagramNetwork {
                 resolved ? neighbors.known(linkIndex, path.nextHop(), neighbor.mac(), loop) : null);
         return new DatagramPath(resolved ? DatagramPath.Kind.DEVICE : DatagramPath.Kind.UNRESOLVED,
                 snapshot.generation(), destination, source, localPort, target, destination.getPort(),
-                path.link().mac(), resolved ? neighbor.mac() : 0, hop);
+                path.link().mac(), resolved ? neighbor.mac() : 0, hop).limitedTo(path.mtuBytes())
+                .limitedTo(datagrams.pathMtus().limit(target, System.nanoTime()));
     }
 
     private DatagramPath toGroup(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,

@@ -18,8 +18,8 @@ import java.util.concurrent.LinkedBlockingQueue;
 
 /**
  * Writes the frames that a channel receives and sends to a pcap file (nanosecond timestamps, Ethernet), which Wireshark
- * opens. Put it first into the pipeline of a {@link RdmaRawChannel}. The loop only copies: a thread of the handler's own
- * writes, and a frame for which no memory is free is left out and counted in {@link #droppedFrames()}. The file is
+ * opens. Put it first into the pipeline of a {@link RdmaRawChannel}. The loop only copies: a thread of the handler's
+ * own writes, and a frame for which no memory is free is left out and counted in {@link #droppedFrames()}. The file is
  * complete when the handler has been removed or its channel is closed.
  */
 public final class PcapFrameHandler extends ChannelDuplexHandler {

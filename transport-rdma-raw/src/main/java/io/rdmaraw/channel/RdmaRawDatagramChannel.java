@@ -422,6 +422,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         public void kernelError(SocketErrorQueue.Entry error) {
             if (error.errno() == Errno.ECONNREFUSED) {
                 receiver.reportPortUnreachable();
+            } else if (error.errno() == Errno.EMSGSIZE && error.mtuBytes() > 0) {
+                sender.pathTooBig(error.destination(), error.mtuBytes());
             }
         }
     }
@@ -457,8 +459,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
         @Override
         public void icmpError(IcmpError error) {
-            if (isOpen() && error.kind() == IcmpError.Kind.PORT_UNREACHABLE) {
+            if (!isOpen() || !isRegistered()) {
+                return;
+            }
+            if (error.kind() == IcmpError.Kind.PORT_UNREACHABLE) {
                 receiver.reportPortUnreachable();
+            } else if (error.kind() == IcmpError.Kind.PACKET_TOO_BIG && error.nextHopMtuBytes() > 0) {
+                sender.pathTooBig(error.destination(), error.nextHopMtuBytes());
             }
         }
     }

@@ -16,9 +16,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Gives the counts of all loops to a Micrometer registry: {@code rdmaraw.port.drops} and {@code rdmaraw.port.copies} with
- * the tag {@code reason}, {@code rdmaraw.port.received.frames} and so on, tagged with {@code loop}, {@code device} and
- * {@code port}; {@code rdmaraw.channel.*} summed over all channels that a queue has had. Queues that open later are
+ * Gives the counts of all loops to a Micrometer registry: {@code rdmaraw.port.drops} and {@code rdmaraw.port.copies}
+ * with the tag {@code reason}, {@code rdmaraw.port.received.frames} and so on, tagged with {@code loop}, {@code device}
+ * and {@code port}; {@code rdmaraw.channel.*} summed over all channels that a queue has had. Queues that open later are
  * bound when they do. Needs {@code io.micrometer:micrometer-core}, which the transport does not bring.
  */
 @SuppressWarnings("exports") // Optional: whoever uses this class has Micrometer.

@@ -3,8 +3,8 @@ package io.rdmaraw.channel;
 import java.util.List;
 
 /**
- * Something that counts what it does. May be asked on any thread; values may be a little old, since the loops count with
- * plain stores.
+ * Something that counts what it does. May be asked on any thread; values may be a little old, since the loops count
+ * with plain stores.
  */
 public interface RdmaRawMetered {
     /** Returns what is counted; always the same list for one class. */

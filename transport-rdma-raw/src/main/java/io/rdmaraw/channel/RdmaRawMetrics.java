@@ -8,7 +8,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
  * What all loops of the process count. The same is on JMX, as {@code io.rdmaraw:type=Transport}, where
- * {@code ./rdma-raw top} reads it ({@code -Dio.rdmaraw.jmx=false} leaves that out), and in events of the flight recorder.
+ * {@code ./rdma-raw top} reads it ({@code -Dio.rdmaraw.jmx=false} leaves that out), and in events of the flight
+ * recorder.
  */
 public final class RdmaRawMetrics {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawMetrics.class);

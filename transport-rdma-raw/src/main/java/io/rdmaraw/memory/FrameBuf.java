@@ -109,6 +109,11 @@ public final class FrameBuf extends NativeByteBuf {
         return slotAddress;
     }
 
+    /** Returns the address of the first readable byte of a buffer that the caller has a reference to. Hot. */
+    public long readableAddress() {
+        return address + readerIndex();
+    }
+
     /** Returns the slot's length in bytes. */
     public int slotBytes() {
         return slotBytes;
@@ -165,8 +170,9 @@ public final class FrameBuf extends NativeByteBuf {
             slotView = view;
         }
         int offset = (int) (address - slotAddress);
-        // Whoever had the view before may have set limits (internalNioBuffer does).
-        return (offset == 0 ? view : windowView(view, offset)).clear();
+        // Whoever had the views before may have set limits (internalNioBuffer does); slices keep within them.
+        view.clear();
+        return offset == 0 ? view : windowView(view, offset).clear();
     }
 
     private ByteBuffer windowView(ByteBuffer view, int offset) {

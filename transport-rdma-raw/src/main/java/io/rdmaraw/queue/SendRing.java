@@ -134,7 +134,7 @@ abstract class SendRing {
         if (frame instanceof FrameBuf slot && slots.owns(slot) && slot.isRegistered()
                 && lengthBytes >= MIN_FRAME_BYTES) {
             int index = offered;
-            describe(index, slot.memoryAddress() + slot.readerIndex(), lengthBytes, slot.lkey());
+            describe(index, slot.readableAddress(), lengthBytes, slot.lkey());
             slotsInFlight[(int) (postedSequence + index) & mask] = slot.slotIndex();
             offered = index + 1;
             offeredBytes += lengthBytes;
@@ -397,7 +397,13 @@ abstract class SendRing {
     private int releaseUpTo(long endSequence) {
         int released = 0;
         for (long s = reclaimedSequence; s < endSequence; s++) {
-            if (releaseHeld((int) s & mask)) {
+            int index = (int) s & mask;
+            int slotIndex = slotsInFlight[index];
+            if (slotIndex != NONE) {
+                slotsInFlight[index] = NONE;
+                slots.slot(slotIndex).release();
+                released++;
+            } else if (releaseHeld(index)) {
                 released++;
             }
         }

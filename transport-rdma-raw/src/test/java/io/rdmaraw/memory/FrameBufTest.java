@@ -214,6 +214,15 @@ class FrameBufTest {
         assertEquals(0x010203, buf.getMedium(100));
     }
 
+    /** As when a frame was sent from the slot before: the window of the next one must not be cut. */
+    @Test
+    void limitsSetOnTheSlotsViewDoNotCutAWindow() {
+        buf.writeBytes(new byte[] {1, 2, 3, 4, 5, 6});
+        buf.internalNioBuffer(0, 4);
+        buf.window(2, 4);
+        assertEquals(0x03040506, buf.nioBuffer(0, 4).getInt());
+    }
+
     @Test
     void whatIsAttachedIsReleasedWithTheBuffer() {
         ByteBuf payload = Unpooled.buffer(4).writeInt(1);

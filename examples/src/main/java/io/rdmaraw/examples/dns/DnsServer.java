@@ -1,12 +1,15 @@
 package io.rdmaraw.examples.dns;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.handler.codec.dns.DatagramDnsQueryDecoder;
 import io.netty.handler.codec.dns.DatagramDnsResponseEncoder;
 import io.netty.handler.codec.dns.TcpDnsQueryDecoder;
 import io.netty.handler.codec.dns.TcpDnsResponseEncoder;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.examples.ServerCommand;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -20,7 +23,10 @@ import java.util.List;
 /** An authoritative name server for one zone, over UDP and, for answers that do not fit there, TCP. */
 @Command(name = "dns", mixinStandardHelpOptions = true, description = "Authoritative DNS server for one zone.")
 public final class DnsServer extends ServerCommand {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(DnsServer.class);
     private static final int PORT = 5353;
+    private static final int MAX_TCP_BYTES = 0xffff;
+    private static final int MAX_ATTEMPTS = 10;
 
     @Option(names = "--zone", paramLabel = "FILE",
             description = "the zone, a master file (RFC 1035 section 5); default: example.zone, which is built in")
@@ -41,24 +47,42 @@ public final class DnsServer extends ServerCommand {
             throws IOException, InterruptedException {
         Zone zone = zoneFile == null ? ZoneFile.builtIn() : ZoneFile.read(zoneFile);
         Responder responder = new Responder(zone, maxUdpBytes);
-        List<Channel> channels = new ArrayList<>(bind(group, local, () -> new ChannelInitializer<>() {
+        for (int attempt = 1;; attempt++) {
+            List<Channel> channels = new ArrayList<>(bind(group, local, () -> udpHandlers(responder)));
+            try {
+                channels.add(listen(group, (InetSocketAddress) channels.getFirst().localAddress(),
+                        tcpHandlers(responder)));
+                return channels;
+            } catch (UnsupportedOperationException e) {
+                LOGGER.warn("answers that do not fit in a datagram cannot be had by TCP: {}", e.getMessage());
+                return channels;
+            } catch (Exception e) {
+                channels.forEach(channel -> channel.close().syncUninterruptibly());
+                // Any port will do: the one that was free for UDP was not for TCP, so another one is tried.
+                if (local.getPort() != 0 || attempt == MAX_ATTEMPTS) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private static ChannelHandler udpHandlers(Responder responder) {
+        return new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel channel) {
-                channel.pipeline().addLast(new DatagramDnsQueryDecoder(), new DatagramDnsResponseEncoder(),
-                        new UdpQueryHandler(responder));
+                channel.pipeline().addLast(new DatagramDnsQueryDecoder(new QueryDecoder()),
+                        new DatagramDnsResponseEncoder(new AnswerEncoder()), new UdpQueryHandler(responder));
             }
-        }));
-        if (transport().serverSocketChannel() == null) {
-            return channels;
-        }
-        channels.add(listen(group, (InetSocketAddress) channels.getFirst().localAddress(),
-                new ChannelInitializer<>() {
-                    @Override
-                    protected void initChannel(Channel connection) {
-                        connection.pipeline().addLast(new TcpDnsQueryDecoder(), new TcpDnsResponseEncoder(),
-                                new TcpQueryHandler(responder));
-                    }
-                }));
-        return channels;
+        };
+    }
+
+    private static ChannelHandler tcpHandlers(Responder responder) {
+        return new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel connection) {
+                connection.pipeline().addLast(new TcpDnsQueryDecoder(new QueryDecoder(), MAX_TCP_BYTES),
+                        new TcpDnsResponseEncoder(new AnswerEncoder()), new TcpQueryHandler(responder));
+            }
+        };
     }
 }

@@ -1,5 +1,6 @@
 package io.rdmaraw.examples.dns;
 
+import io.netty.handler.codec.dns.DnsRecord;
 import io.netty.handler.codec.dns.DnsRecordType;
 
 import java.io.ByteArrayOutputStream;
@@ -16,6 +17,8 @@ final class RecordData {
     private static final int MAX_LABEL_BYTES = 63;
     private static final int MAX_STRING_BYTES = 255;
     private static final int SOA_NUMBERS = 5;
+    /** Type, class, TTL and length of the data. */
+    private static final int FIXED_BYTES = 10;
 
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
@@ -28,11 +31,11 @@ final class RecordData {
         switch (type.name()) {
             case "A" -> data.address(values.getFirst(), Inet4Address.class);
             case "AAAA" -> data.address(values.getFirst(), Inet6Address.class);
-            case "NS", "CNAME", "PTR" -> data.name(absolute.apply(values.getFirst()));
-            case "MX" -> data.number(values.getFirst(), Short.BYTES).name(absolute.apply(values.get(1)));
+            case "NS", "CNAME", "PTR" -> data.append(absolute.apply(values.getFirst()));
+            case "MX" -> data.number(values.getFirst(), Short.BYTES).append(absolute.apply(values.get(1)));
             case "TXT" -> values.forEach(data::string);
             case "SOA" -> {
-                data.name(absolute.apply(values.getFirst())).name(absolute.apply(values.get(1)));
+                data.append(absolute.apply(values.getFirst())).append(absolute.apply(values.get(1)));
                 for (int i = 0; i < SOA_NUMBERS; i++) {
                     data.number(values.get(2 + i), Integer.BYTES);
                 }
@@ -40,6 +43,18 @@ final class RecordData {
             default -> throw new IllegalArgumentException("records of type " + type.name() + " are not known here");
         }
         return data.bytes.toByteArray();
+    }
+
+    /** The bytes of a name in a message: a length before each label, and a zero. */
+    static byte[] name(String name) {
+        return new RecordData().append(name).bytes.toByteArray();
+    }
+
+    /** The bytes of a whole record in a message (RFC 1035 section 4.1.3). */
+    static byte[] record(byte[] encodedName, DnsRecordType type, long ttlSeconds, byte[] data) {
+        ByteBuffer record = ByteBuffer.allocate(encodedName.length + FIXED_BYTES + data.length);
+        return record.put(encodedName).putShort((short) type.intValue()).putShort((short) DnsRecord.CLASS_IN)
+                .putInt((int) ttlSeconds).putShort((short) data.length).put(data).array();
     }
 
     private void address(String text, Class<? extends InetAddress> version) {
@@ -50,7 +65,7 @@ final class RecordData {
         bytes.writeBytes(address.getAddress());
     }
 
-    private RecordData name(String name) {
+    private RecordData append(String name) {
         if (!name.equals(".")) {
             for (String label : name.substring(0, name.length() - 1).split("\\.", -1)) {
                 counted(label, MAX_LABEL_BYTES);

@@ -6,7 +6,6 @@ import io.netty.handler.codec.dns.DnsResponseCode;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 
 /** The records of a zone by name and type. Immutable. */
@@ -19,6 +18,7 @@ final class Zone {
     }
 
     private final String origin;
+    private final String belowOrigin;
     private final Map<String, Map<DnsRecordType, Answer>> names = new HashMap<>();
     private final Answer noData;
     private final Answer noName;
@@ -32,6 +32,7 @@ final class Zone {
      */
     Zone(String origin, List<ZoneRecord> records, Map<String, String> aliases) {
         this.origin = origin;
+        belowOrigin = '.' + origin;
         Map<String, Map<DnsRecordType, List<ZoneRecord>>> sets = new HashMap<>();
         for (ZoneRecord record : records) {
             addEmptyNames(sets, record.name());
@@ -57,12 +58,14 @@ final class Zone {
     private static Map<DnsRecordType, Answer> answers(String name, Map<DnsRecordType, List<ZoneRecord>> types,
             Map<String, Map<DnsRecordType, List<ZoneRecord>>> sets, Map<String, String> aliases) {
         Map<DnsRecordType, Answer> answers = new HashMap<>();
-        types.forEach((type, records) -> answers.put(type, found(records)));
+        types.forEach((type, records) ->
+                answers.put(type, found(records.stream().map(ZoneRecord::withNameOfQuestion).toList())));
         // An alias is answered with what its target has, as far as that is in this zone (RFC 1034 section 4.3.2).
         List<ZoneRecord> chain = new ArrayList<>();
         String current = name;
         for (int i = 0; i < MAX_ALIASES && aliases.containsKey(current); i++) {
-            chain.addAll(sets.get(current).get(DnsRecordType.CNAME));
+            ZoneRecord alias = sets.get(current).get(DnsRecordType.CNAME).getFirst();
+            chain.add(current.equals(name) ? alias.withNameOfQuestion() : alias);
             current = aliases.get(current);
         }
         if (!chain.isEmpty()) {
@@ -81,22 +84,13 @@ final class Zone {
         return new Answer(DnsResponseCode.NOERROR, List.copyOf(records), List.of());
     }
 
-    /** @param name with a dot at its end, in upper and lower case */
+    /** @param name lower case, with a dot at its end */
     Answer find(String name, DnsRecordType type) {
         Map<DnsRecordType, Answer> types = names.get(name);
         if (types == null) {
-            String lowerCase = name.toLowerCase(Locale.ROOT);
-            types = names.get(lowerCase);
-            if (types == null) {
-                return lowerCase.equals(origin) || lowerCase.endsWith('.' + origin) ? noName : REFUSED;
-            }
+            return name.endsWith(belowOrigin) ? noName : REFUSED;
         }
         Answer answer = types.get(type);
         return answer != null ? answer : types.getOrDefault(DnsRecordType.ANY, noData);
-    }
-
-    /** The bytes of a name in a message, without compression: a length before each label, and a zero. */
-    static int encodedNameBytes(String name) {
-        return name.equals(".") ? 1 : name.length() + 1;
     }
 }

@@ -1,33 +1,32 @@
 package io.rdmaraw.examples.dns;
 
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
-import io.netty.handler.codec.dns.DefaultDnsRawRecord;
-import io.netty.handler.codec.dns.DnsRawRecord;
+import io.netty.handler.codec.dns.DnsRecord;
 import io.netty.handler.codec.dns.DnsRecordType;
 
 /**
- * A record that is ready to be sent, by any loop, any number of times.
+ * A record of the zone.
  *
- * @param encodedBytes its length in a message
+ * @param name    lower case, with a dot at its end
+ * @param encoded its bytes in a message
  */
-record ZoneRecord(DnsRawRecord record, int encodedBytes) {
-    /** Type, class, TTL and length of the data. */
-    private static final int FIXED_BYTES = 10;
+record ZoneRecord(String name, DnsRecordType type, long timeToLive, byte[] data, byte[] encoded)
+        implements DnsRecord {
+    /** Points to the only name whose place is known: that of the question, behind the header (RFC 1035, 4.1.4). */
+    private static final byte[] NAME_OF_QUESTION = {(byte) 0xc0, 12};
 
-    /** @param name with a dot at its end */
     static ZoneRecord of(String name, DnsRecordType type, long ttlSeconds, byte[] data) {
-        ByteBuf content = Unpooled.directBuffer(Math.max(data.length, 1)).writeBytes(data);
-        return new ZoneRecord(
-                new DefaultDnsRawRecord(name, type, ttlSeconds, Unpooled.unreleasableBuffer(content)),
-                Zone.encodedNameBytes(name) + FIXED_BYTES + data.length);
+        return new ZoneRecord(name, type, ttlSeconds, data,
+                RecordData.record(RecordData.name(name), type, ttlSeconds, data));
     }
 
-    String name() {
-        return record.name();
+    /** Returns this record as an answer to a question for its own name, which it need not repeat. */
+    ZoneRecord withNameOfQuestion() {
+        return new ZoneRecord(name, type, timeToLive, data,
+                RecordData.record(NAME_OF_QUESTION, type, timeToLive, data));
     }
 
-    DnsRecordType type() {
-        return record.type();
+    @Override
+    public int dnsClass() {
+        return DnsRecord.CLASS_IN;
     }
 }

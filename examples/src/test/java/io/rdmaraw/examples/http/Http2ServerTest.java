@@ -17,7 +17,7 @@ import java.nio.file.Path;
 @Timeout(120)
 class Http2ServerTest {
     private static String start(Stage stage) throws Exception {
-        InetSocketAddress at = stage.start(new Http2Server()).address();
+        InetSocketAddress at = stage.start(new Http2Server());
         return "https://" + at.getHostString() + ':' + at.getPort();
     }
 

@@ -30,7 +30,7 @@ class Http3ServerTest {
     @EnumSource
     void servesAKernelClient(Setup setup) throws Exception {
         try (Stage stage = new Stage(setup)) {
-            var server = stage.start(new Http3Server()).address();
+            var server = stage.start(new Http3Server());
             try (Http3TestClient client = stage.clients().call(() -> new Http3TestClient(server))) {
                 Http3TestClient.Response hello = get(client.send(HttpMethod.GET, "/plaintext", new byte[0]));
                 assertEquals(200, hello.status());
@@ -47,7 +47,7 @@ class Http3ServerTest {
     @EnumSource
     void servesManyStreamsAtOnce(Setup setup) throws Exception {
         try (Stage stage = new Stage(setup)) {
-            var server = stage.start(new Http3Server()).address();
+            var server = stage.start(new Http3Server());
             try (Http3TestClient client = stage.clients().call(() -> new Http3TestClient(server))) {
                 List<CompletableFuture<Http3TestClient.Response>> responses = new ArrayList<>();
                 for (int i = 0; i < STREAMS; i++) {

@@ -26,7 +26,7 @@ class HttpServerTest {
     private static final int PIPELINED = 100;
 
     private static String start(Stage stage) throws Exception {
-        InetSocketAddress at = stage.start(new HttpServer()).address();
+        InetSocketAddress at = stage.start(new HttpServer());
         return "http://" + at.getHostString() + ':' + at.getPort();
     }
 
@@ -43,7 +43,7 @@ class HttpServerTest {
     @EnumSource
     void answersPipelinedRequestsInOrder(Setup setup) throws Exception {
         try (Stage stage = new Stage(setup)) {
-            InetSocketAddress at = stage.start(new HttpServer()).address();
+            InetSocketAddress at = stage.start(new HttpServer());
             StringBuilder requests = new StringBuilder();
             for (int i = 0; i < PIPELINED; i++) {
                 requests.append("GET /bytes/").append(i).append(" HTTP/1.1\r\nHost: x\r\n")

@@ -30,7 +30,7 @@ class KeyValueServerTest {
     void doesWhatRedisDoes(Setup setup) throws Exception {
         Stage.require(REDIS);
         try (Stage stage = new Stage(setup)) {
-            int port = stage.start(new KeyValueServer()).address().getPort();
+            int port = stage.start(new KeyValueServer()).getPort();
             assertEquals("PONG", cli(stage, port, "ping"));
             assertEquals("", cli(stage, port, "get", "a"));
             assertEquals("OK", cli(stage, port, "set", "a", "41"));
@@ -55,7 +55,7 @@ class KeyValueServerTest {
     void bearsRedisBenchmark(Setup setup) throws Exception {
         Stage.require("redis-benchmark:redis-tools");
         try (Stage stage = new Stage(setup)) {
-            int port = stage.start(new KeyValueServer()).address().getPort();
+            int port = stage.start(new KeyValueServer()).getPort();
             String report = stage.run("redis-benchmark", "-h", stage.serverAddress(), "-p", Integer.toString(port),
                     "-n", "20000", "-c", "20", "-P", "16", "-q", "-t", "ping,set,get,incr");
             assertFalse(report.contains("rror"), report);

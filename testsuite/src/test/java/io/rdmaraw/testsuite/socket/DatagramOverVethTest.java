@@ -52,6 +52,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 class DatagramOverVethTest {
     private static final int PATIENCE_SECONDS = 30;
 
+    private TestNetwork network;
     private NetworkNamespace host;
     private VethPair pair;
     private IoEventLoopGroup group;
@@ -60,6 +61,7 @@ class DatagramOverVethTest {
 
     @BeforeEach
     void open(TestNetwork network) {
+        this.network = network;
         host = network.namespace();
         pair = network.vethPair(host, network.namespace());
         // What neighbour discovery without a packet is sent from.
@@ -293,6 +295,72 @@ class DatagramOverVethTest {
                 assertEquals("to all", receive(member));
             }
         }
+    }
+
+    /** Behind a router the path is narrower: it says so by ICMPv6, and what follows is cut up (RFC 8201). */
+    @Test
+    void longDatagramsFitNarrowPaths() throws Exception {
+        NetworkNamespace router = pair.peer().namespace();
+        NetworkNamespace far = network.namespace();
+        VethPair second = network.vethPair(router, far);
+        second.ours().setMtu(1300);
+        second.peer().setMtu(1300);
+        router.run("sysctl", "-qw", "net.ipv6.conf.all.forwarding=1");
+        // A router asks for neighbours from these.
+        router.run("ip", "-6", "addr", "add", "fe80::2/64", "dev", pair.peer().name(), "nodad");
+        router.run("ip", "-6", "addr", "add", "fe80::2/64", "dev", second.ours().name(), "nodad");
+        far.run("ip", "-6", "addr", "add", "fe80::3/64", "dev", second.peer().name(), "nodad");
+        host.run("ip", "-6", "route", "add", second.peer().ipv6() + "/128", "via", pair.peer().ipv6());
+        far.run("ip", "-6", "route", "add", pair.ours().ipv6() + "/128", "via", second.ours().ipv6());
+        RdmaRawDatagramChannel channel = bind(new InetSocketAddress(0));
+        String text = "0123456789".repeat(140);
+        try (DatagramSocket socket = far.call(() -> new DatagramSocket(
+                new InetSocketAddress(InetAddress.ofLiteral(second.peer().ipv6()), 0)))) {
+            socket.setSoTimeout(200);
+            String answer = null;
+            for (int i = 0; i < 100 && answer == null; i++) {
+                channel.writeAndFlush(new DatagramPacket(text(text),
+                        (InetSocketAddress) socket.getLocalSocketAddress())).sync();
+                try {
+                    answer = receive(socket);
+                } catch (SocketTimeoutException e) {
+                    // The first ones are what the router refuses.
+                }
+            }
+            assertTrue(text.equals(answer), "no answer, or not the same one");
+            assertTrue(channel.statistics().sentFragments() >= 2);
+        }
+    }
+
+    /** A peer that is switched off and comes back, and an address of ours that goes and comes back. */
+    @Test
+    void whatGoesAndComesBackIsFoundAgain() throws Exception {
+        RdmaRawDatagramChannel server = bind(new InetSocketAddress(0));
+        int port = server.localAddress().getPort();
+        try (DatagramSocket client = peerSocket(pair.peer().ipv4())) {
+            assertAnswers(server, client, port);
+            host.run("ip", "neigh", "flush", "dev", pair.ours().name());
+            assertAnswers(server, client, port);
+            host.run("ip", "addr", "del", pair.ours().ipv4() + "/28", "dev", pair.ours().name());
+            host.run("ip", "addr", "add", pair.ours().ipv4() + "/28", "dev", pair.ours().name());
+            assertAnswers(server, client, port);
+        }
+    }
+
+    private void assertAnswers(RdmaRawDatagramChannel server, DatagramSocket client, int port) throws Exception {
+        client.setSoTimeout(500);
+        for (int i = 0; i < 60; i++) {
+            send(client, "still there?", at(pair.ours().ipv4(), port));
+            DatagramPacket question = take();
+            server.writeAndFlush(new DatagramPacket(question.content(), question.sender()));
+            try {
+                assertEquals("still there?", receive(client));
+                return;
+            } catch (SocketTimeoutException e) {
+                // The change is still on its way to us.
+            }
+        }
+        throw new AssertionError("no answer came");
     }
 
     @Test

@@ -1,5 +1,6 @@
 package io.rdmaraw.testsuite.verbs;
 
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -9,6 +10,11 @@ import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.PortUnreachableException;
+import java.net.SocketTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -16,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -72,5 +79,81 @@ class CProgramsTest {
             String received = receiver.await(LIMIT).orThrow().output();
             assertTrue(received.contains("\"mode\": \"rx\"") && received.contains("\"frames\": 1"), received);
         }
+    }
+
+    /** Real traffic of the peer's kernel, from many sockets, so that its hash spreads it over the queues. */
+    @ParameterizedTest
+    @ValueSource(strings = {"generic", "native"})
+    void everyReceiveQueueIsServed(String mode, TestNetwork network) throws Exception {
+        VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        VethEnd end = pair.ours();
+        for (VethEnd each : List.of(end, pair.peer())) {
+            assumeTrue(each.namespace().attempt("ethtool", "-L", each.name(), "rx", "2", "tx", "2").exitCode() == 0,
+                    "veth has one queue on a host with one core");
+        }
+        int sockets = 32;
+        int datagramsEach = 50;
+        try (PeerProcess receiver = end.namespace().start(onSoftverbs(end, "xdp", "env", "SOFTVERBS_XDP_MODE=" + mode,
+                NATIVE.resolve("pktgen").toString(), "rx", "--device", "xdp:" + end.name(), "--to", end.ipv4(),
+                "--port", PORT, "--count", Integer.toString(sockets * datagramsEach)))) {
+            receiver.awaitOutput("ready", LIMIT);
+            pair.peer().namespace().call(() -> {
+                for (int i = 0; i < sockets; i++) {
+                    sendDatagrams(end, datagramsEach);
+                }
+                return null;
+            });
+            String received = receiver.await(LIMIT).orThrow().output();
+            assertTrue(received.contains("\"frames\": " + sockets * datagramsEach), received);
+        }
+        if (mode.equals("native")) {
+            String statistics = end.namespace().run("ethtool", "-S", end.name()).output();
+            for (int queue = 0; queue < 2; queue++) {
+                assertTrue(statistics.matches("(?s).*rx_queue_" + queue + "_xdp_packets: [1-9].*"), statistics);
+            }
+        }
+    }
+
+    private static void sendDatagrams(VethEnd to, int count) throws Exception {
+        try (DatagramSocket socket = new DatagramSocket()) {
+            for (int i = 0; i < count; i++) {
+                socket.send(new DatagramPacket(new byte[18], 18, InetAddress.getByName(to.ipv4()),
+                        Integer.parseInt(PORT)));
+            }
+        }
+    }
+
+    /** Without TCX (before Linux 6.6) and without the right to load programs, sockets do it. */
+    @Test
+    void placeholdersKeepTheKernelQuietWhileARuleLasts(TestNetwork network) throws Exception {
+        VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        VethEnd end = pair.ours();
+        assertTrue(kernelAnswers(pair));
+        try (PeerProcess receiver = end.namespace().start(onSoftverbs(end, "packet", "env",
+                "SOFTVERBS_PACKET_QUIET=sockets", NATIVE.resolve("pktgen").toString(), "rx", "--device",
+                "packet:" + end.name(), "--to", end.ipv4(), "--port", PORT, "--count", "1"))) {
+            receiver.awaitOutput("ready", LIMIT);
+            assertFalse(kernelAnswers(pair));
+            String received = receiver.await(LIMIT).orThrow().output();
+            assertTrue(received.contains("\"frames\": 1"), received);
+        }
+        assertTrue(kernelAnswers(pair), "the rule is gone with its process");
+    }
+
+    /** Whether the kernel says that nobody listens on our port. */
+    private static boolean kernelAnswers(VethPair pair) throws Exception {
+        return pair.peer().namespace().call(() -> {
+            try (DatagramSocket socket = new DatagramSocket()) {
+                socket.connect(InetAddress.getByName(pair.ours().ipv4()), Integer.parseInt(PORT));
+                socket.setSoTimeout(1000);
+                socket.send(new DatagramPacket(new byte[10], 10));
+                socket.receive(new DatagramPacket(new byte[10], 10));
+                return false;
+            } catch (PortUnreachableException answered) {
+                return true;
+            } catch (SocketTimeoutException silent) {
+                return false;
+            }
+        });
     }
 }

@@ -11,7 +11,8 @@ import org.junit.jupiter.api.Test;
  */
 @Tag("device-pair")
 class DevicePairConformanceTest {
-    private static final byte[] MARKER = Frames.raw("02:00:00:00:00:0f", "02:00:00:00:00:01", Frames.ETHER_TYPE + 2, 60);
+    private static final byte[] MARKER =
+            Frames.raw("02:00:00:00:00:0f", "02:00:00:00:00:01", Frames.ETHER_TYPE + 2, 60);
 
     private static final ProviderConformance.Devices PAIR = new ProviderConformance.Devices() {
         @Override

@@ -11,8 +11,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.function.LongToIntFunction;
 
 /**
- * The emulated ConnectX below this JVM, which runs with the emulator preloaded: what it offers to tests beyond verbs. See
- * {@code connectx_emulator.h}.
+ * The emulated ConnectX below this JVM, which runs with the emulator preloaded: what it offers to tests beyond verbs.
+ * See {@code connectx_emulator.h}.
  */
 final class Emulator {
     /** The device's name in rdma-core. */

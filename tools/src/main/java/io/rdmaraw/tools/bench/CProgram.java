@@ -11,7 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The C program that does on the same device what the loop under test does. Built with the native module. */
+/** The C programs that do on the same device what is measured in Java. Built with the native module. */
 final class CProgram {
     private final Path directory;
 
@@ -40,6 +40,17 @@ final class CProgram {
         if (soft) {
             builder.environment().put("LD_LIBRARY_PATH", directory.resolve("lib").toString());
         }
+        return nanosPerFrame(builder);
+    }
+
+    /** Runs a case of {@link QueueCallsBench} once, on an emulated device of the program's own. */
+    double callNanosPerFrame(String mode, int bursts, FramesBenchOptions options) throws InterruptedException {
+        return nanosPerFrame(new ProcessBuilder(directory.resolve("calls-bench").toString(), mode, options.device(),
+                Integer.toString(bursts), Integer.toString(options.frameBytes())).redirectErrorStream(true));
+    }
+
+    private static double nanosPerFrame(ProcessBuilder builder) throws InterruptedException {
+        List<String> command = builder.command();
         try {
             Process process = builder.start();
             process.getOutputStream().close();

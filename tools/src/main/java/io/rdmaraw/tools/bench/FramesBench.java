@@ -33,7 +33,7 @@ final class FramesBench {
         if (EmulatedDevice.isHere()) {
             progress.println("send and receive, by rings and by calls");
             progress.flush();
-            new QueueCallsBench(options).addTo(report);
+            new QueueCallsBench(options, program).addTo(report);
         }
         for (Mode mode : Mode.values()) {
             for (int burst : options.bursts()) {

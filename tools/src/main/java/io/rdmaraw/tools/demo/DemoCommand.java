@@ -1,6 +1,8 @@
 package io.rdmaraw.tools.demo;
 
 import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.demo.server.DnsDemo;
+import io.rdmaraw.tools.demo.server.HttpDemo;
 import io.rdmaraw.tools.report.Json;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
@@ -12,6 +14,7 @@ import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw demo}. */
 @Command(name = "demo", mixinStandardHelpOptions = true, showDefaultValues = true,
+        subcommands = {HttpDemo.class, DnsDemo.class}, synopsisSubcommandLabel = "[http | dns]",
         description = "Echoes Ethernet frames between two event loops. Each frame carries a sequence number and a"
                 + " checksum that is verified when it is back. Ends with 1 if a frame is lost or changed.")
 public final class DemoCommand implements Callable<Integer> {

@@ -17,8 +17,8 @@ import java.util.regex.Pattern;
  */
 final class Charts {
     private static final Pattern NUMBERED =
-            Pattern.compile("(.*?)[. ]?(burst|window|conns|connections|clients|flows|pipeline|length|size|bytes)=?(\\d+)"
-                    + "(.*)");
+            Pattern.compile("(.*?)[. ]?(burst|window|conns|connections|clients|flows|pipeline|length|size|bytes)"
+                    + "=?(\\d+)(.*)");
     private static final String[] PERCENTILES = {"t_min", "t_typical", "percentile_99", "percentile_99.9",
         "percentile_99.99", "t_max"};
     private static final String[] PERCENTILE_LABELS = {"min", "50 %", "99 %", "99.9 %", "99.99 %", "max"};
@@ -37,6 +37,7 @@ final class Charts {
             return charts;
         }
         lines(rows).forEach(chart -> charts.add(chart.svg()));
+        sideBySide(rows).forEach(chart -> charts.add(chart.svg()));
         StackedBars split = split(rows);
         if (split.isWorthDrawing()) {
             charts.add(split.svg());
@@ -56,11 +57,43 @@ final class Charts {
             String what = matcher.group(1) + matcher.group(4);
             String word = matcher.group(2);
             LineChart chart = charts.computeIfAbsent(what + word + unit, key -> new LineChart(what, word, unit, false));
-            String line = row.path("transport").asText() + (devices.size() > 1 ? ' ' + row.path("device").asText() : "");
+            String line = row.path("transport").asText() + (devices.size() > 1 ? ' ' + row.path("device").asText()
+                    : "");
             chart.add(line, new LineChart.Point(Double.parseDouble(matcher.group(3)), matcher.group(3),
                     row.path("min").asDouble(), row.path("median").asDouble(), row.path("max").asDouble()));
         }
         return charts.values().stream().filter(LineChart::isWorthDrawing).toList();
+    }
+
+    /** Cases that are no points of a line: one bar for each transport. */
+    private static List<StackedBars> sideBySide(JsonNode rows) {
+        Map<String, StackedBars> charts = new LinkedHashMap<>();
+        Set<String> onLines = onLines(rows);
+        for (JsonNode row : rows) {
+            String what = row.path("case").asText();
+            String unit = row.path("unit").asText();
+            if (!onLines.contains(what) && !unit.startsWith("B/")) {
+                charts.computeIfAbsent(what + unit, key -> new StackedBars(what, unit, List.of(unit))).add(
+                        row.path("transport").asText() + ' ' + row.path("device").asText(),
+                        List.of(row.path("median").asDouble()));
+            }
+        }
+        return charts.values().stream().filter(StackedBars::isWorthDrawing).toList();
+    }
+
+    /** Cases of which there is more than one number, which makes a line. */
+    private static Set<String> onLines(JsonNode rows) {
+        Map<String, Set<String>> byLine = new LinkedHashMap<>();
+        for (JsonNode row : rows) {
+            Matcher matcher = NUMBERED.matcher(row.path("case").asText());
+            if (matcher.matches()) {
+                byLine.computeIfAbsent(matcher.group(1) + matcher.group(2) + matcher.group(4) + row.path("transport")
+                        .asText() + row.path("device").asText(), key -> new LinkedHashSet<>()).add(matcher.group());
+            }
+        }
+        Set<String> cases = new LinkedHashSet<>();
+        byLine.values().stream().filter(numbers -> numbers.size() > 1).forEach(cases::addAll);
+        return cases;
     }
 
     private static StackedBars split(JsonNode rows) {

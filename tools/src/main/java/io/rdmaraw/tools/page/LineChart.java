@@ -39,7 +39,7 @@ final class LineChart {
     }
 
     boolean isWorthDrawing() {
-        return lines.values().stream().anyMatch(points -> points.size() > 1);
+        return lines.values().stream().anyMatch(points -> points.stream().mapToDouble(Point::x).distinct().count() > 1);
     }
 
     String svg() {
@@ -59,7 +59,8 @@ final class LineChart {
         text(svg, LEFT, 18, "start", "t", title + ", " + unit);
         for (double tick : vertical.ticks()) {
             double y = vertical.place(tick);
-            svg.append(String.format(Locale.ROOT, "<line class=\"g\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>", LEFT,
+            svg.append(String.format(Locale.ROOT, "<line class=\"g\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>",
+                    LEFT,
                     y, WIDTH - RIGHT, y));
             text(svg, LEFT - 8, y + 4, "end", "a", Html.number(tick));
         }

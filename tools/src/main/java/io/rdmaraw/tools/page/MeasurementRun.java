@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A measurement as it went. Each runs in a JVM of its own, as from the command line: none sees what the compiler made of
- * the one before.
+ * A measurement as it went. Each runs in a JVM of its own, as from the command line: none sees what the compiler made
+ * of the one before.
  *
  * @param result  what it printed, or null
  * @param failure why there is no result: one sentence, or null
@@ -55,8 +55,10 @@ record MeasurementRun(Measurement measurement, JsonNode result, String failure, 
 
     /** This JVM's own command with other arguments. */
     private static List<String> command(List<String> arguments) {
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED", "-Drdmaraw.home=" + System.getProperty("rdmaraw.home", "."), "-cp",
+        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin",
+                "java").toString(),
+                "--enable-native-access=ALL-UNNAMED", "-Drdmaraw.home=" + System.getProperty("rdmaraw.home", "."),
+                "-cp",
                 System.getProperty("java.class.path"), Main.class.getName()));
         command.addAll(arguments);
         return command;

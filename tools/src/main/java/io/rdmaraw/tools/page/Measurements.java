@@ -21,7 +21,8 @@ final class Measurements {
         List<Measurement> all = new ArrayList<>(benches(quick));
         String seconds = quick ? "1" : "3";
         for (int burst : quick ? QUICK_BURSTS : BURSTS) {
-            all.add(new Measurement("bw.burst" + burst, "frames per second by the frames posted with one doorbell, without"
+            all.add(new Measurement("bw.burst" + burst, "frames per second by the frames posted with one doorbell,"
+                    + " without"
                     + " a pipeline: what the device and the calls allow", List.of("bw", "-d", device, "-l",
                     Integer.toString(burst), "-Q", Integer.toString(Math.max(1, burst / 2)), "-D", seconds, "--json")));
         }

@@ -24,7 +24,8 @@ final class Microbenches {
         Path jar = Path.of(System.getProperty("rdmaraw.home", "."), JAR);
         List<String> options = quick ? List.of("-f", "1", "-wi", "1", "-i", "3", "-w", "200ms", "-r", "200ms", "-p",
                 "burst=64", "-prof", "gc") : List.of("-prof", "gc");
-        Measurement measurement = new Measurement("microbench", "the parts by themselves (JMH): what a call, a buffer and"
+        Measurement measurement = new Measurement("microbench", "the parts by themselves (JMH): what a call, a"
+                + " buffer and"
                 + " a burst through a pipeline cost, in nanoseconds and in bytes allocated",
                 List.of("java", "-jar", JAR, String.join(" ", options)));
         if (!Files.exists(jar)) {

@@ -52,7 +52,8 @@ final class Page {
         html.append("<dl>");
         term("When", date);
         term("How", command);
-        term("Machine", machine.path("cpu").asText() + ", " + cores + " cores, " + machine.path("memory").asText() + ", "
+        term("Machine", machine.path("cpu").asText() + ", " + cores + " cores, " + machine.path("memory").asText()
+                + ", "
                 + machine.path("os").asText() + ", Linux " + machine.path("kernel").asText());
         term("Versions", "Java " + versions.path("java").asText() + " (" + versions.path("vm").asText() + "), Netty "
                 + versions.path("netty").asText());
@@ -62,7 +63,8 @@ final class Page {
                     + " began: the figures tell of them too. Compare ratios, which were taken in pairs, and mind their"
                     + " spread.</p>%n", load, cores));
         }
-        html.append("<p>A ratio compares two runs that followed each other; above 1 is better than the one it is compared"
+        html.append("<p>A ratio compares two runs that followed each other; above 1 is better than the one it is"
+                + " compared"
                 + " with, for costs and for rates alike. Minimum, median and maximum are over the runs.</p>\n");
     }
 

@@ -32,7 +32,7 @@ final class StackedBars {
     }
 
     boolean isWorthDrawing() {
-        return !bars.isEmpty();
+        return partNames.size() > 1 ? !bars.isEmpty() : bars.size() > 2;
     }
 
     String svg() {
@@ -43,7 +43,8 @@ final class StackedBars {
                 + Html.escape(title) + "</title>");
         LineChart.text(svg, 0, 18, "start", "t", title + ", " + unit);
         double legend = LEFT;
-        for (int part = 0; part < partNames.size(); part++) {
+        // What there is one of needs no legend.
+        for (int part = 0; partNames.size() > 1 && part < partNames.size(); part++) {
             svg.append(String.format(Locale.ROOT, "<rect class=\"b c%d\" x=\"%.1f\" y=\"30\" width=\"11\""
                     + " height=\"11\"/>", part, legend));
             LineChart.text(svg, legend + 16, 40, "start", "a", partNames.get(part));
@@ -61,7 +62,8 @@ final class StackedBars {
         for (int part = 0; part < bar.parts().size(); part++) {
             double from = axis.place(sum);
             sum += Math.max(0, bar.parts().get(part));
-            svg.append(String.format(Locale.ROOT, "<rect class=\"b c%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\">"
+            svg.append(String.format(Locale.ROOT, "<rect class=\"b c%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\""
+                    + " height=\"%d\">"
                     + "<title>%s: %s</title></rect>", part, from, y, Math.max(0, axis.place(sum) - from), BAR,
                     Html.escape(partNames.get(part)), Html.number(bar.parts().get(part))));
         }

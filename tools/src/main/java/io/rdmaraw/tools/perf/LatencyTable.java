@@ -25,7 +25,8 @@ final class LatencyTable {
     /** @param from when the time begins: "schedule" or "send" */
     void add(int frameBytes, LatencySample sample, Histogram histogram, String from, ObjectNode row) {
         table.row(Integer.toString(frameBytes), Long.toString(sample.pings()), micros(histogram.getMinValue()),
-                micros(histogram.getMaxValue()), micros(histogram.getValueAtPercentile(50)), micros(histogram.getMean()),
+                micros(histogram.getMaxValue()), micros(histogram.getValueAtPercentile(50)),
+                micros(histogram.getMean()),
                 micros(histogram.getStdDeviation()), percentile(histogram, 0), percentile(histogram, 1),
                 percentile(histogram, 2), from, Long.toString(sample.lost()));
         row.put("MsgSize", frameBytes).put("n_iterations", sample.pings());

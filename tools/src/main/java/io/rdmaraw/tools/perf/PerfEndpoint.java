@@ -192,7 +192,9 @@ final class PerfEndpoint implements AutoCloseable {
         return count;
     }
 
-    /** Waits until the device has sent all that was posted; what was not signalled must be followed by a signalled one. */
+    /**
+     * Waits until the device has sent all that was posted; what was not signalled must be followed by a signalled one.
+     */
     void awaitSends() {
         long start = System.nanoTime();
         for (SendLane lane : senders) {

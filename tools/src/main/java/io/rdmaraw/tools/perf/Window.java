@@ -3,8 +3,8 @@ package io.rdmaraw.tools.perf;
 import java.util.function.LongSupplier;
 
 /**
- * Keeps no more frames under way than the other side has buffers for, when both sides run in one process. Frames that do
- * not arrive any more are given up, so that a loss does not stop the run. One thread.
+ * Keeps no more frames under way than the other side has buffers for, when both sides run in one process. Frames that
+ * do not arrive any more are given up, so that a loss does not stop the run. One thread.
  */
 final class Window {
     private static final long GIVE_UP_NANOS = 500_000_000;

@@ -56,7 +56,8 @@ final class ProbeReader {
 
     /** The same in a sentence or two. */
     String toText() {
-        return String.format(Locale.ROOT, "%,d of %d streams: %,d lost, %,d reordered, %,d twice; latency in us: min %.1f,"
+        return String.format(Locale.ROOT, "%,d of %d streams: %,d lost, %,d reordered, %,d twice; latency in us:"
+                + " min %.1f,"
                 + " median %.1f, 99%% %.1f, 99.9%% %.1f, max %.1f", sum(StreamCounter::received),
                 Stream.of(streams).filter(Objects::nonNull).count(), sum(StreamCounter::lost),
                 sum(StreamCounter::reordered), sum(StreamCounter::duplicates), latency.getMinValue() / 1e3,

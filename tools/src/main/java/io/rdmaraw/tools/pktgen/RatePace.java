@@ -2,8 +2,8 @@ package io.rdmaraw.tools.pktgen;
 
 /**
  * Holds a rate of frames or of bits by what has gone since the start, so that the mean is right however late single
- * calls are. What a stall held up is made up for, but not more than {@link #MAX_LATE_NANOS} of it: else a generator that
- * was stopped would answer with a flood.
+ * calls are. What a stall held up is made up for, but not more than {@link #MAX_LATE_NANOS} of it: else a generator
+ * that was stopped would answer with a flood.
  */
 final class RatePace implements Pace {
     static final long MAX_LATE_NANOS = 100_000_000;

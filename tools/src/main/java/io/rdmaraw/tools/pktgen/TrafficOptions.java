@@ -38,7 +38,8 @@ final class TrafficOptions {
     /** Where the frames come from: one or the other. */
     static final class Source {
         @Option(names = {"-t", "--template"}, paramLabel = "TEMPLATE", description = {FrameTemplate.SYNTAX
-                + "; again for more flows.", "A value may be a range: udp(src=1000..1999), ipv4(src=10.0.0.1..10.0.0.9);"
+                + "; again for more flows.", "A value may be a range: udp(src=1000..1999),"
+                + " ipv4(src=10.0.0.1..10.0.0.9);"
                 + " each combination is a flow, " + TemplateRanges.MAX_TEMPLATES + " at most (default: "
                 + DEFAULT_TEMPLATE + ')'})
         private List<String> templates = new ArrayList<>();
@@ -50,7 +51,8 @@ final class TrafficOptions {
     /** @throws IllegalArgumentException for options that contradict each other */
     void check() {
         boolean file = source.pcap != null;
-        require(!file || frameBytes == 0 && !imix && !probes, "--length, --imix and --probe go with --template: the frames"
+        require(!file || frameBytes == 0 && !imix && !probes, "--length, --imix and --probe go with --template: the"
+                + " frames"
                 + " of a file are sent as they are");
         require(!imix || frameBytes == 0, "--imix and --length: one of them");
         require(file || !replay, "--replay goes with --pcap");

@@ -71,6 +71,8 @@ public record BenchRow(String caseName, String transport, String device, String 
         BYTES_PER_SEGMENT("B/segment", false),
         BYTES_PER_CONNECTION("B/connection", false),
         MICROSECONDS("us", false),
+        ANSWERS_PER_SECOND("answers/s", true),
+        ANSWERS_PER_CPU_SECOND("answers/CPU s", true),
         GIGABITS_PER_SECOND("Gbit/s", true),
         PERCENT_OF_CORE("% of a core", false);
 

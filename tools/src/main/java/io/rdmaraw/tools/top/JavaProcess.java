@@ -40,7 +40,8 @@ final class JavaProcess implements AutoCloseable {
                 machine.detach();
             }
         } catch (AttachNotSupportedException | IOException e) {
-            throw new ToolException("cannot attach to process " + pid + ": " + e.getMessage() + " (it must be a JVM of the"
+            throw new ToolException("cannot attach to process " + pid + ": " + e.getMessage() + " (it must be a JVM"
+                    + " of the"
                     + " same user on this host, and not run with -XX:+DisableAttachMechanism)", e);
         }
     }

@@ -46,7 +46,8 @@ public final class TopCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         if (intervalSeconds < 0.1 || intervalSeconds > 3600 || count < 0 || channels < 0) {
-            throw new ParameterException(spec.commandLine(), "--interval must be 0.1 to 3600, --count and --channels not"
+            throw new ParameterException(spec.commandLine(), "--interval must be 0.1 to 3600, --count and"
+                    + " --channels not"
                     + " negative");
         }
         try (EndOnSignal goOn = new EndOnSignal();

@@ -128,7 +128,8 @@ final class TopScreen {
             Snapshot.Row old = row.in(before.channels());
             table.row(shortened(row.name("channel")),
                     si(rate(row, old, "traffic:received.frames") + rate(row, old, "traffic:received.datagrams")),
-                    si(8 * (rate(row, old, "traffic:received.bytes") + rate(row, old, "traffic:received.payload.bytes"))),
+                    si(8 * (rate(row, old, "traffic:received.bytes") + rate(row, old,
+                    "traffic:received.payload.bytes"))),
                     si(rate(row, old, "traffic:sent.datagrams")), si((row.sum("drop") - old.sum("drop")) / seconds),
                     row.name("loop"));
         });

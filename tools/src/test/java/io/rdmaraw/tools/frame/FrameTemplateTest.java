@@ -33,8 +33,8 @@ class FrameTemplateTest {
 
     @Test
     void buildsTcpOverIpv4() {
-        String frame = hex(FrameTemplate.parse("eth/ipv4/tcp(src=1000,dst=80,seq=0xfffffffe,ack=7,flags=0x18,window=512)"
-                + "/payload(hex=01)").build());
+        String frame = hex(FrameTemplate.parse("eth/ipv4/tcp(src=1000,dst=80,seq=0xfffffffe,ack=7,flags=0x18,"
+                + "window=512)/payload(hex=01)").build());
         assertEquals("03e80050" + "fffffffe" + "00000007" + "5018" + "0200", frame.substring(2 * 34, 2 * 50));
         assertEquals("0000" + "01", frame.substring(2 * 52));
         assertEquals(0xffff, foldedSum(frame.substring(2 * 26, 2 * 34) + "0006" + "0015" + frame.substring(2 * 34)

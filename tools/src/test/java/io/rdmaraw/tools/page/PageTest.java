@@ -75,6 +75,17 @@ class PageTest {
     }
 
     @Test
+    void transportsWithoutALineStandSideBySide() throws Exception {
+        List<String> charts = Charts.of(MAPPER.readTree("""
+                {"rows":[{"case":"rtt.p50","transport":"c","device":"veth","unit":"us","median":4},
+                {"case":"rtt.p50","transport":"epoll","device":"veth","unit":"us","median":9},
+                {"case":"rtt.p50","transport":"rdma-raw","device":"veth","unit":"us","median":5}]}"""));
+        assertEquals(1, charts.size());
+        assertEquals(3, charts.getFirst().split("<rect", -1).length - 1);
+        assertTrue(charts.getFirst().contains("rtt.p50, us") && charts.getFirst().contains("rdma-raw veth"));
+    }
+
+    @Test
     void axesEndAtRoundNumbers() {
         assertEquals(List.of(0.0, 200.0, 400.0, 600.0), Axis.of(List.of(525.0, 26.0), 0, 1, false).ticks());
         assertEquals(List.of(1.0, 10.0, 100.0, 1000.0), Axis.of(List.of(1.5, 900.0), 0, 1, true).ticks());

@@ -14,7 +14,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 class PaceTest {
     private static final long SECOND = 1_000_000_000L;
 
-    /** Sends for a while whatever may go, by a loop that is late by up to so much each time; returns the sum of units. */
+    /**
+     * Sends for a while whatever may go, by a loop that is late by up to so much each time; returns the sum of units.
+     */
     private static double unitsSent(TrafficRate rate, long durationNanos, long latestNanos, long seed) {
         Random random = new Random(seed);
         Pace pace = rate.pace(0);
@@ -58,7 +60,8 @@ class PaceTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"5,5,false", "1.5M,1500000,false", "2kpps,2000,false", "10Gbit,1e10,true", "3 Mbit/s,0,x", "1e6,1e6,false",
+    @CsvSource({"5,5,false", "1.5M,1500000,false", "2kpps,2000,false", "10Gbit,1e10,true", "3 Mbit/s,0,x",
+            "1e6,1e6,false",
         "100bps,100,true"})
     void ratesAreReadAsUsersWriteThem(String text, double perSecond, String bits) {
         if (bits.equals("x")) {

@@ -95,7 +95,8 @@ class StreamCounterTest {
             assertEquals(77, TrafficProbe.latencyNanos(frame, 0x9abcdef012L + i + 77));
             byte[] withoutProbe = FrameTemplate.parse(i % 4 < 3 ? "eth/ipv4/udp(src=" + (i % 4 + 1) + ')'
                     : "eth/vlan(id=5)/ipv6/tcp").build(bytes.length);
-            assertEquals(sum(bytes), sum(frame), "number and time must sum to what was there when the checksum was made");
+            assertEquals(sum(bytes), sum(frame), "number and time must sum to what was there when the checksum was"
+                    + " made");
             assertFalse(TrafficProbe.isIn(Unpooled.wrappedBuffer(withoutProbe)));
             frame.release();
         }

@@ -1,0 +1,31 @@
+package io.rdmaraw.tools.bench.server;
+
+/** What a server under load runs on. */
+enum ServerTransport {
+    RDMA_RAW("rdma-raw", "soft:xdp"),
+    EPOLL("epoll", "veth"),
+    IO_URING("io_uring", "veth"),
+    NIO("nio", "veth");
+
+    private final String text;
+    private final String device;
+
+    ServerTransport(String text, String device) {
+        this.text = text;
+        this.device = device;
+    }
+
+    String text() {
+        return text;
+    }
+
+    String device() {
+        return device;
+    }
+
+    String[] options(String networkInterface) {
+        return this == RDMA_RAW
+                ? new String[] {"--transport", text, "--device", device + ':' + networkInterface}
+                : new String[] {"--transport", text};
+    }
+}

@@ -1,0 +1,111 @@
+package io.rdmaraw.tools.demo.server;
+
+import io.rdmaraw.testsuite.net.CommandResult;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.server.ServerNetwork;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Shows a server on a device and stock clients of the kernel that do not notice, step by step. */
+final class ServerDemo {
+    private final PrintWriter out;
+    private final String example;
+    private final int port;
+    private boolean failed;
+
+    /** @param example the server's name in {@code ./rdma-raw example} */
+    ServerDemo(PrintWriter out, String example, int port) {
+        this.out = out;
+        this.example = example;
+        this.port = port;
+    }
+
+    /** A question to the server: a command, and what its output must contain. */
+    record Question(List<String> command, String expected) {
+    }
+
+    /** What to ask, when the server's address is known. */
+    interface Questions {
+        List<Question> of(String address, int port);
+    }
+
+    static boolean isRoot() {
+        return "root".equals(System.getProperty("user.name"));
+    }
+
+    /** The server on AF_XDP at one end of a veth pair, the clients at the other. */
+    boolean onVeth(Questions questions) {
+        try (ServerNetwork network = new ServerNetwork()) {
+            String device = "soft:xdp:" + network.serverInterface();
+            say("Two network namespaces, joined by a veth pair: the server's end is " + network.serverInterface()
+                    + " with " + network.serverAddress() + '.');
+            say("$ ./rdma-raw example " + example + " --device " + device + " --address " + network.serverAddress()
+                    + " --port " + port);
+            try (PeerProcess server = network.start(List.of(), example, "--device", device, "--port",
+                    Integer.toString(port))) {
+                say(server.output().strip());
+                say("The kernel of the client's end knows nothing of it:");
+                askAll(questions.of(network.serverAddress(), port), network.clientSide());
+                showKernelSockets(network);
+            }
+        }
+        return !failed;
+    }
+
+    /** The server on the loop device, the clients on this host. */
+    boolean onLoop(Questions questions) {
+        try (TestNetwork network = new TestNetwork("demo", Path.of("."))) {
+            say("Without root: the server runs on the loop device, in memory; as root it would be a veth pair.");
+            say("$ ./rdma-raw example " + example + " --device soft:loop --port " + port);
+            List<String> command = new ArrayList<>(ServerNetwork.exampleCommand(example));
+            command.addAll(List.of("--device", "soft:loop", "--port", Integer.toString(port)));
+            try (PeerProcess server = ServerNetwork.awaitListening(
+                    network.current().start(command.toArray(String[]::new)))) {
+                say(server.output().strip());
+                askAll(questions.of("127.0.0.1", port), network.current());
+            }
+        }
+        return !failed;
+    }
+
+    private void askAll(List<Question> questions, NetworkNamespace clients) {
+        for (Question question : questions) {
+            say("$ " + String.join(" ", question.command()));
+            CommandResult result = clients.attempt(question.command().toArray(String[]::new));
+            say(result.output().strip());
+            if (result.exitCode() != 0 || !result.output().contains(question.expected())) {
+                failed = true;
+                say("That is not what it should be: '" + question.expected() + "' is missing.");
+            }
+        }
+    }
+
+    /** What the kernel of the server's side counted: next to nothing, as it has not seen the packets. */
+    private void showKernelSockets(ServerNetwork network) {
+        String snmp = network.serverSide().run("cat", "/proc/net/snmp").output();
+        say("The kernel of the server's end has received " + counter(snmp, "Tcp:", "InSegs") + " TCP segments and "
+                + counter(snmp, "Udp:", "InDatagrams") + " UDP datagrams: they went past it.");
+    }
+
+    /** /proc/net/snmp has a line of names and a line of values for each protocol. */
+    private static String counter(String snmp, String protocol, String name) {
+        List<String[]> lines = snmp.lines().filter(line -> line.startsWith(protocol)).map(line -> line.split(" "))
+                .toList();
+        int column = Stream.of(lines.getFirst()).toList().indexOf(name);
+        if (lines.size() != 2 || column < 0) {
+            throw new ToolException("the kernel has no counter " + protocol + ' ' + name);
+        }
+        return lines.get(1)[column];
+    }
+
+    private void say(String line) {
+        out.println(line);
+        out.flush();
+    }
+}

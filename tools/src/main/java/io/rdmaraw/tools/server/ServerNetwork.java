@@ -1,0 +1,118 @@
+package io.rdmaraw.tools.server;
+
+import io.rdmaraw.testsuite.net.CommandResult;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.tools.ToolException;
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * A veth pair between two namespaces of its own: servers of {@code examples/} run at one end, each in a process, and
+ * stock programs are their clients at the other end.
+ */
+public final class ServerNetwork implements AutoCloseable {
+    private static final Duration START_LIMIT = Duration.ofSeconds(60);
+
+    private final TestNetwork network = new TestNetwork("server", Path.of("."));
+    private final VethPair pair;
+
+    public ServerNetwork() {
+        try {
+            pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        } catch (RuntimeException e) {
+            network.close();
+            throw new ToolException("no network namespaces could be made: " + e.getMessage()
+                    + " (this needs root, and the programs ip and ethtool)", e);
+        }
+    }
+
+    /** Ends with a message if a program is missing on this host. */
+    public static void require(String program, String debianPackage) {
+        boolean there = Arrays.stream((System.getenv("PATH") + ":/usr/sbin:/sbin").split(File.pathSeparator))
+                .anyMatch(directory -> Files.isExecutable(Path.of(directory, program)));
+        if (!there) {
+            throw new ToolException("the program " + program + " is missing: apt-get install " + debianPackage);
+        }
+    }
+
+    public String serverAddress() {
+        return pair.ours().ipv4();
+    }
+
+    public String serverInterface() {
+        return pair.ours().name();
+    }
+
+    public NetworkNamespace serverSide() {
+        return pair.ours().namespace();
+    }
+
+    public NetworkNamespace clientSide() {
+        return pair.peer().namespace();
+    }
+
+    /** From now on the kernel does the work of receiving for the clients on a core, not on that of the sender. */
+    public void receiveForClientsOn(int core) {
+        clientSide().run("sh", "-c", "echo " + Long.toHexString(1L << core) + " > /sys/class/net/"
+                + pair.peer().name() + "/queues/rx-0/rps_cpus");
+    }
+
+    /**
+     * Starts a server and waits until it listens.
+     *
+     * @param prefix  what the command begins with, such as {@code taskset -c 1}
+     * @param example its name in {@code ./rdma-raw example}
+     */
+    public PeerProcess start(List<String> prefix, String example, String... options) {
+        List<String> command = new ArrayList<>(prefix);
+        command.addAll(exampleCommand(example));
+        command.addAll(List.of("--address", serverAddress()));
+        command.addAll(List.of(options));
+        return awaitListening(serverSide().start(command.toArray(String[]::new)));
+    }
+
+    /** The command that runs an example in a JVM like this one. */
+    public static List<String> exampleCommand(String example) {
+        List<String> command = new ArrayList<>(List.of(ProcessHandle.current().info().command().orElseThrow(),
+                "--enable-native-access=ALL-UNNAMED"));
+        String options = System.getenv("RDMA_RAW_JAVA_OPTS");
+        if (options != null && !options.isBlank()) {
+            command.addAll(List.of(options.strip().split("\\s+")));
+        }
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "io.rdmaraw.examples.Main", example));
+        return command;
+    }
+
+    /** Waits for the line that an example prints when it is ready. */
+    public static PeerProcess awaitListening(PeerProcess server) {
+        try {
+            server.awaitOutput(" is listening on ", START_LIMIT);
+            return server;
+        } catch (AssertionError e) {
+            server.close();
+            throw new ToolException("the server did not start: " + server.output().strip(), e);
+        }
+    }
+
+    /** Runs a client to its end; what it printed. */
+    public String runClient(String... command) {
+        CommandResult result = clientSide().attempt(command);
+        if (result.exitCode() != 0) {
+            throw new ToolException(String.join(" ", command) + " failed: " + result.output().strip());
+        }
+        return result.output();
+    }
+
+    @Override
+    public void close() {
+        network.close();
+    }
+}
