@@ -69,6 +69,12 @@ int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu);
 /* The device's own MAC address. */
 int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
 
+/*
+ * Writes a register of any device, with one store: after all that was written to memory before, and before all that is
+ * written later. For programs that drive rings themselves and have no such barriers, as Java has none on aarch64.
+ */
+void softverbs_write_register(void *address, uint64_t value);
+
 /* ---- faults, for tests ---- */
 
 /* Takes the port down or up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE, and frames sent while it is down are lost. */

@@ -1,0 +1,74 @@
+package io.rdmaraw.testsuite.verbs;
+
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.Softverbs;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+/** The conformance suite over a veth pair; a subclass says by which kind of device. */
+@ExtendWith(NetworkExtension.class)
+abstract class WireConformanceSuite {
+    /** Set by the subclass before its tests; test classes run one after the other. */
+    static ProviderConformance.Devices wire;
+
+    @Nested
+    class States extends StateConformance {
+        States() {
+            super(wire);
+        }
+
+        @Override
+        void awaitIgnored(QueuePair queuePair) {
+            WireConformance.awaitIgnored(receiver, queuePair);
+        }
+    }
+
+    @Nested
+    class SendReceive extends SendReceiveConformance {
+        private long droppedBefore;
+
+        SendReceive() {
+            super(wire);
+        }
+
+        @BeforeEach
+        void count() {
+            droppedBefore = Softverbs.of(receiver.context).received().noReceive();
+        }
+
+        @Override
+        void awaitDropped(int frames) {
+            WireConformance.awaitDropped(receiver, droppedBefore, frames);
+        }
+    }
+
+    @Nested
+    class Completions extends CompletionConformance {
+        Completions() {
+            super(wire);
+        }
+    }
+
+    @Nested
+    class Flows extends FlowConformance {
+        Flows() {
+            super(wire);
+        }
+    }
+
+    @Nested
+    class Rss extends RssConformance {
+        Rss() {
+            super(wire);
+        }
+    }
+
+    @Nested
+    class Lifecycle extends LifecycleConformance {
+        Lifecycle() {
+            super(wire);
+        }
+    }
+}

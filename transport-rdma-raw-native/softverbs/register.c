@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing registers of devices whose rings Java drives itself: the JVM has no fence for it on every processor. */
+#include "include/softverbs.h"
+#include "objects.h"
+
+static inline void order_device_writes(void)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("sfence" ::: "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("dsb st" ::: "memory");
+#else
+    __sync_synchronize();
+#endif
+}
+
+SV_EXPORT void softverbs_write_register(void *address, uint64_t value)
+{
+    order_device_writes();
+    *(volatile uint64_t *)address = value;
+    order_device_writes();
+}
