@@ -1,7 +1,9 @@
 package io.rdmaraw.channel;
 
+import io.netty.channel.Channel;
+
 /** The connections that a server channel accepted; keeps up to the backlog of them while the user does not read. */
-final class AcceptInbox extends Inbox<RdmaRawSocketChannel> {
+final class AcceptInbox extends Inbox<Channel> {
     private final RdmaRawServerSocketChannel server;
 
     AcceptInbox(RdmaRawServerSocketChannel server) {
@@ -14,12 +16,12 @@ final class AcceptInbox extends Inbox<RdmaRawSocketChannel> {
     }
 
     @Override
-    int bytesOf(RdmaRawSocketChannel child) {
+    int bytesOf(Channel child) {
         return 0;
     }
 
     @Override
-    boolean hasRoom(RdmaRawSocketChannel child, int keptMessages, long keptBytes) {
+    boolean hasRoom(Channel child, int keptMessages, long keptBytes) {
         return true;
     }
 
@@ -29,7 +31,7 @@ final class AcceptInbox extends Inbox<RdmaRawSocketChannel> {
     }
 
     @Override
-    void discard(RdmaRawSocketChannel child) {
+    void discard(Channel child) {
         child.unsafe().closeForcibly();
     }
 

@@ -5,7 +5,7 @@ import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.FlowSpecBuilder;
 import io.rdmaraw.wire.EthernetHeader;
 
-/** Steering rules of datagram channels. */
+/** Steering rules of channels with IP addresses. */
 final class FlowMatches {
     /**
      * The better a rule fits the earlier it is looked at; few shapes of match per priority keep the search short. In
@@ -24,8 +24,17 @@ final class FlowMatches {
         return FlowSpec.builder().priority(priority).destinationMac(mac, EthernetHeader.BROADCAST);
     }
 
-    /** Returns the rule for what comes to a port: by three fields, or by five when connected. */
+    /** Returns the rule for UDP that comes to a port: by three fields, or by five when connected. */
     static FlowSpec udp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort, int ipVersion) {
+        return ports(addresses(mac, local, remoteOrNull, ipVersion).udp(), port, remoteOrNull, remotePort);
+    }
+
+    /** Returns the rule for TCP that comes to a port: by three fields, or by five for one connection. */
+    static FlowSpec tcp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort, int ipVersion) {
+        return ports(addresses(mac, local, remoteOrNull, ipVersion).tcp(), port, remoteOrNull, remotePort);
+    }
+
+    private static FlowSpecBuilder addresses(long mac, IpAddress local, IpAddress remoteOrNull, int ipVersion) {
         boolean connected = remoteOrNull != null;
         boolean any = local.isAny();
         FlowSpecBuilder flow = toMac(mac, connected ? CONNECTED_PRIORITY : any ? WILDCARD_PRIORITY : ADDRESS_PRIORITY);
@@ -40,8 +49,12 @@ final class FlowMatches {
         if (connected) {
             setSource(flow, remoteOrNull);
         }
-        flow.udp().destinationPort(port);
-        return (connected ? flow.sourcePort(remotePort) : flow).build();
+        return flow;
+    }
+
+    private static FlowSpec ports(FlowSpecBuilder flow, int port, IpAddress remoteOrNull, int remotePort) {
+        flow.destinationPort(port);
+        return (remoteOrNull != null ? flow.sourcePort(remotePort) : flow).build();
     }
 
     /** Returns a rule for a group's packets, to be completed with a port. */

@@ -18,20 +18,20 @@ final class LoopNeighbors {
     private static final long MIN_TIMER_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final IpHost host;
-    private final NeighborTable<WaitingDatagram> table;
+    private final NeighborTable<WaitingPacket> table;
     private boolean timerRuns;
 
     LoopNeighbors(IpHost host, Executor loop) {
         this.host = host;
         table = new NeighborTable<>(this::solicit, new NeighborTable.Outlet<>() {
             @Override
-            public void send(WaitingDatagram datagram, long mac) {
-                datagram.send(mac);
+            public void send(WaitingPacket packet, long mac) {
+                packet.send(mac);
             }
 
             @Override
-            public void discard(WaitingDatagram datagram) {
-                datagram.discard();
+            public void discard(WaitingPacket packet) {
+                packet.discard();
             }
         });
         host.addListener(snapshot -> loop.execute(() -> onSnapshot(snapshot)));
@@ -64,10 +64,10 @@ final class LoopNeighbors {
         return table.known(linkIndex, hop, mac, System.nanoTime());
     }
 
-    void await(WaitingDatagram datagram) {
-        DatagramPath.NextHop hop = datagram.path().nextHopOrNull();
-        runTimer(datagram.channel().eventLoop());
-        table.await(hop.linkIndex(), hop.address(), datagram, System.nanoTime());
+    void await(WaitingPacket packet) {
+        DatagramPath.NextHop hop = packet.nextHop();
+        runTimer(packet.loop());
+        table.await(hop.linkIndex(), hop.address(), packet, System.nanoTime());
     }
 
     private void runTimer(EventLoop timers) {

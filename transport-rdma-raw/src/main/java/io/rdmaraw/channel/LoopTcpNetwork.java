@@ -92,6 +92,17 @@ final class LoopTcpNetwork implements TcpNetwork {
         }
     }
 
+    @Override
+    public boolean isKernelServed() {
+        return false;
+    }
+
+    /** Every address is known. */
+    @Override
+    public void await(WaitingPacket packet) {
+        packet.discard();
+    }
+
     /** A MAC address stays a port's as long as there is a connection to it. */
     @Override
     public long generation() {

@@ -43,6 +43,25 @@ public final class RdmaRawChannelOption {
     public static final ChannelOption<Boolean> KERNEL_SOCKET =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "KERNEL_SOCKET");
 
+    /** Seconds of silence before keepalive probes; the same option as {@code EpollChannelOption.TCP_KEEPIDLE}. */
+    public static final ChannelOption<Integer> TCP_KEEPIDLE =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_KEEPIDLE");
+
+    /** Seconds between keepalive probes; the same option as {@code EpollChannelOption.TCP_KEEPINTVL}. */
+    public static final ChannelOption<Integer> TCP_KEEPINTVL =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_KEEPINTVL");
+
+    /** Unanswered keepalive probes that end a connection; as {@code EpollChannelOption.TCP_KEEPCNT}. */
+    public static final ChannelOption<Integer> TCP_KEEPCNT =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_KEEPCNT");
+
+    /**
+     * Milliseconds that data may stay unacknowledged before the connection ends, 0 for the core's own limits; the same
+     * option as {@code EpollChannelOption.TCP_USER_TIMEOUT}.
+     */
+    public static final ChannelOption<Integer> TCP_USER_TIMEOUT =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_USER_TIMEOUT");
+
     private RdmaRawChannelOption() {
     }
 }

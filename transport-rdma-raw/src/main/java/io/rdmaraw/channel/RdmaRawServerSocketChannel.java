@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
@@ -28,6 +29,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private TcpStack stack;
     private TcpSteering steering;
     private TcpListener listener;
+    /** The kernel's socket on the same port, where the kernel has the same addresses. */
+    private KernelListener kernel;
 
     /** Makes an open, unregistered channel. */
     public RdmaRawServerSocketChannel() {
@@ -121,9 +124,33 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     private InetSocketAddress listen(InetSocketAddress address) throws IOException {
         stack = ioHandler().tcp();
-        steering = stack.bind(address, new PortSharing(false, config.isReusePort()));
-        listener = stack.listen(steering, config.getBacklog(), this);
+        InetSocketAddress wanted = address;
+        if (stack.isKernelServed()) {
+            kernel = new KernelListener(eventLoop(), address, config.getBacklog(), this::acceptedByKernel);
+            wanted = new InetSocketAddress(address.getAddress(), kernel.port());
+        }
+        try {
+            steering = stack.bind(wanted, new PortSharing(false, config.isReusePort()));
+            listener = stack.listen(steering, config.getBacklog(), this);
+        } catch (IOException | RuntimeException e) {
+            closeKernel();
+            throw e;
+        }
         return new InetSocketAddress(address.getAddress(), steering.binding().port());
+    }
+
+    private void acceptedByKernel(Channel child) {
+        if (inbox.receive(child)) {
+            inbox.endBurst();
+        }
+    }
+
+    private void closeKernel() {
+        KernelListener open = kernel;
+        if (open != null) {
+            kernel = null;
+            open.close();
+        }
     }
 
     private void stopListening() {
@@ -132,6 +159,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             steering = null;
             listener.close();
             held.release();
+            closeKernel();
         }
     }
 

@@ -7,6 +7,8 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
 import io.netty.channel.socket.SocketChannel;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.TcpConnection;
@@ -101,6 +103,20 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     protected SocketAddress remoteAddress0() {
         return remoteAddress;
+    }
+
+    /**
+     * Asks where the connection stands, as {@code TCP_INFO} of Linux tells. Any thread.
+     *
+     * @return a future of it, which fails when there is no connection
+     */
+    public Future<RdmaRawTcpInfo> tcpInfo() {
+        Promise<RdmaRawTcpInfo> promise = eventLoop().newPromise();
+        if (flow == null) {
+            return promise.setFailure(new NotYetConnectedException());
+        }
+        withConnection(connection -> promise.setSuccess(RdmaRawTcpInfo.of(connection.info())));
+        return promise;
     }
 
     /** Returns the connection; null before there is one. */

@@ -25,6 +25,11 @@ public final class RdmaRawSocketChannelConfig extends DefaultChannelConfig imple
     private volatile int receiveBufferBytes = DEFAULT_RECEIVE_BUFFER_BYTES;
     private volatile int soLinger = -1;
     private volatile int trafficClass;
+    /** Those of keepalive and user timeout are 0 while the core's defaults hold. */
+    private volatile int keepIdleSeconds;
+    private volatile int keepIntervalSeconds;
+    private volatile int keepProbes;
+    private volatile int userTimeoutMillis;
     private volatile boolean tcpNoDelay = true;
     private volatile boolean keepAlive;
     private volatile boolean reuseAddress;
@@ -44,13 +49,31 @@ public final class RdmaRawSocketChannelConfig extends DefaultChannelConfig imple
         if (keepAlive) {
             connection.keepAlive(true);
         }
+        if (keepIdleSeconds > 0) {
+            connection.keepAliveIdleMillis(millis(keepIdleSeconds));
+        }
+        if (keepIntervalSeconds > 0) {
+            connection.keepAliveIntervalMillis(millis(keepIntervalSeconds));
+        }
+        if (keepProbes > 0) {
+            connection.keepAliveProbes(keepProbes);
+        }
+        if (userTimeoutMillis > 0) {
+            connection.userTimeoutMillis(userTimeoutMillis);
+        }
+    }
+
+    private static int millis(int seconds) {
+        return (int) Math.min(Integer.MAX_VALUE, seconds * 1000L);
     }
 
     @Override
     public Map<ChannelOption<?>, Object> getOptions() {
         return getOptions(super.getOptions(), ChannelOption.SO_RCVBUF, ChannelOption.SO_SNDBUF,
                 ChannelOption.TCP_NODELAY, ChannelOption.SO_KEEPALIVE, ChannelOption.SO_REUSEADDR,
-                ChannelOption.SO_LINGER, ChannelOption.IP_TOS, ChannelOption.ALLOW_HALF_CLOSURE);
+                ChannelOption.SO_LINGER, ChannelOption.IP_TOS, ChannelOption.ALLOW_HALF_CLOSURE,
+                RdmaRawChannelOption.TCP_KEEPIDLE, RdmaRawChannelOption.TCP_KEEPINTVL, RdmaRawChannelOption.TCP_KEEPCNT,
+                RdmaRawChannelOption.TCP_USER_TIMEOUT);
     }
 
     @Override
@@ -73,6 +96,23 @@ public final class RdmaRawSocketChannelConfig extends DefaultChannelConfig imple
             value = trafficClass;
         } else if (option == ChannelOption.ALLOW_HALF_CLOSURE) {
             value = allowHalfClosure;
+        } else {
+            return getTimerOption(option);
+        }
+        return (T) value;
+    }
+
+    @SuppressWarnings("unchecked")
+    private <T> T getTimerOption(ChannelOption<T> option) {
+        Object value;
+        if (option == RdmaRawChannelOption.TCP_KEEPIDLE) {
+            value = keepIdleSeconds;
+        } else if (option == RdmaRawChannelOption.TCP_KEEPINTVL) {
+            value = keepIntervalSeconds;
+        } else if (option == RdmaRawChannelOption.TCP_KEEPCNT) {
+            value = keepProbes;
+        } else if (option == RdmaRawChannelOption.TCP_USER_TIMEOUT) {
+            value = userTimeoutMillis;
         } else {
             return super.getOption(option);
         }
@@ -99,8 +139,24 @@ public final class RdmaRawSocketChannelConfig extends DefaultChannelConfig imple
         } else if (option == ChannelOption.ALLOW_HALF_CLOSURE) {
             setAllowHalfClosure((Boolean) value);
         } else {
+            return setTimerOption(option, value);
+        }
+        return true;
+    }
+
+    private <T> boolean setTimerOption(ChannelOption<T> option, T value) {
+        if (option == RdmaRawChannelOption.TCP_KEEPIDLE) {
+            keepIdleSeconds = ObjectUtil.checkPositive((Integer) value, "TCP_KEEPIDLE");
+        } else if (option == RdmaRawChannelOption.TCP_KEEPINTVL) {
+            keepIntervalSeconds = ObjectUtil.checkPositive((Integer) value, "TCP_KEEPINTVL");
+        } else if (option == RdmaRawChannelOption.TCP_KEEPCNT) {
+            keepProbes = ObjectUtil.checkInRange((Integer) value, 1, Byte.MAX_VALUE, "TCP_KEEPCNT");
+        } else if (option == RdmaRawChannelOption.TCP_USER_TIMEOUT) {
+            userTimeoutMillis = ObjectUtil.checkPositiveOrZero((Integer) value, "TCP_USER_TIMEOUT");
+        } else {
             return super.setOption(option, value);
         }
+        channel.withConnection(this::applyTo);
         return true;
     }
 
@@ -181,8 +237,8 @@ public final class RdmaRawSocketChannelConfig extends DefaultChannelConfig imple
     }
 
     /**
-     * Sets what closing does about bytes that the peer has not acknowledged: negative, the default, sends them in the
-     * background; 0 drops them and resets the connection; more sends them for so many seconds and resets it then.
+     * Sets what closing does about bytes that the peer has not acknowledged: 0 drops what is not sent and resets the
+     * connection; any other value, and the default of -1, sends them in the background. Closing never waits.
      */
     @Override
     public RdmaRawSocketChannelConfig setSoLinger(int seconds) {

@@ -43,16 +43,25 @@ final class SegmentWriter {
      * @param targetMac where the frame goes
      */
     void write(Segment segment, long sourceMac, long targetMac) {
-        FrameBuf frame = queue.slots().take();
-        EthernetHeader.write(frame.memoryAddress(), targetMac, sourceMac,
-                SegmentHeaders.isIpv4(segment) ? EtherType.IPV4 : EtherType.IPV6);
-        int headerBytes = EthernetHeader.LENGTH_BYTES + SegmentHeaders.lengthBytes(segment);
-        frame.writerIndex(headerBytes);
+        FrameBuf frame = begin(segment, sourceMac, targetMac);
         if (segment.payloadLength() >= LEAST_IN_PLACE_BYTES && isInPlace(segment)) {
             offerInPlace(segment, frame);
         } else {
-            offerCopied(segment, frame, headerBytes);
+            queue.offer(copied(segment, frame));
         }
+    }
+
+    /** Returns a segment as a frame that lacks the destination's MAC address. */
+    FrameBuf writeUnaddressed(Segment segment, long sourceMac) {
+        return copied(segment, begin(segment, sourceMac, 0));
+    }
+
+    private FrameBuf begin(Segment segment, long sourceMac, long targetMac) {
+        FrameBuf frame = queue.slots().take();
+        EthernetHeader.write(frame.memoryAddress(), targetMac, sourceMac,
+                SegmentHeaders.isIpv4(segment) ? EtherType.IPV4 : EtherType.IPV6);
+        frame.writerIndex(EthernetHeader.LENGTH_BYTES + SegmentHeaders.lengthBytes(segment));
+        return frame;
     }
 
     private boolean isInPlace(Segment segment) {
@@ -84,14 +93,15 @@ final class SegmentWriter {
         segment.detachPayload();
     }
 
-    private void offerCopied(Segment segment, FrameBuf frame, int headerBytes) {
+    private static FrameBuf copied(Segment segment, FrameBuf frame) {
+        long payload = frame.memoryAddress() + frame.writerIndex();
         int payloadBytes = segment.payloadLength();
         for (int i = 0; i < segment.sliceCount(); i++) {
             frame.writeBytes(segment.sliceBuffer(i), segment.sliceIndex(i), segment.sliceLength(i));
         }
-        long sum = payloadBytes == 0 ? 0 : InternetChecksum.sum(frame.memoryAddress() + headerBytes, payloadBytes);
+        long sum = payloadBytes == 0 ? 0 : InternetChecksum.sum(payload, payloadBytes);
         SegmentHeaders.write(segment, frame.memoryAddress() + EthernetHeader.LENGTH_BYTES, sum);
         segment.transmitted();
-        queue.offer(frame);
+        return frame;
     }
 }

@@ -51,6 +51,12 @@ interface TcpNetwork {
      */
     void checkLocal(IpAddress local) throws IOException;
 
+    /** Tells whether the kernel has sockets on the same addresses, so that a listener's port is its port too. */
+    boolean isKernelServed();
+
+    /** Keeps a packet until its next hop's address is known. */
+    void await(WaitingPacket packet);
+
     /** Returns a number that changes when paths found before may be wrong. */
     long generation();
 

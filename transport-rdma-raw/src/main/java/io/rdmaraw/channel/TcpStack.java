@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.tcp.CloseReason;
@@ -14,6 +15,8 @@ import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
 import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.tcp.TcpState;
+import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
@@ -33,6 +36,8 @@ import java.util.random.RandomGenerator;
 final class TcpStack implements TcpEvents {
     /** Without a free slot nothing tells when there is one again: look after this time. */
     private static final long SLOT_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    /** As long as the core keeps connections in that state. */
+    private static final int TIME_WAIT_SECONDS = 60;
     private static final int COPY_BREAK_BYTES = 256;
 
     private final PortQueue port;
@@ -124,10 +129,22 @@ final class TcpStack implements TcpEvents {
         engine.adopt(flow.connection(), System.nanoTime());
     }
 
-    /** A connection that this stack's rules served is over. */
+    /**
+     * A connection that this stack's rules served is over. While it is in TIME-WAIT its segments must not reach the
+     * kernel, which would reset the peer.
+     */
     void flowEnded(TcpFlow flow) {
         forwards.remove(flow);
-        flow.steering().release();
+        if (network.isKernelServed() && flow.connection().state() == TcpState.TIME_WAIT && flow.steering().isLast()) {
+            ((EventLoop) loop).schedule(flow.steering()::release, TIME_WAIT_SECONDS, TimeUnit.SECONDS);
+        } else {
+            flow.steering().release();
+        }
+    }
+
+    /** Tells whether listeners' ports are the kernel's too. */
+    boolean isKernelServed() {
+        return network.isKernelServed();
     }
 
     /** Takes frames that came to another loop. */
@@ -388,8 +405,25 @@ final class TcpStack implements TcpEvents {
             out.transmitted();
             return;
         }
+        if (!path.isResolved()) {
+            network.await(new WaitingSegment(this, (EventLoop) loop, path.hopOrNull(),
+                    writer.writeUnaddressed(out, path.sourceMac())));
+            return;
+        }
         path.touch();
         writer.write(out, path.sourceMac(), path.targetMac());
+    }
+
+    /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */
+    void sendResolved(FrameBuf frame, long mac) {
+        long ethernet = frame.memoryAddress();
+        EthernetHeader.write(ethernet, mac, EthernetHeader.source(ethernet), EthernetHeader.etherType(ethernet));
+        if (gone || port.queue().offer(frame) != FrameQueue.ACCEPTED) {
+            counters.droppedUnresolved++;
+            frame.release();
+        } else {
+            port.queue().post();
+        }
     }
 
     void sendQueueHasRoom() {

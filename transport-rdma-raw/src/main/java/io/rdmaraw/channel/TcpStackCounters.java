@@ -8,6 +8,8 @@ final class TcpStackCounters {
     long otherFrames;
     /** Segments to which there was no way. */
     long droppedUnroutable;
+    /** Segments dropped because nobody told the next hop's MAC address in time. */
+    long droppedUnresolved;
     /** Connections reset because nobody accepted those before them. */
     long refusedByBacklog;
     /** Connections that went to another loop, with their channels. */

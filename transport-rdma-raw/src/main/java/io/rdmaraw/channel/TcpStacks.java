@@ -1,8 +1,11 @@
 package io.rdmaraw.channel;
 
+import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.route.LoopHost;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.security.SecureRandom;
 
 /** Makes the TCP of a loop on the device that its settings name. */
@@ -19,14 +22,22 @@ final class TcpStacks {
      */
     static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) {
         String device = handler.config().ipDevice();
-        TcpNetwork network = networkOf(device);
+        TcpNetwork network = networkOf(handler, device, loop);
         return new TcpStack(handler.port(device, PORT_NUMBER), network, handler.config(), loop, new SecureRandom());
     }
 
-    private static TcpNetwork networkOf(String device) {
+    private static TcpNetwork networkOf(RdmaRawIoHandler handler, String device, ThreadAwareExecutor loop) {
         if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
             return new LoopTcpNetwork(device);
         }
-        throw new UnsupportedOperationException("TCP on " + device);
+        if (handler.config().ownHostOrNull() != null) {
+            throw new UnsupportedOperationException("TCP channels have the kernel's addresses on " + device
+                    + "; leave ownHost out of the settings, or use other loops for the datagram channels that need it");
+        }
+        try {
+            return new SharedTcpNetwork(device, handler.datagrams(), (EventLoop) loop);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 }

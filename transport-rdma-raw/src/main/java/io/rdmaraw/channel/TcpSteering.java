@@ -28,6 +28,11 @@ final class TcpSteering implements QueueChannel {
         users++;
     }
 
+    /** Tells whether there is one user only. */
+    boolean isLast() {
+        return users == 1;
+    }
+
     void release() {
         if (--users == 0) {
             close();

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
 
 /**
  * A datagram that waits for the MAC address of its next hop.
@@ -9,12 +10,24 @@ import io.netty.buffer.ByteBuf;
  * @param path the way, without the MAC address
  * @param content its own reference
  */
-record WaitingDatagram(RdmaRawDatagramChannel channel, DatagramPath path, ByteBuf content) {
-    void send(long mac) {
+record WaitingDatagram(RdmaRawDatagramChannel channel, DatagramPath path, ByteBuf content) implements WaitingPacket {
+    @Override
+    public DatagramPath.NextHop nextHop() {
+        return path.nextHopOrNull();
+    }
+
+    @Override
+    public EventLoop loop() {
+        return channel.eventLoop();
+    }
+
+    @Override
+    public void send(long mac) {
         channel.sendResolved(path.resolved(mac), content);
     }
 
-    void discard() {
+    @Override
+    public void discard() {
         channel.statistics().droppedUnresolved++;
         content.release();
     }

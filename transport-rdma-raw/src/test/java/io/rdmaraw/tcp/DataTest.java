@@ -154,11 +154,20 @@ class DataTest {
      */
     @Test
     void theRightEdgeStaysWithinAUnitWhateverTheScale() {
-        int unit = 1 << 7;
-        int bufferEnd = 1 + (1 << 20);
-        Dialogue d = established(plain().receiveBufferBytes(1 << 20), "SA 0 ack 1 mss 1000 ws 7");
+        for (int bits = 16; bits <= 30; bits++) {
+            assertEdgeStays((1 << bits) - (bits & 1));
+        }
+    }
+
+    /** A segment says the edge in units of the scale, rounded down; what the connection keeps never moves back. */
+    private static void assertEdgeStays(int bufferBytes) {
+        int bufferEnd = 1 + bufferBytes;
+        Dialogue d = established(plain().receiveBufferBytes(bufferBytes), "SA 0 ack 1 mss 1000 ws 7");
+        int unit = 1 << d.c.rcvWndShift;
+        assertTrue(bufferBytes >> d.c.rcvWndShift >= 1 << 15, "the least scale that will do: " + d.c.rcvWndShift);
         d.events.readAtOnce = false;
         int edge = 0;
+        int kept = d.c.receiveEdge();
         int seq = 1;
         for (int i = 0; i < 400; i++) {
             d.hears("A " + seq + " len " + (i % 13 + 1) + " ack 1");
@@ -167,6 +176,8 @@ class DataTest {
             assertTrue(d.edge > edge - unit, "edge moved back from " + edge + " to " + d.edge + " at " + i);
             assertTrue(d.edge < bufferEnd + unit, "edge at " + d.edge + " is past the buffer's end at " + bufferEnd);
             edge = Math.max(edge, d.edge);
+            assertTrue(d.c.receiveEdge() - kept >= 0, "what was offered was taken back at " + i);
+            kept = d.c.receiveEdge();
         }
     }
 

@@ -11,7 +11,7 @@ import io.rdmaraw.testsuite.sim.Impairment;
  * A path with impairments between two interfaces, in real time: what the kernel's netem would do, for kernels without
  * it. A thread of its own takes whole Ethernet frames from either interface and puts them out at the other, at the time
  * that the {@link ImpairedLine} of their direction gives them. The n-th frame of a direction meets the same fate in
- * every run with the same seed. ARP and neighbour discovery pass unharmed.
+ * every run with the same seed. ARP, neighbour discovery and multicast pass unharmed.
  *
  * <p>The interfaces should have no addresses, and their offloads must be off: the kernel would otherwise hand over
  * segments longer than {@link #FRAME_BYTES}.

@@ -86,7 +86,7 @@ final class RelayDirection {
             return;
         }
         places.length(place, lengthBytes);
-        if (resolvesAddresses(places.address(place), lengthBytes)) {
+        if (isHousekeeping(places.address(place), lengthBytes)) {
             schedule.add(place, now);
             return;
         }
@@ -102,8 +102,14 @@ final class RelayDirection {
         }
     }
 
-    /** ARP and neighbour discovery are the test network's own business, not the path's. */
-    private static boolean resolvesAddresses(long frame, int lengthBytes) {
+    /**
+     * ARP, neighbour discovery and multicast (group reports that a kernel sends when it likes) are the test network's
+     * own business, not the path's, and take no part in what the seed decides.
+     */
+    private static boolean isHousekeeping(long frame, int lengthBytes) {
+        if ((NativeMemory.getByte(frame) & 1) != 0) {
+            return true;
+        }
         int etherType = NativeMemory.getShort(frame + ETHERTYPE_AT) & 0xFFFF;
         if (etherType != ETHERTYPE_IPV6_SWAPPED) {
             return etherType == ETHERTYPE_ARP_SWAPPED;

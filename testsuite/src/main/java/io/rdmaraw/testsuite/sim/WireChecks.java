@@ -10,8 +10,11 @@ final class WireChecks {
     private static final int DEFAULT_MSS_IPV4 = 536;
     private static final int DEFAULT_MSS_IPV6 = 1220;
     private static final int INITIAL_WINDOW_SEGMENTS = 10;
-    /** Limited transmit, probes, and what recovery without SACK can only guess. */
-    private static final int SLACK_SEGMENTS = 6;
+    /**
+     * Beyond twice what was delivered: two of limited transmit (RFC 3042) or of F-RTO (RFC 5682), a tail loss probe
+     * (RFC 8985 section 7.3), and one because duplicate ACKs without SACK are counted in full segments.
+     */
+    private static final int SLACK_SEGMENTS = 4;
     private static final long UNKNOWN = Long.MIN_VALUE;
 
     private final String name;
@@ -118,10 +121,9 @@ final class WireChecks {
         // RFC 9293 section 3.10.7.4: what an unacceptable segment acknowledges does not count.
         boolean acceptable = p.sequenceLength() == 0 ? seq >= acks.contiguous() && seq <= myEdge : fresh;
         // RFC 5961 section 5.2: with a very old acknowledgment even good data is dropped, so nothing is owed for it.
-        // The last unit of a scaled window may be an effect of rounding (RFC 7323 section 2.4): not surely taken.
-        long certainEdge = myEdge - ((1L << myShift) - 1);
+        // All of the window that was offered is taken, the unit that rounding adds (RFC 7323 section 2.4) included.
         boolean oldAck = iss != UNKNOWN && unwrapSent(p.ack) < maxAck;
-        boolean taken = acks.received(p, seq, oldAck ? seq : certainEdge, nowNanos);
+        boolean taken = acks.received(p, seq, oldAck ? seq : myEdge, nowNanos);
         if (p.has(Packet.ACK) && iss != UNKNOWN) {
             takeAck(p, acceptable);
         }

@@ -1,0 +1,55 @@
+package io.rdmaraw.testsuite.goodput;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.tcp.CongestionControl;
+import io.rdmaraw.tcp.Cubic;
+import io.rdmaraw.tcp.NewReno;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The simulated part of the table in docs/tcp.md: a change of the core that costs goodput shows here. Virtual time, so
+ * the figures are the same on every machine; one that rises for a good reason is to be written anew.
+ */
+class GoodputTest {
+    private static final int SECONDS = 5;
+    private static final double TOLERANCE = 0.05;
+
+    /** Mbit/s on a path. */
+    private record Pinned(int rttMillis, double lossPercent, int bufferPercent, double cubic, double newReno) {
+    }
+
+    private static final List<Pinned> TABLE = List.of(
+            new Pinned(2, 0, 100, 95.6, 95.6),
+            new Pinned(2, 1, 100, 70.1, 69.4),
+            new Pinned(2, 5, 25, 30.5, 29.6),
+            new Pinned(20, 0, 25, 85.6, 79.4),
+            new Pinned(20, 0.1, 100, 38.6, 33.3),
+            new Pinned(20, 1, 25, 7.3, 7.4),
+            new Pinned(100, 0, 25, 78.7, 55.0),
+            new Pinned(100, 0.1, 25, 27.1, 17.8));
+
+    @Test
+    void goodputIsThatOfTheTable() {
+        for (Pinned row : TABLE) {
+            PathCase path = new PathCase(row.rttMillis, row.lossPercent, row.bufferPercent, SECONDS);
+            assertPinned(path, "CUBIC", Cubic::new, row.cubic);
+            assertPinned(path, "NewReno", NewReno::new, row.newReno);
+        }
+    }
+
+    private static void assertPinned(PathCase path, String name, CongestionControl.Factory algorithm, double pinned) {
+        double measured = SimulatedTransfer.megabitsPerSecond(path, algorithm, 1);
+        assertEquals(pinned, measured, pinned * TOLERANCE, path.name() + " with " + name);
+    }
+
+    @Test
+    void theSameSeedGivesTheSameGoodput() {
+        PathCase path = new PathCase(20, 1, 100, 2);
+        double first = SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 7);
+        assertEquals(first, SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 7));
+        assertTrue(first != SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 8), "another seed, other losses");
+    }
+}
