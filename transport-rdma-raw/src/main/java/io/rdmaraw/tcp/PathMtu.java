@@ -38,7 +38,8 @@ final class PathMtu {
     private static void reduce(TcpConnection c, int mtu, long now) {
         c.mtu = (char) mtu;
         c.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
-        if (!c.state.synchronizedState()) {
+        // Before the peer's SYN its MSS is unknown. After it data may be on the way already (RFC 7413 section 4.2).
+        if (c.state == TcpState.SYN_SENT) {
             return;
         }
         Handshake.updateSendMss(c);
