@@ -88,8 +88,7 @@ final class AckInput {
                 || c.sndWl1 == s.seq && Sequence.beforeOrAt(c.sndWl2, s.ack))) {
             return false;
         }
-        // RFC 7323 section 2.3: all windows but those of SYNs are scaled.
-        int window = s.window << c.sndWndShift;
+        int window = Handshake.offeredWindow(c, s);
         boolean changed = window != c.sndWnd;
         if (c.sndWnd == 0 && changed) {
             c.stalledSinceNanos = c.engine.now();

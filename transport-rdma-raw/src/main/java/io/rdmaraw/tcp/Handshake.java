@@ -331,11 +331,16 @@ final class Handshake {
         return c.state != CLOSED;
     }
 
+    /** RFC 7323 section 2.2: the window of a SYN is never scaled, whatever was agreed since. */
+    static int offeredWindow(TcpConnection c, Segment s) {
+        return s.has(TcpFlags.SYN) ? s.window : s.window << c.sndWndShift;
+    }
+
     private static void establish(TcpConnection c, Segment s, long now) {
         c.state = c.is(Tcb.FIN_QUEUED) ? FIN_WAIT_1 : ESTABLISHED;
         c.clear(Tcb.SYN_DUE);
         c.stopRetransmitTimer();
-        c.sndWnd = s.has(TcpFlags.SYN) ? s.window : s.window << c.sndWndShift;
+        c.sndWnd = offeredWindow(c, s);
         c.maxSndWnd = Math.max(c.maxSndWnd, c.sndWnd);
         c.sndWl1 = s.seq;
         c.sndWl2 = s.ack;

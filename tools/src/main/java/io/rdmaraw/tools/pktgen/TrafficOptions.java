@@ -2,14 +2,17 @@ package io.rdmaraw.tools.pktgen;
 
 import io.rdmaraw.tools.frame.FrameTemplate;
 import io.rdmaraw.tools.frame.TemplateRanges;
+import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Option;
 
 /** Which frames are sent, and when. */
 final class TrafficOptions {
+    private static final double RATE_TOLERANCE = 0.01;
     private static final String DEFAULT_TEMPLATE = "eth/ipv4/udp/payload(length=18)";
 
     @ArgGroup
@@ -79,6 +82,17 @@ final class TrafficOptions {
 
     Pace pace(FrameSet frames, long nowNanos) {
         return replay ? new ReplayPace(frames.timestampsNanos(), speed, nowNanos) : rate.pace(nowNanos);
+    }
+
+    /** Says so when the rate that was asked for was not held: the machine or the device does not keep up with it. */
+    void warnIfMissed(PrintWriter err, TrafficResult result) {
+        double units = rate.bits() ? result.frameBytes() * 8.0 : result.frames();
+        double reached = result.seconds() == 0 ? 0 : units / result.seconds();
+        if (reached > 0 && reached < rate.perSecond() * (1 - RATE_TOLERANCE)) {
+            err.println(String.format(Locale.ROOT, "rdma-raw: of the rate asked for %.1f %% were reached: this machine"
+                    + " or the device does not keep up", 100 * reached / rate.perSecond()));
+            err.flush();
+        }
     }
 
     boolean probes() {

@@ -47,7 +47,9 @@ final class TransmitCommand implements Callable<Integer> {
         Transmitter transmitter = new Transmitter(frames, start -> traffic.pace(frames, start), traffic.probes(),
                 options.count(), failure, done);
         try (EndOnSignal goOn = new EndOnSignal()) {
-            transmit(transmitter, done, goOn).print(spec.commandLine().getOut(), options.json());
+            TrafficResult result = transmit(transmitter, done, goOn);
+            traffic.warnIfMissed(spec.commandLine().getErr(), result);
+            result.print(spec.commandLine().getOut(), options.json());
         }
         failure.throwIfReported("sending on " + options.device());
         return 0;
