@@ -9,7 +9,6 @@ import io.rdmaraw.testsuite.net.CommandResult;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
-import org.junit.jupiter.api.Assumptions;
 import picocli.CommandLine;
 
 import java.io.File;
@@ -20,6 +19,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
+import java.util.stream.Stream;
 
 /** A place for servers and one for their clients: this host's loopback, or two namespaces with a veth pair between. */
 public final class Stage implements AutoCloseable {
@@ -29,6 +29,7 @@ public final class Stage implements AutoCloseable {
     private final NetworkNamespace serverSide;
     private final NetworkNamespace clientSide;
     private final String serverAddress;
+    private final String clientAddress;
     private final String device;
 
     public Stage(Setup setup) {
@@ -37,6 +38,7 @@ public final class Stage implements AutoCloseable {
             serverSide = network.current();
             clientSide = network.current();
             serverAddress = "127.0.0.1";
+            clientAddress = serverAddress;
             device = setup.device("");
             return;
         }
@@ -47,6 +49,7 @@ public final class Stage implements AutoCloseable {
             serverSide = pair.ours().namespace();
             clientSide = pair.peer().namespace();
             serverAddress = pair.ours().ipv4();
+            clientAddress = pair.peer().ipv4();
             device = setup.device(pair.ours().name());
         } catch (Throwable e) {
             network.close();
@@ -66,18 +69,9 @@ public final class Stage implements AutoCloseable {
 
     /** Starts a server on a port that is free, and ends it with this stage. Returns where clients reach it. */
     public InetSocketAddress start(ServerCommand server, String... options) throws Exception {
-        List<String> all = new ArrayList<>(List.of("--transport", setup.transport(), "--address", serverAddress,
-                "--port", "0"));
-        if (!device.isEmpty()) {
-            all.addAll(List.of("--device", device));
-        }
+        List<String> all = new ArrayList<>(transportOptions());
         all.addAll(List.of(options));
-        CommandLine.populateCommand(server, all.toArray(String[]::new));
-        ThreadFactory threads = serverSide.isCurrent() ? new DefaultThreadFactory("server")
-                : serverSide.threadFactory();
-        // Sockets belong to the namespace of the thread that opens them.
-        RunningServer running = serverSide.call(() -> startOn(threads, server));
-        closers.add(running::close);
+        RunningServer running = startOn(serverSide, serverAddress, server, all);
         InetSocketAddress address = running.address();
         if (setup == Setup.RDMA_RAW_LOOP && running.channels().getFirst() instanceof ServerSocketChannel) {
             KernelBridge bridge = new KernelBridge(device, address);
@@ -87,12 +81,31 @@ public final class Stage implements AutoCloseable {
         return address;
     }
 
-    private static RunningServer startOn(ThreadFactory threads, ServerCommand server) throws Exception {
-        try {
-            return server.start(threads);
-        } catch (UnsupportedOperationException e) {
-            return Assumptions.abort("not there yet: " + e.getMessage());
-        }
+    /**
+     * Starts what a proxy passes its connections on to: on the loop device beside the proxy, else on the kernel's
+     * sockets at the clients' end.
+     */
+    public InetSocketAddress startBehind(ServerCommand server) throws Exception {
+        return setup == Setup.RDMA_RAW_LOOP
+                ? startOn(serverSide, serverAddress, server, transportOptions()).address()
+                : startOn(clientSide, clientAddress, server, List.of("--transport", "nio")).address();
+    }
+
+    private List<String> transportOptions() {
+        List<String> transport = List.of("--transport", setup.transport());
+        return device.isEmpty() ? transport : Stream.concat(transport.stream(), Stream.of("--device", device)).toList();
+    }
+
+    private RunningServer startOn(NetworkNamespace side, String address, ServerCommand server, List<String> options)
+            throws Exception {
+        List<String> all = new ArrayList<>(List.of("--address", address, "--port", "0"));
+        all.addAll(options);
+        CommandLine.populateCommand(server, all.toArray(String[]::new));
+        ThreadFactory threads = side.isCurrent() ? new DefaultThreadFactory("server") : side.threadFactory();
+        // Sockets belong to the namespace of the thread that opens them.
+        RunningServer running = side.call(() -> server.start(threads));
+        closers.add(running::close);
+        return running;
     }
 
     public Setup setup() {

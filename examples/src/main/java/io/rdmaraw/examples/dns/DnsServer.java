@@ -8,8 +8,6 @@ import io.netty.handler.codec.dns.DatagramDnsQueryDecoder;
 import io.netty.handler.codec.dns.DatagramDnsResponseEncoder;
 import io.netty.handler.codec.dns.TcpDnsQueryDecoder;
 import io.netty.handler.codec.dns.TcpDnsResponseEncoder;
-import io.netty.util.internal.logging.InternalLogger;
-import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.examples.ServerCommand;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -23,7 +21,6 @@ import java.util.List;
 /** An authoritative name server for one zone, over UDP and, for answers that do not fit there, TCP. */
 @Command(name = "dns", mixinStandardHelpOptions = true, description = "Authoritative DNS server for one zone.")
 public final class DnsServer extends ServerCommand {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(DnsServer.class);
     private static final int PORT = 5353;
     private static final int MAX_TCP_BYTES = 0xffff;
     private static final int MAX_ATTEMPTS = 10;
@@ -52,9 +49,6 @@ public final class DnsServer extends ServerCommand {
             try {
                 channels.add(listen(group, (InetSocketAddress) channels.getFirst().localAddress(),
                         tcpHandlers(responder)));
-                return channels;
-            } catch (UnsupportedOperationException e) {
-                LOGGER.warn("answers that do not fit in a datagram cannot be had by TCP: {}", e.getMessage());
                 return channels;
             } catch (Exception e) {
                 channels.forEach(channel -> channel.close().syncUninterruptibly());
