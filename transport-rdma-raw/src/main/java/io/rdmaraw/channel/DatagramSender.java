@@ -162,9 +162,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                     messageOfFrame[frames++] = (byte) finished;
                 }
                 path.touch();
-                statistics.sentFragments += written > 1 ? written : 0;
-                statistics.sentDatagrams++;
-                statistics.sentBytes += lengthBytes;
+                countSent(written, lengthBytes);
             }
         }
         return true;
@@ -176,10 +174,15 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         if (written == 0 || writer.queue().post() != 0) {
             statistics.droppedUnresolved++;
         } else {
-            statistics.sentDatagrams++;
-            statistics.sentBytes += content.readableBytes();
+            countSent(written, content.readableBytes());
         }
         content.release();
+    }
+
+    private void countSent(int frameCount, int lengthBytes) {
+        statistics.sentFragments += frameCount > 1 ? frameCount : 0;
+        statistics.sentDatagrams++;
+        statistics.sentBytes += lengthBytes;
     }
 
     /** A router does not let packets to a destination pass that are longer; what is sent from now on is cut up. */
