@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEVICES = 256, FIRST_QUEUE_NUMBER = 0x40, DEFAULT_MTU = 1500 };
+enum { FIRST_DEVICE_ROOM = 16, FIRST_QUEUE_NUMBER = 0x40, DEFAULT_MTU = 1500 };
 
 static pthread_mutex_t devices_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct sv_device *devices[MAX_DEVICES];
+static struct sv_device **devices;
 static unsigned device_count;
+static unsigned device_room;
 
 void *sv_fail(int error)
 {
@@ -99,6 +100,20 @@ static void init_ibv_device(struct ibv_device *ibv, const char *name)
     snprintf(ibv->ibdev_path, sizeof ibv->ibdev_path, "/sys/class/infiniband/%s", name);
 }
 
+/* Processes that see interfaces come and go, as on hosts of containers, name ever new devices. */
+static bool make_room_locked(void)
+{
+    if (device_count < device_room)
+        return true;
+    unsigned room = device_room == 0 ? FIRST_DEVICE_ROOM : 2 * device_room;
+    struct sv_device **larger = realloc(devices, room * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    devices = larger;
+    device_room = room;
+    return true;
+}
+
 static int add_locked(const char *name)
 {
     const struct sv_port_ops *ops = ops_for(name);
@@ -106,7 +121,7 @@ static int add_locked(const char *name)
         return EINVAL;
     if (find_locked(name) != NULL)
         return EEXIST;
-    if (device_count == MAX_DEVICES)
+    if (!make_room_locked())
         return ENOMEM;
     struct sv_device *device = sv_alloc_zeroed(sizeof *device);
     if (device == NULL)

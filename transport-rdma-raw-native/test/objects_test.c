@@ -36,6 +36,18 @@ static void devices_are_added_by_name(void)
     CHECK(ibv_get_device_guid(find_device("loop:by-name")) != ibv_get_device_guid(find_device("loop")));
 }
 
+static void there_may_be_many_devices(void)
+{
+    struct ibv_device *before = find_device("loop");
+    char name[32];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof name, "loop:many-%d", i);
+        CHECK_EQ(0, softverbs_add_device(name));
+    }
+    CHECK(find_device("loop:many-0") != NULL && find_device("loop:many-999") != NULL);
+    CHECK(find_device("loop") == before);
+}
+
 static void a_context_is_extended(void)
 {
     struct world world;
@@ -236,6 +248,7 @@ static void strings_are_never_null(void)
 const struct test object_tests[] = {
     {"the default device is there", the_default_device_is_there},
     {"devices are added by name", devices_are_added_by_name},
+    {"there may be many devices", there_may_be_many_devices},
     {"a context is extended", a_context_is_extended},
     {"queries describe an Ethernet port", queries_describe_an_ethernet_port},
     {"the old query_port stays within its structure", the_old_query_port_stays_within_its_structure},
