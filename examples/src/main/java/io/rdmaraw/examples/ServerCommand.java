@@ -6,6 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
+import io.rdmaraw.examples.tcp.KernelBridge;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -80,9 +81,22 @@ public abstract class ServerCommand implements Callable<Integer> {
 
     /** A TCP server: one listener; its connections are spread over the loops. */
     protected final Channel listen(EventLoopGroup group, InetSocketAddress local, ChannelHandler connectionHandler)
-            throws InterruptedException {
-        return new ServerBootstrap().group(group).channel(transport.serverSocketChannel())
+            throws Exception {
+        Channel listener = new ServerBootstrap().group(group).channel(transport.serverSocketChannel())
                 .childHandler(connectionHandler).bind(local).sync().channel();
+        if (transport.isInMemory(device)) {
+            openBridge(listener);
+        }
+        return listener;
+    }
+
+    private void openBridge(Channel listener) throws Exception {
+        try {
+            KernelBridge.open(device, listener);
+        } catch (Exception e) {
+            listener.close().sync();
+            throw e;
+        }
     }
 
     /** A UDP server: a channel per loop, all on one port. */

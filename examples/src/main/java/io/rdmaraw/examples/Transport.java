@@ -92,6 +92,11 @@ public enum Transport {
         Throwable unavailabilityCause() {
             return RdmaRaw.unavailabilityCause();
         }
+
+        @Override
+        boolean isInMemory(String device) {
+            return device.equals("soft:loop") || device.startsWith("soft:loop:");
+        }
     };
 
     private final Class<? extends DatagramChannel> datagramChannel;
@@ -116,6 +121,11 @@ public enum Transport {
 
     /** Returns why this transport cannot be used here, or null if it can. */
     abstract Throwable unavailabilityCause();
+
+    /** Tells whether the device is one of this process alone, which programs of the kernel's sockets do not reach. */
+    boolean isInMemory(String device) {
+        return false;
+    }
 
     private static EventLoopGroup group(int threads, ThreadFactory factory, IoHandlerFactory ioHandlerFactory) {
         return new MultiThreadIoEventLoopGroup(threads, factory, ioHandlerFactory);

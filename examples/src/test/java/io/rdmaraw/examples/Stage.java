@@ -2,9 +2,7 @@ package io.rdmaraw.examples;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.concurrent.DefaultThreadFactory;
-import io.rdmaraw.examples.tcp.KernelBridge;
 import io.rdmaraw.testsuite.net.CommandResult;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -71,14 +69,7 @@ public final class Stage implements AutoCloseable {
     public InetSocketAddress start(ServerCommand server, String... options) throws Exception {
         List<String> all = new ArrayList<>(transportOptions());
         all.addAll(List.of(options));
-        RunningServer running = startOn(serverSide, serverAddress, server, all);
-        InetSocketAddress address = running.address();
-        if (setup == Setup.RDMA_RAW_LOOP && running.channels().getFirst() instanceof ServerSocketChannel) {
-            KernelBridge bridge = new KernelBridge(device, address);
-            closers.add(bridge::close);
-            return bridge.address();
-        }
-        return address;
+        return startOn(serverSide, serverAddress, server, all);
     }
 
     /**
@@ -87,8 +78,8 @@ public final class Stage implements AutoCloseable {
      */
     public InetSocketAddress startBehind(ServerCommand server) throws Exception {
         return setup == Setup.RDMA_RAW_LOOP
-                ? startOn(serverSide, serverAddress, server, transportOptions()).address()
-                : startOn(clientSide, clientAddress, server, List.of("--transport", "nio")).address();
+                ? startOn(serverSide, serverAddress, server, transportOptions())
+                : startOn(clientSide, clientAddress, server, List.of("--transport", "nio"));
     }
 
     private List<String> transportOptions() {
@@ -96,7 +87,7 @@ public final class Stage implements AutoCloseable {
         return device.isEmpty() ? transport : Stream.concat(transport.stream(), Stream.of("--device", device)).toList();
     }
 
-    private RunningServer startOn(NetworkNamespace side, String address, ServerCommand server, List<String> options)
+    private InetSocketAddress startOn(NetworkNamespace side, String address, ServerCommand server, List<String> options)
             throws Exception {
         List<String> all = new ArrayList<>(List.of("--address", address, "--port", "0"));
         all.addAll(options);
@@ -105,7 +96,7 @@ public final class Stage implements AutoCloseable {
         // Sockets belong to the namespace of the thread that opens them.
         RunningServer running = side.call(() -> server.start(threads));
         closers.add(running::close);
-        return running;
+        return running.address();
     }
 
     public Setup setup() {

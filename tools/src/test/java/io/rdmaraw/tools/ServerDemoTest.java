@@ -11,12 +11,40 @@ import org.junit.jupiter.api.Timeout;
 /** The demos of servers, with the server in a process of its own. */
 @Timeout(120)
 class ServerDemoTest {
-    private static void requireDig() {
+    private static final String NOTHING_FOR_THE_KERNEL = "received 0 TCP segments and 0 UDP datagrams";
+
+    private static void require(String program, String debianPackage) {
         try {
-            ServerNetwork.require("dig", "bind9-dnsutils");
+            ServerNetwork.require(program, debianPackage);
         } catch (ToolException e) {
-            assumeTrue(false, "needs dig: apt-get install bind9-dnsutils");
+            assumeTrue(false, "needs " + program + ": apt-get install " + debianPackage);
         }
+    }
+
+    private static void requireDig() {
+        require("dig", "bind9-dnsutils");
+    }
+
+    private static void requireRoot() {
+        assumeTrue("root".equals(System.getProperty("user.name")), "needs root, to make network namespaces");
+    }
+
+    private static void http(String expected, String... arguments) {
+        require("curl", "curl");
+        ToolRun run = ToolRun.of(arguments);
+        assertEquals(0, run.exitCode(), run.out() + run.err());
+        assertTrue(run.out().contains("Hello, World!") && run.out().contains(expected), run.out());
+    }
+
+    @Test
+    void httpOnTheLoopDevice() {
+        http("200, 10000000 bytes", "demo", "http", "--loop", "--port", "8099");
+    }
+
+    @Test
+    void httpOnAVethPair() {
+        requireRoot();
+        http(NOTHING_FOR_THE_KERNEL, "demo", "http");
     }
 
     @Test
@@ -30,10 +58,10 @@ class ServerDemoTest {
     @Test
     void dnsOnAVethPair() {
         requireDig();
-        assumeTrue("root".equals(System.getProperty("user.name")), "needs root, to make network namespaces");
+        requireRoot();
         ToolRun run = ToolRun.of("demo", "dns");
         assertEquals(0, run.exitCode(), run.out() + run.err());
         assertTrue(run.out().contains("192.0.2.80\n192.0.2.81\n"), run.out());
-        assertTrue(run.out().contains("received 0 TCP segments and 0 UDP datagrams"), run.out());
+        assertTrue(run.out().contains(NOTHING_FOR_THE_KERNEL), run.out());
     }
 }

@@ -12,7 +12,6 @@ import io.rdmaraw.examples.ServerCommand;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -41,7 +40,7 @@ public final class DnsServer extends ServerCommand {
 
     @Override
     protected List<Channel> open(EventLoopGroup group, InetSocketAddress local)
-            throws IOException, InterruptedException {
+            throws Exception {
         Zone zone = zoneFile == null ? ZoneFile.builtIn() : ZoneFile.read(zoneFile);
         Responder responder = new Responder(zone, maxUdpBytes);
         for (int attempt = 1;; attempt++) {

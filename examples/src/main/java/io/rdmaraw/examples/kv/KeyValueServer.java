@@ -25,7 +25,7 @@ public final class KeyValueServer extends ServerCommand {
     }
 
     @Override
-    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws InterruptedException {
+    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception {
         Commands commands = new Commands(new Store(System::nanoTime));
         return List.of(listen(group, local, new ChannelInitializer<>() {
             @Override

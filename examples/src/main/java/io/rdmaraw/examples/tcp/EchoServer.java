@@ -23,7 +23,7 @@ public final class EchoServer extends ServerCommand {
     }
 
     @Override
-    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws InterruptedException {
+    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception {
         return List.of(listen(group, local, new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel connection) {

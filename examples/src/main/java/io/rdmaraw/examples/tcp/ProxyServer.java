@@ -28,7 +28,7 @@ public final class ProxyServer extends ServerCommand {
     }
 
     @Override
-    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws InterruptedException {
+    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception {
         return List.of(listen(group, local, new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel client) {

@@ -10,30 +10,37 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 
-import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Leads stock programs, which know only the kernel's sockets, to a TCP server on a loop device: NIO channels accept, on
- * the same loops as the connections that go on.
+ * Leads stock programs of this host, which know only the kernel's sockets, to a TCP server on a loop device: what a NIO
+ * channel accepts goes on by a connection over that device, whose other end is the server's.
  */
-public final class KernelBridge implements AutoCloseable {
-    private final RdmaRawEventLoopGroup group;
-    private final Channel listener;
+public final class KernelBridge {
+    private KernelBridge() {
+    }
 
-    public KernelBridge(String device, InetSocketAddress server) {
-        group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
-        listener = new ServerBootstrap().group(group).channel(NioServerSocketChannel.class)
+    /**
+     * Listens on the kernel's socket of the server's address and port for as long as the server does.
+     *
+     * @throws Exception when the kernel has the port in use
+     */
+    public static void open(String device, Channel server) throws Exception {
+        RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1,
+                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+        server.closeFuture().addListener(closed -> group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
+        new ServerBootstrap().group(group).channel(NioServerSocketChannel.class)
                 .childOption(ChannelOption.AUTO_READ, false).childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel client) {
-                        connect(client, server);
+                        connect(client, server.localAddress());
                     }
-                }).bind("127.0.0.1", 0).syncUninterruptibly().channel();
+                }).bind(server.localAddress()).sync();
     }
 
-    private static void connect(Channel client, InetSocketAddress server) {
+    private static void connect(Channel client, SocketAddress server) {
         Channel connection = new Bootstrap().group(client.eventLoop()).channel(RdmaRawSocketChannel.class)
                 .option(ChannelOption.ALLOW_HALF_CLOSURE, true).handler(new Relay(client)).connect(server)
                 .addListener(future -> {
@@ -44,15 +51,5 @@ public final class KernelBridge implements AutoCloseable {
                     }
                 }).channel();
         client.pipeline().addLast(new Relay(connection));
-    }
-
-    public InetSocketAddress address() {
-        return (InetSocketAddress) listener.localAddress();
-    }
-
-    @Override
-    public void close() {
-        listener.close().syncUninterruptibly();
-        group.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
     }
 }
