@@ -356,6 +356,7 @@ final class Handshake {
         if (sentEarly) {
             // The data sent since the SYN-ACK is what the acknowledgement times.
             ConnectionTimers.restart(c, c.flight, now);
+            PathMtu.resendTooBig(c);
         } else if (!c.is(Tcb.SYN_RETRANSMITTED)) {
             RttEstimator.sample(c, now - c.lastSendNanos);
             RttEstimator.sampleMinimum(c, now - c.lastSendNanos, now);

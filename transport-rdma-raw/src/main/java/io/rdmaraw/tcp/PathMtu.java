@@ -43,12 +43,15 @@ final class PathMtu {
             return;
         }
         Handshake.updateSendMss(c);
-        Flight f = c.flight;
-        if (f == null) {
-            return;
+        // Nothing is repeated during the handshake: what is lost by then is looked at when it is over.
+        if (c.flight != null && c.state != TcpState.SYN_RECEIVED) {
+            resendTooBig(c);
         }
-        // RFC 1191 section 6.5: what was too big goes again at once, and congestion control has no part in it.
-        Scoreboard sb = f.scoreboard;
+    }
+
+    /** RFC 1191 section 6.5: what was too big goes again at once, and congestion control has no part in it. */
+    static void resendTooBig(TcpConnection c) {
+        Scoreboard sb = c.flight.scoreboard;
         for (int entry = sb.head(); entry != sb.tail(); entry++) {
             if (sb.lengthOf(entry) > c.sndMss && !sb.isSacked(entry)) {
                 sb.markLost(entry);
