@@ -93,6 +93,18 @@ final class LoopTcpNetwork implements TcpNetwork {
     }
 
     @Override
+    public boolean isSteered() {
+        return false;
+    }
+
+    /** The hash of the host chooses among those that share a port. */
+    @Override
+    public Binding join(Binding listening) {
+        LoopEndpoint first = ((Taken) listening).endpoint;
+        return first.mac() == mac ? null : new Taken(host, host.share(first, mac));
+    }
+
+    @Override
     public boolean isKernelServed() {
         return false;
     }

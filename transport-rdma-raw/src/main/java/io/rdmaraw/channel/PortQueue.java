@@ -6,6 +6,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.SpreadFlow;
 import io.rdmaraw.queue.SpreadFlows;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.AsyncEvent;
@@ -193,7 +194,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
         for (int i = 0; i < received; i++) {
             ByteBuf frame = burst.takeFrame(i);
             FlowTags.Entry entry = tags.entry(burst.flowTag(i));
-            if (entry == null) {
+            if (entry == null && (entry = joinedBy(burst.flowTag(i))) == null) {
                 statistics.unmatchedFrames++;
                 frame.release();
                 continue;
@@ -213,6 +214,16 @@ final class PortQueue implements SharedDevice.AsyncListener {
             touched[i] = null;
         }
         touchedCount = 0;
+    }
+
+    /** Loops that share a rule from the beginning hear of it by a task, and may get frames before. */
+    private FlowTags.Entry joinedBy(int tag) {
+        SpreadFlow flow = tag < SpreadFlows.FIRST_TAG ? null : device.spreadFlows().find(tag);
+        if (flow == null || !(flow.ownerOrNull() instanceof SpreadOwner owner)) {
+            return null;
+        }
+        owner.joinBy(this);
+        return tags.entry(tag);
     }
 
     private void deliver(QueueChannel channel, ByteBuf frame, boolean checksumVerified) {

@@ -20,6 +20,7 @@ public final class RdmaRawServerSocketChannelConfig extends DefaultChannelConfig
     private volatile int receiveBufferBytes = RdmaRawSocketChannelConfig.DEFAULT_RECEIVE_BUFFER_BYTES;
     private volatile boolean reuseAddress = true;
     private volatile boolean reusePort;
+    private volatile RdmaRawEventLoopGroup acceptGroup;
 
     RdmaRawServerSocketChannelConfig(RdmaRawServerSocketChannel channel) {
         super(channel, new ServerChannelRecvByteBufAllocator());
@@ -35,7 +36,8 @@ public final class RdmaRawServerSocketChannelConfig extends DefaultChannelConfig
     @Override
     public Map<ChannelOption<?>, Object> getOptions() {
         return getOptions(super.getOptions(), ChannelOption.SO_BACKLOG, ChannelOption.SO_RCVBUF,
-                ChannelOption.SO_REUSEADDR, RdmaRawChannelOption.SO_REUSEPORT);
+                ChannelOption.SO_REUSEADDR, RdmaRawChannelOption.SO_REUSEPORT,
+                RdmaRawChannelOption.ACCEPT_GROUP);
     }
 
     @Override
@@ -50,6 +52,8 @@ public final class RdmaRawServerSocketChannelConfig extends DefaultChannelConfig
             value = reuseAddress;
         } else if (option == RdmaRawChannelOption.SO_REUSEPORT) {
             value = reusePort;
+        } else if (option == RdmaRawChannelOption.ACCEPT_GROUP) {
+            value = acceptGroup;
         } else {
             return super.getOption(option);
         }
@@ -67,6 +71,8 @@ public final class RdmaRawServerSocketChannelConfig extends DefaultChannelConfig
             setReuseAddress((Boolean) value);
         } else if (option == RdmaRawChannelOption.SO_REUSEPORT) {
             setReusePort((Boolean) value);
+        } else if (option == RdmaRawChannelOption.ACCEPT_GROUP) {
+            setAcceptGroup((RdmaRawEventLoopGroup) value);
         } else {
             return super.setOption(option, value);
         }
@@ -108,6 +114,17 @@ public final class RdmaRawServerSocketChannelConfig extends DefaultChannelConfig
     /** Sets {@link RdmaRawChannelOption#SO_REUSEPORT}. */
     public RdmaRawServerSocketChannelConfig setReusePort(boolean reuse) {
         reusePort = reuse;
+        return this;
+    }
+
+    /** Returns the group whose loops serve the port; null for the server channel's own. */
+    public RdmaRawEventLoopGroup getAcceptGroup() {
+        return acceptGroup;
+    }
+
+    /** Sets {@link RdmaRawChannelOption#ACCEPT_GROUP}. */
+    public RdmaRawServerSocketChannelConfig setAcceptGroup(RdmaRawEventLoopGroup group) {
+        acceptGroup = group;
         return this;
     }
 

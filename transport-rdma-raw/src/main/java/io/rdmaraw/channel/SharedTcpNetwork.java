@@ -113,6 +113,11 @@ final class SharedTcpNetwork implements TcpNetwork {
     }
 
     @Override
+    public boolean isSteered() {
+        return true;
+    }
+
+    @Override
     public boolean isKernelServed() {
         return true;
     }

@@ -37,6 +37,18 @@ interface TcpNetwork {
     Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException;
 
     /**
+     * Takes part in what another loop's network listens on.
+     *
+     * @return this loop's share, to be closed with the port; null when there is nothing to it
+     */
+    default Binding join(Binding listening) {
+        return null;
+    }
+
+    /** Tells whether bindings have rules of their own, which several loops may share. */
+    boolean isSteered();
+
+    /**
      * Takes a local address and port to connect from.
      *
      * @param localOrNull what the user chose, either part may be a wildcard

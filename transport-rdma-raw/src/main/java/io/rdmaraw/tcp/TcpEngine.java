@@ -281,6 +281,16 @@ public final class TcpEngine {
         ready(c);
     }
 
+    /**
+     * Takes over the TIME-WAIT of a connection that ended in that state with another engine, because its segments come
+     * to this one.
+     */
+    public void adoptTimeWait(TcpConnection c, long nowNanos) {
+        this.nowNanos = nowNanos;
+        c.hash = connections.hash(c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow, c.remotePort);
+        timeWait.add(c, nowNanos);
+    }
+
     private void unready(TcpConnection c) {
         if (!c.is(Tcb.READY)) {
             return;
