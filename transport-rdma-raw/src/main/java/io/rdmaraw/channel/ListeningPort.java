@@ -8,6 +8,8 @@ import io.rdmaraw.verbs.FlowSpec;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * A port that a server channel listens on, on all loops that serve it: one rule leads to an RSS queue pair over their
@@ -108,7 +110,8 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
 
     /** Another server listens on the port; false when it has one, or is on other loops. */
     boolean reopen(List<TcpStack> stacks, RdmaRawServerSocketChannel next) {
-        if (server != null || !stacks.equals(members.stream().map(member -> member.stack).toList()) || !retain()) {
+        Set<TcpStack> same = members.stream().map(member -> member.stack).collect(Collectors.toSet());
+        if (server != null || !same.equals(Set.copyOf(stacks)) || !retain()) {
             return false;
         }
         server = next;

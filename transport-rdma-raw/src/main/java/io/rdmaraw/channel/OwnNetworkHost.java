@@ -19,6 +19,7 @@ import io.rdmaraw.route.OwnHost;
 import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.route.OwnHostCounters;
 import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpHeader;
@@ -56,6 +57,7 @@ final class OwnNetworkHost implements IpHost {
     private final Map<Long, OwnPort> owners = new ConcurrentHashMap<>();
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
     private final List<Driver> drivers = new ArrayList<>();
+    private final List<TcpStack> stacks = new CopyOnWriteArrayList<>();
     private final RdmaRawDatagramStatistics fragmentStatistics = new RdmaRawDatagramStatistics();
     private OwnHost host;
     private volatile NetworkSnapshot snapshot;
@@ -157,6 +159,15 @@ final class OwnNetworkHost implements IpHost {
             Driver driver = drivers.getFirst();
             execute(driver.loop, () -> driver.solicit(hop), () -> { });
         }
+    }
+
+    /** A stack is to hear of ICMP errors: its connections may be on any loop. */
+    void add(TcpStack stack) {
+        stacks.add(stack);
+    }
+
+    void remove(TcpStack stack) {
+        stacks.remove(stack);
     }
 
     OwnHostCounters counters() {
@@ -364,6 +375,10 @@ final class OwnNetworkHost implements IpHost {
 
         private void passOn(IcmpError errorOrNull) {
             if (errorOrNull == null) {
+                return;
+            }
+            if (errorOrNull.protocol() == IpProtocol.TCP) {
+                stacks.forEach(stack -> stack.icmpError(errorOrNull));
                 return;
             }
             OwnPort owner = find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),

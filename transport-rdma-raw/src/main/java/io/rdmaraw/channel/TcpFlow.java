@@ -66,6 +66,9 @@ final class TcpFlow {
             current = network.path(connection.localHigh(), connection.localLow(), connection.localPort(),
                     connection.remoteHigh(), connection.remoteLow(), connection.remotePort());
             path = current;
+            if (current != null) {
+                connection.limitMtu(current.mtuBytes());
+            }
         }
         return current;
     }

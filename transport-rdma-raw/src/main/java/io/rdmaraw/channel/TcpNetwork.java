@@ -25,6 +25,21 @@ interface TcpNetwork {
         void close();
     }
 
+    /** The stack of this loop is there now. */
+    default void joined(TcpStack stack) {
+    }
+
+    /** The stack of this loop ends. */
+    default void left(TcpStack stack) {
+    }
+
+    /** Tells whether the device leads to a peer. */
+    boolean reaches(IpAddress remote);
+
+    /** A router on the way to a peer has said, and the connection believes, how long packets may be. */
+    default void tooBig(IpAddress remote, int mtuBytes) {
+    }
+
     /** Returns the rules that steer to the stack what is for none of its bindings' rules. */
     List<FlowSpec> flows();
 

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
@@ -18,6 +19,7 @@ import java.net.InetSocketAddress;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
@@ -34,6 +36,7 @@ final class TcpStack implements TcpEvents {
     private final SegmentReceiver receiver;
     private final SegmentSender sender;
     private final TcpSteering ownRules;
+    private final TcpIcmp icmp;
     private final RdmaRawTcpStatistics counters;
     /** Ports that are kept for connections in TIME-WAIT alone. */
     private final Set<TcpPort> lingering = new HashSet<>();
@@ -57,6 +60,8 @@ final class TcpStack implements TcpEvents {
         sender = new SegmentSender(this, port, network, engine, writer, (EventLoop) loop);
         ownRules = new TcpSteering(this);
         port.attach(ownRules, network.flows());
+        icmp = new TcpIcmp(this, engine, network);
+        network.joined(this);
     }
 
     TcpEngine engine() {
@@ -85,6 +90,16 @@ final class TcpStack implements TcpEvents {
         if (network.isSteered() && port.device().spreadFlows().isSupported()) {
             port.queue().workQueue();
         }
+    }
+
+    /** Returns what takes tasks for the stack's loop, and refuses them when that has ended. */
+    Executor executor() {
+        return loop::execute;
+    }
+
+    /** ICMP says something of a segment that some stack has sent; any thread. */
+    void icmpError(IcmpError error) {
+        icmp.receive(error);
     }
 
     /** Tells whether the caller is on the stack's loop. */
@@ -166,6 +181,16 @@ final class TcpStack implements TcpEvents {
         }, nanos, TimeUnit.NANOSECONDS);
     }
 
+    /** Takes a frame that came by no rule of the stack's. */
+    void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
+        if (gone) {
+            frame.release();
+            return;
+        }
+        receive(frame, checksumVerified);
+        endBurst();
+    }
+
     /** Takes frames that came to another loop. */
     void receiveForwarded(TcpForwards.Batch batch) {
         for (int i = 0; i < batch.frames().size(); i++) {
@@ -195,6 +220,7 @@ final class TcpStack implements TcpEvents {
             IpAddress local = binding.local();
             flow.connection(engine.connect(System.nanoTime(), local.high(), local.low(), binding.port(),
                     target.high(), target.low(), remote.getPort(), null, port.limits().mtuBytes(), flow));
+            flow.path(network);
         } catch (IllegalStateException e) {
             taken.release(null);
             throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
@@ -347,6 +373,7 @@ final class TcpStack implements TcpEvents {
         TcpFlow flow = new TcpFlow(this, listening);
         flow.connection(connection);
         flow.markConnected();
+        flow.path(network);
         flow.acceptor(server);
         connection.attachment(flow);
         counters.flows++;
@@ -400,6 +427,7 @@ final class TcpStack implements TcpEvents {
         if (gone) {
             return;
         }
+        network.left(this);
         engine.shutdown();
         touched.deliver();
         transmit(System.nanoTime());

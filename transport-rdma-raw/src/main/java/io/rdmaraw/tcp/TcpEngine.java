@@ -171,6 +171,13 @@ public final class TcpEngine {
         replies.resetFor(s);
     }
 
+    /** Tells whether there is a connection between two ends that is not in TIME-WAIT. */
+    public boolean hasConnection(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
+            int remotePort) {
+        int hash = connections.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
+        return connections.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort) != null;
+    }
+
     /**
      * An ICMP message quoted a segment of ours. Only one that quotes data in flight is believed (RFC 5927 section 4.1).
      *
