@@ -40,6 +40,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     private final Slab slab;
     private final NativeArrays arrays;
     private final boolean direct;
+    private final int maxSegmentedBytes;
     private final ReceiveRing receiveRing;
     private final SendRing sendRing;
     private final QueueCounters counters = new QueueCounters();
@@ -58,14 +59,15 @@ public final class VerbsFrameQueue implements FrameQueue {
         SlotPool slots = slab.pool();
         slots.ownedBy(Thread.currentThread());
         slots.allocator().reserve(2 * RESERVED_SLOTS);
-        direct = options.directVerbs().isFor(device.context());
+        direct = made.direct;
+        maxSegmentedBytes = made.maxSegmentedBytes;
         if (direct) {
             QueuePairRings rings = Mlx5dv.rings(queuePair);
             receiveRing = new Mlx5ReceiveRing(rings, made.receiveCompletions,
                     () -> made.completionQueue(options.receiveQueueDepth()), slots, counters,
                     options.receiveQueueDepth(), RESERVED_SLOTS, arrays);
             sendRing = new Mlx5SendRing(rings, sendCompletions, slots, device.registeredRanges(), counters,
-                    options.sendQueueDepth(), options.maxSendSge(), arrays);
+                    options.sendQueueDepth(), options.maxSendSge(), made.maxHeaderBytes(), arrays);
         } else {
             receiveRing = new VerbsReceiveRing(queuePair, made.receiveCompletions, slots, counters,
                     options.receiveQueueDepth(), RESERVED_SLOTS, arrays);
@@ -102,6 +104,8 @@ public final class VerbsFrameQueue implements FrameQueue {
         private NativeArrays arrays;
         private SharedDevice leased;
         private CompletionChannel channel;
+        private boolean direct;
+        private int maxSegmentedBytes;
 
         CompletionQueue completionQueue(int minEntries) {
             return leased.context().createCompletionQueue(minEntries, channel, 0);
@@ -110,6 +114,10 @@ public final class VerbsFrameQueue implements FrameQueue {
         void make(SharedDevice device, CompletionChannel eventChannel, FrameQueueOptions options) {
             leased = device.retain();
             channel = eventChannel;
+            direct = options.directVerbs().isFor(device.context());
+            // A header that goes over the end of its ring makes libmlx5 (of rdma-core 44 to 64, at least) put the data
+            // segments where the device does not look for them.
+            maxSegmentedBytes = direct || !Mlx5dv.isDriverOf(device.context()) ? device.maxSegmentedBytes() : 0;
             slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), options.slotCount(),
                     options.slotBytes());
             // Twice the depth: the queue pair's receives complete here, and those of the work queue.
@@ -122,10 +130,15 @@ public final class VerbsFrameQueue implements FrameQueue {
                     .maxReceiveWr(options.receiveQueueDepth())
                     .maxSendSge(options.maxSendSge())
                     .maxReceiveSge(1)
+                    .maxTsoHeaderBytes(maxHeaderBytes())
                     .build());
             // Burst arrays of both rings, with room for the rounding to cache lines.
             arrays = new NativeArrays(BURST_FRAMES * (SendWr.SIZE_BYTES + options.maxSendSge() * Sge.SIZE_BYTES)
                     + BURST_FRAMES * 256L + 2 * VerbsPostedReceives.nativeBytes());
+        }
+
+        int maxHeaderBytes() {
+            return maxSegmentedBytes > 0 ? MAX_SEGMENTED_HEADER_BYTES : 0;
         }
 
         void close() {
@@ -194,8 +207,20 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
-    public int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
-        return sendRing.offer(headers, buffers, indices, lengthsBytes, count);
+    public int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+                     boolean fillChecksums) {
+        return sendRing.offer(headers, buffers, indices, lengthsBytes, count, fillChecksums);
+    }
+
+    @Override
+    public int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+                              int segmentBytes) {
+        return sendRing.offerSegmented(headers, buffers, indices, lengthsBytes, count, segmentBytes);
+    }
+
+    @Override
+    public int maxSegmentedBytes() {
+        return maxSegmentedBytes;
     }
 
     @Override
