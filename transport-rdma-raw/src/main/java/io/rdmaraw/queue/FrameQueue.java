@@ -150,15 +150,26 @@ public interface FrameQueue extends AutoCloseable {
     WorkQueue workQueue();
 
     /**
-     * Tells whether the source of an asynchronous event, which says that it has failed, is this queue's and has not
-     * been recovered since: its completions may have told of the failure first.
+     * Takes note of an asynchronous event that says that {@code source} has failed.
+     *
+     * @return whether that is this queue's and has not been recovered since: its completions may have told of the
+     *         failure first
      */
-    boolean isFailed(VerbsObject source);
+    boolean noteFailure(VerbsObject source);
 
     /** Tells whether an error has stopped the queue; {@link #recover()} sets it going again. */
     boolean failed();
 
-    /** Resets the queue pair in place, counts the frames lost, and receives and sends again. */
+    /**
+     * Tells whether {@link #recover()} has to make new queues, since a completion queue has overrun: all rules that
+     * lead here have to be taken away before and to be steered again afterwards, and {@link #workQueue()} is another.
+     */
+    boolean needsNewQueues();
+
+    /**
+     * Resets the queue pair in place, or makes another when {@link #needsNewQueues()}; counts the frames lost, and
+     * receives and sends again.
+     */
     void recover();
 
     /** Returns the slots that frames are received into. */

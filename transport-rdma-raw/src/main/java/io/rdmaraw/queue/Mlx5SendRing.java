@@ -1,5 +1,6 @@
 package io.rdmaraw.queue;
 
+import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
@@ -23,8 +24,9 @@ final class Mlx5SendRing extends SendRing {
 
     /** @param maxHeaderBytes the longest headers of frames that are cut into segments; 0 when there are none */
     Mlx5SendRing(QueuePairRings rings, CompletionQueue completionQueue, SlotPool slots, RegisteredRanges ranges,
-                 QueueCounters counters, int depth, int maxSge, int maxHeaderBytes, NativeArrays arrays) {
-        super(slots, ranges, counters, depth, maxSge);
+                 QueueCounters counters, int depth, int maxSge, int maxHeaderBytes, FrameBuf padding,
+                 NativeArrays arrays) {
+        super(slots, ranges, counters, depth, maxSge, padding);
         this.completionQueue = completionQueue;
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
                 arrays.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));

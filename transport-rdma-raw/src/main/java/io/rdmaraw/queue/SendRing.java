@@ -44,7 +44,10 @@ abstract class SendRing {
     private boolean failed;
     private int refusalErrno;
 
-    SendRing(SlotPool slots, RegisteredRanges ranges, QueueCounters counters, int depth, int maxSge) {
+    /** @param padding a slot, of which the first bytes are sent behind frames that are too short */
+    SendRing(SlotPool slots, RegisteredRanges ranges, QueueCounters counters, int depth, int maxSge,
+             FrameBuf padding) {
+        this.padding = padding;
         this.slots = slots;
         this.ranges = ranges;
         this.counters = counters;
@@ -54,7 +57,6 @@ abstract class SendRing {
         partsInFlight = new ByteBuf[depth * maxSge];
         Arrays.fill(slotsInFlight, NONE);
         mask = depth - 1;
-        padding = slots.takeClosed();
         NativeMemory.fill(padding.slotAddress(), MIN_FRAME_BYTES, (byte) 0);
     }
 
@@ -457,8 +459,8 @@ abstract class SendRing {
         for (int i = 0; i < offered; i++) {
             releaseHeld((int) (postedSequence + i) & mask);
         }
+        counters.lostInFlightFrames += offered;
         offered = 0;
         abandon();
-        slots.returnClosed(padding.slotIndex());
     }
 }

@@ -1,6 +1,7 @@
 package io.rdmaraw.queue;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
@@ -31,8 +32,8 @@ final class VerbsSendRing extends SendRing {
     private long segmented;
 
     VerbsSendRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, RegisteredRanges ranges,
-                  QueueCounters counters, int depth, int maxSge, NativeArrays arrays) {
-        super(slots, ranges, counters, depth, maxSge);
+                  QueueCounters counters, int depth, int maxSge, FrameBuf padding, NativeArrays arrays) {
+        super(slots, ranges, counters, depth, maxSge, padding);
         this.queuePair = queuePair;
         this.completions = completions;
         workRequests = arrays.allocate(FrameQueue.BURST_FRAMES * SendWr.SIZE_BYTES);
