@@ -126,7 +126,16 @@ public final class SpreadFlows {
      *
      * @param spec the same for all of them; its priority and the next one are used, and it says which version of IP
      */
-    public synchronized SpreadFlow join(FlowSpec spec, FrameQueue member) {
+    public SpreadFlow join(FlowSpec spec, FrameQueue member) {
+        return join(spec, member, null);
+    }
+
+    /**
+     * As {@link #join(FlowSpec, FrameQueue)}.
+     *
+     * @param ownerOrNull whose rule it is if the queue is the first, as {@link #open} has it
+     */
+    public synchronized SpreadFlow join(FlowSpec spec, FrameQueue member, Object ownerOrNull) {
         requireIpVersion(spec);
         SpreadFlow flow = flows.get(spec);
         if (flow != null && flow.members().contains(member)) {
@@ -136,7 +145,7 @@ public final class SpreadFlows {
             member.workQueue();
         }
         if (flow == null) {
-            return add(spec, List.of(member), null);
+            return add(spec, List.of(member), ownerOrNull);
         }
         List<FrameQueue> members = new ArrayList<>(flow.members());
         members.add(member);
