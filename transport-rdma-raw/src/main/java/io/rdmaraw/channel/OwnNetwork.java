@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
+import java.util.List;
 
 /** The network of a host of our own for one datagram channel: the kernel has no part in it. */
 final class OwnNetwork extends LinkNetwork {
@@ -45,7 +46,7 @@ final class OwnNetwork extends LinkNetwork {
         IpAddress target = IpAddress.of(remote.getAddress());
         IpAddress source = endpoint.local();
         if (source.isAny()) {
-            NetworkSnapshot.Path path = host.snapshot().path(target, target.hashCode());
+            NetworkSnapshot.Path path = host.path(host.snapshot(), target, null);
             if (path == null) {
                 throw new NoRouteToHostException("Network is unreachable: there is no route to " + remote);
             }
@@ -66,6 +67,12 @@ final class OwnNetwork extends LinkNetwork {
         if (bound != null) {
             host.unbind(bound);
         }
+    }
+
+    /** Nobody else has the MAC address, and nothing is forwarded. */
+    @Override
+    List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
+        return List.of(IpAddress.ANY_IPV4);
     }
 
     /** The host's own rule takes what no other does. */
