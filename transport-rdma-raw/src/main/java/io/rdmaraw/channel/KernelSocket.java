@@ -96,12 +96,11 @@ final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /** Joins or leaves a group, or blocks a source of one. */
-    void changeGroup(MulticastDatagramChannel.GroupChange change, IpAddress group, int linkIndex,
-                     IpAddress sourceOrNull) throws IOException {
-        switch (change) {
-            case JOIN -> socket.changeMembership(true, group, linkIndex, sourceOrNull);
-            case LEAVE -> socket.changeMembership(false, group, linkIndex, sourceOrNull);
-            case BLOCK -> socket.blockSource(group, linkIndex, sourceOrNull);
+    void changeGroup(GroupChange change, int linkIndex) throws IOException {
+        switch (change.kind()) {
+            case JOIN -> socket.changeMembership(true, change.group(), linkIndex, change.sourceOrNull());
+            case LEAVE -> socket.changeMembership(false, change.group(), linkIndex, change.sourceOrNull());
+            case BLOCK -> socket.blockSource(change.group(), linkIndex, change.sourceOrNull());
         }
     }
 

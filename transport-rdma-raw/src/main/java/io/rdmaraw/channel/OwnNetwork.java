@@ -1,10 +1,12 @@
 package io.rdmaraw.channel;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.route.SourceFilter;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.wire.IpProtocol;
 
@@ -89,7 +91,21 @@ final class OwnNetwork extends LinkNetwork {
     @Override
     DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
                            IpAddress source) throws IOException {
-        throw new NoRouteToHostException("Network is unreachable: " + destination
-                + " is this host's own address, which is reached from other hosts only");
+        if (!snapshot.isLocal(target)) {
+            throw new NoRouteToHostException("Network is unreachable: there is no route to " + destination);
+        }
+        return direct(snapshot, DatagramPath.Kind.SELF, destination, target, source, 0);
+    }
+
+    /** A device does not bring a host's own frames back to it. */
+    @Override
+    public boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        return host.handOver(path, content, index, lengthBytes);
+    }
+
+    /** The channel's own rules bring the group's datagrams; its host tells the link that they are wanted. */
+    @Override
+    public void announce(GroupChange change, SourceFilter filter) {
+        host.setGroup(endpoint, change.group(), filter);
     }
 }

@@ -19,6 +19,10 @@ import io.rdmaraw.route.OwnHost;
 import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.route.OwnHostCounters;
 import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.route.SourceFilter;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpHeader;
@@ -35,6 +39,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import java.util.random.RandomGenerator;
 
 /**
@@ -152,11 +157,8 @@ final class OwnNetworkHost implements IpHost {
     }
 
     @Override
-    public synchronized void solicit(int linkIndex, IpAddress hop) {
-        if (!drivers.isEmpty()) {
-            Driver driver = drivers.getFirst();
-            execute(driver.loop, () -> driver.solicit(hop), () -> { });
-        }
+    public void solicit(int linkIndex, IpAddress hop) {
+        onDriver(driver -> driver.solicit(hop));
     }
 
     OwnHostCounters counters() {
@@ -182,6 +184,35 @@ final class OwnNetworkHost implements IpHost {
     void unbind(LoopEndpoint endpoint) {
         owners.remove(endpoint.mac());
         ports.close(endpoint);
+        onDriver(driver -> driver.changeGroups(now -> host.leaveGroups(endpoint.mac(), now)));
+    }
+
+    /** Sets what an endpoint wants of a group from now on. */
+    void setGroup(LoopEndpoint endpoint, IpAddress group, SourceFilter filter) {
+        onDriver(driver -> driver.changeGroups(now -> host.setGroup(endpoint.mac(), group, filter, now)));
+    }
+
+    /** Hands a UDP datagram to whoever has its port on this host; returns false when nobody has. */
+    boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        OwnPort owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
+        if (owner == null) {
+            return false;
+        }
+        ByteBuf datagram = ByteBufAllocator.DEFAULT.directBuffer(UdpHeader.LENGTH_BYTES + lengthBytes)
+                .writeShort(path.sourcePort()).writeShort(path.targetPort())
+                .writeShort(UdpHeader.LENGTH_BYTES + lengthBytes).writeShort(0)
+                .writeBytes(content, index, lengthBytes);
+        execute(owner.loop(), () -> owner.receiveReassembled(datagram, path.source(), path.target()),
+                datagram::release);
+        return true;
+    }
+
+    /** Has the driving loop do something; one that has no more tasks is about to be followed by another. */
+    private synchronized void onDriver(Consumer<Driver> action) {
+        if (!drivers.isEmpty()) {
+            Driver driver = drivers.getFirst();
+            execute(driver.loop, () -> action.accept(driver), () -> { });
+        }
     }
 
     /** Runs a task on a loop, or says that the loop takes none any more. */
@@ -223,6 +254,8 @@ final class OwnNetworkHost implements IpHost {
         private FrameBuf written;
         private ScheduledFuture<?> timer;
         private boolean driving;
+        private GroupSide groupSide;
+        private List<FlowSpec> groupRules = List.of();
 
         Driver(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
             this.port = port;
@@ -242,6 +275,7 @@ final class OwnNetworkHost implements IpHost {
             driving = true;
             fragments = new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics);
             port.attach(this, OwnHostRules.of(config.mac(), host.addresses()));
+            steerGroups();
             setTimer();
         }
 
@@ -250,6 +284,9 @@ final class OwnNetworkHost implements IpHost {
                 driving = false;
                 fragments.close();
                 port.detach(this);
+                if (groupSide != null) {
+                    port.detach(groupSide);
+                }
             }
             if (timer != null) {
                 timer.cancel(false);
@@ -262,6 +299,60 @@ final class OwnNetworkHost implements IpHost {
                     host.solicit(hop, System.nanoTime());
                     endWork();
                 }
+            }
+        }
+
+        private void changeGroups(LongConsumer change) {
+            synchronized (OwnNetworkHost.this) {
+                if (driving) {
+                    change.accept(System.nanoTime());
+                    steerGroups();
+                    endWork();
+                }
+            }
+        }
+
+        /** The new rules are there before the old ones go. */
+        private void steerGroups() {
+            List<FlowSpec> rules = OwnHostRules.ofGroups(host.groups());
+            if (rules.equals(groupRules)) {
+                return;
+            }
+            GroupSide after = new GroupSide();
+            try {
+                port.attach(after, rules);
+            } catch (VerbsException e) {
+                LOGGER.warn("{}: routers that ask for single groups are not heard, the device has no room for the rules: {}",
+                        deviceName, e.getMessage());
+                return;
+            }
+            if (groupSide != null) {
+                port.detach(groupSide);
+            }
+            groupSide = after;
+            groupRules = rules;
+        }
+
+        /** The driver as the receiver of what comes to groups. */
+        private final class GroupSide implements QueueChannel {
+            @Override
+            public Channel channel() {
+                return null;
+            }
+
+            @Override
+            public boolean receive(ByteBuf frame, boolean checksumVerified) {
+                return Driver.this.receive(frame, checksumVerified);
+            }
+
+            @Override
+            public void endBurst() {
+                Driver.this.endBurst();
+            }
+
+            @Override
+            public void sendQueueHasRoom() {
+                // Nothing waits.
             }
         }
 
@@ -339,7 +430,8 @@ final class OwnNetworkHost implements IpHost {
                 }
                 frame.release();
             } else {
-                execute(owner.loop(), () -> owner.receiveUnsteered(frame, checksumVerified), frame::release);
+                execute(owner.loop(), () -> owner.receiveUnsteered(frame, checksumVerified),
+                        () -> drop(frame));
             }
         }
 
@@ -358,8 +450,13 @@ final class OwnNetworkHost implements IpHost {
                 datagram.release();
             } else {
                 execute(owner.loop(), () -> owner.receiveReassembled(datagram, source, destination),
-                        datagram::release);
+                        () -> drop(datagram));
             }
+        }
+
+        private void drop(ByteBuf packet) {
+            unclaimedFrames++;
+            packet.release();
         }
 
         private void passOn(IcmpError errorOrNull) {

@@ -14,13 +14,14 @@ import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.route.SocketErrorQueue;
+import io.rdmaraw.wire.EthernetHeader;
 
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.NetworkInterface;
 import java.net.SocketAddress;
 import java.nio.channels.UnresolvedAddressException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 
@@ -50,6 +51,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private volatile DatagramNetwork network;
     private DatagramSender sender;
     private DatagramSteering steering;
+    /** What was done about groups before there was a port. */
+    private final List<GroupChange> beforeBinding = new ArrayList<>();
     private PortQueue port;
     private volatile InetSocketAddress localAddress;
     private volatile InetSocketAddress remoteAddress;
@@ -170,12 +173,16 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         InetSocketAddress bound = network.bind(local);
         receiver.setAddresses(bound, null);
         try {
+            for (GroupChange change : beforeBinding) {
+                announce(change);
+            }
             joinQueue();
-        } catch (RuntimeException e) {
+        } catch (IOException | RuntimeException e) {
             steering.leave();
             network.unbind();
             throw e;
         }
+        beforeBinding.clear();
         localAddress = bound;
     }
 
@@ -256,19 +263,30 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    void changeGroup(GroupChange change, InetAddress group, NetworkInterface interfaceOrNull, InetAddress sourceOrNull)
-            throws IOException {
-        IpAddress source = sourceOrNull == null ? null : IpAddress.of(sourceOrNull);
-        switch (change) {
-            case JOIN -> memberships.join(IpAddress.of(group), source);
-            case LEAVE -> memberships.leave(IpAddress.of(group), source);
-            case BLOCK -> memberships.block(IpAddress.of(group), source);
+    void changeGroup(GroupChange change) throws IOException {
+        IpAddress group = change.group();
+        boolean changed = true;
+        switch (change.kind()) {
+            case JOIN -> changed = memberships.join(group, change.sourceOrNull());
+            case LEAVE -> changed = memberships.leave(group, change.sourceOrNull());
+            case BLOCK -> memberships.block(group, change.sourceOrNull());
         }
-        if (network != null) {
-            network.announce(change, IpAddress.of(group), interfaceOrNull, source);
-        }
-        if (port != null) {
+        if (localAddress == null) {
+            beforeBinding.add(change);
+        } else if (changed) {
+            announce(change);
             steering.steer();
+        }
+    }
+
+    private void announce(GroupChange change) throws IOException {
+        try {
+            network.announce(change, memberships.filter(change.group()));
+        } catch (IOException e) {
+            if (change.kind() == GroupChange.Kind.JOIN) {
+                memberships.leave(change.group(), change.sourceOrNull());
+            }
+            throw e;
         }
     }
 
@@ -388,6 +406,12 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         @Override
         public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
             if (!isOpen() || !isRegistered()) {
+                frame.release();
+                return;
+            }
+            if (EthernetHeader.isGroup(EthernetHeader.destination(DatagramLoop.addressOf(frame)))
+                    && !statistics.coarselySteered) {
+                // The host's copy of what the channel's own rule for the group has brought.
                 frame.release();
                 return;
             }

@@ -6,6 +6,7 @@ import io.rdmaraw.route.Link;
 import io.rdmaraw.route.LocalAddress;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.route.SourceFilter;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
@@ -51,10 +52,9 @@ final class SharedNetwork extends LinkNetwork {
 
     /** The kernel's socket joins too, so that the kernel answers the queries of IGMP and MLD. */
     @Override
-    public void announce(MulticastDatagramChannel.GroupChange change, IpAddress group,
-                         NetworkInterface interfaceOrNull, IpAddress sourceOrNull) throws IOException {
-        int linkIndex = interfaceOrNull == null ? linkIndex() : interfaceOrNull.getIndex();
-        kernel.changeGroup(change, group, linkIndex, sourceOrNull);
+    public void announce(GroupChange change, SourceFilter filter) throws IOException {
+        NetworkInterface chosen = change.interfaceOrNull();
+        kernel.changeGroup(change, chosen == null ? linkIndex() : chosen.getIndex());
     }
 
     /** Those of the link; what comes for addresses of other links goes by the kernel's socket. */
