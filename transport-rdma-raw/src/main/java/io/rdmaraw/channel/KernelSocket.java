@@ -14,9 +14,9 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
 /**
- * The kernel's side of a channel's port: an ordinary socket that the channel's loop serves. It keeps the port from other
- * programs, and carries what does not come or go by the device. All methods but {@link #close()} of a channel that is on
- * no loop are for the loop's thread.
+ * The kernel's side of a channel's port: an ordinary socket that the channel's loop serves. It keeps the port from
+ * other programs, and carries what does not come or go by the device. All methods but {@link #close()} of a channel
+ * that is on no loop are for the loop's thread.
  */
 final class KernelSocket implements LoopDescriptors.Handler {
     /** Received at once before the loop looks at its queues again. */

@@ -65,8 +65,8 @@ abstract class LinkNetwork implements DatagramNetwork {
     abstract void disconnectPort(IpAddress local) throws IOException;
 
     /**
-     * Returns the addresses that stand in rules for a wildcard: a wildcard itself matches whatever is sent to the link's
-     * MAC address, and a host that forwards packets gets others' too.
+     * Returns the addresses that stand in rules for a wildcard. A wildcard itself matches whatever is sent to the MAC
+     * address of the link, and a host that forwards packets gets those of others there.
      */
     abstract List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot);
 

@@ -19,8 +19,8 @@ final class OwnHostRules {
     }
 
     /**
-     * Returns the rules for groups, of their link-layer addresses alone: routers ask for a group at its own address, and
-     * fragments have no port.
+     * Returns the rules for groups, of their link-layer addresses alone: routers ask for a group at its own address,
+     * and fragments have no port.
      */
     static List<FlowSpec> ofGroups(List<IpAddress> groups) {
         Set<FlowSpec> rules = new LinkedHashSet<>();

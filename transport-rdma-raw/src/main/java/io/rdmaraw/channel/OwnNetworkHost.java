@@ -9,8 +9,6 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.ControlOutput;
-import io.rdmaraw.route.IcmpError;
-import io.rdmaraw.route.IcmpErrors;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
 import io.rdmaraw.route.LoopHost;
@@ -20,11 +18,7 @@ import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.route.OwnHostCounters;
 import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.route.SourceFilter;
-import io.rdmaraw.verbs.FlowSpec;
-import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.wire.IpProtocol;
-import io.rdmaraw.wire.ParseVerdict;
-import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpHeader;
 
 import java.net.BindException;
@@ -216,7 +210,7 @@ final class OwnNetworkHost implements IpHost {
     }
 
     /** Runs a task on a loop, or says that the loop takes none any more. */
-    private static void execute(Executor loop, Runnable task, Runnable otherwise) {
+    static void execute(Executor loop, Runnable task, Runnable otherwise) {
         try {
             loop.execute(task);
         } catch (RejectedExecutionException e) {
@@ -250,17 +244,17 @@ final class OwnNetworkHost implements IpHost {
         private final PortQueue port;
         private final DatagramLoop datagrams;
         private final EventLoop loop;
-        private DatagramFragments fragments;
+        private final OwnHostGroupRules groupRules;
+        private OwnHostReceiver receiver;
         private FrameBuf written;
         private ScheduledFuture<?> timer;
         private boolean driving;
-        private GroupSide groupSide;
-        private List<FlowSpec> groupRules = List.of();
 
         Driver(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
             this.port = port;
             this.datagrams = datagrams;
             this.loop = loop;
+            groupRules = new OwnHostGroupRules(port, this);
         }
 
         private String linkName(String device) {
@@ -273,20 +267,19 @@ final class OwnNetworkHost implements IpHost {
 
         private void take() {
             driving = true;
-            fragments = new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics);
+            receiver = new OwnHostReceiver(host, OwnNetworkHost.this::find, datagrams,
+                    new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics), () -> unclaimedFrames++);
             port.attach(this, OwnHostRules.of(config.mac(), host.addresses()));
-            steerGroups();
+            groupRules.steer(host.groups());
             setTimer();
         }
 
         private void leave() {
             if (driving) {
                 driving = false;
-                fragments.close();
+                receiver.close();
                 port.detach(this);
-                if (groupSide != null) {
-                    port.detach(groupSide);
-                }
+                groupRules.leave();
             }
             if (timer != null) {
                 timer.cancel(false);
@@ -306,53 +299,9 @@ final class OwnNetworkHost implements IpHost {
             synchronized (OwnNetworkHost.this) {
                 if (driving) {
                     change.accept(System.nanoTime());
-                    steerGroups();
+                    groupRules.steer(host.groups());
                     endWork();
                 }
-            }
-        }
-
-        /** The new rules are there before the old ones go. */
-        private void steerGroups() {
-            List<FlowSpec> rules = OwnHostRules.ofGroups(host.groups());
-            if (rules.equals(groupRules)) {
-                return;
-            }
-            GroupSide after = new GroupSide();
-            try {
-                port.attach(after, rules);
-            } catch (VerbsException e) {
-                LOGGER.warn("{}: routers that ask for single groups are not heard, the device has no room for the rules: {}",
-                        deviceName, e.getMessage());
-                return;
-            }
-            if (groupSide != null) {
-                port.detach(groupSide);
-            }
-            groupSide = after;
-            groupRules = rules;
-        }
-
-        /** The driver as the receiver of what comes to groups. */
-        private final class GroupSide implements QueueChannel {
-            @Override
-            public Channel channel() {
-                return null;
-            }
-
-            @Override
-            public boolean receive(ByteBuf frame, boolean checksumVerified) {
-                return Driver.this.receive(frame, checksumVerified);
-            }
-
-            @Override
-            public void endBurst() {
-                Driver.this.endBurst();
-            }
-
-            @Override
-            public void sendQueueHasRoom() {
-                // Nothing waits.
             }
         }
 
@@ -388,86 +337,12 @@ final class OwnNetworkHost implements IpHost {
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
             synchronized (OwnNetworkHost.this) {
                 if (driving) {
-                    receiveNow(frame, checksumVerified);
+                    receiver.receive(frame, checksumVerified, System.nanoTime());
                 } else {
                     frame.release();
                 }
             }
             return true;
-        }
-
-        private void receiveNow(ByteBuf frame, boolean checksumVerified) {
-            ParseVerdict verdict = datagrams.parse(frame, checksumVerified);
-            ParsedFrame parsed = datagrams.parsed();
-            long now = System.nanoTime();
-            if (!verdict.isAccepted() || host.receive(parsed, verdict, now)) {
-                frame.release();
-                return;
-            }
-            switch (verdict) {
-                case UDP, TCP -> handOver(frame, checksumVerified, parsed, verdict, now);
-                case FRAGMENT -> reassemble(frame, parsed, now);
-                case ICMP, ICMPV6 -> {
-                    passOn(datagrams.icmpErrors().read(parsed));
-                    frame.release();
-                }
-                default -> {
-                    unclaimedFrames++;
-                    frame.release();
-                }
-            }
-        }
-
-        /** No rule has brought the frame to its channel: the device's table is full, or there is no such port. */
-        private void handOver(ByteBuf frame, boolean checksumVerified, ParsedFrame parsed, ParseVerdict verdict,
-                              long now) {
-            OwnPort owner = find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
-                    IpAddress.destinationOf(parsed), parsed.destinationPort());
-            if (owner == null) {
-                unclaimedFrames++;
-                if (verdict == ParseVerdict.UDP) {
-                    host.refuse(parsed, now);
-                }
-                frame.release();
-            } else {
-                execute(owner.loop(), () -> owner.receiveUnsteered(frame, checksumVerified),
-                        () -> drop(frame));
-            }
-        }
-
-        private void reassemble(ByteBuf frame, ParsedFrame parsed, long now) {
-            ByteBuf datagram = fragments.add(parsed, frame, now);
-            frame.release();
-            if (datagram == null) {
-                return;
-            }
-            IpAddress source = fragments.source();
-            IpAddress destination = fragments.destination();
-            OwnPort owner = find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
-                    datagram.getUnsignedShort(2));
-            if (owner == null || datagram.readableBytes() < UdpHeader.LENGTH_BYTES) {
-                unclaimedFrames++;
-                datagram.release();
-            } else {
-                execute(owner.loop(), () -> owner.receiveReassembled(datagram, source, destination),
-                        () -> drop(datagram));
-            }
-        }
-
-        private void drop(ByteBuf packet) {
-            unclaimedFrames++;
-            packet.release();
-        }
-
-        private void passOn(IcmpError errorOrNull) {
-            if (errorOrNull == null) {
-                return;
-            }
-            OwnPort owner = find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),
-                    errorOrNull.source(), errorOrNull.sourcePort());
-            if (owner != null) {
-                execute(owner.loop(), () -> owner.icmpError(errorOrNull), () -> { });
-            }
         }
 
         @Override
