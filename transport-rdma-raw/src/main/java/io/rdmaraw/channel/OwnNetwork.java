@@ -48,14 +48,22 @@ final class OwnNetwork extends LinkNetwork {
         IpAddress target = IpAddress.of(remote.getAddress());
         IpAddress source = endpoint.local();
         if (source.isAny()) {
-            NetworkSnapshot.Path path = host.path(host.snapshot(), target, null);
-            if (path == null) {
-                throw new NoRouteToHostException("Network is unreachable: there is no route to " + remote);
-            }
-            source = path.source();
+            source = sourceFor(target, remote);
         }
         endpoint = host.connect(endpoint, source, target, remote.getPort());
         return source;
+    }
+
+    private IpAddress sourceFor(IpAddress target, InetSocketAddress remote) throws NoRouteToHostException {
+        NetworkSnapshot snapshot = host.snapshot();
+        if (snapshot.isLocal(target)) {
+            return target;
+        }
+        NetworkSnapshot.Path path = host.path(snapshot, target, null);
+        if (path == null) {
+            throw new NoRouteToHostException("Network is unreachable: there is no route to " + remote);
+        }
+        return path.source();
     }
 
     @Override

@@ -152,7 +152,7 @@ class GroupMembershipsTest {
     }
 
     private void expect(String... wanted) {
-        assertEquals(List.of(wanted), said);
+        assertEquals(List.of(wanted), said.stream().map(text -> text.replace(":0:0:0:0:0:0:", "::")).toList());
         said.clear();
     }
 

@@ -118,10 +118,22 @@ class DatagramNetworkChangesTest {
         return server.eventLoop().submit(task).get();
     }
 
+    /** The test kit's pairs know each other's MAC addresses for good; here they are to be found out. */
+    private void forgetNeighbors() {
+        for (String version : new String[] {"-4", "-6"}) {
+            host.attempt("ip", version, "neigh", "del", version.equals("-4") ? pair.peer().ipv4() : pair.peer().ipv6(),
+                    "dev", pair.ours().name());
+            peer.attempt("ip", version, "neigh", "del", version.equals("-4") ? pair.ours().ipv4() : pair.ours().ipv6(),
+                    "dev", pair.peer().name());
+        }
+    }
+
     @Test
     void ourMacAddressChanges() throws Exception {
+        forgetNeighbors();
         assertEchoes("before");
         host.run("ip", "link", "set", pair.ours().name(), "address", "02:00:00:00:66:66");
+        forgetNeighbors();
         assertEchoes("after");
         assertComesByDevice(pair.peer().ipv4(), pair.ours().ipv4());
         assertComesByDevice(pair.peer().ipv6(), pair.ours().ipv6());
@@ -143,6 +155,7 @@ class DatagramNetworkChangesTest {
 
     @Test
     void theLinkGoesDownAndUp() throws Exception {
+        forgetNeighbors();
         assertEchoes("before");
         pair.peer().down();
         pair.peer().up();
@@ -159,9 +172,10 @@ class DatagramNetworkChangesTest {
     /** The peer goes silent until nobody knows it any more, and comes back with another MAC address. */
     @Test
     void aNeighborGoesAndComesBack() throws Exception {
+        forgetNeighbors();
         assertEchoes("before");
         pair.peer().down();
-        host.run("ip", "neigh", "flush", "all");
+        forgetNeighbors();
         peer.run("ip", "link", "set", pair.peer().name(), "address", "02:00:00:00:55:55");
         pair.peer().up();
         peer.run("ip", "-6", "addr", "replace", pair.peer().ipv6() + "/64", "dev", pair.peer().name(), "nodad");
@@ -171,6 +185,7 @@ class DatagramNetworkChangesTest {
     /** {@code ip rule}: routes in other tables, for some destinations and for some sources. */
     @Test
     void policyRulesAreFollowed() throws Exception {
+        forgetNeighbors();
         peer.run("ip", "addr", "add", "198.51.100.1/32", "dev", "lo");
         peer.run("ip", "addr", "add", "198.51.100.2/32", "dev", "lo");
         host.run("ip", "route", "add", "198.51.100.0/24", "via", pair.peer().ipv4(), "table", "77");
