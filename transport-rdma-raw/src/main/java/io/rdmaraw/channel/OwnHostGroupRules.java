@@ -18,6 +18,7 @@ final class OwnHostGroupRules {
     private final QueueChannel receiver;
     private QueueChannel side;
     private List<FlowSpec> rules = List.of();
+    private boolean told;
 
     /** @param receiver who gets what comes by the rules */
     OwnHostGroupRules(PortQueue port, QueueChannel receiver) {
@@ -35,8 +36,11 @@ final class OwnHostGroupRules {
         try {
             port.attach(after, wanted);
         } catch (VerbsException e) {
-            LOGGER.warn("{}: routers that ask for single groups are not heard, the device has no room for the rules: "
-                    + "{}", port.device().name(), e.getMessage());
+            if (!told) {
+                told = true;
+                LOGGER.warn("{}: routers that ask for single groups are not heard, the device has no room for the "
+                        + "rules: {}", port.device().name(), e.getMessage());
+            }
             return;
         }
         leave();

@@ -219,6 +219,7 @@ class DatagramNetworkChangesTest {
         VethPair second = network.vethPair(host, far);
         host.run("sysctl", "-qw", "net.ipv4.ip_forward=1");
         peer.run("ip", "route", "add", second.peer().ipv4() + "/32", "via", pair.ours().ipv4());
+        peer.run("ip", "route", "add", second.ours().ipv4() + "/32", "via", pair.ours().ipv4());
         far.run("ip", "route", "add", pair.peer().ipv4() + "/32", "via", second.ours().ipv4());
         try (DatagramSocket behind = far.call(() -> new DatagramSocket(
                         new InetSocketAddress(InetAddress.ofLiteral(second.peer().ipv4()), port())));

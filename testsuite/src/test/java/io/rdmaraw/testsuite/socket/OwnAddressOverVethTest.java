@@ -141,11 +141,11 @@ class OwnAddressOverVethTest {
             member.leaveGroup(address).sync();
             awaitMembership(bridge, group, false);
             if (newest) {
-                InetAddress source = InetAddress.ofLiteral(ipv4 ? GATEWAY : "fd77::1");
-                member.joinGroup(address, link, source).sync();
-                awaitMembership(bridge, "src " + source.getHostAddress(), true);
-                member.leaveGroup(address, link, source).sync();
-                awaitMembership(bridge, "src " + source.getHostAddress(), false);
+                String source = ipv4 ? GATEWAY : "fd77::1";
+                member.joinGroup(address, link, InetAddress.ofLiteral(source)).sync();
+                awaitMembership(bridge, "src " + source, true);
+                member.leaveGroup(address, link, InetAddress.ofLiteral(source)).sync();
+                awaitMembership(bridge, "src " + source, false);
             }
         }
         // What was said is soon forgotten: now the switch has to ask, and to be answered.
