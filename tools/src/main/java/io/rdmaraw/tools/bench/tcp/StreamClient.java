@@ -8,7 +8,6 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.netty.util.concurrent.DefaultThreadFactory;
 import io.rdmaraw.examples.Transport;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -38,7 +37,7 @@ final class StreamClient implements AutoCloseable {
     StreamClient(Transport transport, String device, String address, int firstPort) {
         this.address = address;
         this.firstPort = firstPort;
-        group = transport.newGroup(1, new DefaultThreadFactory("client"), device);
+        group = StreamLoop.open(transport, device, "client");
         bootstrap = new Bootstrap().group(group).channel(transport.socketChannel())
                 .option(ChannelOption.TCP_NODELAY, true);
     }
@@ -54,8 +53,11 @@ final class StreamClient implements AutoCloseable {
     /** Asks on a number of connections, with one request under way on each. */
     void ask(int connections) throws InterruptedException {
         open(StreamServer.ECHO, connections, () -> new StreamHandlers.Requests(counts));
-        group.execute(() -> channels.forEach(
-                channel -> channel.pipeline().fireUserEventTriggered(StreamHandlers.START)));
+        for (int i = 0; i < connections; i += AT_ONCE) {
+            List<Channel> some = List.copyOf(channels.subList(i, Math.min(connections, i + AT_ONCE)));
+            group.submit(() -> some.forEach(
+                    channel -> channel.pipeline().fireUserEventTriggered(StreamHandlers.START))).sync();
+        }
     }
 
     /** Sends as fast as it goes. */

@@ -5,7 +5,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.netty.util.concurrent.DefaultThreadFactory;
 import io.rdmaraw.examples.Transport;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -26,7 +25,7 @@ final class StreamServer implements AutoCloseable {
 
     /** @param firstPort of the three */
     StreamServer(Transport transport, String device, String address, int firstPort) throws InterruptedException {
-        group = transport.newGroup(1, new DefaultThreadFactory("server"), device);
+        group = StreamLoop.open(transport, device, "server");
         ServerBootstrap bootstrap = new ServerBootstrap().group(group).channel(transport.serverSocketChannel())
                 .option(ChannelOption.SO_BACKLOG, BACKLOG).option(ChannelOption.SO_REUSEADDR, true)
                 .childOption(ChannelOption.TCP_NODELAY, true);

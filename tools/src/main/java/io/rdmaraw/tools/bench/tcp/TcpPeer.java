@@ -14,7 +14,7 @@ import java.util.List;
 
 /** A process that runs {@link TcpPeerCommand}, as seen by the bench. */
 final class TcpPeer implements AutoCloseable {
-    private static final Duration LIMIT = Duration.ofSeconds(60);
+    private static final Duration LIMIT = Duration.ofMinutes(5);
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
     private final PeerProcess process;

@@ -2,6 +2,9 @@ package io.rdmaraw.tools.bench.tcp;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.channel.RdmaRawLoopStatistics;
+import io.rdmaraw.channel.RdmaRawMetrics;
+import io.rdmaraw.channel.RdmaRawPortStatistics;
 import io.rdmaraw.examples.Transport;
 import io.rdmaraw.tools.report.Json;
 import java.io.BufferedReader;
@@ -81,6 +84,7 @@ public final class TcpPeerCommand implements Callable<Integer> {
             case "stop" -> client.stop();
             case "counts" -> counts(answer);
             case "times" -> times(answer);
+            case "statistics" -> statistics(answer);
             case "heap" -> answer.put("bytes", liveHeapBytes());
             default -> throw new IllegalArgumentException("unknown word " + words[0]);
         }
@@ -113,6 +117,17 @@ public final class TcpPeerCommand implements Callable<Integer> {
         }).sync().getNow();
         answer.put("p50Nanos", histogram.getValueAtPercentile(MEDIAN))
                 .put("p99Nanos", histogram.getValueAtPercentile(TAIL));
+    }
+
+    /** What our loops have counted, by its name. */
+    private static void statistics(ObjectNode answer) {
+        for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+            for (RdmaRawPortStatistics port : loop.ports()) {
+                ObjectNode counts = answer.putObject(loop.name());
+                port.metrics().forEach(metric -> counts.put(metric.name(), port.value(metric)));
+                port.channelTotals().forEach((metric, value) -> counts.put("channels." + metric.name(), value));
+            }
+        }
     }
 
     private static long liveHeapBytes() {
