@@ -49,6 +49,7 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
                 boolean any = local.isAny();
                 listener = stack.engine().listen(any ? 0 : local.high(), any ? 0 : local.low(), binding().port(),
                         listening.config().getBacklog(), listening);
+                listener.fastOpen(listening.config().getTcpFastopen());
             }
         }
 

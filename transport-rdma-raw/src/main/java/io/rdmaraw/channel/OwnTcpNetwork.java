@@ -34,13 +34,15 @@ final class OwnTcpNetwork extends LinkTcpNetwork {
 
     @Override
     Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException {
-        LoopEndpoint bound = host.bind(IpProtocol.TCP, local, local.isAny(), port, sharing, new Unsteered(stack));
+        LoopEndpoint bound = host.bind(IpProtocol.TCP, local, local.isAny(), port, sharing,
+                new Unsteered(host, stack));
         return new Port(bound.port(), () -> host.unbind(bound));
     }
 
     @Override
     Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
-        LoopEndpoint bound = host.bind(IpProtocol.TCP, local, false, port, PortSharing.NONE, new Unsteered(stack));
+        LoopEndpoint bound = host.bind(IpProtocol.TCP, local, false, port, PortSharing.NONE,
+                new Unsteered(host, stack));
         LoopEndpoint connected = host.connect(bound, local, remote, remotePort);
         return new Port(connected.port(), () -> host.unbind(connected));
     }
@@ -56,7 +58,7 @@ final class OwnTcpNetwork extends LinkTcpNetwork {
     }
 
     /** What came for a port by no rule of its own. */
-    private record Unsteered(TcpStack stack) implements OwnPort {
+    private record Unsteered(OwnNetworkHost host, TcpStack stack) implements OwnPort {
         @Override
         public Executor loop() {
             return stack.executor();
@@ -74,9 +76,10 @@ final class OwnTcpNetwork extends LinkTcpNetwork {
             packet.release();
         }
 
-        /** The host tells all stacks: the connection may be on any. */
+        /** All stacks hear of it: the connection may be on any. */
         @Override
         public void icmpError(IcmpError error) {
+            host.tellStacks(error);
         }
     }
 }
