@@ -140,6 +140,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void acceptedByKernel(Channel child) {
+        stack.counters().kernelConnections++;
         if (inbox.receive(child)) {
             inbox.endBurst();
         }
