@@ -1,5 +1,6 @@
 package io.rdmaraw.examples;
 
+import io.rdmaraw.examples.server.RunningServer;
 import io.rdmaraw.examples.server.ServerCommand;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
