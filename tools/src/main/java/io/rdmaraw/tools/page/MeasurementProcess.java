@@ -12,65 +12,79 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A measurement as it went. Each runs in a JVM of its own, as from the command line: none sees what the compiler made
- * of the one before.
- *
- * @param result  what it printed, or null
- * @param failure why there is no result: one sentence, or null
+ * Runs a measurement in a JVM of its own, as from the command line: none sees what the compiler made of the one before,
+ * and one that fails or hangs takes no other with it.
  */
-record MeasurementRun(Measurement measurement, JsonNode result, String failure, double seconds) {
+final class MeasurementProcess {
     private static final long GRACE_SECONDS = 5;
+    private static final String LAUNCHER = "rdma-raw";
 
-    static MeasurementRun run(Measurement measurement, double limitSeconds) throws InterruptedException {
+    private final Measurement measurement;
+    private final double limitSeconds;
+
+    /** @param limitSeconds after which it is ended */
+    MeasurementProcess(Measurement measurement, double limitSeconds) {
+        this.measurement = measurement;
+        this.limitSeconds = limitSeconds;
+    }
+
+    MeasurementResult run() throws InterruptedException {
         long start = System.nanoTime();
         Path out = null;
         Path err = null;
         try {
             out = Files.createTempFile("rdma-raw", ".out");
             err = Files.createTempFile("rdma-raw", ".err");
-            Process process = new ProcessBuilder(command(measurement.arguments())).redirectOutput(out.toFile())
-                    .redirectError(err.toFile()).start();
+            Process process = new ProcessBuilder(command()).redirectOutput(out.toFile()).redirectError(err.toFile())
+                    .start();
             process.getOutputStream().close();
-            boolean ended = process.waitFor((long) (limitSeconds * 1e3), TimeUnit.MILLISECONDS);
-            if (!ended) {
-                end(process);
-            }
-            double seconds = (System.nanoTime() - start) / 1e9;
+            boolean ended = await(process, limitSeconds);
+            double seconds = secondsSince(start);
             JsonNode result = lastObject(Files.readString(out, StandardCharsets.UTF_8));
-            String failure = result != null ? null : !ended ? "ended after " + Math.round(limitSeconds)
-                    + " s, which is all that the report gives it" : lastLine(Files.readString(err,
-                    StandardCharsets.UTF_8));
-            return new MeasurementRun(measurement, result, failure, seconds);
+            if (result != null) {
+                return MeasurementResult.of(measurement, seconds, result);
+            }
+            return MeasurementResult.failed(measurement, seconds, ended ? reason(process.exitValue(), err)
+                    : "ended after " + Math.round(limitSeconds) + " s, which is all that the report gives it");
         } catch (IOException e) {
-            return new MeasurementRun(measurement, null, e.getMessage(), (System.nanoTime() - start) / 1e9);
+            return MeasurementResult.failed(measurement, secondsSince(start), e.getMessage());
         } finally {
             delete(out);
             delete(err);
         }
     }
 
-    static MeasurementRun skipped(Measurement measurement, String why) {
-        return new MeasurementRun(measurement, null, why, 0);
+    private static double secondsSince(long startNanos) {
+        return (System.nanoTime() - startNanos) / 1e9;
     }
 
-    /** This JVM's own command with other arguments. */
-    private static List<String> command(List<String> arguments) {
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin",
-                "java").toString(),
-                "--enable-native-access=ALL-UNNAMED", "-Drdmaraw.home=" + System.getProperty("rdmaraw.home", "."),
-                "-cp",
-                System.getProperty("java.class.path"), Main.class.getName()));
-        command.addAll(arguments);
+    private List<String> command() {
+        String home = System.getProperty("rdmaraw.home", ".");
+        List<String> command = new ArrayList<>();
+        if (measurement.byLauncher()) {
+            command.add(Path.of(home, LAUNCHER).toString());
+        } else {
+            command.addAll(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                    "--enable-native-access=ALL-UNNAMED", "-Drdmaraw.home=" + home, "-cp",
+                    System.getProperty("java.class.path"), Main.class.getName()));
+        }
+        command.addAll(measurement.arguments());
         return command;
     }
 
-    private static void end(Process process) throws InterruptedException {
+    /** Waits for a process and ends it when its time is over; tells whether it has ended by itself. */
+    static boolean await(Process process, double limitSeconds) throws InterruptedException {
+        if (process.waitFor((long) (limitSeconds * 1e3), TimeUnit.MILLISECONDS)) {
+            return true;
+        }
         // It has namespaces or children to clean up: it is asked first.
+        List<ProcessHandle> children = process.descendants().toList();
         process.destroy();
         if (!process.waitFor(GRACE_SECONDS, TimeUnit.SECONDS)) {
-            process.descendants().forEach(ProcessHandle::destroyForcibly);
             process.destroyForcibly().waitFor();
         }
+        children.forEach(ProcessHandle::destroyForcibly);
+        return false;
     }
 
     private static JsonNode lastObject(String output) {
@@ -83,6 +97,14 @@ record MeasurementRun(Measurement measurement, JsonNode result, String failure, 
         } catch (IOException e) {
             return null;
         }
+    }
+
+    /** The sentence that the tools end with, which follows their name; else the last line. */
+    private static String reason(int exitCode, Path err) throws IOException {
+        String text = Files.readString(err, StandardCharsets.UTF_8);
+        return text.lines().filter(line -> line.startsWith("rdma-raw: ") && !line.contains("machine is busy"))
+                .reduce((first, second) -> second).map(line -> line.substring("rdma-raw: ".length()))
+                .orElseGet(() -> "it ended with code " + exitCode + ": " + lastLine(text));
     }
 
     private static String lastLine(String text) {
