@@ -147,7 +147,6 @@ void cx_cq_arm(struct cx_cq *cq)
 
 void cx_cq_overrun(struct cx_cq *cq)
 {
-    cq->object.context->device->counters.cq_overruns++;
     if (cq->overrun)
         return;
     cq->overrun = true;
@@ -165,6 +164,7 @@ void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
 {
     struct mlx5_cqe64 cqe;
     if (is_full(cq)) {
+        cq->object.context->device->counters.cq_overruns++;
         cx_cq_overrun(cq);
         return;
     }

@@ -45,6 +45,12 @@ public final class Mlx5dv {
                 : context.deviceName() + " is not a device of libmlx5";
     }
 
+    /** Tells whether a device is driven by libmlx5. */
+    public static boolean isDriverOf(VerbsContext context) {
+        return !context.deviceName().startsWith(VerbsDevices.SOFT_PREFIX) && Library.LOADED.failure == null
+                && Library.LOADED.isSupported(context.nativeDeviceAddress());
+    }
+
     /** Returns where the rings of a queue pair lie. */
     public static QueuePairRings rings(QueuePair queuePair) {
         try (Arena arena = Arena.ofConfined()) {
