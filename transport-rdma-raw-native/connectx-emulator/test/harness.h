@@ -38,7 +38,8 @@ struct test {
     void (*run)(void);
 };
 
-extern const struct test ring_tests[], offload_tests[], event_tests[], error_tests[], rss_tests[], wire_tests[];
+extern const struct test ring_tests[], offload_tests[], event_tests[], error_tests[], rss_tests[], compression_tests[],
+    wire_tests[];
 
 /* ---- what the emulator offers beyond verbs: found in the preloaded library ---- */
 

@@ -235,6 +235,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Auto-read was switched off, on any thread. */
+    @Override
     void stopReading() {
         inbox.autoReadCleared();
     }

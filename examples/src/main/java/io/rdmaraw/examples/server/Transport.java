@@ -41,12 +41,12 @@ public enum Transport {
     NIO(NioDatagramChannel.class, NioSocketChannel.class, NioServerSocketChannel.class,
             NioChannelOption.of(StandardSocketOptions.SO_REUSEPORT)) {
         @Override
-        EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
             return group(threads, factory, NioIoHandler.newFactory());
         }
 
         @Override
-        Throwable unavailabilityCause() {
+        public Throwable unavailabilityCause() {
             return null;
         }
     },
@@ -55,12 +55,12 @@ public enum Transport {
     EPOLL(EpollDatagramChannel.class, EpollSocketChannel.class, EpollServerSocketChannel.class,
             UnixChannelOption.SO_REUSEPORT) {
         @Override
-        EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
             return group(threads, factory, EpollIoHandler.newFactory());
         }
 
         @Override
-        Throwable unavailabilityCause() {
+        public Throwable unavailabilityCause() {
             return Epoll.unavailabilityCause();
         }
     },
@@ -69,12 +69,12 @@ public enum Transport {
     IO_URING(IoUringDatagramChannel.class, IoUringSocketChannel.class, IoUringServerSocketChannel.class,
             UnixChannelOption.SO_REUSEPORT) {
         @Override
-        EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
             return group(threads, factory, IoUringIoHandler.newFactory());
         }
 
         @Override
-        Throwable unavailabilityCause() {
+        public Throwable unavailabilityCause() {
             return IoUring.unavailabilityCause();
         }
     },
@@ -83,13 +83,13 @@ public enum Transport {
     RDMA_RAW(RdmaRawDatagramChannel.class, RdmaRawSocketChannel.class, RdmaRawServerSocketChannel.class,
             RdmaRawChannelOption.SO_REUSEPORT) {
         @Override
-        EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
             return new RdmaRawEventLoopGroup(threads, factory,
                     RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
         }
 
         @Override
-        Throwable unavailabilityCause() {
+        public Throwable unavailabilityCause() {
             return RdmaRaw.unavailabilityCause();
         }
 
@@ -117,10 +117,10 @@ public enum Transport {
      *
      * @param device what {@link #RDMA_RAW} runs on; the others take what the kernel routes to them
      */
-    abstract EventLoopGroup newGroup(int threads, ThreadFactory factory, String device);
+    public abstract EventLoopGroup newGroup(int threads, ThreadFactory factory, String device);
 
     /** Returns why this transport cannot be used here, or null if it can. */
-    abstract Throwable unavailabilityCause();
+    public abstract Throwable unavailabilityCause();
 
     /** Tells whether the device is one of this process alone, which programs of the kernel's sockets do not reach. */
     boolean isInMemory(String device) {
