@@ -1,4 +1,4 @@
-package io.rdmaraw.examples;
+package io.rdmaraw.examples.server;
 
 /** Ends a program because of something its user can put right: the message names it, in a sentence. */
 public final class ExampleException extends RuntimeException {

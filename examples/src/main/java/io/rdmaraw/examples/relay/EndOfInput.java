@@ -1,4 +1,4 @@
-package io.rdmaraw.examples.tcp;
+package io.rdmaraw.examples.relay;
 
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -6,19 +6,19 @@ import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 
 /** What a peer that ends its sending, and may go on reading, means for a connection with half-closure. */
-final class EndOfInput {
+public final class EndOfInput {
     private EndOfInput() {
     }
 
     /** Runs the reaction if the event says that the peer sends no more. */
-    static void ifSeen(Object event, Runnable reaction) {
+    public static void ifSeen(Object event, Runnable reaction) {
         if (event == ChannelInputShutdownEvent.INSTANCE) {
             reaction.run();
         }
     }
 
     /** Closes a connection behind all that was written to it. */
-    static void closeWhenSent(Channel connection) {
+    public static void closeWhenSent(Channel connection) {
         connection.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
     }
 }

@@ -1,4 +1,4 @@
-package io.rdmaraw.examples;
+package io.rdmaraw.examples.server;
 
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;

@@ -1,4 +1,4 @@
-package io.rdmaraw.examples;
+package io.rdmaraw.examples.server;
 
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;

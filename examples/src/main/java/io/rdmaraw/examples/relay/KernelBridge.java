@@ -1,4 +1,4 @@
-package io.rdmaraw.examples.tcp;
+package io.rdmaraw.examples.relay;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;

@@ -1,4 +1,4 @@
-package io.rdmaraw.examples;
+package io.rdmaraw.examples.server;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
@@ -6,7 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
-import io.rdmaraw.examples.tcp.KernelBridge;
+import io.rdmaraw.examples.relay.KernelBridge;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;

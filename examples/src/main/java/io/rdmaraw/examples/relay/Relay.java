@@ -1,4 +1,4 @@
-package io.rdmaraw.examples.tcp;
+package io.rdmaraw.examples.relay;
 
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -7,10 +7,11 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.DuplexChannel;
 
 /** One direction of a proxied connection: what this side receives is sent on the other side. */
-final class Relay extends ChannelInboundHandlerAdapter {
+public final class Relay extends ChannelInboundHandlerAdapter {
     private final Channel other;
 
-    Relay(Channel other) {
+    /** @param other the side that gets what this one receives */
+    public Relay(Channel other) {
         this.other = other;
     }
 
