@@ -116,15 +116,17 @@ static uint8_t *put_tag_back(const struct tpacket2_hdr *header, uint8_t *data, u
 }
 
 /* False: the frame is lost, and counted. */
-static bool take(struct sv_packet_ring *ring, struct tpacket2_hdr *header, struct sv_frame *frame)
+static bool take(struct sv_packet_ring *ring, struct tpacket2_hdr *header, uint32_t longest, struct sv_frame *frame)
 {
     uint8_t *data = (uint8_t *)header + header->tp_mac;
     uint32_t length = header->tp_len;
-    if (header->tp_snaplen < header->tp_len || length < ETH_HLEN) {
+    bool whole = header->tp_snaplen == header->tp_len && length >= ETH_HLEN;
+    if (whole)
+        data = put_tag_back(header, data, &length);
+    if (!whole || length > longest) {
         ring->receiver.counters.length_errors++;    /* longer than the MTU: a segment that was never cut up */
         return false;
     }
-    data = put_tag_back(header, data, &length);
     /* The sender's kernel left the checksum to an interface that does not exist (veth): fill it in here. */
     if (header->tp_status & TP_STATUS_CSUMNOTREADY) {
         struct sv_headers headers;
@@ -137,12 +139,13 @@ static bool take(struct sv_packet_ring *ring, struct tpacket2_hdr *header, struc
 static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *device)
 {
     struct sv_frame frames[SV_BURST];
+    uint32_t longest = sv_wire_longest_frame(device);
     uint32_t first = atomic_load_explicit(&ring->next, memory_order_relaxed);
     uint32_t next = first;
     unsigned taken = 0;
     unsigned seen = 0;
     while (seen < SV_BURST && (status_of(ring, next) & TP_STATUS_USER)) {
-        taken += take(ring, slot(ring, next), &frames[taken]);
+        taken += take(ring, slot(ring, next), longest, &frames[taken]);
         seen++;
         next = next + 1 == ring->frames ? 0 : next + 1;
     }

@@ -139,17 +139,28 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sen
 static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct packet_port *port = device->port;
-    int error = sv_wire_rule_added(device, spec, rule);
-    if (error == 0 && port->ingress < 0)
-        sv_placeholders_add(&port->placeholders, spec);
+    int error = port->ingress < 0 ? sv_placeholders_add(&port->placeholders, spec) : 0;
+    if (error != 0)
+        return error;
+    error = sv_wire_rule_added(device, spec, rule);
+    if (error != 0)
+        sv_placeholders_remove(&port->placeholders, spec->type, &spec->mask, rule);
     return error;
 }
 
 static void rule_removed(struct sv_device *device, struct sv_flow *flow)
 {
     struct packet_port *port = device->port;
-    sv_placeholders_remove(&port->placeholders, flow);
+    sv_placeholders_remove(&port->placeholders, flow->type, &flow->mask, flow->rule);
     sv_wire_rule_removed(device, flow);
+}
+
+static void add_counters(struct sv_device *device, struct softverbs_counters *counters)
+{
+    struct packet_port *port = device->port;
+    sv_wire_add_counters(device, counters);
+    if (port != NULL)
+        counters->unquiet_rules = port->placeholders.unquiet;
 }
 
 static const struct sv_wire_kind packet_kind = {
@@ -177,5 +188,5 @@ const struct sv_port_ops sv_packet_ops = {
     .rule_added = rule_added,
     .rule_removed = rule_removed,
     .quiesce = sv_wire_quiesce,
-    .add_counters = sv_wire_add_counters,
+    .add_counters = add_counters,
 };
