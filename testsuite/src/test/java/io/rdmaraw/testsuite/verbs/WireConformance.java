@@ -14,6 +14,7 @@ final class WireConformance implements ProviderConformance.Devices {
     private static final int DEFAULT_MTU_BYTES = 1500;
 
     private final String kind;
+    private final int mtuBytes;
     private final VethPair pair;
 
     WireConformance(String kind, TestNetwork network) {
@@ -22,6 +23,7 @@ final class WireConformance implements ProviderConformance.Devices {
 
     WireConformance(String kind, TestNetwork network, int mtuBytes) {
         this.kind = kind;
+        this.mtuBytes = mtuBytes;
         pair = network.withoutCapture().vethPair(network.current(), network.current());
         pair.ours().setMtu(mtuBytes);
         pair.peer().setMtu(mtuBytes);
@@ -43,6 +45,11 @@ final class WireConformance implements ProviderConformance.Devices {
     @Override
     public String receiver() {
         return "soft:" + kind + ':' + pair.peer().name();
+    }
+
+    @Override
+    public int mtuBytes() {
+        return mtuBytes;
     }
 
     /** Frames are on their way for a while; whoever polls moves them. */
