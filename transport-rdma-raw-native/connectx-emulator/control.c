@@ -112,6 +112,28 @@ EXPORT int cxemu_overrun_cq(const char *name, uint32_t cqn)
     return cq != NULL ? 0 : EINVAL;
 }
 
+static struct cx_cq *completions_of(const struct cx_device *device, uint32_t number, bool receive)
+{
+    struct cx_qp *qp = find_qp(device, number);
+    if (qp != NULL)
+        return receive ? qp->rq.cq : qp->sq.cq;
+    for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
+        if (wq->rq.number == number && receive)
+            return wq->rq.cq;
+    return NULL;
+}
+
+EXPORT int cxemu_overrun_completions(const char *name, uint32_t number, int receive)
+{
+    struct cx_cq *cq;
+    WITH_DEVICE(name, device, {
+        cq = completions_of(device, number, receive != 0);
+        if (cq != NULL)
+            cx_cq_overrun(cq);
+    });
+    return cq != NULL ? 0 : EINVAL;
+}
+
 /* ---- frames, port, device ---- */
 
 EXPORT int cxemu_drop_frames(const char *name, uint32_t frames)
@@ -190,6 +212,9 @@ EXPORT int cxemu_inject(const char *name, const void *frame, uint32_t length)
 {
     if (length < 14 || length > CX_MAX_FRAME)
         return EINVAL;
-    WITH_DEVICE(name, device, cx_device_receive(device, frame, length));
+    WITH_DEVICE(name, device, {
+        cx_device_receive(device, frame, length);
+        cx_cqs_close_sessions(device);
+    });
     return 0;
 }

@@ -63,6 +63,8 @@ int cxemu_fail_next_completion(const char *device, uint32_t number, int receive,
 int cxemu_fail_qp(const char *device, uint32_t number);
 /* As if the program had let the queue run over. */
 int cxemu_overrun_cq(const char *device, uint32_t cqn);
+/* The same for the queue where a queue pair's or a work queue's receives, or else sends, complete. */
+int cxemu_overrun_completions(const char *device, uint32_t number, int receive);
 int cxemu_drop_frames(const char *device, uint32_t frames);
 int cxemu_duplicate_frames(const char *device, uint32_t frames);
 /* IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE; frames sent while it is down are lost. */

@@ -127,8 +127,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         int totalBytes = content.readableBytes();
         int datagramBytes = segmentBytes > 0 ? Math.min(segmentBytes, totalBytes) : totalBytes;
         writer.check(path, datagramBytes);
-        if (path.isMulticast() && channel.config().isLoopbackModeDisabled()) {
-            // Everyone on a loop device is on this host.
+        if (path.isMulticast() && network.isWithinHost() && channel.config().isLoopbackModeDisabled()) {
             return finish(null);
         }
         do {
@@ -153,6 +152,12 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             case UNRESOLVED -> channel.datagrams().awaitNeighbor(
                     new WaitingDatagram(channel, path, content.retainedSlice(index, lengthBytes)));
             case PORT_UNREACHABLE -> receiver.reportPortUnreachable();
+            case SELF -> {
+                statistics.sentToSelf++;
+                if (!network.handOver(path, content, index, lengthBytes)) {
+                    receiver.reportPortUnreachable();
+                }
+            }
             case DEVICE -> {
                 int written = writer.write(path, content, index, lengthBytes);
                 if (written == 0) {

@@ -21,7 +21,7 @@ final class FlowTags {
     /** A rule and who receives by it. */
     static final class Entry {
         private final FlowSpec spec;
-        private final int tag;
+        private int tag;
         /** One of these two is there. */
         private Flow flow;
         private SpreadFlow spread;
@@ -75,7 +75,7 @@ final class FlowTags {
             spec.checkHostTraffic();
             int tag = freeTag();
             entry = new Entry(spec, tag);
-            entry.flow = queue.steer(spec.toBuilder().tag(tag).build());
+            steer(entry);
             byTag[tag] = entry;
             bySpec.put(spec, entry);
         }
@@ -87,17 +87,25 @@ final class FlowTags {
         Entry entry = spreadBySpec.get(spec);
         if (entry == null) {
             spec.checkHostTraffic();
-            SpreadFlow spread = device.spreadFlows().join(spec, queue);
-            entry = new Entry(spec, spread.tag());
-            entry.spread = spread;
-            int index = spread.tag() - SpreadFlows.FIRST_TAG;
-            if (index >= bySpreadTag.length) {
-                bySpreadTag = Arrays.copyOf(bySpreadTag, Math.max(8, 2 * index));
-            }
-            bySpreadTag[index] = entry;
+            entry = new Entry(spec, 0);
+            joinSpread(entry);
             spreadBySpec.put(spec, entry);
         }
         entry.add(channel);
+    }
+
+    private void steer(Entry entry) {
+        entry.flow = queue.steer(entry.spec.toBuilder().tag(entry.tag).build());
+    }
+
+    private void joinSpread(Entry entry) {
+        entry.spread = device.spreadFlows().join(entry.spec, queue);
+        entry.tag = entry.spread.tag();
+        int index = entry.tag - SpreadFlows.FIRST_TAG;
+        if (index >= bySpreadTag.length) {
+            bySpreadTag = Arrays.copyOf(bySpreadTag, Math.max(8, 2 * index));
+        }
+        bySpreadTag[index] = entry;
     }
 
     private int freeTag() {
@@ -137,13 +145,34 @@ final class FlowTags {
 
     private void remove(Entry entry) {
         if (entry.isSpread()) {
-            bySpreadTag[entry.tag - SpreadFlows.FIRST_TAG] = null;
             spreadBySpec.remove(entry.spec);
-            device.spreadFlows().leave(entry.spread, queue);
         } else {
             byTag[entry.tag] = null;
             bySpec.remove(entry.spec);
+        }
+        unsteer(entry);
+    }
+
+    private void unsteer(Entry entry) {
+        if (entry.isSpread()) {
+            bySpreadTag[entry.tag - SpreadFlows.FIRST_TAG] = null;
+            device.spreadFlows().leave(entry.spread, queue);
+        } else {
             entry.flow.close();
+        }
+    }
+
+    /** Takes all rules away while {@code action} makes the queue anew, and steers them again. */
+    void rebuild(Runnable action) {
+        List<Entry> entries = entries();
+        entries.forEach(this::unsteer);
+        action.run();
+        for (Entry entry : entries) {
+            if (entry.isSpread()) {
+                joinSpread(entry);
+            } else {
+                steer(entry);
+            }
         }
     }
 

@@ -2,10 +2,13 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.Link;
+import io.rdmaraw.route.LocalAddress;
 import io.rdmaraw.route.Neighbor;
 import io.rdmaraw.route.NeighborTable;
 import io.rdmaraw.route.NetworkSnapshot;
 
+import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
@@ -19,10 +22,17 @@ final class LoopNeighbors {
 
     private final IpHost host;
     private final NeighborTable<WaitingPacket> table;
+    private final Runnable onHostChange;
     private boolean timerRuns;
+    private List<Link> links;
+    private List<LocalAddress> addresses;
 
-    LoopNeighbors(IpHost host, Executor loop) {
+    /** @param onHostChange what to do when the host's links or addresses have changed */
+    LoopNeighbors(IpHost host, Executor loop, Runnable onHostChange) {
         this.host = host;
+        this.onHostChange = onHostChange;
+        links = host.snapshot().links();
+        addresses = host.snapshot().addresses();
         table = new NeighborTable<>(this::solicit, new NeighborTable.Outlet<>() {
             @Override
             public void send(WaitingPacket packet, long mac) {
@@ -56,6 +66,11 @@ final class LoopNeighbors {
                 table.lost(linkIndex, hop);
             }
         });
+        if (!snapshot.links().equals(links) || !snapshot.addresses().equals(addresses)) {
+            links = snapshot.links();
+            addresses = snapshot.addresses();
+            onHostChange.run();
+        }
     }
 
     /** Returns a mark of use for a hop whose address is known. */

@@ -31,6 +31,9 @@ import java.util.function.Consumer;
 final class PortQueue implements SharedDevice.AsyncListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(PortQueue.class);
 
+    /** More than any completion queue holds; where only a part of the queue has failed, frames go on coming in. */
+    private static final int MAX_LAST_BURSTS = 1024;
+
     private final SharedDevice device;
     private final int portNumber;
     private final FrameQueue queue;
@@ -289,9 +292,34 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private long recoverQueue() {
+        takeWhatHasCompleted();
         long lostBefore = queue.counters().lostInFlightFrames();
-        queue.recover();
+        if (queue.needsNewQueues()) {
+            tags.rebuild(queue::recover);
+        } else {
+            queue.recover();
+        }
         return queue.counters().lostInFlightFrames() - lostBefore;
+    }
+
+    /** Recovering throws away the completions that were not polled: frames that have come in would be lost. */
+    private void takeWhatHasCompleted() {
+        boolean wasPolling = polling;
+        polling = true;
+        try {
+            int received;
+            int rounds = 0;
+            do {
+                received = queue.receive(burst);
+                if (received > 0) {
+                    statistics.burst(received);
+                    dispatch(received);
+                }
+                queue.reclaim();
+            } while (received > 0 && ++rounds < MAX_LAST_BURSTS);
+        } finally {
+            polling = wasPolling;
+        }
     }
 
     private void fireEvent(RdmaRawQueueEvent event) {
@@ -322,7 +350,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
             return;
         }
         try {
-            if (queue.isFailed(event.sourceOrNull())) {
+            if (queue.noteFailure(event.sourceOrNull())) {
                 recover();
             }
         } catch (VerbsException e) {

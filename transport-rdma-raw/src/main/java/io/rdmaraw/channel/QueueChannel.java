@@ -38,6 +38,12 @@ interface QueueChannel {
             channel().unsafe().close(channel().unsafe().voidPromise());
         }
     }
+
+    /** Returns what the statistics are listed under. */
+    default String label() {
+        return channel().id().asShortText() + ' ' + channel().localAddress();
+    }
+
     /** Returns what the channel counts, or null. */
     default RdmaRawMetered statistics() {
         return null;

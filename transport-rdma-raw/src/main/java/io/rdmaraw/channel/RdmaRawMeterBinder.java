@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.ToDoubleFunction;
 
 /**
  * Gives the counts of all loops to a Micrometer registry: {@code rdmaraw.port.drops} and {@code rdmaraw.port.copies}
@@ -93,12 +94,18 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
             List<RdmaRawMetric> metrics = new ArrayList<>(RdmaRawChannelStatistics.TABLE.metrics());
             metrics.addAll(RdmaRawDatagramStatistics.TABLE.metrics());
             List<Meter> made = new ArrayList<>();
-            for (RdmaRawMetric metric : metrics) {
-                made.add(FunctionCounter.builder(nameOf("channel.", metric), port,
-                        p -> p.channelTotals().getOrDefault(metric, 0L)).description(descriptionOf(metric))
-                        .tags(tagsOf(metric, tags)).register(registry));
-            }
+            metrics.forEach(metric -> made.add(bindTotal("channel.", port, metric, tags)));
+            RdmaRawTcpStatistics.TABLE.metrics().forEach(metric -> made.add(bindTotal("tcp.", port, metric, tags)));
             return made;
+        }
+
+        private Meter bindTotal(String scope, RdmaRawPortStatistics port, RdmaRawMetric metric, Tags tags) {
+            ToDoubleFunction<RdmaRawPortStatistics> total = p -> p.channelTotals().getOrDefault(metric, 0L);
+            return metric.kind() == RdmaRawMetric.Kind.LEVEL
+                    ? Gauge.builder(PREFIX + scope + metric.name(), port, total).description(metric.description())
+                            .tags(tags).register(registry)
+                    : FunctionCounter.builder(nameOf(scope, metric), port, total).description(descriptionOf(metric))
+                            .tags(tagsOf(metric, tags)).register(registry);
         }
 
         /** One meter for all reasons, as Micrometer's users expect it. */

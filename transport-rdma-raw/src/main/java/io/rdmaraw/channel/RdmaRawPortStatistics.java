@@ -94,11 +94,13 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
         fills[32 - Integer.numberOfLeadingZeros(frames)]++;
     }
 
-    /** Returns what the channels on this queue count, each under its identifier and local address. */
+    /**
+     * Returns what the channels on this queue count, each under its identifier and local address. TCP's connections are
+     * counted together, under {@code tcp}: see {@link RdmaRawTcpStatistics}.
+     */
     public Map<String, RdmaRawMetered> channels() {
         Map<String, RdmaRawMetered> named = new TreeMap<>();
-        channels.forEach((statistics, channel) -> named.put(channel.channel().id().asShortText() + ' '
-                + channel.channel().localAddress(), statistics));
+        channels.forEach((statistics, channel) -> named.put(channel.label(), statistics));
         return named;
     }
 

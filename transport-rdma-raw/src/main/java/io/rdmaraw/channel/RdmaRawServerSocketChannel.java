@@ -140,6 +140,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void acceptedByKernel(Channel child) {
+        stack.counters().kernelConnections++;
         if (inbox.receive(child)) {
             inbox.endBurst();
         }
@@ -180,6 +181,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     /** Auto-read was switched off, on any thread. */
+    @Override
     void stopReading() {
         inbox.autoReadCleared();
     }

@@ -1,30 +1,22 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.memory.FrameBuf;
-import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.tcp.CloseReason;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.SegmentHeaders;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
 import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.TcpState;
-import io.rdmaraw.wire.EthernetHeader;
-import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
-import io.rdmaraw.wire.ParseVerdict;
-import io.rdmaraw.wire.ParsedFrame;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
@@ -34,46 +26,35 @@ import java.util.random.RandomGenerator;
  * and then sends what the core has to say in one burst. For the loop's thread.
  */
 final class TcpStack implements TcpEvents {
-    /** Without a free slot nothing tells when there is one again: look after this time. */
-    private static final long SLOT_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     /** As long as the core keeps connections in that state. */
     private static final int TIME_WAIT_SECONDS = 60;
-    private static final int COPY_BREAK_BYTES = 256;
 
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
     private final TcpNetwork network;
     private final TcpEngine engine;
-    private final FrameParser parser = new FrameParser(new ParseCounters());
-    private final ParsedFrame parsed = new ParsedFrame();
-    private final SegmentHeaders headers = new SegmentHeaders();
-    private final SegmentWriter writer;
-    private final Segment in = new Segment();
-    private final Segment out = new Segment();
+    private final SegmentReceiver receiver;
+    private final SegmentSender sender;
     private final TcpSteering ownRules;
-    private final TcpStackCounters counters = new TcpStackCounters();
-    private final TcpForwards forwards = new TcpForwards();
-    private TcpFlow[] touched = new TcpFlow[16];
-    private int touchedCount;
-    private boolean delivering;
-    private boolean inBurst;
+    private final RdmaRawTcpStatistics counters;
+    private final TouchedFlows touched = new TouchedFlows();
     private boolean burstReceived;
     private boolean reading;
-    private boolean transmitting;
-    private boolean waitingForRoom;
     private boolean gone;
-    private long burstNanos;
-    /** The frame whose segment the core looks at, unless its payload went to a flow as it was. */
-    private ByteBuf currentFrame;
 
     TcpStack(PortQueue port, TcpNetwork network, RdmaRawIoHandlerConfig config, ThreadAwareExecutor loop,
              RandomGenerator random) {
         this.port = port;
         this.network = network;
         this.loop = loop;
-        writer = new SegmentWriter(port.queue());
+        SegmentWriter writer = new SegmentWriter(port.queue());
+        ParseCounters verdicts = new ParseCounters();
         engine = new TcpEngine(config.tcpConfig(port.limits().mtuBytes(), port.queue().maxParts()), this, random,
                 System.nanoTime());
+        counters = new RdmaRawTcpStatistics(engine.counters(), verdicts, engine::timeWaitCount,
+                writer::copiedSegments, this::sockets);
+        receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts);
+        sender = new SegmentSender(this, port, network, engine, writer, (EventLoop) loop);
         ownRules = new TcpSteering(this, port, null);
         port.attach(ownRules, network.flows());
     }
@@ -82,12 +63,17 @@ final class TcpStack implements TcpEvents {
         return engine;
     }
 
-    TcpStackCounters counters() {
+    RdmaRawTcpStatistics counters() {
         return counters;
     }
 
     PortQueue port() {
         return port;
+    }
+
+    /** Returns what stands for the stack at its queue, besides the ports that were taken. */
+    TcpSteering ownRules() {
+        return ownRules;
     }
 
     /** Tells whether the caller is on the stack's loop. */
@@ -114,18 +100,25 @@ final class TcpStack implements TcpEvents {
         }
     }
 
+    private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
+        CompletableFuture<RdmaRawTcpSockets> answer = new CompletableFuture<>();
+        executeOrElse(() -> answer.complete(RdmaRawTcpSockets.of(engine.census(RdmaRawTcpSockets.LOOKED_AT, most))),
+                () -> answer.completeExceptionally(new IllegalStateException("the loop has ended")));
+        return answer;
+    }
+
     // ---- connections that live elsewhere ----
 
     /** A connection leaves for another loop: what still comes here for it is passed on. */
     void moveOut(TcpFlow flow) {
         engine.release(flow.connection());
-        forwards.add(flow);
+        receiver.forwards().add(flow);
         counters.movedConnections++;
     }
 
     /** A connection has come from another loop. */
     void moveIn(TcpFlow flow) {
-        forwards.remove(flow);
+        receiver.forwards().remove(flow);
         engine.adopt(flow.connection(), System.nanoTime());
     }
 
@@ -134,7 +127,7 @@ final class TcpStack implements TcpEvents {
      * kernel, which would reset the peer.
      */
     void flowEnded(TcpFlow flow) {
-        forwards.remove(flow);
+        receiver.forwards().remove(flow);
         if (network.isKernelServed() && flow.connection().state() == TcpState.TIME_WAIT && flow.steering().isLast()) {
             ((EventLoop) loop).schedule(flow.steering()::release, TIME_WAIT_SECONDS, TimeUnit.SECONDS);
         } else {
@@ -225,50 +218,21 @@ final class TcpStack implements TcpEvents {
 
     /** Takes a frame and its reference; returns true for the first of a burst. */
     boolean receive(ByteBuf frame, boolean checksumVerified) {
-        boolean first = !inBurst;
-        if (first) {
-            inBurst = true;
-            burstNanos = System.nanoTime();
-        }
-        long address = DatagramLoop.addressOf(frame);
-        ParseVerdict verdict = parser.parse(address, frame.readableBytes(), checksumVerified, parsed);
-        currentFrame = frame;
-        if (verdict == ParseVerdict.TCP) {
-            headers.read(parsed, in);
-            in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
-            TcpFlow elsewhere = forwards.isEmpty() ? null : forwards.find(in);
-            if (elsewhere != null) {
-                currentFrame = null;
-                forwards.pass(elsewhere, frame, checksumVerified);
-            } else {
-                engine.onSegment(in, burstNanos);
-            }
-            in.detachPayload();
-        } else {
-            counters.otherFrames++;
-        }
-        if (currentFrame != null) {
-            currentFrame = null;
-            frame.release();
-        }
-        return first;
+        return receiver.receive(frame, checksumVerified);
     }
 
     /** The burst is served by {@link #run()}, which follows every poll. */
     void endBurst() {
-        inBurst = false;
+        receiver.endBurst();
         burstReceived = true;
-        if (!forwards.isEmpty()) {
-            forwards.send();
-        }
     }
 
     /** Does what is due after a poll of the queue; returns whether there was anything. */
     boolean run() {
-        boolean worked = burstReceived || touchedCount > 0;
+        boolean worked = burstReceived || !touched.isEmpty();
         burstReceived = false;
-        deliverTouched();
-        if (gone || waitingForRoom) {
+        touched.deliver();
+        if (gone || sender.isWaitingForRoom()) {
             return worked;
         }
         long deadline = engine.nextDeadlineNanos();
@@ -280,48 +244,25 @@ final class TcpStack implements TcpEvents {
             return worked;
         }
         engine.advance(now);
-        deliverTouched();
+        touched.deliver();
         transmit(now);
         return true;
     }
 
     /** Returns when {@link #run()} has to be called again; {@link Long#MAX_VALUE} if only a frame can change things. */
     long nextDeadlineNanos() {
-        if (touchedCount > 0 || burstReceived) {
+        if (!touched.isEmpty() || burstReceived) {
             return System.nanoTime();
         }
-        if (waitingForRoom) {
-            return port.queue().inFlight() > 0 ? Long.MAX_VALUE : System.nanoTime() + SLOT_RETRY_NANOS;
+        if (sender.isWaitingForRoom()) {
+            return sender.retryNanos();
         }
         return engine.nextDeadlineNanos();
     }
 
-    private void deliverTouched() {
-        if (delivering) {
-            return;
-        }
-        delivering = true;
-        try {
-            for (int i = 0; i < touchedCount; i++) {
-                TcpFlow flow = touched[i];
-                touched[i] = null;
-                flow.deliver();
-            }
-        } finally {
-            touchedCount = 0;
-            delivering = false;
-        }
-    }
-
     /** Has the flow hand on what came in before the loop waits. */
     void touch(TcpFlow flow) {
-        if (!flow.markTouched()) {
-            return;
-        }
-        if (touchedCount == touched.length) {
-            touched = Arrays.copyOf(touched, 2 * touchedCount);
-        }
-        touched[touchedCount++] = flow;
+        touched.add(flow);
     }
 
     // ---- segments out ----
@@ -363,71 +304,23 @@ final class TcpStack implements TcpEvents {
     }
 
     private void transmit(long now) {
-        if (gone || transmitting || inBurst) {
-            return;
-        }
-        transmitting = true;
-        try {
-            transmitBursts(now);
-        } finally {
-            transmitting = false;
+        if (!gone && !receiver.isInBurst()) {
+            sender.transmit(now);
         }
     }
 
-    private void transmitBursts(long now) {
-        while (hasRoom()) {
-            if (!engine.pollSegment(now, out)) {
-                port.queue().post();
-                return;
-            }
-            send();
-        }
-        if (!waitingForRoom) {
-            waitingForRoom = true;
-            port.awaitRoom(ownRules);
-        }
-    }
-
-    private boolean hasRoom() {
-        if (writer.hasRoom()) {
-            return true;
-        }
-        port.queue().post();
-        return writer.hasRoom() || port.queue().reclaim() > 0 && writer.hasRoom();
-    }
-
-    private void send() {
-        TcpFlow flow = out.connection() == null ? null : (TcpFlow) out.connection().attachment();
-        TcpPath path = flow != null ? flow.path(network) : network.path(out.sourceHigh(), out.sourceLow(),
-                out.sourcePort(), out.destinationHigh(), out.destinationLow(), out.destinationPort());
-        if (path == null) {
-            counters.droppedUnroutable++;
-            out.transmitted();
-            return;
-        }
-        if (!path.isResolved()) {
-            network.await(new WaitingSegment(this, (EventLoop) loop, path.hopOrNull(),
-                    writer.writeUnaddressed(out, path.sourceMac())));
-            return;
-        }
-        path.touch();
-        writer.write(out, path.sourceMac(), path.targetMac());
-    }
-
-    /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */
+    /** Sends a frame that had to wait for its next hop's address. */
     void sendResolved(FrameBuf frame, long mac) {
-        long ethernet = frame.memoryAddress();
-        EthernetHeader.write(ethernet, mac, EthernetHeader.source(ethernet), EthernetHeader.etherType(ethernet));
-        if (gone || port.queue().offer(frame) != FrameQueue.ACCEPTED) {
+        if (gone) {
             counters.droppedUnresolved++;
             frame.release();
         } else {
-            port.queue().post();
+            sender.sendResolved(frame, mac);
         }
     }
 
     void sendQueueHasRoom() {
-        waitingForRoom = false;
+        sender.hasRoom();
         transmit(System.nanoTime());
     }
 
@@ -462,22 +355,8 @@ final class TcpStack implements TcpEvents {
     @Override
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
         TcpFlow flow = (TcpFlow) connection.attachment();
-        flow.add(keep(buffer, index, length));
+        flow.add(receiver.keep(buffer, index, length));
         touch(flow);
-    }
-
-    /** Returns bytes that lie in a received frame as a buffer of their own, without a copy if they can spare that. */
-    private ByteBuf keep(ByteBuf buffer, int index, int length) {
-        if (length < COPY_BREAK_BYTES && port.queue().slots().available() < port.queue().slots().slotCount() / 4) {
-            // A small payload that nobody reads would keep a whole slot from the receive queue.
-            counters.copiedPayloads++;
-            return ByteBufAllocator.DEFAULT.directBuffer(length).writeBytes(buffer, index, length);
-        }
-        if (buffer == currentFrame && buffer instanceof FrameBuf slot && slot.refCnt() == 1) {
-            currentFrame = null;
-            return slot.window(index, length);
-        }
-        return buffer.retainedSlice(index, length);
     }
 
     @Override
@@ -525,7 +404,7 @@ final class TcpStack implements TcpEvents {
             return;
         }
         engine.shutdown();
-        deliverTouched();
+        touched.deliver();
         transmit(System.nanoTime());
         gone = true;
         ownRules.close();

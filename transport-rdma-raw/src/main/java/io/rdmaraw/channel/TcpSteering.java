@@ -52,6 +52,17 @@ final class TcpSteering implements QueueChannel {
     }
 
     @Override
+    public String label() {
+        return "tcp";
+    }
+
+    /** The stack's own rules stand for all of it. */
+    @Override
+    public RdmaRawMetered statistics() {
+        return bindingOrNull == null ? stack.counters() : null;
+    }
+
+    @Override
     public boolean receive(ByteBuf frame, boolean checksumVerified) {
         return stack.receive(frame, checksumVerified);
     }

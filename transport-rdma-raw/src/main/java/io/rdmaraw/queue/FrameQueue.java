@@ -25,6 +25,9 @@ public interface FrameQueue extends AutoCloseable {
     /** The largest number of frames that are received or posted at once. */
     int BURST_FRAMES = 64;
 
+    /** The longest headers of {@link #offerSegmented}: Ethernet with a VLAN tag, IPv6, TCP with all its options. */
+    int MAX_SEGMENTED_HEADER_BYTES = 14 + 4 + 40 + 60;
+
     /**
      * Takes frames that have come in, and gives the receive queue fresh slots.
      *
@@ -65,6 +68,11 @@ public interface FrameQueue extends AutoCloseable {
     /** Tells whether the device computes checksums. */
     boolean offloadsChecksums();
 
+    /** As {@link #offer(FrameBuf, ByteBuf[], int[], int[], int, boolean)}, with checksums that the headers have. */
+    default int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
+        return offer(headers, buffers, indices, lengthsBytes, count, false);
+    }
+
     /**
      * Adds a frame that consists of headers and parts of buffers in registered memory, all sent from where they lie; as
      * {@link #offer(ByteBuf)} otherwise.
@@ -74,9 +82,29 @@ public interface FrameQueue extends AutoCloseable {
      * @param indices where the parts begin
      * @param lengthsBytes how long they are
      * @param count the number of parts, at most {@link #maxParts()}; {@link #isRegistered} of each
+     * @param fillChecksums as for {@link #offer(FrameBuf, ByteBuf, boolean)}
      * @return {@link #ACCEPTED} or {@link #FULL}
      */
-    int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count);
+    int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+              boolean fillChecksums);
+
+    /**
+     * Adds a TCP payload that the device cuts into segments (TSO), only when {@link #maxSegmentedBytes()} is not 0; as
+     * {@link #offer(FrameBuf, ByteBuf[], int[], int[], int, boolean)} otherwise. Each segment goes out behind a copy of
+     * the headers, in which the device sets the length, counts on the IPv4 identification and the sequence number,
+     * leaves FIN and PSH to the last segment, and fills in the checksums. It is one frame of the send queue and of its
+     * counters.
+     *
+     * @param headers Ethernet, IP and TCP headers of the first segment and nothing else, at most
+     *        {@link #MAX_SEGMENTED_HEADER_BYTES}
+     * @param count at least 1
+     * @param segmentBytes payload of every segment but the last; with the headers no longer than the link takes
+     */
+    int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+                       int segmentBytes);
+
+    /** Returns how long the payload of one {@link #offerSegmented} may be; 0 when the device cuts nothing. */
+    int maxSegmentedBytes();
 
     /** Returns how many parts a frame may have beside its headers. */
     int maxParts();
@@ -122,15 +150,26 @@ public interface FrameQueue extends AutoCloseable {
     WorkQueue workQueue();
 
     /**
-     * Tells whether the source of an asynchronous event, which says that it has failed, is this queue's and has not
-     * been recovered since: its completions may have told of the failure first.
+     * Takes note of an asynchronous event that says that {@code source} has failed.
+     *
+     * @return whether that is this queue's and has not been recovered since: its completions may have told of the
+     *         failure first
      */
-    boolean isFailed(VerbsObject source);
+    boolean noteFailure(VerbsObject source);
 
     /** Tells whether an error has stopped the queue; {@link #recover()} sets it going again. */
     boolean failed();
 
-    /** Resets the queue pair in place, counts the frames lost, and receives and sends again. */
+    /**
+     * Tells whether {@link #recover()} has to make new queues, since a completion queue has overrun: all rules that
+     * lead here have to be taken away before and to be steered again afterwards, and {@link #workQueue()} is another.
+     */
+    boolean needsNewQueues();
+
+    /**
+     * Resets the queue pair in place, or makes another when {@link #needsNewQueues()}; counts the frames lost, and
+     * receives and sends again.
+     */
     void recover();
 
     /** Returns the slots that frames are received into. */

@@ -1,5 +1,6 @@
 package io.rdmaraw.queue;
 
+import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
@@ -21,18 +22,22 @@ final class Mlx5SendRing extends SendRing {
     /** The low bits of the sequence number of the frame whose request begins at each block of the ring. */
     private final int[] sequences;
 
+    /** @param maxHeaderBytes the longest headers of frames that are cut into segments; 0 when there are none */
     Mlx5SendRing(QueuePairRings rings, CompletionQueue completionQueue, SlotPool slots, RegisteredRanges ranges,
-                 QueueCounters counters, int depth, int maxSge, NativeArrays arrays) {
-        super(slots, ranges, counters, depth, maxSge);
+                 QueueCounters counters, int depth, int maxSge, int maxHeaderBytes, FrameBuf padding,
+                 NativeArrays arrays) {
+        super(slots, ranges, counters, depth, maxSge, padding);
         this.completionQueue = completionQueue;
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
                 arrays.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
         queue = new Mlx5SendQueue(rings);
         elements = arrays.allocate((long) maxSge * Sge.SIZE_BYTES);
         sequences = new int[queue.blocks()];
-        if (queue.blocks() < depth * Mlx5SendQueue.blocksOf(maxSge)) {
+        int blocksPerFrame = Math.max(Mlx5SendQueue.blocksOf(maxSge), maxHeaderBytes == 0 ? 0
+                : Mlx5SendQueue.blocksOfSegmented(maxHeaderBytes, maxSge));
+        if (queue.blocks() < depth * blocksPerFrame) {
             throw new IllegalStateException("the send ring has " + queue.blocks() + " blocks; " + depth
-                    + " frames of " + maxSge + " elements need " + depth * Mlx5SendQueue.blocksOf(maxSge));
+                    + " frames of " + maxSge + " elements need " + depth * blocksPerFrame);
         }
     }
 
@@ -49,6 +54,11 @@ final class Mlx5SendRing extends SendRing {
     @Override
     void describeParts(int index, int elementCount, boolean fillChecksums) {
         described(index, queue.putGathered(elements, elementCount, fillChecksums));
+    }
+
+    @Override
+    void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes, int elementCount) {
+        described(index, queue.putSegmented(headersAddress, headerBytes, segmentBytes, elements, elementCount));
     }
 
     private void described(int index, int block) {

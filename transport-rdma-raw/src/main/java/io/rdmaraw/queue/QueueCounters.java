@@ -18,6 +18,7 @@ public final class QueueCounters {
     long copiedInFrames;
     long coalescedFrames;
     long paddedFrames;
+    long segmentedFrames;
     long sendErrors;
     long refusedFrames;
     long lostInFlightFrames;
@@ -86,6 +87,11 @@ public final class QueueCounters {
     /** Frames that were filled up to the least length of Ethernet. */
     public long paddedFrames() {
         return paddedFrames;
+    }
+
+    /** Frames that the device had to cut into segments. */
+    public long segmentedFrames() {
+        return segmentedFrames;
     }
 
     /** Send completions with an error status, flushed ones not counted. */

@@ -44,7 +44,10 @@ abstract class SendRing {
     private boolean failed;
     private int refusalErrno;
 
-    SendRing(SlotPool slots, RegisteredRanges ranges, QueueCounters counters, int depth, int maxSge) {
+    /** @param padding a slot, of which the first bytes are sent behind frames that are too short */
+    SendRing(SlotPool slots, RegisteredRanges ranges, QueueCounters counters, int depth, int maxSge,
+             FrameBuf padding) {
+        this.padding = padding;
         this.slots = slots;
         this.ranges = ranges;
         this.counters = counters;
@@ -54,7 +57,6 @@ abstract class SendRing {
         partsInFlight = new ByteBuf[depth * maxSge];
         Arrays.fill(slotsInFlight, NONE);
         mask = depth - 1;
-        padding = slots.takeClosed();
         NativeMemory.fill(padding.slotAddress(), MIN_FRAME_BYTES, (byte) 0);
     }
 
@@ -70,6 +72,15 @@ abstract class SendRing {
      * @param fillChecksums whether the device fills in the checksums of IPv4, UDP and TCP
      */
     abstract void describeParts(int index, int elementCount, boolean fillChecksums);
+
+    /**
+     * Describes headers and the payload behind them, by its elements as {@link #describeParts} does, which the device
+     * cuts into segments.
+     *
+     * @param headersAddress stays as it is until the completion
+     */
+    abstract void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes,
+                                    int elementCount);
 
     /**
      * Hands the frames described to the device. The last and every {@link #SIGNAL_INTERVAL}th of them gets a completion.
@@ -195,23 +206,44 @@ abstract class SendRing {
                 && ranges.lkeyOf(buffer.memoryAddress() + index, lengthBytes) != RegisteredRanges.UNREGISTERED;
     }
 
-    int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
+    int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+              boolean fillChecksums) {
         if (room() == 0) {
             return FrameQueue.FULL;
         }
         long sge = elementsOf(offered);
-        int frameBytes = headers.readableBytes();
-        writeSge(sge, headers.memoryAddress() + headers.readerIndex(), frameBytes, headers.lkey());
+        int headerBytes = headers.readableBytes();
+        writeSge(sge, headers.readableAddress(), headerBytes, headers.lkey());
+        int payloadBytes = holdParts(sge + Sge.SIZE_BYTES, buffers, indices, lengthsBytes, count);
+        enqueue(headers, sge, 1 + count, headerBytes + payloadBytes, fillChecksums);
+        return FrameQueue.ACCEPTED;
+    }
+
+    int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+                       int segmentBytes) {
+        if (room() == 0) {
+            return FrameQueue.FULL;
+        }
+        int headerBytes = headers.readableBytes();
+        int payloadBytes = holdParts(elementsOf(offered), buffers, indices, lengthsBytes, count);
+        describeSegmented(offered, headers.readableAddress(), headerBytes, segmentBytes, count);
+        counters.segmentedFrames++;
+        accept(headers, headerBytes + payloadBytes);
+        return FrameQueue.ACCEPTED;
+    }
+
+    /** Keeps the parts of the frame to come; returns their length. */
+    private int holdParts(long sge, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
         int place = ((int) (postedSequence + offered) & mask) * maxSge;
+        int bytes = 0;
         for (int i = 0; i < count; i++) {
             long address = buffers[i].memoryAddress() + indices[i];
-            writeSge(sge + (i + 1L) * Sge.SIZE_BYTES, address, lengthsBytes[i],
+            writeSge(sge + (long) i * Sge.SIZE_BYTES, address, lengthsBytes[i],
                     (int) ranges.lkeyOf(address, lengthsBytes[i]));
             partsInFlight[place + i] = buffers[i];
-            frameBytes += lengthsBytes[i];
+            bytes += lengthsBytes[i];
         }
-        enqueue(headers, sge, 1 + count, frameBytes, false);
-        return FrameQueue.ACCEPTED;
+        return bytes;
     }
 
     /** Of how many parts a frame may consist; one element is kept for the padding of a short one. */
@@ -226,10 +258,13 @@ abstract class SendRing {
             writeSge(pad, padding.slotAddress(), MIN_FRAME_BYTES - lengthBytes, padding.lkey());
             counters.paddedFrames++;
         }
-        int index = offered;
-        describeParts(index, sgeCount, fillChecksums);
-        hold((int) (postedSequence + index) & mask, held);
-        offered = index + 1;
+        describeParts(offered, sgeCount, fillChecksums);
+        accept(held, lengthBytes);
+    }
+
+    private void accept(ByteBuf held, int lengthBytes) {
+        hold((int) (postedSequence + offered) & mask, held);
+        offered++;
         offeredBytes += lengthBytes;
     }
 
@@ -322,7 +357,9 @@ abstract class SendRing {
     }
 
     private void hold(int index, ByteBuf frame) {
-        if (frame instanceof FrameBuf slot && slots.owns(slot)) {
+        // What has parts goes the way on which they are released too.
+        boolean whole = partsInFlight[index * maxSge] == null;
+        if (whole && frame instanceof FrameBuf slot && slots.owns(slot)) {
             slotsInFlight[index] = slot.slotIndex();
         } else {
             foreignInFlight[index] = frame;
@@ -422,8 +459,8 @@ abstract class SendRing {
         for (int i = 0; i < offered; i++) {
             releaseHeld((int) (postedSequence + i) & mask);
         }
+        counters.lostInFlightFrames += offered;
         offered = 0;
         abandon();
-        slots.returnClosed(padding.slotIndex());
     }
 }

@@ -28,6 +28,7 @@ public final class SharedDevice {
     private final ProtectionDomain protectionDomain;
     private final RegisteredRanges registeredRanges = new RegisteredRanges();
     private final boolean offloadsChecksums;
+    private final int maxSegmentedBytes;
     private SpreadFlows spreadFlows;
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private int references = 1;
@@ -44,8 +45,10 @@ public final class SharedDevice {
         this.name = name;
         this.context = context;
         protectionDomain = context.allocateProtectionDomain();
-        offloadsChecksums = (context.queryDeviceExtended().rawPacketCapabilities()
-                & ExtendedDeviceAttributes.RAW_PACKET_IP_CSUM) != 0;
+        ExtendedDeviceAttributes attributes = context.queryDeviceExtended();
+        offloadsChecksums = (attributes.rawPacketCapabilities() & ExtendedDeviceAttributes.RAW_PACKET_IP_CSUM) != 0;
+        boolean segments = (attributes.tsoQueuePairTypes() & ExtendedDeviceAttributes.TYPE_RAW_PACKET_BIT) != 0;
+        maxSegmentedBytes = segments && offloadsChecksums ? attributes.maxTsoBytes() : 0;
     }
 
     /**
@@ -146,6 +149,11 @@ public final class SharedDevice {
     /** Tells whether the device computes the checksums of IPv4, UDP and TCP in frames that are sent. */
     public boolean offloadsChecksums() {
         return offloadsChecksums;
+    }
+
+    /** Returns how long a TCP payload may be that the device cuts into segments when it is sent; 0: it cuts none. */
+    public int maxSegmentedBytes() {
+        return maxSegmentedBytes;
     }
 
     /** Adds a listener for asynchronous events. */

@@ -2,7 +2,6 @@ package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.memory.FrameBuf;
-import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionChannel;
@@ -11,10 +10,7 @@ import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
 import io.rdmaraw.verbs.QueuePairState;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.VerbsObject;
 import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.WorkQueueState;
@@ -34,44 +30,40 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     private final SharedDevice device;
     private final int portNumber;
+    private final CompletionChannel channel;
     private final FrameQueueOptions options;
-    private final CompletionQueue sendCompletions;
-    private final QueuePair queuePair;
     private final Slab slab;
-    private final NativeArrays arrays;
+    private final FrameBuf padding;
     private final boolean direct;
-    private final ReceiveRing receiveRing;
-    private final SendRing sendRing;
+    private final boolean compresses;
+    private final int maxSegmentedBytes;
     private final QueueCounters counters = new QueueCounters();
+    private Queues queues;
+    private ReceiveRing receiveRing;
+    private SendRing sendRing;
     /** Where rules that are spread over several loops lead to; made on first use. */
     private WorkQueue workQueue;
+    /** A completion queue has overrun: what completed on its requests will never be known. */
+    private boolean completionsLost;
     private boolean closed;
 
-    private VerbsFrameQueue(SharedDevice device, int portNumber, FrameQueueOptions options, Resources made) {
+    private VerbsFrameQueue(SharedDevice device, int portNumber, CompletionChannel channel, FrameQueueOptions options) {
         this.device = device;
         this.portNumber = portNumber;
+        this.channel = channel;
         this.options = options;
-        sendCompletions = made.sendCompletions;
-        queuePair = made.queuePair;
-        slab = made.slab;
-        arrays = made.arrays;
+        direct = options.directVerbs().isFor(device.context());
+        compresses = direct && options.compressedCompletions() && Mlx5dv.canCompressCompletions(device.context());
+        // A header that goes over the end of its ring makes libmlx5 (of rdma-core 44 to 65) put the data segments where
+        // the device does not look for them.
+        maxSegmentedBytes = direct || !Mlx5dv.isDriverOf(device.context()) ? device.maxSegmentedBytes() : 0;
+        slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), options.slotCount(),
+                options.slotBytes());
+        device.retain();
         SlotPool slots = slab.pool();
         slots.ownedBy(Thread.currentThread());
         slots.allocator().reserve(2 * RESERVED_SLOTS);
-        direct = options.directVerbs().isFor(device.context());
-        if (direct) {
-            QueuePairRings rings = Mlx5dv.rings(queuePair);
-            receiveRing = new Mlx5ReceiveRing(rings, made.receiveCompletions,
-                    () -> made.completionQueue(options.receiveQueueDepth()), slots, counters,
-                    options.receiveQueueDepth(), RESERVED_SLOTS, arrays);
-            sendRing = new Mlx5SendRing(rings, sendCompletions, slots, device.registeredRanges(), counters,
-                    options.sendQueueDepth(), options.maxSendSge(), arrays);
-        } else {
-            receiveRing = new VerbsReceiveRing(queuePair, made.receiveCompletions, slots, counters,
-                    options.receiveQueueDepth(), RESERVED_SLOTS, arrays);
-            sendRing = new VerbsSendRing(queuePair, sendCompletions, slots, device.registeredRanges(), counters,
-                    options.sendQueueDepth(), options.maxSendSge(), arrays);
-        }
+        padding = slots.takeClosed();
     }
 
     /**
@@ -81,73 +73,55 @@ public final class VerbsFrameQueue implements FrameQueue {
      */
     public static VerbsFrameQueue open(SharedDevice device, int portNumber, CompletionChannel channel,
                                        FrameQueueOptions options) {
-        Resources made = new Resources();
+        VerbsFrameQueue queue = new VerbsFrameQueue(device, portNumber, channel, options);
         try {
-            made.make(device, channel, options);
-            VerbsFrameQueue queue = new VerbsFrameQueue(device, portNumber, options, made);
+            queue.use(queue.openQueues());
             queue.start();
             return queue;
         } catch (RuntimeException | Error e) {
-            made.close();
+            queue.close();
             throw e;
         }
     }
 
-    /** What an open queue consists of; closed in reverse when the opening fails half-way. */
-    private static final class Resources {
-        private Slab slab;
-        private CompletionQueue receiveCompletions;
-        private CompletionQueue sendCompletions;
-        private QueuePair queuePair;
-        private NativeArrays arrays;
-        private SharedDevice leased;
-        private CompletionChannel channel;
+    private Queues openQueues() {
+        return Queues.open(device, channel, options, compresses, maxHeaderBytes());
+    }
 
-        CompletionQueue completionQueue(int minEntries) {
-            return leased.context().createCompletionQueue(minEntries, channel, 0);
-        }
+    private int maxHeaderBytes() {
+        return maxSegmentedBytes > 0 ? MAX_SEGMENTED_HEADER_BYTES : 0;
+    }
 
-        void make(SharedDevice device, CompletionChannel eventChannel, FrameQueueOptions options) {
-            leased = device.retain();
-            channel = eventChannel;
-            slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), options.slotCount(),
-                    options.slotBytes());
-            // Twice the depth: the queue pair's receives complete here, and those of the work queue.
-            receiveCompletions = completionQueue(2 * options.receiveQueueDepth());
-            sendCompletions = completionQueue(options.sendQueueDepth());
-            queuePair = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
-                    .sendCompletionQueue(sendCompletions)
-                    .receiveCompletionQueue(receiveCompletions)
-                    .maxSendWr(options.sendQueueDepth())
-                    .maxReceiveWr(options.receiveQueueDepth())
-                    .maxSendSge(options.maxSendSge())
-                    .maxReceiveSge(1)
-                    .build());
-            // Burst arrays of both rings, with room for the rounding to cache lines.
-            arrays = new NativeArrays(BURST_FRAMES * (SendWr.SIZE_BYTES + options.maxSendSge() * Sge.SIZE_BYTES)
-                    + BURST_FRAMES * 256L + 2 * VerbsPostedReceives.nativeBytes());
+    /** Sends and receives by these queues from now on; if that cannot be done they are closed, and nothing changes. */
+    private void use(Queues opened) {
+        try {
+            makeRings(opened);
+        } catch (RuntimeException | Error e) {
+            opened.close();
+            throw e;
         }
+    }
 
-        void close() {
-            closeAll(queuePair, sendCompletions, receiveCompletions, arrays);
-            if (slab != null) {
-                slab.close(leased::release);
-            } else if (leased != null) {
-                leased.release();
-            }
+    private void makeRings(Queues opened) {
+        SlotPool slots = slab.pool();
+        ReceiveRing receives;
+        SendRing sends;
+        if (direct) {
+            QueuePairRings rings = Mlx5dv.rings(opened.queuePair);
+            receives = new Mlx5ReceiveRing(rings, opened.receiveCompletions,
+                    () -> opened.receiveCompletionQueue(options.receiveQueueDepth()), slots, counters,
+                    options.receiveQueueDepth(), RESERVED_SLOTS, opened.arrays);
+            sends = new Mlx5SendRing(rings, opened.sendCompletions, slots, device.registeredRanges(), counters,
+                    options.sendQueueDepth(), options.maxSendSge(), maxHeaderBytes(), padding, opened.arrays);
+        } else {
+            receives = new VerbsReceiveRing(opened.queuePair, opened.receiveCompletions, slots, counters,
+                    options.receiveQueueDepth(), RESERVED_SLOTS, opened.arrays);
+            sends = new VerbsSendRing(opened.queuePair, opened.sendCompletions, slots, device.registeredRanges(),
+                    counters, options.sendQueueDepth(), options.maxSendSge(), padding, opened.arrays);
         }
-
-        private static void closeAll(AutoCloseable... resources) {
-            for (AutoCloseable resource : resources) {
-                try {
-                    if (resource != null) {
-                        resource.close();
-                    }
-                } catch (Exception e) {
-                    throw new IllegalStateException("could not undo the opening of a queue", e);
-                }
-            }
-        }
+        queues = opened;
+        receiveRing = receives;
+        sendRing = sends;
     }
 
     /** Returns where received frames complete, for tests that make it fail. */
@@ -155,9 +129,14 @@ public final class VerbsFrameQueue implements FrameQueue {
         return receiveRing.sharedCompletions();
     }
 
+    /** Returns where sent frames complete, for tests that make it fail. */
+    public CompletionQueue sendCompletions() {
+        return queues.sendCompletions;
+    }
+
     /** Returns the queue pair, for tests that make it fail. */
     public QueuePair queuePair() {
-        return queuePair;
+        return queues.queuePair;
     }
 
     /** Tells whether the device's rings are written and read in place. */
@@ -165,12 +144,17 @@ public final class VerbsFrameQueue implements FrameQueue {
         return direct;
     }
 
+    /** Tells whether the device compresses the completions of received frames. */
+    public boolean isCompressing() {
+        return compresses;
+    }
+
     private void start() {
-        queuePair.toInit(portNumber);
-        queuePair.toReadyToReceive();
+        queues.queuePair.toInit(portNumber);
+        queues.queuePair.toReadyToReceive();
         // Not before: libmlx5 keeps what is posted from the device until then, and sets the doorbell record itself.
         receiveRing.own().refill();
-        queuePair.toReadyToSend();
+        queues.queuePair.toReadyToSend();
     }
 
     @Override
@@ -194,8 +178,20 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
-    public int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
-        return sendRing.offer(headers, buffers, indices, lengthsBytes, count);
+    public int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+                     boolean fillChecksums) {
+        return sendRing.offer(headers, buffers, indices, lengthsBytes, count, fillChecksums);
+    }
+
+    @Override
+    public int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+                              int segmentBytes) {
+        return sendRing.offerSegmented(headers, buffers, indices, lengthsBytes, count, segmentBytes);
+    }
+
+    @Override
+    public int maxSegmentedBytes() {
+        return maxSegmentedBytes;
     }
 
     @Override
@@ -243,7 +239,7 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     @Override
     public Flow steer(FlowSpec spec) {
-        return queuePair.createFlow(spec);
+        return queues.queuePair.createFlow(spec);
     }
 
     @Override
@@ -276,11 +272,15 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
-    public boolean isFailed(VerbsObject source) {
-        if (source == queuePair) {
-            return failed() || queuePair.state() == QueuePairState.ERR;
+    public boolean noteFailure(VerbsObject source) {
+        if (source == queues.queuePair) {
+            return failed() || queues.queuePair.state() == QueuePairState.ERR;
         }
-        return source == sendCompletions || workQueue != null && source == workQueue || receiveRing.owns(source);
+        if (source == queues.sendCompletions || receiveRing.owns(source)) {
+            completionsLost = true;
+            return true;
+        }
+        return workQueue != null && source == workQueue;
     }
 
     @Override
@@ -289,15 +289,24 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
+    public boolean needsNewQueues() {
+        return completionsLost;
+    }
+
+    @Override
     public void recover() {
         counters.recoveries++;
+        if (completionsLost) {
+            replaceQueues();
+            return;
+        }
         PostedReceives shared = receiveRing.sharedOrNull();
         if (shared != null && (shared.failed() || workQueue.state() == WorkQueueState.ERR)) {
             workQueue.toReset();
             shared.abandon();
             workQueue.toReady();
             shared.refill();
-            if (!failed() && queuePair.state() != QueuePairState.ERR) {
+            if (!failed() && queues.queuePair.state() != QueuePairState.ERR) {
                 return;
             }
         }
@@ -305,11 +314,34 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     private void recoverQueuePair() {
-        queuePair.toReset();
+        queues.queuePair.toReset();
         sendRing.afterReset();
         sendRing.abandon();
         receiveRing.own().abandon();
         start();
+    }
+
+    /** The old ones go when the new ones are there: if they cannot be had, what is open can still be closed. */
+    private void replaceQueues() {
+        Queues old = queues;
+        ReceiveRing oldReceives = receiveRing;
+        SendRing oldSends = sendRing;
+        use(openQueues());
+        closeQueues(old, oldReceives, oldSends);
+        completionsLost = false;
+        start();
+    }
+
+    private void closeQueues(Queues old, ReceiveRing receives, SendRing sends) {
+        if (workQueue != null) {
+            workQueue.close();
+            workQueue = null;
+        }
+        old.queuePair.close();
+        sends.close();
+        receives.abandon();
+        receives.closeCompletions();
+        old.close();
     }
 
     @Override
@@ -328,15 +360,10 @@ public final class VerbsFrameQueue implements FrameQueue {
             return;
         }
         closed = true;
-        if (workQueue != null) {
-            workQueue.close();
+        if (queues != null) {
+            closeQueues(queues, receiveRing, sendRing);
         }
-        queuePair.close();
-        sendRing.close();
-        receiveRing.abandon();
-        sendCompletions.close();
-        receiveRing.closeCompletions();
-        arrays.close();
+        slab.pool().returnClosed(padding.slotIndex());
         slab.close(device::release);
     }
 }

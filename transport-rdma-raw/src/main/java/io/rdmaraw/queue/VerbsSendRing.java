@@ -1,6 +1,7 @@
 package io.rdmaraw.queue;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
@@ -27,10 +28,12 @@ final class VerbsSendRing extends SendRing {
     private final long workCompletions;
     /** A bit for each described request that does not have the one element of its own. */
     private long inParts;
+    /** A bit for each of those that are segmented. */
+    private long segmented;
 
     VerbsSendRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, RegisteredRanges ranges,
-                  QueueCounters counters, int depth, int maxSge, NativeArrays arrays) {
-        super(slots, ranges, counters, depth, maxSge);
+                  QueueCounters counters, int depth, int maxSge, FrameBuf padding, NativeArrays arrays) {
+        super(slots, ranges, counters, depth, maxSge, padding);
         this.queuePair = queuePair;
         this.completions = completions;
         workRequests = arrays.allocate(FrameQueue.BURST_FRAMES * SendWr.SIZE_BYTES);
@@ -86,6 +89,17 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
+    void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes, int elementCount) {
+        long wr = workRequest(index);
+        SendWr.opcode(wr, SendWr.OPCODE_TSO);
+        SendWr.tsoHdr(wr, headersAddress);
+        SendWr.tsoHeaderLengthBytes(wr, (short) headerBytes);
+        SendWr.tsoMss(wr, (short) segmentBytes);
+        describeParts(index, elementCount, true);
+        segmented |= 1L << index;
+    }
+
+    @Override
     long postDescribed(int count) {
         int last = count - 1;
         long lastWr = workRequest(last);
@@ -105,7 +119,7 @@ final class VerbsSendRing extends SendRing {
         return refused;
     }
 
-    /** Requests that had several elements have one again. */
+    /** Requests that had several elements have one again, and send it as it is. */
     private void restoreInParts() {
         for (long rest = inParts; rest != 0; rest &= rest - 1) {
             int index = Long.numberOfTrailingZeros(rest);
@@ -114,6 +128,10 @@ final class VerbsSendRing extends SendRing {
             SendWr.sendFlags(workRequest(index), flagsOf(index));
         }
         inParts = 0;
+        for (long rest = segmented; rest != 0; rest &= rest - 1) {
+            SendWr.opcode(workRequest(Long.numberOfTrailingZeros(rest)), SendWr.OPCODE_SEND);
+        }
+        segmented = 0;
     }
 
     /** Goes on behind each frame that the device refuses, so that one bad frame costs only itself. */

@@ -62,6 +62,7 @@ final class PathMtu {
 
     /** The same segment timed out again: perhaps it is too big and ICMP is filtered. */
     static void onTimeout(TcpConnection c, Flight f, long now) {
+        f.recovery.oneByOne |= c.unansweredTimeouts >= BLACK_HOLE_TIMEOUTS;
         int next = c.unansweredTimeouts == BLACK_HOLE_TIMEOUTS ? MIN_IPV6
                 : c.unansweredTimeouts == DEEP_BLACK_HOLE_TIMEOUTS && c.isIpv4() ? SAFE_IPV4 : c.mtu;
         int packet = f.scoreboard.lengthOf(f.scoreboard.head()) + c.headerBytes() + (c.is(Tcb.TIMESTAMPS) ? 12 : 0);

@@ -148,7 +148,7 @@ final class Recovery {
         RecoveryState r = f.recovery;
         boolean advanced = sample.ackedBytes > 0;
         if (mayUndo(c, r, s, advanced)) {
-            undo(c, f);
+            undo(c, f, sample);
             return;
         }
         if (!advanced) {
@@ -239,7 +239,7 @@ final class Recovery {
             // acknowledgement proves nothing, whatever it covers: the originals may have come long before, and the
             // SACK blocks that told of them may be lost or stripped on the path.
             f.scoreboard.forgetLosses();
-            undo(c, f);
+            undo(c, f, sample);
             return;
         }
         if (Sequence.afterOrAt(c.sndUna, r.endSeq)) {
@@ -277,7 +277,8 @@ final class Recovery {
     private static void beginUndo(TcpConnection c, RecoveryState r) {
         r.undoPossible = true;
         r.undoCwnd = c.cwnd;
-        r.undoSsthresh = c.ssthresh;
+        // pipe_prev of RFC 4015 section 3
+        r.undoSsthresh = Math.max(c.ssthresh, flightBytes(c));
         r.undoSeq = c.sndUna;
         r.undoRetransmissions = -1;
         r.retransmitStamped = false;
@@ -302,7 +303,8 @@ final class Recovery {
     }
 
     private static boolean mayUndo(TcpConnection c, RecoveryState r, Segment s, boolean advanced) {
-        if (!r.undoPossible) {
+        if (!r.undoPossible || c.is(Tcb.ECN_SENDER) && s.has(TcpFlags.ECE)) {
+            // RFC 4015 section 3.2: a mark is a sign of congestion of its own.
             return false;
         }
         if (r.undoRetransmissions == 0) {
@@ -313,9 +315,15 @@ final class Recovery {
                 && Sequence.before(s.tsEcho, r.retransmitTimestamp);
     }
 
-    private static void undo(TcpConnection c, Flight f) {
+    /**
+     * RFC 4015 section 3.2 step 6: no burst may follow, so the window restarts from what is in flight, and gets to where
+     * it was by slow start. Step 8, a new RTT estimate from the original, is left out: when the acknowledgement of the
+     * original was lost it would be the timeout that is measured.
+     */
+    private static void undo(TcpConnection c, Flight f, AckSample sample) {
         RecoveryState r = f.recovery;
-        c.cwnd = Math.max(c.cwnd, r.undoCwnd);
+        int burst = Math.min(Math.max(sample.ackedBytes, c.sndMss), SegmentOutput.initialWindow(c));
+        c.cwnd = Math.max(c.cwnd, Math.min(r.undoCwnd, f.pipeBytes() + burst));
         c.ssthresh = Math.max(c.ssthresh, r.undoSsthresh);
         c.congestion.onUndo();
         c.clear(Tcb.CWR_OWED);

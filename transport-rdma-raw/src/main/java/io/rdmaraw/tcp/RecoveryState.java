@@ -50,6 +50,9 @@ final class RecoveryState {
 
     Frto frto;
 
+    /** Small segments are repeated as they were sent: together they may be too big for the path. */
+    boolean oneByOne;
+
     /** SACK blocks of the last acknowledgement, so that what they covered isn't walked again. */
     final int[] lastSack = new int[2 * Segment.MAX_SACK_BLOCKS];
     int lastSackCount;
@@ -64,6 +67,7 @@ final class RecoveryState {
         recoverFlightBytes = 0;
         clearUndo();
         frto = Frto.OFF;
+        oneByOne = false;
         lastSackCount = 0;
         Arrays.fill(lastSack, 0);
     }

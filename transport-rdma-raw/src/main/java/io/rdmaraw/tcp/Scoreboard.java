@@ -231,6 +231,18 @@ final class Scoreboard {
         return entry;
     }
 
+    /**
+     * The last of the entries from {@code first} on that are lost too and follow each other, as far as they lie within
+     * {@code mostBytes}; {@code first} if that is all.
+     */
+    int lastLostWithin(int first, int mostBytes) {
+        int last = first;
+        while (last + 1 != tail && isLost(last + 1) && endSeq(last + 1) - startSeq(first) <= mostBytes) {
+            last++;
+        }
+        return last;
+    }
+
     /** Drops the first entry, which is acknowledged as a whole. */
     void removeHead() {
         int slot = head & mask;

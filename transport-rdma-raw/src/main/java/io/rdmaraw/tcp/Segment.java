@@ -58,6 +58,7 @@ public final class Segment {
     final int[] sack = new int[2 * MAX_SACK_BLOCKS];
 
     int payloadLength;
+    int segmentSize;
     int sliceCount;
     final ByteBuf[] buffers = new ByteBuf[MAX_SLICES];
     final int[] indices = new int[MAX_SLICES];
@@ -339,6 +340,20 @@ public final class Segment {
         return sliceCount;
     }
 
+    /**
+     * 0 for a segment that goes out as it is. Else what the device is to cut the payload into: TCP segments of so many
+     * bytes, the last perhaps shorter, each with these headers but for its sequence number, and with PSH and FIN in the
+     * last only. CWR is never set then. See {@link TcpConfig.Builder#segmentationBytes}.
+     */
+    public int segmentSizeBytes() {
+        return segmentSize;
+    }
+
+    /** TCP segments this is on the wire: 1, unless the device cuts it. */
+    public int segmentCount() {
+        return segmentSize == 0 ? 1 : (payloadLength + segmentSize - 1) / segmentSize;
+    }
+
     public ByteBuf sliceBuffer(int i) {
         return buffers[i];
     }
@@ -377,6 +392,7 @@ public final class Segment {
         }
         sliceCount = 0;
         payloadLength = 0;
+        segmentSize = 0;
     }
 
     /** Forgets the payload without releasing it: whoever copied the slices now owns their references. */
@@ -386,6 +402,7 @@ public final class Segment {
         }
         sliceCount = 0;
         payloadLength = 0;
+        segmentSize = 0;
     }
 
     /** Takes over everything but the payload. */

@@ -67,47 +67,55 @@ final class SegmentOutput {
             }
             r.frto = Frto.OFF;
         }
-        int entry = sb.firstLost();
-        int start = sb.startSeq(entry);
-        int length = Math.min(sb.lengthOf(entry), payloadLimit(c));
+        int first = sb.firstLost();
+        int start = sb.startSeq(first);
+        int limit = payloadLimit(c);
+        int length = Math.min(sb.lengthOf(first), limit);
         int pipe = f.pipeBytes();
         if (pipe > 0 && pipe + length > c.cwnd) {
             return false;
         }
         // A peer that has taken back its window gets the first segment only, as a probe.
-        if (start != c.sndUna && Sequence.after(start + length, c.sndUna + c.sndWnd)) {
+        int room = c.sndUna + c.sndWnd - start;
+        if (start != c.sndUna && length > room) {
             return false;
         }
-        return sendAgain(c, f, entry, now, out);
+        int most = r.oneByOne ? 0 : Math.min(Math.min(limit, room), pipe == 0 ? limit : c.cwnd - pipe);
+        return sendAgain(c, f, first, sb.lastLostWithin(first, most), now, out);
     }
 
-    private static boolean sendAgain(TcpConnection c, Flight f, int entry, long now, Segment out) {
+    /** Sends the entries from {@code first} to {@code last} again, in one segment. */
+    private static boolean sendAgain(TcpConnection c, Flight f, int first, int last, long now, Segment out) {
         Scoreboard sb = f.scoreboard;
-        int start = sb.startSeq(entry);
+        int start = sb.startSeq(first);
+        int end = sb.endSeq(last);
+        int data = Sequence.min(end, f.queue.endSeq()) - start;
         int limit = payloadLimit(c);
-        int data = Sequence.min(sb.endSeq(entry), f.queue.endSeq()) - start;
-        boolean fin = Sequence.after(sb.endSeq(entry), f.queue.endSeq());
         begin(c, out, start, TcpFlags.ACK, now);
         if (data > 0) {
             int sent = f.queue.slice(start, Math.min(data, limit), c.engine.config.maxSlices, out);
             if (sent < data) {
-                // The MSS has fallen since it was sent.
-                sb.split(entry, start + sent);
-                fin = false;
+                // The MSS has fallen since it was sent, or the bytes lie in too many buffers.
+                end = start + sent;
             }
             c.engine.counters.payloadBytesOut += sent;
             if (start + sent == f.queue.endSeq()) {
                 out.flags |= TcpFlags.PSH;
             }
         }
-        if (fin) {
+        if (Sequence.after(end, f.queue.endSeq())) {
             out.flags |= TcpFlags.FIN;
         }
-        sb.retransmitted(entry, now);
+        for (int entry = first; entry != sb.tail() && Sequence.before(sb.startSeq(entry), end); entry++) {
+            if (Sequence.after(sb.endSeq(entry), end)) {
+                sb.split(entry, end);
+            }
+            sb.retransmitted(entry, now);
+        }
         RecoveryState r = f.recovery;
         Recovery.onRetransmission(c, r, now);
         if (r.phase == Phase.FAST) {
-            r.prrOut += sb.lengthOf(entry);
+            r.prrOut += end - start;
         }
         c.engine.counters.retransmittedSegments++;
         c.retransmittedSegments++;
@@ -130,7 +138,7 @@ final class SegmentOutput {
         int length = Math.min(Math.min(f.queue.endSeq() - c.sndNxt, limit), room);
         // A probe is no reason to send what Nagle or the avoidance of silly windows holds back.
         if (length > 0 && (length == limit || c.is(Tcb.NO_DELAY) && length < room)) {
-            emitNew(c, f, length, length < room, now, out);
+            emitNew(c, f, length, limit, length < room, now, out);
             TailLossProbe.onProbeSent(c, false);
             return true;
         }
@@ -139,7 +147,7 @@ final class SegmentOutput {
             return false;
         }
         TailLossProbe.onProbeSent(c, true);
-        return sendAgain(c, f, last, now, out);
+        return sendAgain(c, f, last, last, now, out);
     }
 
     // ---- new data ----
@@ -170,8 +178,17 @@ final class SegmentOutput {
             return false;
         }
         c.clear(Tcb.OVERRIDE_SWS);
-        emitNew(c, f, length, length < room, now, out);
+        if (length == mss && c.engine.config.segmentationBytes > mss && !c.is(Tcb.CWR_OWED)) {
+            length = segmentsAtOnce(c, Math.min(unsent, room), pipe, mss);
+        }
+        emitNew(c, f, length, mss, length < room, now, out);
         return true;
+    }
+
+    /** Whole segments that the windows let go out together, for the device to cut; one at least. */
+    private static int segmentsAtOnce(TcpConnection c, int sendable, int pipe, int mss) {
+        int most = Math.min(Math.min(sendable, c.cwnd - pipe), c.engine.config.segmentationBytes);
+        return Math.max(mss, most - most % mss);
     }
 
     /** RFC 9293 section 3.8.6.2.1, the sender's side of silly window avoidance, with Nagle (section 3.7.4). */
@@ -185,7 +202,8 @@ final class SegmentOutput {
         return idle && length >= c.maxSndWnd / 2 || c.is(Tcb.OVERRIDE_SWS);
     }
 
-    private static void emitNew(TcpConnection c, Flight f, int length, boolean roomForFin, long now, Segment out) {
+    private static void emitNew(TcpConnection c, Flight f, int length, int mss, boolean roomForFin, long now,
+            Segment out) {
         begin(c, out, c.sndNxt, TcpFlags.ACK, now);
         int sent = 0;
         if (length > 0) {
@@ -210,6 +228,11 @@ final class SegmentOutput {
             out.flags |= TcpFlags.FIN;
             c.set(Tcb.FIN_SENT);
             end++;
+        }
+        // What the device cuts is lost, acknowledged and repaired piece by piece.
+        for (int left = sent; left > mss; left -= mss) {
+            f.scoreboard.append(f.scoreboard.endSeq() + mss, now);
+            out.segmentSize = mss;
         }
         f.scoreboard.append(end, now);
         if (f.recovery.phase == Phase.FAST) {

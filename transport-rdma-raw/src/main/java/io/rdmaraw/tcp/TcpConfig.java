@@ -28,6 +28,9 @@ public final class TcpConfig {
         ALWAYS
     }
 
+    /** An IP packet with its headers and options must not pass 65535 bytes. */
+    static final int MAX_SEGMENTATION_BYTES = 65_400;
+
     /** The defaults. */
     public static final TcpConfig DEFAULT = builder().build();
 
@@ -57,12 +60,14 @@ public final class TcpConfig {
     final long finWait2Nanos;
     final long timeWaitNanos;
     final int maxTimeWait;
+    final boolean timeWaitReuse;
     final SynCookieMode synCookies;
     final long challengeAckIntervalNanos;
     final int firstEphemeralPort;
     final int lastEphemeralPort;
     final long pathMtuAgeNanos;
     final int maxSlices;
+    final int segmentationBytes;
     final long fastOpenKeyHigh;
     final long fastOpenKeyLow;
     final IntSupplier initialSequence;
@@ -94,12 +99,14 @@ public final class TcpConfig {
         finWait2Nanos = builder.finWait2Nanos;
         timeWaitNanos = builder.timeWaitNanos;
         maxTimeWait = builder.maxTimeWait;
+        timeWaitReuse = builder.timeWaitReuse;
         synCookies = builder.synCookies;
         challengeAckIntervalNanos = builder.challengeAckIntervalNanos;
         firstEphemeralPort = builder.firstEphemeralPort;
         lastEphemeralPort = builder.lastEphemeralPort;
         pathMtuAgeNanos = builder.pathMtuAgeNanos;
         maxSlices = builder.maxSlices;
+        segmentationBytes = builder.segmentationBytes;
         fastOpenKeyHigh = builder.fastOpenKeyHigh;
         fastOpenKeyLow = builder.fastOpenKeyLow;
         initialSequence = builder.initialSequence;
@@ -142,12 +149,14 @@ public final class TcpConfig {
         private long finWait2Nanos = 60_000_000_000L;
         private long timeWaitNanos = 60_000_000_000L;
         private int maxTimeWait = 1 << 18;
+        private boolean timeWaitReuse = true;
         private SynCookieMode synCookies = SynCookieMode.ON_OVERFLOW;
         private long challengeAckIntervalNanos = 100_000_000L;
         private int firstEphemeralPort = 32768;
         private int lastEphemeralPort = 60999;
         private long pathMtuAgeNanos = 600_000_000_000L;
         private int maxSlices = Segment.MAX_SLICES;
+        private int segmentationBytes;
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
         private IntSupplier initialSequence;
@@ -368,6 +377,16 @@ public final class TcpConfig {
         }
 
         /**
+         * Whether an active open may take the 4-tuple of a connection in TIME-WAIT that used timestamps and has been
+         * there for a second (tcp_tw_reuse of Linux): PAWS then tells the segments of the two apart. Ports that are
+         * free altogether are chosen before. Default true.
+         */
+        public Builder timeWaitReuse(boolean value) {
+            timeWaitReuse = value;
+            return this;
+        }
+
+        /**
          * When SYN cookies (RFC 4987) are used.
          */
         public Builder synCookies(SynCookieMode value) {
@@ -412,6 +431,16 @@ public final class TcpConfig {
          */
         public Builder maxSlices(int value) {
             maxSlices = intInRange("maxSlices", value, 1, Segment.MAX_SLICES);
+            return this;
+        }
+
+        /**
+         * Payload of one polled segment at most, where the device cuts it into TCP segments of
+         * {@link Segment#segmentSizeBytes()} (TSO), up to {@value #MAX_SEGMENTATION_BYTES}. 0, the default: the device
+         * does not, and every polled segment is one on the wire. Retransmissions are never cut.
+         */
+        public Builder segmentationBytes(int value) {
+            segmentationBytes = intInRange("segmentationBytes", value, 0, MAX_SEGMENTATION_BYTES);
             return this;
         }
 

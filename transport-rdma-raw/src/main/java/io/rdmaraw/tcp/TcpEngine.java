@@ -92,22 +92,29 @@ public final class TcpEngine {
         checkPort(remotePort);
         int port = localPort;
         if (localPort == 0) {
-            port = ports.select(localHigh, localLow, remoteHigh, remoteLow, remotePort,
-                    p -> (suitable == null || suitable.test(p)) && !listeners.isListening(p)
-                            && isFree(localHigh, localLow, p, remoteHigh, remoteLow, remotePort));
+            IntPredicate allowed = p -> (suitable == null || suitable.test(p)) && !listeners.isListening(p);
+            port = ports.select(localHigh, localLow, remoteHigh, remoteLow, remotePort, p -> allowed.test(p)
+                    && isFree(localHigh, localLow, p, remoteHigh, remoteLow, remotePort, false));
+            if (port < 0 && timeWait.size() > 0) {
+                port = ports.select(localHigh, localLow, remoteHigh, remoteLow, remotePort, p -> allowed.test(p)
+                        && isFree(localHigh, localLow, p, remoteHigh, remoteLow, remotePort, true));
+            }
             if (port < 0) {
                 throw new IllegalStateException("All ports from " + config.firstEphemeralPort + " to "
                         + config.lastEphemeralPort + " are in use towards this peer; widen the range or close some");
             }
-        } else if (!isFree(localHigh, localLow, checkPort(port), remoteHigh, remoteLow, remotePort)) {
+        } else if (!isFree(localHigh, localLow, checkPort(port), remoteHigh, remoteLow, remotePort, true)) {
             throw new IllegalStateException("Port " + port + " is in use towards port " + remotePort
                     + " of this peer; choose another or pass 0");
         }
         TcpConnection c = new TcpConnection(this, localHigh, localLow, port, remoteHigh, remoteLow, remotePort);
         c.attachment(attachment);
-        Handshake.prepare(c, initialSequence.isn(localHigh, localLow, port, remoteHigh, remoteLow, remotePort,
-                nowNanos),
-                mtu == 0 ? config.mtuBytes : mtu);
+        int isn = initialSequence.isn(localHigh, localLow, port, remoteHigh, remoteLow, remotePort, nowNanos);
+        Handshake.prepare(c, isn, mtu == 0 ? config.mtuBytes : mtu);
+        int record = timeWait.find(c.hash, localHigh, localLow, port, remoteHigh, remoteLow, remotePort);
+        if (record != TimeWaitTable.NONE) {
+            TimeWaitInput.reopen(c, timeWait, record);
+        }
         connections.add(c);
         counters.activeOpens++;
         Handshake.connect(c, nowNanos);
@@ -122,11 +129,14 @@ public final class TcpEngine {
     }
 
     private boolean isFree(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
-            int remotePort) {
+            int remotePort, boolean reuse) {
         int hash = connections.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
-        return connections.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort) == null
-                && timeWait.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort)
-                        == TimeWaitTable.NONE;
+        if (connections.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort) != null) {
+            return false;
+        }
+        int record = timeWait.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
+        return record == TimeWaitTable.NONE
+                || reuse && config.timeWaitReuse && TimeWaitInput.mayReopen(timeWait, record, nowNanos);
     }
 
     // ---- the loop's side ----
@@ -205,9 +215,10 @@ public final class TcpEngine {
         while ((c = readyHead) != null) {
             boolean live = c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT;
             if (live && burst < BURST_SEGMENTS && SegmentOutput.poll(c, nowNanos, out)) {
-                burst++;
-                c.segmentsOut++;
-                counters.segmentsOut++;
+                int count = out.segmentCount();
+                burst += count;
+                c.segmentsOut += count;
+                counters.segmentsOut += count;
                 return true;
             }
             boolean exhausted = burst < BURST_SEGMENTS;
@@ -314,6 +325,16 @@ public final class TcpEngine {
 
     public int timeWaitCount() {
         return timeWait.size();
+    }
+
+    /**
+     * Returns what is open. On the engine's thread.
+     *
+     * @param lookedAt connections that are looked at, at most
+     * @param most     of the busiest of them
+     */
+    public TcpCensus census(int lookedAt, int most) {
+        return TcpCensus.of(listeners, connections, lookedAt, most);
     }
 
     // ---- for the package ----

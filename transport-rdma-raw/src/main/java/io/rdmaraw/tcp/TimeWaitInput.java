@@ -4,6 +4,8 @@ package io.rdmaraw.tcp;
 final class TimeWaitInput {
     /** How far the ISN of a new connection lies beyond the old one's last number at least. */
     private static final int ISN_DISTANCE = 1 << 16;
+    /** So that the first timestamp of the new connection is above the last of the old one, with a peer's coarse clock. */
+    private static final long REOPEN_AFTER_NANOS = 1_000_000_000L;
 
     private TimeWaitInput() {
     }
@@ -40,6 +42,27 @@ final class TimeWaitInput {
             acknowledge(engine, table, record, s, now);
         }
         return false;
+    }
+
+    /**
+     * Whether we may open the connection anew ourselves. RFC 9293 section 3.6.1 leaves that to a mechanism that keeps
+     * old segments out: timestamps (RFC 7323 section 5), by the reasoning of RFC 6191.
+     */
+    static boolean mayReopen(TimeWaitTable table, int record, long now) {
+        return table.hasTimestamps(record) && now - table.sinceNanos(record) >= REOPEN_AFTER_NANOS;
+    }
+
+    /** {@code c} is about to open what the record remembers: it begins beyond that, and the record goes. */
+    static void reopen(TcpConnection c, TimeWaitTable table, int record) {
+        c.iss = Sequence.max(c.iss, table.sndNxt(record) + ISN_DISTANCE);
+        c.sndUna = c.iss;
+        c.sndNxt = c.iss;
+        c.ecnEndSeq = c.iss;
+        c.rackForwardAck = c.iss;
+        // The clock goes on, so that PAWS takes the new segments for newer ones.
+        c.timestampOffset = table.timestampOffset(record);
+        c.engine.counters.timeWaitReuses++;
+        table.remove(record);
     }
 
     /** RFC 6191 section 2: a SYN that is provably newer than the old connection. */

@@ -165,6 +165,11 @@ final class TimeWaitTable {
         return (int) slab[record * WORDS + TIMES];
     }
 
+    /** When TIME-WAIT began. */
+    long sinceNanos(int record) {
+        return slab[record * WORDS + EXPIRY] - durationNanos;
+    }
+
     /** Whether the last answer is long enough ago for another; notes it if so. */
     boolean mayAnswer(int record, long now, long intervalNanos) {
         if (ticks(now) - answered[record] < ticks(intervalNanos)) {

@@ -1,7 +1,9 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.SoftverbsQueueCounters;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 
@@ -17,6 +19,12 @@ interface DeviceFaults {
 
     /** The queue pair goes to the state of error. */
     void failQueuePair(QueuePair queuePair);
+
+    /** The completion queue of its receives runs over, or else that of its sends. */
+    void overrunCompletions(VerbsFrameQueue queue, boolean receive);
+
+    /** Returns how many frames the device has lost so far: they were sent, and completed nowhere. */
+    long lostFrames();
 
     void setPortUp(boolean up);
 
@@ -36,6 +44,17 @@ interface DeviceFaults {
         @Override
         public void failQueuePair(QueuePair queuePair) {
             queuePair.toError();
+        }
+
+        @Override
+        public void overrunCompletions(VerbsFrameQueue queue, boolean receive) {
+            softverbs.overrun(receive ? queue.receiveCompletions() : queue.sendCompletions());
+        }
+
+        @Override
+        public long lostFrames() {
+            SoftverbsQueueCounters counters = softverbs.received();
+            return counters.cqOverruns() + counters.notReady() + counters.noReceive() + softverbs.sent().noMatch();
         }
 
         @Override

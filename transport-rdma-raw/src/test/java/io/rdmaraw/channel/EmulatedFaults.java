@@ -4,10 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
+import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.WcStatus;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 
 /** Faults of the emulated ConnectX that is preloaded below this JVM: see {@code connectx_emulator.h}. */
 final class EmulatedFaults implements DeviceFaults {
@@ -15,6 +19,10 @@ final class EmulatedFaults implements DeviceFaults {
     private static final int LOCAL_PROT_ERR = 4;
     /** One that libmlx5 does not know, which it calls a general error. */
     private static final int UNKNOWN = 0x7f;
+    /** The members of {@code struct cxemu_counters}. */
+    private static final int COUNTERS = 19;
+    /** no_match, no_receive, not_ready and cq_overruns among them. */
+    private static final int[] LOSSES = {4, 5, 6, 14};
 
     private static final SymbolLookup LIBRARY = NativeLibrary.load(System.getenv("LD_PRELOAD"));
 
@@ -38,6 +46,21 @@ final class EmulatedFaults implements DeviceFaults {
     @Override
     public void failQueuePair(QueuePair queuePair) {
         assertEquals(0, NativeCall.status(function("cxemu_fail_qp"), device, queuePair.number()));
+    }
+
+    @Override
+    public void overrunCompletions(VerbsFrameQueue queue, boolean receive) {
+        assertEquals(0, NativeCall.status(function("cxemu_overrun_completions"), device, queue.queuePair().number(),
+                receive ? 1 : 0));
+    }
+
+    @Override
+    public long lostFrames() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment counters = arena.allocate(ValueLayout.JAVA_LONG, COUNTERS);
+            assertEquals(0, NativeCall.status(function("cxemu_query_counters"), device, counters.address()));
+            return Arrays.stream(LOSSES).mapToLong(place -> counters.getAtIndex(ValueLayout.JAVA_LONG, place)).sum();
+        }
     }
 
     @Override

@@ -169,6 +169,27 @@ class RdmaRawSocketChannelTest {
     }
 
     @Test
+    void whatTcpDoesIsCountedByLoop() throws InterruptedException {
+        EventLoopGroup group = ours(1);
+        InetSocketAddress server = serve(group, group);
+        Client client = new Client();
+        send(connect(group, server, client), "count me");
+        client.await("count me");
+        RdmaRawMetered tcp = RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
+                .filter(port -> port.deviceName().equals(device.name)).findFirst().orElseThrow().channels().get("tcp");
+        assertEquals(2 * "count me".length(), count(tcp, "received.payload.bytes"));
+        assertEquals(1, count(tcp, "opened.connections"));
+        assertEquals(1, count(tcp, "accepted.connections"));
+        assertEquals(2, count(tcp, "connections"));
+        assertEquals(0, count(tcp, "forwarded.segments"));
+    }
+
+    private static long count(RdmaRawMetered counting, String name) {
+        return counting.value(counting.metrics().stream().filter(metric -> metric.name().equals(name)).findFirst()
+                .orElseThrow());
+    }
+
+    @Test
     void nobodyListens() throws InterruptedException {
         EventLoopGroup group = ours(1);
         InetSocketAddress nobody = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 7);

@@ -6,6 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.Softverbs;
 import io.rdmaraw.wire.EtherType;
@@ -17,6 +18,7 @@ import io.rdmaraw.wire.Toeplitz;
 import io.rdmaraw.wire.UdpHeader;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -178,6 +180,7 @@ class SpreadFlowsTest {
     }
 
     @Test
+    @Tag("softverbs")
     void aSingleLoopGetsEverything() throws InterruptedException {
         Member only = join();
         send(1000, 20);
@@ -257,6 +260,26 @@ class SpreadFlowsTest {
         send(1000, 64);
         first.takePort();
         assertEquals(1, first.port.queue().counters().recoveries());
+    }
+
+    /** The queues are made anew, so the loop leaves the rule and joins it again. */
+    @Test
+    void aLoopWhoseCompletionsAreLostKeepsItsShare() throws InterruptedException {
+        Member first = join();
+        join();
+        DeviceFaults faults = DeviceFaults.of(shared.context());
+        for (int round = 1; round <= 3; round++) {
+            faults.overrunCompletions((VerbsFrameQueue) first.port.queue(), true);
+            while (first.port.queue().counters().recoveries() < round) {
+                first.onLoop(() -> null);
+            }
+            members.forEach(member -> member.clientPorts.clear());
+            send(1000, 100);
+            awaitReceived(100);
+            for (Member member : members) {
+                assertTrue(member.clientPorts.size() > 100 / 2 / 3, "an uneven share of 100 flows");
+            }
+        }
     }
 
     @Test

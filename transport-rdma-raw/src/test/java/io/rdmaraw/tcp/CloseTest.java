@@ -222,4 +222,45 @@ class CloseTest {
         d.hears("S -500 mss 1000 ts 999/0").says("A 2 ack 2");
         d.hears("S -500 mss 1000 ts 1001/0").says("SA 65538 ack -499");
     }
+
+    // ---- opening what is in TIME-WAIT ----
+
+    private static final String STAMPED_SYN_ACK = "SA 0 ack 1 mss 1000 ts 900/0";
+
+    @Test
+    void anOpenTakesThePlaceOfATimeWaitThatUsedTimestamps() {
+        Dialogue d = timeWait(TcpConfig.builder(), STAMPED_SYN_ACK);
+        assertThrows(IllegalStateException.class, d::connect);
+        d.after(1000).connect();
+        assertEquals(0, d.engine.timeWaitCount());
+        assertEquals(1, d.engine.counters().timeWaitReuses);
+        // RFC 9293 section 3.4.1: beyond the old numbers; and the clock of the timestamps goes on.
+        int offset = d.c.timestampOffset;
+        d.says("S 65538");
+        d.after(1).hears("SA 70000 ack 65539 mss 1000 ts 2000/" + ((int) (d.now / 1_000_000) + offset));
+        d.says("A 65539 ack 70001").state(ESTABLISHED).heard("connected");
+        // A duplicate of the old connection.
+        d.hears("A 70001 len 10 ack 65539 ts 1000/1").says("A 65539 ack 70001");
+        assertEquals(1, d.engine.counters().pawsDrops);
+    }
+
+    @Test
+    void withoutTimestampsATimeWaitKeepsItsPorts() {
+        Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
+        d.after(5000);
+        assertThrows(IllegalStateException.class, d::connect);
+        Dialogue off = timeWait(TcpConfig.builder().timeWaitReuse(false), STAMPED_SYN_ACK);
+        off.after(5000);
+        assertThrows(IllegalStateException.class, off::connect);
+    }
+
+    @Test
+    void portsThatAreFreeAltogetherAreChosenBefore() {
+        Dialogue d = timeWait(TcpConfig.builder().firstEphemeralPort(4000).lastEphemeralPort(4001), STAMPED_SYN_ACK);
+        d.engine.listen(0, 0, 4002, 8, null);
+        d.after(2000);
+        int first = d.engine.connect(d.now, 0, Dialogue.HERE, 0, 0, Dialogue.THERE, Dialogue.PEER_PORT, null, 0, null)
+                .localPort();
+        assertEquals(4001, first);
+    }
 }

@@ -287,7 +287,9 @@ class LossTest {
         assertEquals(1, d.engine.counters().retransmittedSegments);
         d.hears("A 1 ack 2001 ts 1001/" + before);
         assertEquals(1, d.engine.counters().spuriousRecoveries);
-        assertTrue(d.c.congestionWindowBytes() >= 10_000);
+        // RFC 4015 section 3.2: no burst; what is in flight and what was acknowledged, and slow start to where it was.
+        assertEquals(2000 + 2000, d.c.congestionWindowBytes());
+        assertEquals(CongestionControl.UNBOUNDED, d.c.slowStartThresholdBytes());
     }
 
     @Test
@@ -398,5 +400,31 @@ class LossTest {
         assertEquals(1, d.engine.counters().ecnReductions);
         d.send(10).says("PAC 6001 len 10 ack 1 ect");
         d.send(10).says("PA 6011 len 10 ack 1 ect");
+    }
+
+    // ---- what goes out again ----
+
+    @Test
+    void adjacentSmallSegmentsAreRepeatedTogether() {
+        Dialogue d = established(plain().noDelay(true));
+        for (int i = 0; i < 8; i++) {
+            d.send(300).says("PA " + (1 + 300 * i) + " len 300 ack 1");
+        }
+        d.after(10).hears("A 1 ack 1 sack 1501-2401");
+        d.says("A 1 len 900 ack 1");
+        d.after(10).hears("A 1 ack 901 sack 1501-2401").says("A 901 len 600 ack 1");
+        assertEquals(2, d.engine.counters().retransmittedSegments);
+        d.after(10).hears("A 1 ack 2401");
+        assertEquals(0, d.c.inFlightBytes());
+        d.assertReleased();
+    }
+
+    @Test
+    void whatIsTooBigTogetherIsRepeatedOneByOne() {
+        // The path takes no packet as large as the peer's MSS, and no ICMP tells.
+        Dialogue d = established(plain(), NO_SACK);
+        d.send(300).says("PA 1 len 300 ack 1").send(300).says("PA 301 len 300 ack 1");
+        d.after(210).says("PA 1 len 600 ack 1");
+        d.after(410).says("A 1 len 300 ack 1", "PA 301 len 300 ack 1");
     }
 }

@@ -13,7 +13,7 @@ final class CoreConfigs {
 
     static TcpConfig of(CorePlan plan) {
         return TcpConfig.builder().mtuBytes(plan.mtuBytes).receiveBufferBytes(plan.receiveBufferBytes)
-                .maxReceiveBufferBytes(plan.maxReceiveBufferBytes)
+                .maxReceiveBufferBytes(plan.maxReceiveBufferBytes).segmentationBytes(plan.segmentationBytes)
                 .noDelay(plan.noDelay).sack(plan.sack).timestamps(plan.timestamps).windowScaling(plan.windowScaling)
                 .ecn(TcpConfig.EcnMode.values()[plan.ecn]).delayedAckNanos(plan.delayedAckNanos)
                 .congestionControl(plan.newReno ? NewReno::new : Cubic::new)

@@ -17,6 +17,8 @@ final class CorePlan {
     int ecn = 1;
     boolean newReno;
     boolean cookies;
+    /** What a device cuts into segments at once; 0: it does not. */
+    int segmentationBytes;
     long delayedAckNanos = 40 * LinkPlan.MILLI;
 
     CorePlan(SplitMix random, boolean unusual) {
@@ -38,6 +40,7 @@ final class CorePlan {
         SplitMix later = random.split(3);
         maxReceiveBufferBytes = later.chance(0.4) ? (int) later.magnitude(4_096, 4 << 20) : 0;
         fastOpen = later.chance(0.5);
+        segmentationBytes = later.chance(0.3) ? (int) later.magnitude(1_000, 65_400) : 0;
     }
 
     @Override
@@ -45,6 +48,7 @@ final class CorePlan {
         return "core " + (newReno ? "NewReno" : "CUBIC") + ", mtu " + mtuBytes + ", buffer " + receiveBufferBytes
                 + (maxReceiveBufferBytes > receiveBufferBytes ? ".." + maxReceiveBufferBytes : "")
                 + (fastOpen ? ", fast open" : "")
+                + (segmentationBytes > 0 ? ", segmentation " + segmentationBytes : "")
                 + (noDelay ? "" : ", Nagle") + (sack ? "" : ", no SACK") + (timestamps ? "" : ", no timestamps")
                 + (windowScaling ? "" : ", no scaling") + ", ECN " + ecn + (cookies ? ", cookies" : "");
     }

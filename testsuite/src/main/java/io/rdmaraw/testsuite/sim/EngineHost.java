@@ -10,6 +10,7 @@ import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
 import io.rdmaraw.tcp.TcpListener;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -32,6 +33,8 @@ class EngineHost implements SimHost, TcpEvents {
     private final Buffers buffers;
     private final Map<Integer, EngineSocket> sockets = new LinkedHashMap<>();
     private final List<EngineSocket> live = new ArrayList<>();
+    /** What a polled segment was cut into and has not been taken yet. */
+    private final ArrayDeque<byte[]> cut = new ArrayDeque<>();
     private TcpListener listener;
     private Acceptor acceptor;
 
@@ -107,6 +110,9 @@ class EngineHost implements SimHost, TcpEvents {
 
     @Override
     public byte[] poll(long nowNanos) {
+        if (!cut.isEmpty()) {
+            return cut.poll();
+        }
         EngineSocket[] sockets = live.toArray(EngineSocket[]::new);
         int[] next = new int[sockets.length];
         for (int i = 0; i < sockets.length; i++) {
@@ -119,6 +125,24 @@ class EngineHost implements SimHost, TcpEvents {
         boolean slicesFull = out.sliceCount() == Segment.MAX_SLICES;
         Packet packet = Packet.decode(bytes);
         check(packet != null, "sends sound packets", name);
+        if (out.segmentSizeBytes() > 0) {
+            check(plan.segmentationBytes >= out.payloadLength() && !packet.has(Packet.CWR), "offloads as configured",
+                    name);
+            List<Packet> pieces = Segmentation.cut(bytes, out.segmentSizeBytes());
+            check(pieces.size() == out.segmentCount(), "knows how many segments it sends", name);
+            for (Packet piece : pieces) {
+                checkSent(piece, sockets, next, slicesFull, nowNanos);
+                cut.add(piece.encode());
+            }
+        } else {
+            checkSent(packet, sockets, next, slicesFull, nowNanos);
+            cut.add(bytes);
+        }
+        buffers.transmit(out);
+        return cut.poll();
+    }
+
+    private void checkSent(Packet packet, EngineSocket[] sockets, int[] next, boolean slicesFull, long nowNanos) {
         EngineSocket socket = socketOf(packet.sourcePort, packet.destinationPort);
         boolean alive = socket.connection != null && !socket.closed;
         boolean resetAllowed = !alive || socket.application != null && socket.application.mayBeReset();
@@ -137,13 +161,11 @@ class EngineHost implements SimHost, TcpEvents {
                 StateChecks.nagle(name, plan, socket, packet, next[i], slicesFull);
             }
         }
-        buffers.transmit(out);
-        return bytes;
     }
 
     @Override
     public long nextDeadlineNanos() {
-        return engine.nextDeadlineNanos();
+        return cut.isEmpty() ? engine.nextDeadlineNanos() : 0;
     }
 
     @Override

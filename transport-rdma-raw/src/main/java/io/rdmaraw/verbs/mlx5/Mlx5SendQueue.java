@@ -50,6 +50,17 @@ public final class Mlx5SendQueue {
                 / Wqe.BLOCK_BYTES;
     }
 
+    /** Returns how many blocks a frame that is cut into segments takes at most. */
+    public static int blocksOfSegmented(int headerBytes, int elements) {
+        return (headerUnits(headerBytes) + elements + Wqe.UNITS_PER_BLOCK - 1) / Wqe.UNITS_PER_BLOCK;
+    }
+
+    /** Returns the length of control and Ethernet segment with these headers in it. */
+    private static int headerUnits(int headerBytes) {
+        return (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET + headerBytes + Wqe.UNIT_BYTES - 1)
+                / Wqe.UNIT_BYTES;
+    }
+
     /** Returns the ring's length in blocks. */
     public int blocks() {
         return blockMask + 1;
@@ -133,9 +144,8 @@ public final class Mlx5SendQueue {
         int first = (int) Math.min(untilEnd, headerBytes);
         NativeMemory.copy(headers, inline, first);
         NativeMemory.copy(headers + first, buffer, headerBytes - first);
-        int headerUnits = (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET + headerBytes + Wqe.UNIT_BYTES - 1)
-                / Wqe.UNIT_BYTES;
-        int units = putElements(headerUnits, elements, 0, elements + (long) elementCount * Sge.SIZE_BYTES);
+        int units = putElements(headerUnits(headerBytes), elements, 0,
+                elements + (long) elementCount * Sge.SIZE_BYTES);
         return finish(wqe, Wqe.OPCODE_TSO, units);
     }
 

@@ -1,0 +1,119 @@
+package io.rdmaraw.channel;
+
+import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.tcp.TcpCounters;
+import io.rdmaraw.wire.ParseCounters;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.IntFunction;
+import java.util.function.LongSupplier;
+import java.util.function.ToLongFunction;
+
+/**
+ * What the TCP of one loop on one device has counted, over all of its connections. Written by the loop with plain
+ * stores; other threads read values that may be a little old. {@link RdmaRawPortStatistics#channels()} has it under the
+ * name {@code tcp}; where one connection stands tells {@link RdmaRawSocketChannel#tcpInfo()}.
+ */
+public final class RdmaRawTcpStatistics implements RdmaRawMetered {
+    static final MetricTable<RdmaRawTcpStatistics> TABLE = new MetricTable<RdmaRawTcpStatistics>()
+            .traffic("received.segments", core(c -> c.segmentsIn), "segments received")
+            .traffic("received.payload.bytes", core(c -> c.payloadBytesIn), "bytes of their payload")
+            .traffic("sent.segments", core(c -> c.segmentsOut), "segments sent")
+            .traffic("sent.payload.bytes", core(c -> c.payloadBytesOut), "bytes of their payload")
+            .traffic("opened.connections", core(c -> c.activeOpens), "connections opened by this side")
+            .traffic("accepted.connections", core(c -> c.passiveOpens), "connections opened by peers")
+            .traffic("kernel.connections", s -> s.kernelConnections,
+                    "of them opened to a server's port by way of the kernel: from this host or by other interfaces")
+            .traffic("moved.connections", s -> s.movedConnections, "connections that went to another loop")
+            .traffic("forwarded.segments", s -> s.forwardedSegments, "passed on to the loop of their connection")
+            .traffic("retransmitted.segments", core(c -> c.retransmittedSegments), "of those sent the repeated ones")
+            .traffic("fast-opens", core(c -> c.fastOpens), "connections accepted with data in their SYN")
+            .traffic("syn-cookies.sent", core(c -> c.synCookiesSent), "SYNs answered by a cookie: the backlog was full")
+            .traffic("syn-cookies.accepted", core(c -> c.synCookiesAccepted), "connections opened by a cookie")
+            .traffic("time-wait.reuses", core(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
+            .drop("unsound", s -> s.frames.rejected(), "cut short, wrong checksum, and so on")
+            .drop("not-tcp", s -> s.otherFrames, "sound frames that are no segments")
+            .drop("no-connection", core(c -> c.unmatchedSegments), "for no connection or server; answered with a reset")
+            .drop("out-of-window", core(c -> c.unacceptableSegments), "outside of the receive window")
+            .drop("old-timestamp", core(c -> c.pawsDrops), "older than what came before (PAWS)")
+            .drop("duplicate", core(c -> c.duplicateSegments), "brought nothing new")
+            .drop("receive-memory", core(c -> c.receiveMemoryDrops), "the connection's receive memory was full")
+            .drop("backlog-full", core(c -> c.synDrops), "SYNs that found a server's backlog full")
+            .drop("unroutable", s -> s.droppedUnroutable, "there was no way to the peer")
+            .drop("unresolved", s -> s.droppedUnresolved, "the next hop's MAC is not known")
+            .drop("reply-queue-full", core(c -> c.replyDrops), "answers to strangers, of which there were too many")
+            .drop("stray-icmp", core(c -> c.icmpIgnored), "ICMP errors about nothing that was in flight")
+            .copy("small-payload", s -> s.copiedPayloads, "received payloads copied because receive slots ran low")
+            .copy("unregistered-memory", s -> s.copiedSegments.getAsLong(),
+                    "sent segments copied because their payload did not lie in registered memory")
+            .error("refused-by-backlog", s -> s.refusedByBacklog,
+                    "connections reset because nobody accepted those before them")
+            .error("timeouts", core(c -> c.timeouts), "connections that ended because the peer did not answer")
+            .error("retransmission-timeouts", core(c -> c.retransmissionTimeouts), "times that nobody acknowledged")
+            .error("resets.received", core(c -> c.resetsIn), "resets that ended a connection")
+            .error("resets.sent", core(c -> c.resetsOut), "resets sent")
+            .error("blind-attacks", core(c -> c.blindAttackSegments), "resets and SYNs that RFC 5961 fends off")
+            .error("path-mtu-reductions", core(c -> c.pathMtuReductions), "times that a router said too big")
+            .error("path-mtu-black-holes", core(c -> c.pathMtuBlackHoles), "times that big segments vanished")
+            .add(RdmaRawMetric.Kind.LEVEL, "connections", s -> s.flows, "connections that are open")
+            .add(RdmaRawMetric.Kind.LEVEL, "time-wait", s -> s.timeWait.getAsLong(), "connections in TIME-WAIT");
+
+    private final TcpCounters core;
+    private final ParseCounters frames;
+    private final LongSupplier timeWait;
+    private final LongSupplier copiedSegments;
+    private final IntFunction<CompletableFuture<RdmaRawTcpSockets>> sockets;
+    /** Connections that are open, with or without a channel. */
+    long flows;
+    /** Frames that the rules let through and that are no TCP segments. */
+    long otherFrames;
+    /** Segments to which there was no way. */
+    long droppedUnroutable;
+    /** Segments dropped because nobody told the next hop's MAC address in time. */
+    long droppedUnresolved;
+    /** Connections reset because nobody accepted those before them. */
+    long refusedByBacklog;
+    /** Connections of servers that the kernel carries. */
+    long kernelConnections;
+    /** Connections that went to another loop, with their channels. */
+    long movedConnections;
+    /** Segments passed on to the loop that their connection is on. */
+    long forwardedSegments;
+    /** Small payloads copied because receive slots ran low. */
+    long copiedPayloads;
+
+    RdmaRawTcpStatistics(TcpCounters core, ParseCounters frames, LongSupplier timeWait,
+                         LongSupplier copiedSegments,
+                         IntFunction<CompletableFuture<RdmaRawTcpSockets>> sockets) {
+        this.core = core;
+        this.frames = frames;
+        this.timeWait = timeWait;
+        this.copiedSegments = copiedSegments;
+        this.sockets = sockets;
+    }
+
+    private static ToLongFunction<RdmaRawTcpStatistics> core(ToLongFunction<TcpCounters> counter) {
+        return s -> counter.applyAsLong(s.core);
+    }
+
+    /**
+     * Asks the loop which servers and connections it has. Any thread; it takes as long as the loop takes to come to it.
+     *
+     * @param most connections to tell of, the busiest; 0 or more
+     * @return completed on the loop; fails when the loop has ended
+     */
+    public CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
+        return sockets.apply(ObjectUtil.checkPositiveOrZero(most, "most"));
+    }
+
+    @Override
+    public List<RdmaRawMetric> metrics() {
+        return TABLE.metrics();
+    }
+
+    @Override
+    public long value(RdmaRawMetric metric) {
+        return TABLE.value(this, metric);
+    }
+}

@@ -1,0 +1,105 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.SegmentHeaders;
+import io.rdmaraw.tcp.TcpEngine;
+import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.ParseCounters;
+import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
+
+/**
+ * The way of received frames to a stack's core, or to the loop that their connection is on. For the loop's thread.
+ */
+final class SegmentReceiver {
+    private static final int COPY_BREAK_BYTES = 256;
+
+    private final TcpEngine engine;
+    private final SlotPool slots;
+    private final RdmaRawTcpStatistics counters;
+    private final TcpForwards forwards = new TcpForwards();
+    private final FrameParser parser;
+    private final ParsedFrame parsed = new ParsedFrame();
+    private final SegmentHeaders headers = new SegmentHeaders();
+    private final Segment in = new Segment();
+    private boolean inBurst;
+    private long burstNanos;
+    /** The frame whose segment the core looks at, unless its payload went to a flow as it was. */
+    private ByteBuf currentFrame;
+
+    /** @param verdicts what parsing is counted in */
+    SegmentReceiver(TcpEngine engine, SlotPool slots, RdmaRawTcpStatistics counters, ParseCounters verdicts) {
+        this.engine = engine;
+        this.slots = slots;
+        this.counters = counters;
+        parser = new FrameParser(verdicts);
+    }
+
+    /** Returns the connections whose segments come here though they live on other loops. */
+    TcpForwards forwards() {
+        return forwards;
+    }
+
+    /** Tells whether frames of a burst are being received. */
+    boolean isInBurst() {
+        return inBurst;
+    }
+
+    /** Takes a frame and its reference; returns true for the first of a burst. */
+    boolean receive(ByteBuf frame, boolean checksumVerified) {
+        boolean first = !inBurst;
+        if (first) {
+            inBurst = true;
+            burstNanos = System.nanoTime();
+        }
+        ParseVerdict verdict = parser.parse(DatagramLoop.addressOf(frame), frame.readableBytes(), checksumVerified,
+                parsed);
+        currentFrame = frame;
+        if (verdict == ParseVerdict.TCP) {
+            headers.read(parsed, in);
+            in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
+            TcpFlow elsewhere = forwards.isEmpty() ? null : forwards.find(in);
+            if (elsewhere != null) {
+                currentFrame = null;
+                counters.forwardedSegments++;
+                forwards.pass(elsewhere, frame, checksumVerified);
+            } else {
+                engine.onSegment(in, burstNanos);
+            }
+            in.detachPayload();
+        } else if (verdict.isAccepted()) {
+            counters.otherFrames++;
+        }
+        if (currentFrame != null) {
+            currentFrame = null;
+            frame.release();
+        }
+        return first;
+    }
+
+    /** Ends the frames of one poll. */
+    void endBurst() {
+        inBurst = false;
+        if (!forwards.isEmpty()) {
+            forwards.send();
+        }
+    }
+
+    /** Returns bytes that lie in a received frame as a buffer of their own, without a copy if they can spare that. */
+    ByteBuf keep(ByteBuf buffer, int index, int length) {
+        if (length < COPY_BREAK_BYTES && slots.available() < slots.slotCount() / 4) {
+            // A small payload that nobody reads would keep a whole slot from the receive queue.
+            counters.copiedPayloads++;
+            return ByteBufAllocator.DEFAULT.directBuffer(length).writeBytes(buffer, index, length);
+        }
+        if (buffer == currentFrame && buffer instanceof FrameBuf slot && slot.refCnt() == 1) {
+            currentFrame = null;
+            return slot.window(index, length);
+        }
+        return buffer.retainedSlice(index, length);
+    }
+}

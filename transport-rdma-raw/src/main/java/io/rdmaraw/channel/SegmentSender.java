@@ -1,0 +1,119 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.EventLoop;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.TcpEngine;
+import io.rdmaraw.wire.EthernetHeader;
+
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The way of a stack's segments to its queue: as many as there is room for, in bursts with one doorbell each. For the
+ * loop's thread.
+ */
+final class SegmentSender {
+    /** Without a free slot nothing tells when there is one again: look after this time. */
+    private static final long SLOT_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    private final TcpStack stack;
+    private final PortQueue port;
+    private final TcpNetwork network;
+    private final TcpEngine engine;
+    private final SegmentWriter writer;
+    private final EventLoop loop;
+    private final Segment out = new Segment();
+    private boolean transmitting;
+    private boolean waitingForRoom;
+
+    SegmentSender(TcpStack stack, PortQueue port, TcpNetwork network, TcpEngine engine, SegmentWriter writer,
+                  EventLoop loop) {
+        this.stack = stack;
+        this.port = port;
+        this.network = network;
+        this.engine = engine;
+        this.writer = writer;
+        this.loop = loop;
+    }
+
+    /** Tells whether the device has to take frames before anything can be sent. */
+    boolean isWaitingForRoom() {
+        return waitingForRoom;
+    }
+
+    /** The device has taken frames. */
+    void hasRoom() {
+        waitingForRoom = false;
+    }
+
+    /** Returns when to try again while waiting for room; {@link Long#MAX_VALUE} if the device tells. */
+    long retryNanos() {
+        return port.queue().inFlight() > 0 ? Long.MAX_VALUE : System.nanoTime() + SLOT_RETRY_NANOS;
+    }
+
+    /** Sends what the core has to say. */
+    void transmit(long now) {
+        if (transmitting) {
+            return;
+        }
+        transmitting = true;
+        try {
+            transmitBursts(now);
+        } finally {
+            transmitting = false;
+        }
+    }
+
+    private void transmitBursts(long now) {
+        while (roomForOne()) {
+            if (!engine.pollSegment(now, out)) {
+                port.queue().post();
+                return;
+            }
+            send();
+        }
+        if (!waitingForRoom) {
+            waitingForRoom = true;
+            port.awaitRoom(stack.ownRules());
+        }
+    }
+
+    private boolean roomForOne() {
+        if (writer.hasRoom()) {
+            return true;
+        }
+        port.queue().post();
+        return writer.hasRoom() || port.queue().reclaim() > 0 && writer.hasRoom();
+    }
+
+    private void send() {
+        TcpFlow flow = out.connection() == null ? null : (TcpFlow) out.connection().attachment();
+        TcpPath path = flow != null ? flow.path(network) : network.path(out.sourceHigh(), out.sourceLow(),
+                out.sourcePort(), out.destinationHigh(), out.destinationLow(), out.destinationPort());
+        if (path == null) {
+            stack.counters().droppedUnroutable++;
+            out.transmitted();
+            return;
+        }
+        if (!path.isResolved()) {
+            network.await(new WaitingSegment(stack, loop, path.hopOrNull(),
+                    writer.writeUnaddressed(out, path.sourceMac())));
+            return;
+        }
+        path.touch();
+        writer.write(out, path.sourceMac(), path.targetMac());
+    }
+
+    /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */
+    void sendResolved(FrameBuf frame, long mac) {
+        long ethernet = frame.memoryAddress();
+        EthernetHeader.write(ethernet, mac, EthernetHeader.source(ethernet), EthernetHeader.etherType(ethernet));
+        if (port.queue().offer(frame) != FrameQueue.ACCEPTED) {
+            stack.counters().droppedUnresolved++;
+            frame.release();
+        } else {
+            port.queue().post();
+        }
+    }
+}
