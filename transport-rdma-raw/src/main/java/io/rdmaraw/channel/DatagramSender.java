@@ -127,7 +127,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         int totalBytes = content.readableBytes();
         int datagramBytes = segmentBytes > 0 ? Math.min(segmentBytes, totalBytes) : totalBytes;
         writer.check(path, datagramBytes);
-        if (path.isMulticast() && network.isWithinHost() && channel.config().isLoopbackModeDisabled()) {
+        if (path.isMulticast() && !reachesMembers()) {
             return finish(null);
         }
         do {
@@ -138,6 +138,12 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             sentBytes += lengthBytes;
         } while (sentBytes < totalBytes);
         return finish(null);
+    }
+
+    /** Members on this host are reached within it, others beyond it, if the user lets datagrams go there. */
+    private boolean reachesMembers() {
+        return network.isWithinHost() ? !channel.config().isLoopbackModeDisabled()
+                : channel.config().getTimeToLive() > 0;
     }
 
     private boolean sendDatagram(DatagramPath path, ByteBuf content, int index, int lengthBytes) {

@@ -13,6 +13,7 @@ import io.rdmaraw.verbs.FlowSpecBuilder;
 import io.rdmaraw.wire.EthernetHeader;
 
 import java.io.IOException;
+import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
@@ -234,7 +235,8 @@ abstract class LinkNetwork implements DatagramNetwork {
             }
             return toGroup(snapshot, destination, target, chosen, EthernetHeader.BROADCAST);
         }
-        NetworkSnapshot.Path path = host.path(snapshot, target, chosen.isAny() ? null : chosen);
+        NetworkSnapshot.Path path = isOfLink(destination, target, link) ? snapshot.onLink(link, target)
+                : host.path(snapshot, target, chosen.isAny() ? null : chosen);
         if (target.isAny() || snapshot.isLocal(target) || path != null && path.link().index() != link.index()) {
             return elsewhere(snapshot, destination, target, chosen.isAny() ? target : chosen);
         }
@@ -242,6 +244,12 @@ abstract class LinkNetwork implements DatagramNetwork {
             throw new NoRouteToHostException("Network is unreachable: there is no route to " + destination);
         }
         return toHop(snapshot, destination, target, chosen.isAny() ? path.source() : chosen, path);
+    }
+
+    /** Link-local addresses are of this link unless they name another (RFC 4007 section 6): every link has the route. */
+    private static boolean isOfLink(InetSocketAddress destination, IpAddress target, Link link) {
+        return target.isLinkLocal() && destination.getAddress() instanceof Inet6Address ipv6
+                && (ipv6.getScopeId() == 0 || ipv6.getScopeId() == link.index());
     }
 
     private DatagramPath toHop(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,

@@ -21,6 +21,7 @@ final class LoopNeighbors {
     private static final long MIN_TIMER_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final IpHost host;
+    private final Executor loop;
     private final NeighborTable<WaitingPacket> table;
     private final Runnable onHostChange;
     private boolean timerRuns;
@@ -30,6 +31,7 @@ final class LoopNeighbors {
     /** @param onHostChange what to do when the host's links or addresses have changed */
     LoopNeighbors(IpHost host, Executor loop, Runnable onHostChange) {
         this.host = host;
+        this.loop = loop;
         this.onHostChange = onHostChange;
         links = host.snapshot().links();
         addresses = host.snapshot().addresses();
@@ -47,12 +49,15 @@ final class LoopNeighbors {
         host.addListener(snapshot -> loop.execute(() -> onSnapshot(snapshot)));
     }
 
-    /** The host does the asking and the waiting for an answer; an address that it has stays good until it says no. */
+    /**
+     * The host does the asking and the waiting for an answer; an address that it has stays good until it says no. What
+     * waits for one that is known by now is sent later: whoever asks may be about to send a burst.
+     */
     private void solicit(int linkIndex, IpAddress hop) {
         host.solicit(linkIndex, hop);
         Neighbor known = host.snapshot().neighbor(linkIndex, hop);
         if (known != null && known.isResolved()) {
-            table.learned(linkIndex, hop, known.mac(), System.nanoTime());
+            loop.execute(() -> table.learned(linkIndex, hop, known.mac(), System.nanoTime()));
         }
     }
 

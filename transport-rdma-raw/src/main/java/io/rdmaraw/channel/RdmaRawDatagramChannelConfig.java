@@ -4,6 +4,7 @@ import io.netty.channel.ChannelException;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.DatagramChannelConfig;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.route.HostInterfaces;
 
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -172,7 +173,10 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
         return loopbackModeDisabled;
     }
 
-    /** Sets that datagrams to groups do not reach members on this host, which on a loop device is all of them. */
+    /**
+     * Sets that datagrams to groups do not reach members on this host, which on a loop device is all of them. On a link
+     * they reach members on other hosts only, whatever is set here: the device does not bring back what it sends.
+     */
     @Override
     public RdmaRawDatagramChannelConfig setLoopbackModeDisabled(boolean disabled) {
         loopbackModeDisabled = disabled;
@@ -191,7 +195,7 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
     @Override
     public RdmaRawDatagramChannelConfig setInterface(InetAddress address) {
         try {
-            networkInterface = NetworkInterface.getByInetAddress(address);
+            networkInterface = HostInterfaces.withAddress(address);
         } catch (SocketException e) {
             throw new ChannelException(e);
         }

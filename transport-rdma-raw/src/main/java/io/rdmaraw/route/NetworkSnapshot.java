@@ -171,6 +171,12 @@ public final class NetworkSnapshot {
         return source == null ? null : new Path(link, nextHop, source, mtuBytes);
     }
 
+    /** Returns the way to a host on a link, whatever the routes say, or null when the link has no address for it. */
+    public Path onLink(Link link, IpAddress destination) {
+        IpAddress source = source(link, destination, destination);
+        return source == null ? null : new Path(link, destination, source, link.mtuBytes());
+    }
+
     /**
      * Chooses the address to send from, by the rules of RFC 6724 section 5 that make a difference on one link: the
      * destination itself, the right scope, not deprecated, the longest common prefix.

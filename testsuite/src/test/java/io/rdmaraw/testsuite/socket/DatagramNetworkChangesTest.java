@@ -212,6 +212,35 @@ class DatagramNetworkChangesTest {
         return address.substring(0, dot + 1) + ((last & ~0xf) + 14);
     }
 
+    /** Every link has the route to {@code fe80::/64}, and the kernel's best one is another link's. */
+    @Test
+    void linkLocalAddressesAreOfTheDevicesLink() throws Exception {
+        VethPair other = network.vethPair(host, network.namespace());
+        host.run("ip", "-6", "addr", "del", "fe80::1/64", "dev", pair.ours().name());
+        host.run("ip", "-6", "addr", "add", "fe80::9/64", "dev", other.ours().name(), "nodad");
+        host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+        peer.run("ip", "-6", "addr", "add", "fe80::2/64", "dev", pair.peer().name(), "nodad");
+        // By number: the JDK knows names of its own namespace only.
+        String scope = "%" + pair.peer().index();
+        byte[] bytes = {1, 2, 3};
+        try (DatagramSocket socket = peer.call(() -> new DatagramSocket())) {
+            socket.setSoTimeout(ATTEMPT_MILLIS);
+            InetAddress server6 = InetAddress.getByName("fe80::1" + scope);
+            java.net.DatagramPacket answer = new java.net.DatagramPacket(new byte[10], 10);
+            for (int i = 0; i < ATTEMPTS && answer.getPort() <= 0; i++) {
+                socket.send(new java.net.DatagramPacket(bytes, bytes.length, server6, port()));
+                try {
+                    socket.receive(answer);
+                } catch (SocketTimeoutException e) {
+                    // Not known yet.
+                }
+            }
+            assertEquals(port(), answer.getPort());
+            assertEquals(server6, answer.getAddress());
+        }
+        assertEquals(0, onLoop(() -> server.statistics().sentToKernel()));
+    }
+
     /** A host that is a router too: what passes through it is not its servers', though the port be the same. */
     @Test
     void aRoutersServersTakeOnlyWhatIsForTheRouter() throws Exception {
