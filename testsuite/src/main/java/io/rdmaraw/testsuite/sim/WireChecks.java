@@ -37,6 +37,11 @@ final class WireChecks {
     private long irs = UNKNOWN;
     private Packet peerSyn;
     private Packet mySyn;
+    /**
+     * A cookie keeps what was agreed in the timestamp that the peer echoes: with a peer that leaves the option out of the
+     * packet that opens the connection, nothing was agreed (RFC 4987 section 3.6).
+     */
+    private boolean cookieForgotten;
     private long maxAck;
     private long takenAck;
     private long maxSack;
@@ -73,15 +78,16 @@ final class WireChecks {
     }
 
     private boolean timestampsOn() {
-        return peerSyn != null && mySyn != null && peerSyn.timestamps && mySyn.timestamps;
+        return peerSyn != null && mySyn != null && peerSyn.timestamps && mySyn.timestamps && !cookieForgotten;
     }
 
     private boolean sackOn() {
-        return peerSyn != null && mySyn != null && peerSyn.sackPermitted && mySyn.sackPermitted;
+        return peerSyn != null && mySyn != null && peerSyn.sackPermitted && mySyn.sackPermitted && !cookieForgotten;
     }
 
     private boolean scalingOn() {
-        return peerSyn != null && mySyn != null && peerSyn.windowScale >= 0 && mySyn.windowScale >= 0;
+        return peerSyn != null && mySyn != null && peerSyn.windowScale >= 0 && mySyn.windowScale >= 0
+                && !cookieForgotten;
     }
 
     private int peerMss() {
@@ -103,6 +109,10 @@ final class WireChecks {
             return;
         }
         long seq = acks.unwrap(p.seq);
+        if (config.cookies && myEdge != UNKNOWN && maxAck == iss && p.has(Packet.ACK) && p.ack == (int) (iss + 1)) {
+            cookieForgotten = !p.has(Packet.SYN) && !p.timestamps && peerSyn.timestamps && mySyn != null
+                    && mySyn.timestamps;
+        }
         if (p.timestamps) {
             tsValues.add(p.tsValue);
         }
