@@ -4,6 +4,8 @@ import io.rdmaraw.ffi.PageMemory;
 import io.rdmaraw.verbs.MemoryRegion;
 import io.rdmaraw.verbs.ProtectionDomain;
 
+import java.util.concurrent.atomic.AtomicInteger;
+
 /**
  * Page-aligned memory, registered as one memory region and cut into slots of one size.
  *
@@ -13,6 +15,7 @@ import io.rdmaraw.verbs.ProtectionDomain;
 public final class Slab {
     /** {@code enum ibv_access_flags}: the device may write to the memory. */
     private static final int IBV_ACCESS_LOCAL_WRITE = 1;
+    private static final AtomicInteger HELD = new AtomicInteger();
 
     private final PageMemory memory;
     private final MemoryRegion region;
@@ -72,6 +75,14 @@ public final class Slab {
     }
 
     /**
+     * Returns how many slabs of this process are closed and still there, because somebody has not released a slot of
+     * theirs. Any thread.
+     */
+    public static int heldAfterClose() {
+        return HELD.get();
+    }
+
+    /**
      * Ends the taking of slots. On the owner's thread, once the device no longer writes to them.
      *
      * @param freed runs when the last slot is back and the memory is unregistered and unmapped
@@ -81,7 +92,9 @@ public final class Slab {
             return;
         }
         closed = true;
+        HELD.incrementAndGet();
         pool.disown(() -> {
+            HELD.decrementAndGet();
             ranges.remove(memory.address());
             region.close();
             memory.close();

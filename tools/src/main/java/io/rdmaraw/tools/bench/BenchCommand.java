@@ -2,6 +2,8 @@ package io.rdmaraw.tools.bench;
 
 import io.rdmaraw.tools.bench.server.DnsCommand;
 import io.rdmaraw.tools.bench.server.HttpCommand;
+import io.rdmaraw.tools.bench.tcp.TcpCommand;
+import io.rdmaraw.tools.bench.tcp.TcpPeerCommand;
 import io.rdmaraw.tools.bench.wire.WireCommand;
 import io.rdmaraw.tools.bench.wire.WireServerCommand;
 import java.util.List;
@@ -14,7 +16,7 @@ import picocli.CommandLine.Spec;
 /** {@code rdma-raw bench}. */
 @Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "BENCH",
         subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class,
-                TcpCoreCommand.class, IdleCommand.class, DnsCommand.class, HttpCommand.class},
+                TcpCommand.class, TcpPeerCommand.class, TcpCoreCommand.class, IdleCommand.class, DnsCommand.class, HttpCommand.class},
         description = "Measures, with what it compares to beside it in the same run.")
 public final class BenchCommand implements Runnable {
     @Spec

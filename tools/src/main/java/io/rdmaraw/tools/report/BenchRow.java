@@ -74,6 +74,9 @@ public record BenchRow(String caseName, String transport, String device, String 
         ANSWERS_PER_SECOND("answers/s", true),
         ANSWERS_PER_CPU_SECOND("answers/CPU s", true),
         GIGABITS_PER_SECOND("Gbit/s", true),
+        GIGABYTES_PER_SECOND("GB/s", true),
+        CONNECTIONS_PER_SECOND("connections/s", true),
+        CONNECTIONS_PER_CPU_SECOND("connections/CPU s", true),
         PERCENT_OF_CORE("% of a core", false);
 
         private final String text;

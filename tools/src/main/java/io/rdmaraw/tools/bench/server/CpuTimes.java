@@ -13,13 +13,13 @@ import java.nio.file.Path;
  *                       soft interrupts, such as running XDP programs and its IP stack, is in here, whichever process
  *                       it happens to interrupt
  */
-record CpuTimes(double processSeconds, double machineSeconds) {
+public record CpuTimes(double processSeconds, double machineSeconds) {
     /** As /proc reports times on every architecture that the kernel has been built for since 2.6. */
     private static final double TICKS_PER_SECOND = 100;
     private static final int UTIME = 11;
     private static final int STIME = 12;
 
-    static CpuTimes read(long pid) {
+    public static CpuTimes read(long pid) {
         // The name of the program, in parentheses, may contain blanks.
         String stat = text("/proc/" + pid + "/stat");
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
@@ -33,7 +33,7 @@ record CpuTimes(double processSeconds, double machineSeconds) {
                 busy / TICKS_PER_SECOND);
     }
 
-    CpuTimes since(CpuTimes before) {
+    public CpuTimes since(CpuTimes before) {
         return new CpuTimes(processSeconds - before.processSeconds, machineSeconds - before.machineSeconds);
     }
 

@@ -1,0 +1,88 @@
+package io.rdmaraw.testsuite.leak;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.util.ResourceLeakDetector;
+import io.rdmaraw.memory.Slab;
+import io.rdmaraw.testsuite.net.Await;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Runs a test class with Netty's leak detector at {@code paranoid}, and fails it if a buffer was lost, or if a slot is
+ * missing in the memory of a loop that has ended.
+ */
+public final class LeakExtension implements BeforeAllCallback, AfterAllCallback {
+    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final String CANARY = "lost on purpose, to see that losses are found";
+
+    private ResourceLeakDetector.Level levelBefore;
+    private int slabsBefore;
+
+    @Override
+    public void beforeAll(ExtensionContext context) {
+        if (!isOutermost(context)) {
+            return;
+        }
+        if (!RecordingLeakDetector.isInUse()) {
+            throw new IllegalStateException("run with -Dio.netty.customResourceLeakDetector="
+                    + RecordingLeakDetector.class.getName());
+        }
+        findLost();
+        slabsBefore = Slab.heldAfterClose();
+        levelBefore = ResourceLeakDetector.getLevel();
+        ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);
+    }
+
+    @Override
+    public void afterAll(ExtensionContext context) {
+        if (!isOutermost(context)) {
+            return;
+        }
+        List<String> lost;
+        try {
+            lost = findLost();
+        } finally {
+            ResourceLeakDetector.setLevel(levelBefore);
+        }
+        if (!lost.isEmpty()) {
+            throw new AssertionError(lost.size() + " buffers were not released; the first: " + lost.getFirst());
+        }
+        Await.until("the slots of loops that have ended; " + Slab.heldAfterClose() + " slabs lack some, before the"
+                + " class it were " + slabsBefore, LIMIT, () -> Slab.heldAfterClose() <= slabsBefore);
+    }
+
+    private static boolean isOutermost(ExtensionContext context) {
+        return context.getRequiredTestClass().getEnclosingClass() == null;
+    }
+
+    /** Has the garbage collected until a buffer that is lost now is found; what was lost before is found by then. */
+    private static List<String> findLost() {
+        ResourceLeakDetector.Level level = ResourceLeakDetector.getLevel();
+        ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);
+        List<String> found = new ArrayList<>();
+        try {
+            loseCanary();
+            Await.until("the leak detector", LIMIT, () -> {
+                System.gc();
+                // The detector looks when something new is to be watched.
+                UnpooledByteBufAllocator.DEFAULT.directBuffer(1).release();
+                found.addAll(RecordingLeakDetector.takeReports());
+                return found.removeIf(report -> report.contains(CANARY));
+            });
+        } finally {
+            ResourceLeakDetector.setLevel(level);
+        }
+        return found;
+    }
+
+    private static void loseCanary() {
+        ByteBuf canary = UnpooledByteBufAllocator.DEFAULT.directBuffer(1);
+        canary.touch(CANARY);
+    }
+}

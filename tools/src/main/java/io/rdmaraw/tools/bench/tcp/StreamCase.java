@@ -1,0 +1,153 @@
+package io.rdmaraw.tools.bench.tcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.rdmaraw.tools.bench.server.CpuTimes;
+import io.rdmaraw.tools.report.BenchRow.Unit;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** One thing that is measured on every transport, and what comes of it. */
+sealed interface StreamCase {
+    /** @param unit what the figure counts */
+    record Figure(Unit unit, double value) {
+    }
+
+    /** The case's name, as scripts know it, without what is measured. */
+    String name();
+
+    /**
+     * Measures.
+     *
+     * @return figures by the end of their case's name
+     */
+    Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+            throws InterruptedException;
+
+    private static void await(double seconds) throws InterruptedException {
+        TimeUnit.NANOSECONDS.sleep((long) (seconds * 1e9));
+    }
+
+    private static double rate(String what, JsonNode before, JsonNode after) {
+        return difference(what, before, after) * 1e9 / difference("nanos", before, after);
+    }
+
+    private static double difference(String what, JsonNode before, JsonNode after) {
+        return after.required(what).asDouble() - before.required(what).asDouble();
+    }
+
+    /**
+     * A request under way on each of a number of connections.
+     *
+     * @param apart whether the server is a process of its own, whose processor time can be told
+     */
+    record RequestResponse(int connections, boolean apart) implements StreamCase {
+        private static final double NANOS_PER_MICRO = 1000;
+
+        @Override
+        public String name() {
+            return "rr.conns" + connections;
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+                throws InterruptedException {
+            client.ask("ask " + connections);
+            await(warmUpSeconds);
+            client.ask("times");
+            CpuTimes cpuBefore = CpuTimes.read(server.pid());
+            JsonNode before = client.ask("counts");
+            await(seconds);
+            JsonNode after = client.ask("counts");
+            CpuTimes spent = CpuTimes.read(server.pid()).since(cpuBefore);
+            JsonNode times = client.ask("times");
+            client.ask("stop");
+            Map<String, Figure> figures = new LinkedHashMap<>();
+            figures.put("", new Figure(Unit.ROUND_TRIPS_PER_SECOND, rate("roundTrips", before, after)));
+            figures.put(".p50", new Figure(Unit.MICROSECONDS, times.required("p50Nanos").asDouble() / NANOS_PER_MICRO));
+            figures.put(".p99", new Figure(Unit.MICROSECONDS, times.required("p99Nanos").asDouble() / NANOS_PER_MICRO));
+            if (apart) {
+                double answers = difference("roundTrips", before, after);
+                figures.put(".perServerCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
+                        answers / spent.processSeconds()));
+                figures.put(".perMachineCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
+                        answers / spent.machineSeconds()));
+            }
+            return figures;
+        }
+    }
+
+    /** One connection, one way. */
+    record Bulk(boolean toServer) implements StreamCase {
+        private static final double BYTES_PER_GIGABYTE = 1e9;
+
+        @Override
+        public String name() {
+            return toServer ? "bulk.in" : "bulk.out";
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+                throws InterruptedException {
+            TcpPeer receiver = toServer ? server : client;
+            client.ask(toServer ? "send" : "receive");
+            await(warmUpSeconds);
+            JsonNode before = receiver.ask("counts");
+            await(seconds);
+            JsonNode after = receiver.ask("counts");
+            client.ask("stop");
+            return Map.of("", new Figure(Unit.GIGABYTES_PER_SECOND,
+                    rate(toServer ? "taken" : "received", before, after) / BYTES_PER_GIGABYTE));
+        }
+    }
+
+    /** Connections that come and go. */
+    record ConnectAndClose(int parallel) implements StreamCase {
+        @Override
+        public String name() {
+            return "connect";
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+                throws InterruptedException {
+            client.ask("cycle " + parallel);
+            await(warmUpSeconds);
+            JsonNode serverBefore = server.ask("counts");
+            JsonNode before = client.ask("counts");
+            await(seconds);
+            JsonNode after = client.ask("counts");
+            JsonNode serverAfter = server.ask("counts");
+            client.ask("stop");
+            double count = difference("connections", before, after);
+            Map<String, Figure> figures = new LinkedHashMap<>();
+            figures.put("", new Figure(Unit.CONNECTIONS_PER_SECOND, rate("connections", before, after)));
+            figures.put(".perServerCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND,
+                    count * 1e9 / difference("serverNanos", serverBefore, serverAfter)));
+            return figures;
+        }
+    }
+
+    /** The Java heap of a connection with its channel; the mean of both ends. */
+    record IdleHeap(int connections) implements StreamCase {
+        @Override
+        public String name() {
+            return "idle.conns" + connections;
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds) {
+            client.ask("idle 1");
+            double before = heapBytes(server, client);
+            client.ask("idle " + connections);
+            double after = heapBytes(server, client);
+            client.ask("stop");
+            return Map.of(".heap", new Figure(Unit.BYTES_PER_CONNECTION, (after - before) / (2.0 * connections)));
+        }
+
+        private static double heapBytes(TcpPeer server, TcpPeer client) {
+            double bytes = client.ask("heap").required("bytes").asDouble();
+            return server == client ? bytes : bytes + server.ask("heap").required("bytes").asDouble();
+        }
+    }
+}

@@ -1,0 +1,122 @@
+package io.rdmaraw.tools.bench.tcp;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.examples.server.Transport;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/** One loop whose connections do one thing at a time: ask, send, receive, or come and go. */
+final class StreamClient implements AutoCloseable {
+    /** Connections that are opened without waiting for one another. */
+    private static final int AT_ONCE = 100;
+
+    private final EventLoopGroup group;
+    private final Bootstrap bootstrap;
+    private final String address;
+    private final int firstPort;
+    private final StreamCounts counts = new StreamCounts();
+    private final List<Channel> channels = new ArrayList<>();
+    private ConnectCycle cycle;
+
+    /**
+     * Opens nothing yet.
+     *
+     * @param address   the server's
+     * @param firstPort the first of its ports
+     */
+    StreamClient(Transport transport, String device, String address, int firstPort) {
+        this.address = address;
+        this.firstPort = firstPort;
+        group = StreamLoop.open(transport, device, "client");
+        bootstrap = new Bootstrap().group(group).channel(transport.socketChannel())
+                .option(ChannelOption.TCP_NODELAY, true);
+    }
+
+    EventLoopGroup group() {
+        return group;
+    }
+
+    StreamCounts counts() {
+        return counts;
+    }
+
+    /** Asks on a number of connections, with one request under way on each. */
+    void ask(int connections) throws InterruptedException {
+        open(StreamServer.ECHO, connections, () -> new StreamHandlers.Requests(counts));
+        for (int i = 0; i < connections; i += AT_ONCE) {
+            List<Channel> some = List.copyOf(channels.subList(i, Math.min(connections, i + AT_ONCE)));
+            group.submit(() -> some.forEach(
+                    channel -> channel.pipeline().fireUserEventTriggered(StreamHandlers.START))).sync();
+        }
+    }
+
+    /** Sends as fast as it goes. */
+    void send() throws InterruptedException {
+        open(StreamServer.SINK, 1, StreamHandlers.Source::new);
+    }
+
+    /** Receives as fast as it comes. */
+    void receive() throws InterruptedException {
+        open(StreamServer.SOURCE, 1, () -> new StreamHandlers.Sink(counts));
+    }
+
+    /** Opens connections and leaves them alone. */
+    void idle(int connections) throws InterruptedException {
+        open(StreamServer.ECHO, connections, ChannelInboundHandlerAdapter::new);
+    }
+
+    /** Opens and closes connections, so many at a time. */
+    void cycle(int parallel) {
+        cycle = new ConnectCycle(bootstrap, firstPort + StreamServer.ECHO, counts);
+        cycle.start(parallel);
+    }
+
+    private void open(int service, int connections, Supplier<ChannelHandler> newHandler) throws InterruptedException {
+        // They end by RST: without that the port of each stays taken for a minute, and runs would use up all ports.
+        Bootstrap with = bootstrap.clone().option(ChannelOption.SO_LINGER, 0)
+                .handler(new ChannelInitializer<Channel>() {
+                    @Override
+                    protected void initChannel(Channel channel) {
+                        channel.pipeline().addLast(newHandler.get());
+                    }
+                });
+        InetSocketAddress server = new InetSocketAddress(address, firstPort + service);
+        List<ChannelFuture> connecting = new ArrayList<>();
+        for (int i = 0; i < connections; i++) {
+            connecting.add(with.connect(server));
+            if (connecting.size() == AT_ONCE || i == connections - 1) {
+                for (ChannelFuture connected : connecting) {
+                    channels.add(connected.sync().channel());
+                }
+                connecting.clear();
+            }
+        }
+    }
+
+    /** Ends what goes on. */
+    void stop() {
+        if (cycle != null) {
+            cycle.stop();
+            cycle = null;
+        }
+        List<ChannelFuture> closing = channels.stream().map(Channel::close).toList();
+        closing.forEach(ChannelFuture::syncUninterruptibly);
+        channels.clear();
+    }
+
+    @Override
+    public void close() {
+        stop();
+        group.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+}

@@ -1,0 +1,89 @@
+package io.rdmaraw.tools.bench.tcp;
+
+import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.report.BenchReport;
+import io.rdmaraw.tools.report.Json;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw bench tcp}. */
+@Command(name = "tcp", mixinStandardHelpOptions = true, showDefaultValues = true,
+        description = "TCP channels between two event loops: by the loop device, and by Netty's epoll, io_uring and"
+                + " NIO over the kernel's loopback, in turns. And, as root, a server on a veth pair of its own under a"
+                + " client on epoll: on AF_XDP, and on the three others. A process per transport. perServerCpu counts"
+                + " the processor time of the server's loop (tcp.loop) or process (tcp.wire), user and system;"
+                + " perMachineCpu all that any core did, the client's work too.")
+public final class TcpCommand implements Callable<Integer> {
+    @Option(names = "--runs", paramLabel = "N", defaultValue = "5", description = "runs of each case, 1 to 100")
+    private int runs;
+
+    @Option(names = "--quick", description = "fewer and shorter runs: about a minute")
+    private boolean quick;
+
+    @Option(names = "--loop-only", description = "only what needs neither root nor a network")
+    private boolean loopOnly;
+
+    @Option(names = "--wire-only", description = "only what runs over veth")
+    private boolean wireOnly;
+
+    @Option(names = "--json", description = "print the result as one JSON object")
+    private boolean json;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (runs < 1 || runs > 100) {
+            throw new ParameterException(spec.commandLine(), "--runs must be 1 to 100");
+        }
+        PrintWriter progress = spec.commandLine().getErr();
+        BenchReport.warnIfBusy(progress);
+        BenchReport report = new BenchReport("tcp");
+        StreamOptions options = new StreamOptions(transports(progress), quick ? 1 : runs, quick ? 0.3 : 1,
+                quick ? 0.4 : 2);
+        if (!wireOnly) {
+            new LoopStreams(options, progress).addTo(report);
+        }
+        if (!loopOnly) {
+            measureWire(options, report, progress);
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            Json.print(out, report.toJson());
+        } else {
+            report.printTable(out);
+        }
+        return 0;
+    }
+
+    private static List<Transport> transports(PrintWriter progress) {
+        List<Transport> usable = new ArrayList<>();
+        for (Transport transport : List.of(Transport.RDMA_RAW, Transport.EPOLL, Transport.IO_URING, Transport.NIO)) {
+            Throwable cause = transport.unavailabilityCause();
+            if (cause == null) {
+                usable.add(transport);
+            } else {
+                progress.println("rdma-raw: " + transport + " is left out: " + cause.getMessage());
+            }
+        }
+        return usable;
+    }
+
+    private static void measureWire(StreamOptions options, BenchReport report, PrintWriter progress)
+            throws InterruptedException {
+        try {
+            new WireStreams(options, progress).addTo(report);
+        } catch (ToolException e) {
+            progress.println("rdma-raw: the cases over veth are left out: " + e.getMessage());
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package io.rdmaraw.tools.bench.tcp;
+
+import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.tools.report.BenchReport;
+import io.rdmaraw.tools.server.ServerNetwork;
+import java.io.PrintWriter;
+import java.util.List;
+
+/**
+ * A server on one transport after the other, at the near end of a veth pair, under the same client on epoll at the far
+ * end. The server has a core to itself, and so have the client and what the kernel does to receive for it.
+ */
+final class WireStreams {
+    private static final int CLIENT_CORE = 0;
+    private static final int SERVER_CORE = 1;
+
+    private final StreamOptions options;
+    private final PrintWriter progress;
+
+    WireStreams(StreamOptions options, PrintWriter progress) {
+        this.options = options;
+        this.progress = progress;
+    }
+
+    private static List<StreamCase> cases() {
+        return List.of(new StreamCase.RequestResponse(1, true), new StreamCase.RequestResponse(64, true),
+                new StreamCase.RequestResponse(1_000, true), new StreamCase.Bulk(true), new StreamCase.Bulk(false));
+    }
+
+    private static List<String> pinnedTo(int core) {
+        return List.of("taskset", "-c", Integer.toString(core));
+    }
+
+    void addTo(BenchReport report) throws InterruptedException {
+        ServerNetwork.require("taskset", "util-linux");
+        StreamFigures figures = new StreamFigures("tcp.wire.",
+                transport -> transport == Transport.RDMA_RAW ? "soft:xdp" : "veth");
+        try (ServerNetwork network = new ServerNetwork()) {
+            network.receiveForClientsOn(CLIENT_CORE);
+            for (int run = 1; run <= options.runs(); run++) {
+                progress.println("tcp.wire, run " + run + " of " + options.runs());
+                progress.flush();
+                for (Transport transport : options.transports()) {
+                    measure(network, transport, figures);
+                }
+            }
+        }
+        figures.addTo(report);
+    }
+
+    private void measure(ServerNetwork network, Transport transport, StreamFigures figures)
+            throws InterruptedException {
+        try (TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), transport, "--device",
+                "soft:xdp:" + network.serverInterface(), "--serve", network.serverAddress());
+                TcpPeer client = TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE), Transport.EPOLL, "--ask",
+                        network.serverAddress())) {
+            server.ask("counts");
+            boolean first = true;
+            for (StreamCase streamCase : cases()) {
+                double settleSeconds = first ? 4 * options.settleSeconds() : options.settleSeconds();
+                figures.add(streamCase.name(), transport, streamCase.measure(server, client,
+                        settleSeconds, options.seconds()));
+                first = false;
+            }
+        }
+    }
+}
