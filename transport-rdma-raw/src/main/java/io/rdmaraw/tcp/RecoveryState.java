@@ -1,7 +1,5 @@
 package io.rdmaraw.tcp;
 
-import java.util.Arrays;
-
 /** The variables of loss recovery: PRR (RFC 6937), F-RTO (RFC 5682), undo (RFC 4015). */
 final class RecoveryState {
     /** Where the connection stands. */
@@ -69,7 +67,6 @@ final class RecoveryState {
         frto = Frto.OFF;
         oneByOne = false;
         lastSackCount = 0;
-        Arrays.fill(lastSack, 0);
     }
 
     void clearUndo() {

@@ -116,7 +116,8 @@ public final class InternetChecksum {
         return Long.compareUnsigned(result, word) < 0 ? result + 1 : result;
     }
 
-    private static long halves(long word) {
+    /** Returns a word of eight bytes as a sum. */
+    static long halves(long word) {
         return (word & LOW_32) + (word >>> 32);
     }
 
@@ -124,12 +125,10 @@ public final class InternetChecksum {
         return LITTLE ? value & 0xff : (value & 0xff) << 8;
     }
 
+    /** Adds the halves twice; with the halves swapped and added, the upper one has its end-around carry already. */
     private static int fold(long sum) {
-        long folded = halves(sum);
-        folded = (folded & 0xffff) + (folded >>> 16);
-        folded = (folded & 0xffff) + (folded >>> 16);
-        folded = (folded & 0xffff) + (folded >>> 16);
-        return (int) folded;
+        int folded = (int) (sum + Long.rotateLeft(sum, 32) >>> 32);
+        return folded + Integer.rotateLeft(folded, 16) >>> 16;
     }
 
     /** Returns the checksum to write for a sum in which the checksum field counted as 0. */

@@ -13,52 +13,64 @@ final class Ipv4Parser {
         if (available < Ipv4Header.MINIMUM_LENGTH_BYTES) {
             return ParseVerdict.IPV4_TRUNCATED;
         }
-        if (Ipv4Header.version(address) != 4) {
+        // Read as a whole, once: version to fragment offset, time to live to source.
+        long first = NetworkOrder.getLong(address);
+        long second = NetworkOrder.getLong(address + 8);
+        if (first >>> 60 != 4) {
             return ParseVerdict.IPV4_BAD_VERSION;
         }
-        int headerBytes = Ipv4Header.headerLengthBytes(address);
+        int headerBytes = (int) (first >>> 56 & 0xf) << 2;
         if (headerBytes < Ipv4Header.MINIMUM_LENGTH_BYTES) {
             return ParseVerdict.IPV4_BAD_HEADER_LENGTH;
         }
         if (headerBytes > available) {
             return ParseVerdict.IPV4_TRUNCATED;
         }
-        int totalBytes = Ipv4Header.totalLengthBytes(address);
+        int totalBytes = (int) (first >>> 32) & 0xffff;
         if (totalBytes < headerBytes || totalBytes > available) {
             return ParseVerdict.IPV4_BAD_TOTAL_LENGTH;
         }
-        if (!checksumsVerified && !InternetChecksum.isValid(InternetChecksum.sum(address, headerBytes))) {
+        if (!checksumsVerified && !isChecksumValid(address, headerBytes, first, second)) {
             return ParseVerdict.IPV4_BAD_CHECKSUM;
         }
-        int source = Ipv4Header.source(address);
+        int source = (int) second;
         if (Ipv4Header.isMulticast(source) || source == -1) {
             return ParseVerdict.IPV4_BAD_SOURCE;
         }
-        fill(out, address, headerBytes, totalBytes);
+        fill(out, first, second, headerBytes, totalBytes);
         if (headerBytes > Ipv4Header.MINIMUM_LENGTH_BYTES) {
             ParseVerdict refusal = checkOptions(address, headerBytes);
             if (refusal != null) {
                 return refusal;
             }
         }
-        int fragmentField = Ipv4Header.flagsAndOffset(address);
+        int fragmentField = (int) first & 0xffff;
         if ((fragmentField & (Ipv4Header.MORE_FRAGMENTS | Ipv4Header.FRAGMENT_OFFSET_MASK)) != 0) {
             return fragment(out, fragmentField);
         }
         return TransportParser.parse(out, checksumsVerified);
     }
 
-    static void fill(ParsedFrame out, long address, int headerBytes, int totalBytes) {
+    private static boolean isChecksumValid(long address, int headerBytes, long first, long second) {
+        if (headerBytes > Ipv4Header.MINIMUM_LENGTH_BYTES) {
+            return InternetChecksum.isValid(InternetChecksum.sum(address, headerBytes));
+        }
+        return InternetChecksum.isValid(InternetChecksum.halves(first) + InternetChecksum.halves(second)
+                + (NetworkOrder.getInt(address + 16) & 0xffff_ffffL));
+    }
+
+    /** Takes over the fields of the header whose first 16 bytes these are. */
+    static void fill(ParsedFrame out, long first, long second, int headerBytes, int totalBytes) {
         out.ipVersion = 4;
         out.networkHeaderLengthBytes = headerBytes;
         out.networkLengthBytes = totalBytes;
-        out.protocol = Ipv4Header.protocol(address);
-        out.trafficClass = Ipv4Header.typeOfService(address);
-        out.hopLimit = Ipv4Header.timeToLive(address);
-        out.dontFragment = (Ipv4Header.flagsAndOffset(address) & Ipv4Header.DONT_FRAGMENT) != 0;
+        out.protocol = (int) (second >>> 48) & 0xff;
+        out.trafficClass = (int) (first >>> 48) & 0xff;
+        out.hopLimit = (int) (second >>> 56);
+        out.dontFragment = (first & Ipv4Header.DONT_FRAGMENT) != 0;
         out.payloadOffset = out.networkOffset + headerBytes;
         out.payloadLengthBytes = totalBytes - headerBytes;
-        out.fragmentIdentification = Ipv4Header.identification(address);
+        out.fragmentIdentification = (int) (first >>> 16) & 0xffff;
     }
 
     /** Returns why the options make the packet unusable, or null. */

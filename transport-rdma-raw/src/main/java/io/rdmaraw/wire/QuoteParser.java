@@ -47,7 +47,8 @@ final class QuoteParser {
         if (headerBytes < Ipv4Header.MINIMUM_LENGTH_BYTES || headerBytes > available || totalBytes < headerBytes) {
             return false;
         }
-        Ipv4Parser.fill(out, address, headerBytes, Math.min(totalBytes, available));
+        Ipv4Parser.fill(out, NetworkOrder.getLong(address), NetworkOrder.getLong(address + 8), headerBytes,
+                Math.min(totalBytes, available));
         int field = Ipv4Header.flagsAndOffset(address);
         out.fragmentOffsetBytes = (field & Ipv4Header.FRAGMENT_OFFSET_MASK) << 3;
         out.moreFragments = (field & Ipv4Header.MORE_FRAGMENTS) != 0;

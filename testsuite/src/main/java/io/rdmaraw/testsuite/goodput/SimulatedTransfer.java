@@ -34,10 +34,12 @@ public final class SimulatedTransfer {
     private final SegmentCodec codec = new SegmentCodec();
     private final Segment segment = new Segment();
     private final PriorityQueue<Arrival> arrivals = new PriorityQueue<>();
+    private final long turnNanos;
     private long order;
     private long now = 1_000_000_000L;
 
-    private SimulatedTransfer(PathCase path, CongestionControl.Factory algorithm, long seed) {
+    private SimulatedTransfer(PathCase path, CongestionControl.Factory algorithm, long seed, long turnNanos) {
+        this.turnNanos = turnNanos;
         TcpConfig config = GoodputConfig.of(algorithm);
         sender = new BulkEnd(config, seed, chunk, now);
         receiver = new BulkEnd(config, seed + 1, chunk, now);
@@ -47,7 +49,15 @@ public final class SimulatedTransfer {
 
     /** Returns the goodput in Mbit/s: payload that reached the user of the receiving end. */
     public static double megabitsPerSecond(PathCase path, CongestionControl.Factory algorithm, long seed) {
-        SimulatedTransfer transfer = new SimulatedTransfer(path, algorithm, seed);
+        return megabitsPerSecond(path, algorithm, seed, 1);
+    }
+
+    /**
+     * The same for ends that look at the network only every {@code turnNanos}, as loops do that share a core: what has
+     * come meanwhile is taken, and answered, in one burst.
+     */
+    static double megabitsPerSecond(PathCase path, CongestionControl.Factory algorithm, long seed, long turnNanos) {
+        SimulatedTransfer transfer = new SimulatedTransfer(path, algorithm, seed, turnNanos);
         return transfer.run(path.seconds()) * 8 / 1e6 / path.seconds();
     }
 
@@ -61,7 +71,7 @@ public final class SimulatedTransfer {
             if (!arrivals.isEmpty()) {
                 next = Math.min(next, arrivals.peek().nanos());
             }
-            now = Math.max(now, next);
+            now = Math.max(now, Math.ceilDiv(next, turnNanos) * turnNanos);
             while (!arrivals.isEmpty() && arrivals.peek().nanos() <= now) {
                 deliver(arrivals.poll());
             }

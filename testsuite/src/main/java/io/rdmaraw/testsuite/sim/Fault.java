@@ -17,6 +17,16 @@ enum Fault {
         return ordinal() < LINK_FAULTS ? 1L << 2 * ordinal() + direction : 1L << LINK_FAULTS + ordinal();
     }
 
+    /** Returns a mask of what keeps a direction from delivering every packet once, whole, in order and in time. */
+    static long lossy(int direction) {
+        long mask = 0;
+        for (Fault fault : values()) {
+            boolean harmless = fault == JITTER || fault == SMALL_QUEUE || fault == ECN_MARKS || fault == FORGERY;
+            mask |= fault.ordinal() < LINK_FAULTS && !harmless ? fault.bit(direction) : 0;
+        }
+        return mask;
+    }
+
     /** Returns how many bits a mask has. */
     static int bits() {
         return LINK_FAULTS + values().length;

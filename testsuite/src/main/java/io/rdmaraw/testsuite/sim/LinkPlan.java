@@ -146,17 +146,6 @@ final class LinkPlan {
         return nowNanos >= mtuShrinkNanos ? laterMtuBytes : mtuBytes;
     }
 
-    /** Returns whether packets arrive in order, whole, all of them and once. */
-    boolean keepsEverything() {
-        return lossProbability == 0 && turnBad == 0 && reorderProbability == 0 && rateBitsPerSecond == 0
-                && corruptProbability == 0 && blackoutToNanos == 0 && ackThinning == 0 && mtuBytes == 65535
-                && laterMtuBytes == 0 && staleProbability == 0 && duplicateProbability == 0;
-    }
-
-    boolean stripsOptions() {
-        return stripTimestamps || stripSack || stripWindowScale || stripMss;
-    }
-
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder("delay " + delayNanos / 1000 + " us");

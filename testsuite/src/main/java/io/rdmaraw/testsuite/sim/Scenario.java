@@ -38,15 +38,14 @@ final class Scenario {
         ipv6 = draw.chance(0.3);
         boolean simultaneous = draw.chance(0.05);
         simultaneousOpen = simultaneous && on(Fault.SIMULTANEOUS_OPEN);
-        forward = new LinkPlan(random.split(2), 0, off);
-        backward = new LinkPlan(random.split(3), 1, off);
         peer = new PeerPlan(random.split(4), on(Fault.PEER_QUIRKS));
         client = new CorePlan(random.split(5), on(Fault.UNUSUAL_CONFIG));
         server = new CorePlan(random.split(6), on(Fault.UNUSUAL_CONFIG));
         // A cookie's connection is made from the first packet behind the SYN: if that is lost or late, the next one
         // gets a reset, from any stack; and if it comes again when all is over, it makes another connection. What was
         // agreed travels in the options, so none may be stripped on the way.
-        server.cookies &= forward.keepsEverything() && !forward.stripsOptions() && !backward.stripsOptions();
+        forward = new LinkPlan(random.split(2), 0, server.cookies ? off | Fault.lossy(0) : off);
+        backward = new LinkPlan(random.split(3), 1, server.cookies ? off | Fault.OPTION_STRIPPING.bit(1) : off);
         // RFC 7413 section 2.1: a SYN that comes again when all is over delivers its data again.
         boolean once = forward.staleProbability == 0 && forward.duplicateProbability == 0;
         client.fastOpen &= server.fastOpen && once && ends == Ends.CORE_TO_CORE && !simultaneousOpen;

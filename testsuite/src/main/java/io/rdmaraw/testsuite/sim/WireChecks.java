@@ -11,10 +11,10 @@ final class WireChecks {
     private static final int DEFAULT_MSS_IPV6 = 1220;
     private static final int INITIAL_WINDOW_SEGMENTS = 10;
     /**
-     * Beyond twice what was delivered: two of limited transmit (RFC 3042) or of F-RTO (RFC 5682), a tail loss probe
-     * (RFC 8985 section 7.3), and one because duplicate ACKs without SACK are counted in full segments.
+     * Beyond twice what was delivered: two of limited transmit (RFC 3042) or of F-RTO (RFC 5682), and a tail loss probe
+     * (RFC 8985 section 7.3).
      */
-    private static final int SLACK_SEGMENTS = 4;
+    private static final int SLACK_SEGMENTS = 3;
     private static final long UNKNOWN = Long.MIN_VALUE;
 
     private final String name;
@@ -37,7 +37,10 @@ final class WireChecks {
     private long irs = UNKNOWN;
     private Packet peerSyn;
     private Packet mySyn;
-    /** A cookie keeps the options in the timestamp; when the path strips that one, scaling is off. */
+    /**
+     * A cookie keeps what was agreed in the timestamp that the peer echoes: with a peer that leaves the option out of the
+     * packet that opens the connection, nothing was agreed (RFC 4987 section 3.6).
+     */
     private boolean cookieForgotten;
     private long maxAck;
     private long takenAck;
@@ -75,11 +78,11 @@ final class WireChecks {
     }
 
     private boolean timestampsOn() {
-        return peerSyn != null && mySyn != null && peerSyn.timestamps && mySyn.timestamps;
+        return peerSyn != null && mySyn != null && peerSyn.timestamps && mySyn.timestamps && !cookieForgotten;
     }
 
     private boolean sackOn() {
-        return peerSyn != null && mySyn != null && peerSyn.sackPermitted && mySyn.sackPermitted;
+        return peerSyn != null && mySyn != null && peerSyn.sackPermitted && mySyn.sackPermitted && !cookieForgotten;
     }
 
     private boolean scalingOn() {
@@ -107,9 +110,8 @@ final class WireChecks {
         }
         long seq = acks.unwrap(p.seq);
         if (config.cookies && myEdge != UNKNOWN && maxAck == iss && p.has(Packet.ACK) && p.ack == (int) (iss + 1)) {
-            // Only a cookie that was given a timestamp to keep the options in can lose it.
-            cookieForgotten = !p.has(Packet.SYN) && !p.timestamps && peerSyn != null && peerSyn.timestamps
-                    && mySyn != null && mySyn.timestamps;
+            cookieForgotten = !p.has(Packet.SYN) && !p.timestamps && peerSyn.timestamps && mySyn != null
+                    && mySyn.timestamps;
         }
         if (p.timestamps) {
             tsValues.add(p.tsValue);
@@ -199,11 +201,10 @@ final class WireChecks {
         boolean syn = p.has(Packet.SYN);
         demand(syn || p.mss == 0 && p.windowScale < 0 && !p.sackPermitted, "options of a SYN only in a SYN", p);
         if (!syn && mySyn != null) {
-            // Who answered with a cookie learns from the third packet what was agreed.
-            demand(timestampsOn() ? p.timestamps || config.cookies : !p.timestamps, "timestamps as agreed", p);
+            demand(timestampsOn() == p.timestamps, "timestamps as agreed", p);
             demand(p.sack.length == 0 || sackOn(), "SACK as agreed", p);
         }
-        if (p.timestamps && mySyn != null && !config.cookies) {
+        if (p.timestamps && mySyn != null) {
             demand(lastTsValue == UNKNOWN || p.tsValue - (int) lastTsValue >= 0, "timestamps don't go back", p);
             lastTsValue = p.tsValue;
             demand(!p.has(Packet.ACK) || tsValues.contains(p.tsEcho), "echoes a timestamp that came", p);
@@ -222,7 +223,7 @@ final class WireChecks {
         // The field drops the bits below the scale: less than one unit is no shrinking (RFC 7323 section 2.4).
         // Nor can a SYN say more than 65535 (section 2.2), though a server that has sent data before the handshake was
         // complete has offered more by then, and must answer the peer's SYN again.
-        boolean fullSyn = p.has(Packet.SYN) && p.window == 0xFFFF;
+        boolean fullSyn = config.fastOpen && p.has(Packet.SYN) && p.has(Packet.ACK) && p.window == 0xFFFF;
         demand(myEdge == UNKNOWN || edge > myEdge - (1L << shift) || fullSyn, "right window edge never shrinks", p);
         myEdge = Math.max(myEdge, edge);
     }
@@ -255,8 +256,9 @@ final class WireChecks {
         boolean probe = length == 1;
         demand(probe || end <= peerEdge, "stays in the peer's window", p);
         long delivered = Math.max(maxAck, maxSack) - iss + duplicateBytes;
-        long initial = (long) INITIAL_WINDOW_SEGMENTS * Math.max(Math.min(peerMss(), config.mtuBytes), largestPayload);
-        long slack = SLACK_SEGMENTS * initial / INITIAL_WINDOW_SEGMENTS;
+        long segment = Math.max(Math.min(peerMss(), config.mtuBytes - (p.isIpv6() ? 60 : 40)), largestPayload);
+        long initial = INITIAL_WINDOW_SEGMENTS * segment;
+        long slack = SLACK_SEGMENTS * segment;
         demand(end - iss <= initial + 2 * delivered + slack, "slow start", p);
     }
 

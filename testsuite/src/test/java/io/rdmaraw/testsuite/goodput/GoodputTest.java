@@ -52,4 +52,17 @@ class GoodputTest {
         assertEquals(first, SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 7));
         assertTrue(first != SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 8), "another seed, other losses");
     }
+
+    /** Late by half a round trip or a quarter of the buffer, a sender must still fill a clean line. */
+    @Test
+    void aLoopThatIsLateKeepsTheLineFull() {
+        assertLate(new PathCase(2, 0, 25, SECONDS), 1_000_000, 95.1);
+        assertLate(new PathCase(20, 0, 100, SECONDS), 2_000_000, 92.8);
+        assertLate(new PathCase(20, 0, 25, SECONDS), 1_000_000, 79.7);
+    }
+
+    private static void assertLate(PathCase path, long turnNanos, double pinned) {
+        double measured = SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 1, turnNanos);
+        assertEquals(pinned, measured, pinned * TOLERANCE, path.name() + " late by up to " + turnNanos + " ns");
+    }
 }
