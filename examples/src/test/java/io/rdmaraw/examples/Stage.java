@@ -107,6 +107,10 @@ public final class Stage implements AutoCloseable {
         return serverAddress;
     }
 
+    public String clientAddress() {
+        return clientAddress;
+    }
+
     /** Where clients run. */
     public NetworkNamespace clients() {
         return clientSide;

@@ -58,7 +58,8 @@ class AttackOverVethTest {
     }
 
     private static long counted(EchoLab lab) {
-        return lab.tcp("syn-cookies.sent") + EchoLab.BACKLOG + lab.tcp("reply-queue-full") + lab.queue("ring-full");
+        return lab.tcp("syn-cookies.sent") + EchoLab.BACKLOG + lab.tcp("reply-queue-full") + lab.queue("ring-full")
+                + lab.queue("no-receive");
     }
 
     private static void flood(EchoLab lab) {
@@ -89,26 +90,33 @@ class AttackOverVethTest {
             RdmaRawSocketChannel child = (RdmaRawSocketChannel) lab.children().iterator().next();
             int step = child.tcpInfo().sync().getNow().receiveWindowBytes() / 2;
             long before = challenges(lab, flags);
-            long source = ForgedSegments.mapped(lab.pair().peer().ipv4());
-            try (ForgedSegments forged = new ForgedSegments(lab.pair().peer(), lab.pair().ours())) {
-                Segment guess = new Segment();
-                for (long seq = 0; seq < 1L << 32; seq += step) {
-                    addressed(guess, lab, source, socket.getLocalPort()).seq((int) seq).flags(flags).window(1000);
-                    if (flags == TcpFlags.ACK) {
-                        // Data, with an acknowledgement of what was never sent.
-                        guess.ack(child.hashCode()).payload(lies, 0, lies.readableBytes());
-                    }
-                    forged.send(guess);
-                    guess.detachPayload();
-                }
-                forged.flush();
-            }
-            Await.until("a guess to fall into the window", LIMIT, () -> challenges(lab, flags) > before);
+            // Again if the guesses that matter were among the frames that a busy receiver had no room for.
+            Await.until("a guess to fall into the window", LIMIT, () -> {
+                guessAll(lab, socket.getLocalPort(), flags, step, lies);
+                return challenges(lab, flags) > before;
+            });
             EchoLab.exchange(socket, 1_000_000, 2);
             assertTrue(child.isActive());
             assertEquals(1, lab.children().size());
         } finally {
             lies.release();
+        }
+    }
+
+    private static void guessAll(EchoLab lab, int port, int flags, int step, ByteBuf lies) {
+        long source = ForgedSegments.mapped(lab.pair().peer().ipv4());
+        int neverSent = lab.children().iterator().next().hashCode();
+        try (ForgedSegments forged = new ForgedSegments(lab.pair().peer(), lab.pair().ours())) {
+            Segment guess = new Segment();
+            for (long seq = 0; seq < 1L << 32; seq += step) {
+                addressed(guess, lab, source, port).seq((int) seq).flags(flags).window(1000);
+                if (flags == TcpFlags.ACK) {
+                    guess.ack(neverSent).payload(lies, 0, lies.readableBytes());
+                }
+                forged.send(guess);
+                guess.detachPayload();
+            }
+            forged.flush();
         }
     }
 
