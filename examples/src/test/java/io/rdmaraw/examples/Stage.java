@@ -1,5 +1,7 @@
 package io.rdmaraw.examples;
 
+import io.rdmaraw.examples.server.RunningServer;
+import io.rdmaraw.examples.server.ServerCommand;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.util.concurrent.DefaultThreadFactory;
@@ -105,10 +107,6 @@ public final class Stage implements AutoCloseable {
 
     public String serverAddress() {
         return serverAddress;
-    }
-
-    public String clientAddress() {
-        return clientAddress;
     }
 
     /** Where clients run. */
