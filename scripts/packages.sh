@@ -68,6 +68,15 @@ missing_test_packages() {
   done
 }
 
+# A browser, to look at the page of the report: 200 MB, so only where tests run by themselves, and never insisted on.
+want_browser() {
+  [ "${CI:-}" = true ] && can_install_packages || return 0
+  command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null && return 0
+  update_apt_lists_once
+  first_offered_package chromium-headless-shell >/dev/null || return 0
+  apt_install chromium-headless-shell || say "no browser could be installed: nobody looks at the page of the report"
+}
+
 # Unlike the build tools these are wanted, not required: a test that lacks its program is skipped and says so.
 want_test_programs() {
   local -a missing

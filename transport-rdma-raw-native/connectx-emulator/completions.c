@@ -9,14 +9,15 @@
 #include <string.h>
 
 enum {
-    CQE_BYTES = 64,
     INDEX_MASK = 0xffffff,
     L3_TYPE_SHIFT = 2,
     L4_TYPE_SHIFT = 4,
     L4_TYPE_TCP = 1,
     L4_TYPE_UDP = 2,
-    VLAN_STRIPPED = 1,
+    ETHERNET_BYTES = 14,
     ARM_SN_SHIFT = 28,
+    OPCODE_SHIFT = 4,
+    FORMAT_SHIFT = 2,
 };
 
 static uint32_t consumer_index(const struct cx_cq *cq)
@@ -53,6 +54,17 @@ static uint8_t header_checks(const struct sv_frame *frame)
     if (frame->layout.l4 != 0 && sv_checksum_l4_ok(frame))
         ok |= MLX5_CQE_L4_OK;
     return ok;
+}
+
+/* What the kernel calls CHECKSUM_COMPLETE: the sum of everything behind the Ethernet header. */
+static uint16_t payload_checksum(const struct sv_frame *frame)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = ETHERNET_BYTES; i < frame->length; i++)
+        sum += (uint32_t)frame->data[i] << (i % 2 == 0 ? 8 : 0);
+    while (sum >> 16 != 0)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)sum;
 }
 
 /* ---- entries ---- */
@@ -100,12 +112,12 @@ static void build(struct mlx5_cqe64 *cqe, const struct cx_completion *completion
 }
 
 /* The program takes an entry as its own by op_own alone, so that comes last. */
-static void publish(struct cx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t opcode, bool solicited)
+static void publish(struct cx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t opcode_and_flags)
 {
     uint8_t *slot = cq->ring + (size_t)(cq->produced & (cq->entries - 1)) * cq->entry_bytes;
     uint8_t owner = (cq->produced & cq->entries) != 0 && !cx_mutant(CX_MUTANT_OWNER_NEVER_FLIPS);
-    uint8_t op_own = (uint8_t)(opcode << 4 | solicited << 1 | owner);
-    slot += cq->entry_bytes - CQE_BYTES;
+    uint8_t op_own = opcode_and_flags | owner;
+    slot += cq->entry_bytes - CX_CQE_BYTES;
     _Atomic uint8_t *op_own_slot = (_Atomic uint8_t *)(slot + offsetof(struct mlx5_cqe64, op_own));
     if (cx_mutant(CX_MUTANT_STALE_CQE)) {
         /* The rest of the entry is what the last lap left. */
@@ -115,6 +127,11 @@ static void publish(struct cx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t opco
         atomic_store_explicit(op_own_slot, op_own, memory_order_release);
     }
     cq->produced++;
+}
+
+static uint8_t opcode_and_flags(uint8_t opcode, uint8_t format, bool solicited)
+{
+    return (uint8_t)(opcode << OPCODE_SHIFT | format << FORMAT_SHIFT | solicited << 1);
 }
 
 /* ---- events ---- */
@@ -130,6 +147,26 @@ static void raise_event(struct cx_cq *cq)
     cx_events_push(cq->channel, &cq->object.events, cq->object.user_handle, 0);
 }
 
+/* Compressed completions take as many places as there are of them, of which few are written. */
+static void close_session(struct cx_cq *cq)
+{
+    struct mlx5_cqe64 title;
+    uint32_t count;
+    if (cq->session == NULL || cx_session_count(cq->session) == 0)
+        return;
+    uint8_t format = cx_session_close(cq->session, cq, &title, &count);
+    publish(cq, &title, opcode_and_flags(MLX5_CQE_RESP_SEND, format, false));
+    cq->produced += count - 1;
+    if (cq->armed == CX_ARM_ANY)
+        raise_event(cq);
+}
+
+void cx_cqs_close_sessions(struct cx_device *device)
+{
+    for (struct cx_cq *cq = device->cqs; cq != NULL; cq = cq->next)
+        close_session(cq);
+}
+
 /* One event for each arming: the program's driver counts up the sequence number with each event it gets. */
 void cx_cq_arm(struct cx_cq *cq)
 {
@@ -140,6 +177,9 @@ void cx_cq_arm(struct cx_cq *cq)
         return;
     }
     cq->armed = arming & MLX5_CQ_DB_REQ_NOT_SOL ? CX_ARM_SOLICITED : CX_ARM_ANY;
+    close_session(cq);
+    if (cq->armed == CX_ARM_NONE)
+        return;
     bool behind = ((cq->produced - arming) & INDEX_MASK) != 0;
     if (behind && cq->armed == CX_ARM_ANY && !cx_mutant(CX_MUTANT_LOST_EVENT))
         raise_event(cq);
@@ -155,9 +195,28 @@ void cx_cq_overrun(struct cx_cq *cq)
 
 static bool is_full(const struct cx_cq *cq)
 {
+    uint32_t unwritten = cq->session == NULL ? 0 : cx_session_count(cq->session);
     if (cq->overrun)
         return true;
-    return cx_cq_waiting(cq) >= cq->entries && !cq->ignores_overrun && !cx_mutant(CX_MUTANT_CONSUMER_IGNORED);
+    return cx_cq_waiting(cq) + unwritten >= cq->entries && !cq->ignores_overrun &&
+           !cx_mutant(CX_MUTANT_CONSUMER_IGNORED);
+}
+
+/* False when the completion is to be written by itself. */
+static bool compress(struct cx_cq *cq, const struct cx_completion *completion, const struct mlx5_cqe64 *cqe)
+{
+    if (cq->session == NULL)
+        return false;
+    if (completion->opcode != MLX5_CQE_RESP_SEND || completion->solicited || cq->armed != CX_ARM_NONE) {
+        close_session(cq);
+        return false;
+    }
+    uint16_t checksum = completion->frame == NULL ? 0 : payload_checksum(completion->frame);
+    if (!cx_session_add(cq->session, cqe, checksum)) {
+        close_session(cq);
+        cx_session_add(cq->session, cqe, checksum);
+    }
+    return true;
 }
 
 void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
@@ -169,7 +228,9 @@ void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
         return;
     }
     build(&cqe, completion);
-    publish(cq, &cqe, completion->opcode, completion->solicited);
+    if (compress(cq, completion, &cqe))
+        return;
+    publish(cq, &cqe, opcode_and_flags(completion->opcode, 0, completion->solicited));
     if (cq->armed == CX_ARM_ANY ||
         (cq->armed == CX_ARM_SOLICITED && (completion->solicited || is_error(completion))))
         raise_event(cq);

@@ -212,6 +212,9 @@ EXPORT int cxemu_inject(const char *name, const void *frame, uint32_t length)
 {
     if (length < 14 || length > CX_MAX_FRAME)
         return EINVAL;
-    WITH_DEVICE(name, device, cx_device_receive(device, frame, length));
+    WITH_DEVICE(name, device, {
+        cx_device_receive(device, frame, length);
+        cx_cqs_close_sessions(device);
+    });
     return 0;
 }

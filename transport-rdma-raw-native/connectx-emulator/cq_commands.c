@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <rdma/mlx5-abi.h>
+#include <stdlib.h>
 
 int cx_create_comp_channel(struct cx_command *command)
 {
@@ -73,6 +74,25 @@ static int find_page(const struct cx_context *context, const struct mlx5_ib_crea
     return *page < CX_MAX_UARS && context->uars[*page].in_use ? 0 : EINVAL;
 }
 
+/* 0 or an errno. Entries of 128 bytes are compressed by newer devices. */
+static int make_session(const struct mlx5_ib_create_cq *driver, struct cx_session **session)
+{
+    *session = NULL;
+    if (!driver->cqe_comp_en)
+        return 0;
+    if (driver->cqe_size != CX_CQE_BYTES)
+        return EOPNOTSUPP;
+    switch (driver->cqe_comp_res_format) {
+    case MLX5_IB_CQE_RES_FORMAT_HASH:
+    case MLX5_IB_CQE_RES_FORMAT_CSUM:
+    case MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX:
+        *session = cx_session_new(driver->cqe_comp_res_format);
+        return *session != NULL ? 0 : ENOMEM;
+    default:
+        return EINVAL;
+    }
+}
+
 static void invalidate(struct cx_cq *cq)
 {
     for (uint32_t i = 0; i < cq->entries; i++)
@@ -85,7 +105,9 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
     struct cx_device *device = context->device;
     struct mlx5_ib_create_cq driver;
     uint32_t page;
-    struct cx_events *channel;
+    struct cx_events *channel = NULL;
+    struct cx_session *session = NULL;
+    struct cx_cq *cq = NULL;
     int error = CX_DRIVER_REQUEST(command, &driver);
     if (error == 0 && wanted->comp_vector >= CX_COMP_VECTORS)
         error = EINVAL;
@@ -95,13 +117,17 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
         error = find_page(context, &driver, &page);
     if (error == 0)
         error = find_channel(wanted->channel, &channel);
-    if (error != 0)
-        return error;
-    struct cx_cq *cq = cx_object_new(context, CX_CQ, sizeof *cq, wanted->user_handle);
-    if (cq == NULL) {
+    if (error == 0)
+        error = make_session(&driver, &session);
+    if (error == 0) {
+        cq = cx_object_new(context, CX_CQ, sizeof *cq, wanted->user_handle);
+        error = cq == NULL ? ENOMEM : 0;
+    }
+    if (error != 0) {
+        free(session);
         if (channel != NULL)
             cx_events_release(channel);
-        return ENOMEM;
+        return error;
     }
     cq->cqn = device->next_cqn++ & 0xffffff;
     cq->ring = (uint8_t *)(uintptr_t)driver.buf_addr;
@@ -112,6 +138,7 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
     cq->channel = channel;
     cq->fired_sn = -1;
     cq->ignores_overrun = wanted->ignores_overrun;
+    cq->session = session;
     cq->next = device->cqs;
     device->cqs = cq;
     invalidate(cq);
@@ -175,6 +202,7 @@ int cx_resize_cq(struct cx_command *command)
     const struct mlx5_ib_create_cq ring = {
         .buf_addr = driver.buf_addr, .db_addr = (uintptr_t)cq->record, .cqe_size = driver.cqe_size,
     };
+    cx_cqs_close_sessions(command->context->device);
     error = check_ring(request.cqe, &ring);
     if (error == 0 && request.cqe + 1 < cx_cq_waiting(cq))
         error = EINVAL;
@@ -204,6 +232,7 @@ void cx_cq_destroy(struct cx_object *object)
         cx_events_forget(cq->channel, &object->events);
         cx_events_release(cq->channel);
     }
+    free(cq->session);
     cx_object_free(object);
 }
 

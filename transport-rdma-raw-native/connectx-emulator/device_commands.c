@@ -163,6 +163,8 @@ static void respond_device(struct cx_command *command)
         .response_length = sizeof driver,
         .tso_caps = {.max_tso = CX_MAX_TSO_BYTES, .supported_qpts = raw_packet},
         .rss_caps = {.rx_hash_fields_mask = RSS_FIELDS, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ},
+        .cqe_comp_caps = {.max_num = CX_MAX_SESSION, .supported_format = MLX5_IB_CQE_RES_FORMAT_HASH |
+                          MLX5_IB_CQE_RES_FORMAT_CSUM | MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX},
     };
     CX_DRIVER_RESPOND(command, &driver);
 }

@@ -112,11 +112,25 @@ struct cx_completion {
 };
 
 void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion);
+/* Writes what the device's queues have compressed so far; to be called when no more frames are at hand. */
+void cx_cqs_close_sessions(struct cx_device *device);
 /* Looks at the arming record after its doorbell rang. */
 void cx_cq_arm(struct cx_cq *cq);
 void cx_cq_overrun(struct cx_cq *cq);
 /* Entries that the program has not taken yet. */
 uint32_t cx_cq_waiting(const struct cx_cq *cq);
+
+/* compression.c: `format` is of enum mlx5_ib_cqe_comp_res_format. NULL without memory. */
+struct cx_session *cx_session_new(uint8_t format);
+uint32_t cx_session_count(const struct cx_session *session);
+/* Adds a completion to those before it; false when they do not go together, and the session has to be closed first. */
+bool cx_session_add(struct cx_session *session, const struct mlx5_cqe64 *cqe, uint16_t checksum);
+/*
+ * Writes miniature entries to the ring from `first` on, and the title to *title, which the caller publishes in the
+ * first place. A session of one is that completion in full. Returns the format bits of the title, and empties the
+ * session; it took `*count` places.
+ */
+uint8_t cx_session_close(struct cx_session *session, struct cx_cq *cq, struct mlx5_cqe64 *title, uint32_t *count);
 
 /* errors.c: to the state of error, with everything flushed; and asynchronous events */
 void cx_qp_enter_error(struct cx_qp *qp);

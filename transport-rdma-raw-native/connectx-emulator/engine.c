@@ -38,6 +38,7 @@ unsigned cx_engine_round(struct cx_device *device, unsigned budget)
             cx_rq_flush(&wq->rq);
     cx_wire_deliver(device);
     work += cx_wire_receive(device);
+    cx_cqs_close_sessions(device);
     return work;
 }
 

@@ -22,6 +22,7 @@ static const char *const names[CX_MUTANT_COUNT] = {
     [CX_MUTANT_FLUSH_FORGOTTEN] = "flush-forgotten",
     [CX_MUTANT_CHECKSUM_ALWAYS_OK] = "checksum-always-ok",
     [CX_MUTANT_CONSUMER_IGNORED] = "consumer-ignored",
+    [CX_MUTANT_MINI_ENTRIES_MISPLACED] = "mini-entries-misplaced",
 };
 
 void cx_mutant_choose(void)

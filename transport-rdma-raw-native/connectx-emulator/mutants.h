@@ -23,6 +23,7 @@ enum cx_mutant {
     CX_MUTANT_FLUSH_FORGOTTEN,          /* a queue in error does not flush */
     CX_MUTANT_CHECKSUM_ALWAYS_OK,       /* received checksums are reported right, unseen */
     CX_MUTANT_CONSUMER_IGNORED,         /* completions overwrite entries that nobody has polled */
+    CX_MUTANT_MINI_ENTRIES_MISPLACED,   /* the second miniature entries of a session are one place too far */
     CX_MUTANT_COUNT,
 };
 

@@ -44,6 +44,8 @@ enum {
     CX_MAX_TSO_BYTES = 262144,
     CX_FIRST_MKEY = 0x1000,         /* index; keys are index << 8 | variant, so that 0x100 is none */
     CX_MKEYS = 16384,
+    CX_MAX_SESSION = 64,            /* completions that are compressed together */
+    CX_CQE_BYTES = 64,
 };
 
 enum cx_kind { CX_PD, CX_MR, CX_CQ, CX_QP, CX_WQ, CX_IND_TABLE, CX_FLOW, CX_COUNTERS, CX_UAR, CX_KINDS };
@@ -82,6 +84,8 @@ struct cx_mkey {
     const struct cx_pd *pd;
 };
 
+struct cx_session;
+
 enum cx_arm { CX_ARM_NONE, CX_ARM_SOLICITED, CX_ARM_ANY };
 
 struct cx_cq {
@@ -99,6 +103,7 @@ struct cx_cq {
     int fired_sn;                   /* sequence number of the arming that an event answered; -1: none */
     bool overrun;
     bool ignores_overrun;           /* entries that nobody has taken are overwritten */
+    struct cx_session *session;     /* NULL: entries are not compressed */
 };
 
 /* What the work queues of both directions have in common. */

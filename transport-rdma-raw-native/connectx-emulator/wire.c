@@ -294,7 +294,9 @@ void cx_wire_deliver(struct cx_device *device)
     struct cx_device *other = wire->other->device;
     if (pthread_mutex_trylock(&other->mutex) != 0)
         return;
-    if (other->contexts != NULL && !other->stepping)
+    if (other->contexts != NULL && !other->stepping) {
         receive_from_inbox(other);
+        cx_cqs_close_sessions(other);
+    }
     pthread_mutex_unlock(&other->mutex);
 }

@@ -18,6 +18,13 @@ done
 echo "== two emulated ConnectX and a cable"
 emulate --wire cable --wire cable "$tests" cable
 
+if [ "$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then
+  echo "== emulated ConnectX on a TAP device, in a network namespace of its own"
+  unshare -n "$here/../emulate.sh" --library "$library" --wire tap:cxemu0 timeout 120 "$tests"
+else
+  echo "skipped: a TAP device takes root and /dev/net/tun"
+fi
+
 # Each of these devices is wrong in one way, which a test must find, and say so; a test that hangs finds nothing.
 echo "== emulated ConnectX that are wrong on purpose"
 refusal="$(CONNECTX_EMULATOR_MUTANT=list emulate "$tests" 2>&1 || true)"

@@ -69,7 +69,8 @@ static bool has_cable(void)
 
 int main(int argc, char **argv)
 {
-    const struct test *const groups[] = {ring_tests, offload_tests, event_tests, error_tests, rss_tests, wire_tests};
+    const struct test *const groups[] = {ring_tests, offload_tests, event_tests, error_tests, rss_tests,
+                                         compression_tests, wire_tests, tap_tests};
     unsigned passed = 0;
     const char *patience = getenv("EMULATOR_TEST_PATIENCE_SECONDS");
     if (patience != NULL)
@@ -77,7 +78,8 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     find_controls();
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        if (groups[i] == wire_tests && !has_cable())
+        bool runs = groups[i] == wire_tests ? has_cable() : (groups[i] == tap_tests) == has_tap();
+        if (!runs)
             continue;
         for (const struct test *test = groups[i]; test->name != NULL; test++) {
             if (argc > 1 && strstr(test->name, argv[1]) == NULL)

@@ -38,7 +38,11 @@ struct test {
     void (*run)(void);
 };
 
-extern const struct test ring_tests[], offload_tests[], event_tests[], error_tests[], rss_tests[], wire_tests[];
+extern const struct test ring_tests[], offload_tests[], event_tests[], error_tests[], rss_tests[], compression_tests[],
+    wire_tests[], tap_tests[];
+
+/* Whether the device's wire is a TAP device of the kernel. */
+bool has_tap(void);
 
 /* ---- what the emulator offers beyond verbs: found in the preloaded library ---- */
 

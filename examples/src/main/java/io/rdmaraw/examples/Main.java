@@ -5,6 +5,7 @@ import io.rdmaraw.examples.http.Http2Server;
 import io.rdmaraw.examples.http.Http3Server;
 import io.rdmaraw.examples.http.HttpServer;
 import io.rdmaraw.examples.kv.KeyValueServer;
+import io.rdmaraw.examples.server.ExampleException;
 import io.rdmaraw.examples.tcp.EchoServer;
 import io.rdmaraw.examples.tcp.ProxyServer;
 import picocli.CommandLine;

@@ -41,6 +41,9 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     void registrationDone() {
     }
 
+    /** Auto-read was switched off. Any thread. */
+    abstract void stopReading();
+
     /** The channel leaves its loop; a closed channel may have left it before. */
     abstract void leaveLoop();
 

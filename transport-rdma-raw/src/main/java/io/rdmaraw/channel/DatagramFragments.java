@@ -36,6 +36,8 @@ final class DatagramFragments {
         private int fragments;
         private int presentBytes;
         private int totalBytes = -1;
+        /** Where the fragment ends that lies farthest behind. */
+        private int farthestEnd;
         private boolean broken;
 
         Partial(long deadlineNanos, ByteBuf bytes) {
@@ -118,11 +120,13 @@ final class DatagramFragments {
         int lengthBytes = fragment.payloadLengthBytes();
         int end = offset + lengthBytes;
         partial.fragments++;
+        partial.farthestEnd = Math.max(partial.farthestEnd, end);
         if (!fragment.isMoreFragments()) {
             partial.broken = partial.totalBytes >= 0 && partial.totalBytes != end;
             partial.totalBytes = end;
         }
-        if (end > MAX_DATAGRAM_BYTES || partial.totalBytes >= 0 && end > partial.totalBytes) {
+        // Nothing lies behind the last one, whichever came first: else its bytes would count for missing ones.
+        if (end > MAX_DATAGRAM_BYTES || partial.totalBytes >= 0 && partial.farthestEnd > partial.totalBytes) {
             partial.broken = true;
         }
         int units = (end + 7) / 8 - offset / 8;

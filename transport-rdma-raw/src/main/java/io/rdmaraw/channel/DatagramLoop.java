@@ -8,6 +8,9 @@ import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.ParseVerdict;
 
 import java.lang.foreign.MemorySegment;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Executor;
 
 /** What the datagram channels of one loop have in common. For the loop's thread. */
@@ -17,6 +20,7 @@ final class DatagramLoop {
     private final SocketAddressCache addresses = new SocketAddressCache();
     private final Executor loop;
     private LoopNeighbors neighbors;
+    private final Set<RdmaRawDatagramChannel> followers = new LinkedHashSet<>();
     private KernelBuffer kernelBuffer;
     private final PathMtus pathMtus = new PathMtus();
     private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
@@ -28,9 +32,22 @@ final class DatagramLoop {
     /** Returns the next hops of this loop, and what waits for them. */
     LoopNeighbors neighbors(IpHost host) {
         if (neighbors == null) {
-            neighbors = new LoopNeighbors(host, loop);
+            neighbors = new LoopNeighbors(host, loop, this::hostChanged);
         }
         return neighbors;
+    }
+
+    /** Has a channel told when the MAC or IP addresses of its host change. */
+    void follow(RdmaRawDatagramChannel channel) {
+        followers.add(channel);
+    }
+
+    void unfollow(RdmaRawDatagramChannel channel) {
+        followers.remove(channel);
+    }
+
+    private void hostChanged() {
+        List.copyOf(followers).forEach(RdmaRawDatagramChannel::hostChanged);
     }
 
     void awaitNeighbor(WaitingDatagram datagram) {

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.SourceFilter;
 
 import java.util.HashMap;
 import java.util.HashSet;
@@ -21,33 +22,35 @@ final class DatagramMemberships {
 
     private final Map<IpAddress, Membership> groups = new HashMap<>();
 
-    /** Joins; a null source is any source. */
-    void join(IpAddress group, IpAddress sourceOrNull) {
+    /** Joins; a null source is any source. Returns false when that was joined before. */
+    boolean join(IpAddress group, IpAddress sourceOrNull) {
         if (!group.isMulticast()) {
             throw new IllegalArgumentException(group + " is not a multicast address");
         }
         Membership membership = groups.computeIfAbsent(group, g -> new Membership());
-        if (sourceOrNull == null) {
-            membership.anySource = true;
-        } else {
-            membership.sources.add(sourceOrNull);
+        if (sourceOrNull != null) {
+            return membership.sources.add(sourceOrNull);
         }
+        boolean joined = !membership.anySource;
+        membership.anySource = true;
+        return joined;
     }
 
-    /** Takes a join back; nothing happens when there was none. */
-    void leave(IpAddress group, IpAddress sourceOrNull) {
+    /** Takes a join back; returns false when there was none. */
+    boolean leave(IpAddress group, IpAddress sourceOrNull) {
         Membership membership = groups.get(group);
         if (membership == null) {
-            return;
+            return false;
         }
+        boolean left = sourceOrNull == null ? membership.anySource : membership.sources.remove(sourceOrNull);
         if (sourceOrNull == null) {
             membership.anySource = false;
-        } else {
-            membership.sources.remove(sourceOrNull);
+            membership.blocked.clear();
         }
         if (!membership.anySource && membership.sources.isEmpty()) {
             groups.remove(group);
         }
+        return left;
     }
 
     /** Takes no more from a source of a group that was joined for any source. */
@@ -64,6 +67,20 @@ final class DatagramMemberships {
         Membership membership = groups.get(group);
         return membership != null && (membership.anySource && !membership.blocked.contains(source)
                 || membership.sources.contains(source));
+    }
+
+    /** Returns what the channel wants of a group. */
+    SourceFilter filter(IpAddress group) {
+        Membership membership = groups.get(group);
+        if (membership == null) {
+            return SourceFilter.NOTHING;
+        }
+        if (!membership.anySource) {
+            return new SourceFilter(false, membership.sources);
+        }
+        Set<IpAddress> excluded = new HashSet<>(membership.blocked);
+        excluded.removeAll(membership.sources);
+        return new SourceFilter(true, excluded);
     }
 
     Set<IpAddress> groups() {

@@ -1,11 +1,11 @@
 package io.rdmaraw.channel;
 
-import io.rdmaraw.route.IpAddress;
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.route.SourceFilter;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.NetworkInterface;
 import java.util.List;
 
 /**
@@ -60,15 +60,30 @@ interface DatagramNetwork {
     /**
      * Tells the routers and switches of a link that a membership of the channel changes, if the network does so.
      *
-     * @param interfaceOrNull the link's interface, or that of the device
+     * @param change what is done
+     * @param filter what the channel wants of the group afterwards
      * @throws IOException when the membership cannot be had
      */
-    default void announce(MulticastDatagramChannel.GroupChange change, IpAddress group,
-                          NetworkInterface interfaceOrNull, IpAddress sourceOrNull) throws IOException {
+    default void announce(GroupChange change, SourceFilter filter) throws IOException {
     }
 
     /** Returns a number that changes when paths found before may be wrong. */
     long generation();
+
+    /** Tells whether datagrams never leave this host, so that those to groups have no members elsewhere. */
+    default boolean isWithinHost() {
+        return false;
+    }
+
+    /**
+     * Hands a datagram to whoever has its port on this host; for paths of the kind {@link DatagramPath.Kind#SELF}.
+     *
+     * @param content taken from by index; keeps its reference
+     * @return false when nobody has the port
+     */
+    default boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        throw new UnsupportedOperationException("this network has no such paths");
+    }
 
     /**
      * Finds the way to a destination.

@@ -19,6 +19,8 @@ final class DatagramPath {
         KERNEL,
         /** By the device, once the next hop's MAC address is known. */
         UNRESOLVED,
+        /** To a port of the same host of our own, by its {@link DatagramNetwork#handOver}. */
+        SELF,
         /** Nobody has the port. */
         PORT_UNREACHABLE
     }

@@ -127,8 +127,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         int totalBytes = content.readableBytes();
         int datagramBytes = segmentBytes > 0 ? Math.min(segmentBytes, totalBytes) : totalBytes;
         writer.check(path, datagramBytes);
-        if (path.isMulticast() && channel.config().isLoopbackModeDisabled()) {
-            // Everyone on a loop device is on this host.
+        if (path.isMulticast() && !reachesMembers()) {
             return finish(null);
         }
         do {
@@ -139,6 +138,12 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             sentBytes += lengthBytes;
         } while (sentBytes < totalBytes);
         return finish(null);
+    }
+
+    /** Members on this host are reached within it, others beyond it, if the user lets datagrams go there. */
+    private boolean reachesMembers() {
+        return network.isWithinHost() ? !channel.config().isLoopbackModeDisabled()
+                : channel.config().getTimeToLive() > 0;
     }
 
     private boolean sendDatagram(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
@@ -153,6 +158,12 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             case UNRESOLVED -> channel.datagrams().awaitNeighbor(
                     new WaitingDatagram(channel, path, content.retainedSlice(index, lengthBytes)));
             case PORT_UNREACHABLE -> receiver.reportPortUnreachable();
+            case SELF -> {
+                statistics.sentToSelf++;
+                if (!network.handOver(path, content, index, lengthBytes)) {
+                    receiver.reportPortUnreachable();
+                }
+            }
             case DEVICE -> {
                 int written = writer.write(path, content, index, lengthBytes);
                 if (written == 0) {

@@ -25,6 +25,8 @@ final class FlightRecorderEvents {
     static void registerPeriodic() {
         Sampler sampler = new Sampler();
         FlightRecorder.addPeriodicEvent(PortSample.class, sampler::sample);
+        Sampler tcp = new Sampler();
+        FlightRecorder.addPeriodicEvent(TcpSample.class, tcp::sampleTcp);
     }
 
     /** What one queue did since the last event. */
@@ -58,6 +60,41 @@ final class FlightRecorderEvents {
         long copies;
         @Label("Flow Rules")
         long rules;
+    }
+
+    /** What the TCP of one loop did since the last event. */
+    @Name("io.rdmaraw.TcpSample")
+    @Label("TCP Sample")
+    @Category({"Netty", "RDMA raw"})
+    @Description("What the TCP of a loop on a device did since the last sample")
+    @Period("1 s")
+    @StackTrace(false)
+    static final class TcpSample extends Event {
+        @Label("Loop")
+        String loop;
+        @Label("Device")
+        String device;
+        @Label("Connections")
+        long connections;
+        @Label("In TIME-WAIT")
+        long timeWait;
+        @Label("Opened")
+        long opened;
+        @Label("Accepted")
+        long accepted;
+        @Label("Received Segments")
+        long receivedSegments;
+        @Label("Sent Segments")
+        long sentSegments;
+        @Label("Retransmitted Segments")
+        long retransmittedSegments;
+        @Label("Forwarded Segments")
+        @Description("Passed on to the loop of their connection")
+        long forwardedSegments;
+        @Label("SYN Cookies Sent")
+        long synCookiesSent;
+        @Label("Drops")
+        long drops;
     }
 
     /** A failed queue pair was set going again. */
@@ -110,20 +147,69 @@ final class FlightRecorderEvents {
 
     /** Keeps what the counters said last. Runs on the recorder's thread alone. */
     private static final class Sampler {
-        private final Map<RdmaRawPortStatistics, Map<RdmaRawMetric, Long>> last = new HashMap<>();
+        private final Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> last = new HashMap<>();
 
         void sample() {
-            Map<RdmaRawPortStatistics, Map<RdmaRawMetric, Long>> now = new HashMap<>();
+            Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now = new HashMap<>();
             for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
                 for (RdmaRawPortStatistics port : loop.ports()) {
-                    Map<RdmaRawMetric, Long> values = new HashMap<>();
-                    port.metrics().forEach(metric -> values.put(metric, port.value(metric)));
-                    now.put(port, values);
-                    commit(loop, port, values, last.getOrDefault(port, Map.of()));
+                    commit(loop, port, note(port, now), last.getOrDefault(port, Map.of()));
                 }
             }
+            keep(now);
+        }
+
+        void sampleTcp() {
+            Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now = new HashMap<>();
+            for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+                for (RdmaRawPortStatistics port : loop.ports()) {
+                    for (RdmaRawMetered channel : port.channels().values()) {
+                        if (channel instanceof RdmaRawTcpStatistics) {
+                            commitTcp(loop, port, note(channel, now), last.getOrDefault(channel, Map.of()));
+                        }
+                    }
+                }
+            }
+            keep(now);
+        }
+
+        private static Map<RdmaRawMetric, Long> note(RdmaRawMetered metered,
+                                                     Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now) {
+            Map<RdmaRawMetric, Long> values = new HashMap<>();
+            metered.metrics().forEach(metric -> values.put(metric, metered.value(metric)));
+            now.put(metered, values);
+            return values;
+        }
+
+        private void keep(Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now) {
             last.clear();
             last.putAll(now);
+        }
+
+        private static void commitTcp(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
+                                      Map<RdmaRawMetric, Long> now, Map<RdmaRawMetric, Long> before) {
+            TcpSample event = new TcpSample();
+            event.loop = loop.name();
+            event.device = port.deviceName();
+            for (Map.Entry<RdmaRawMetric, Long> entry : now.entrySet()) {
+                RdmaRawMetric metric = entry.getKey();
+                long change = entry.getValue() - before.getOrDefault(metric, 0L);
+                event.drops += metric.kind() == RdmaRawMetric.Kind.DROP ? change : 0;
+                switch (metric.name()) {
+                    case "connections" -> event.connections = entry.getValue();
+                    case "time-wait" -> event.timeWait = entry.getValue();
+                    case "opened.connections" -> event.opened = change;
+                    case "accepted.connections" -> event.accepted = change;
+                    case "received.segments" -> event.receivedSegments = change;
+                    case "sent.segments" -> event.sentSegments = change;
+                    case "retransmitted.segments" -> event.retransmittedSegments = change;
+                    case "forwarded.segments" -> event.forwardedSegments = change;
+                    case "syn-cookies.sent" -> event.synCookiesSent = change;
+                    default -> {
+                    }
+                }
+            }
+            event.commit();
         }
 
         private static void commit(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,

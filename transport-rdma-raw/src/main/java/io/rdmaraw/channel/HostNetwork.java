@@ -7,6 +7,7 @@ import io.rdmaraw.ffi.FdWaiter;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.KernelNetwork;
 import io.rdmaraw.route.NetworkSnapshot;
+import io.rdmaraw.route.RouteQuery;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -33,12 +34,14 @@ final class HostNetwork implements IpHost {
     }
 
     private final KernelNetwork kernel;
+    private final RouteQuery routes;
     private final EventFd wakeup = new EventFd();
     private final Queue<Solicitation> solicitations = new ConcurrentLinkedQueue<>();
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
 
-    private HostNetwork(KernelNetwork kernel) {
+    private HostNetwork(KernelNetwork kernel, RouteQuery routes) {
         this.kernel = kernel;
+        this.routes = routes;
         Thread thread = new Thread(this::run, "rdma-raw-route");
         thread.setDaemon(true);
         thread.start();
@@ -50,7 +53,7 @@ final class HostNetwork implements IpHost {
         synchronized (BY_NAMESPACE) {
             HostNetwork network = BY_NAMESPACE.get(namespace);
             if (network == null) {
-                network = new HostNetwork(KernelNetwork.open());
+                network = new HostNetwork(KernelNetwork.open(), new RouteQuery());
                 BY_NAMESPACE.put(namespace, network);
             }
             return network;
@@ -60,6 +63,20 @@ final class HostNetwork implements IpHost {
     @Override
     public NetworkSnapshot snapshot() {
         return kernel.snapshot();
+    }
+
+    /** As long as the host has no policy rules the snapshot knows the routes; else the kernel is asked for each. */
+    @Override
+    public NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull) {
+        if (!snapshot.hasPolicyRules()) {
+            return IpHost.super.path(snapshot, destination, sourceOrNull);
+        }
+        try {
+            return snapshot.path(routes.ask(destination, sourceOrNull), destination, 0);
+        } catch (IOException e) {
+            LOGGER.warn("the kernel does not say how {} is reached; its main table is taken", destination, e);
+            return IpHost.super.path(snapshot, destination, sourceOrNull);
+        }
     }
 
     @Override

@@ -13,6 +13,15 @@ interface IpHost {
     /** Returns the links, addresses, routes and neighbours as they are now. */
     NetworkSnapshot snapshot();
 
+    /**
+     * Returns the way to a destination, or null when there is none.
+     *
+     * @param sourceOrNull the address that will be sent from, when it is known: routes may depend on it
+     */
+    default NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull) {
+        return snapshot.path(destination, destination.hashCode());
+    }
+
     /** Adds someone to tell of each new snapshot, on the thread that makes them. */
     void addListener(Consumer<NetworkSnapshot> listener);
 

@@ -14,9 +14,9 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
 /**
- * The kernel's side of a channel's port: an ordinary socket that the channel's loop serves. It keeps the port from other
- * programs, and carries what does not come or go by the device. All methods but {@link #close()} of a channel that is on
- * no loop are for the loop's thread.
+ * The kernel's side of a channel's port: an ordinary socket that the channel's loop serves. It keeps the port from
+ * other programs, and carries what does not come or go by the device. All methods but {@link #close()} of a channel
+ * that is on no loop are for the loop's thread.
  */
 final class KernelSocket implements LoopDescriptors.Handler {
     /** Received at once before the loop looks at its queues again. */
@@ -96,12 +96,11 @@ final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /** Joins or leaves a group, or blocks a source of one. */
-    void changeGroup(MulticastDatagramChannel.GroupChange change, IpAddress group, int linkIndex,
-                     IpAddress sourceOrNull) throws IOException {
-        switch (change) {
-            case JOIN -> socket.changeMembership(true, group, linkIndex, sourceOrNull);
-            case LEAVE -> socket.changeMembership(false, group, linkIndex, sourceOrNull);
-            case BLOCK -> socket.blockSource(group, linkIndex, sourceOrNull);
+    void changeGroup(GroupChange change, int linkIndex) throws IOException {
+        switch (change.kind()) {
+            case JOIN -> socket.changeMembership(true, change.group(), linkIndex, change.sourceOrNull());
+            case LEAVE -> socket.changeMembership(false, change.group(), linkIndex, change.sourceOrNull());
+            case BLOCK -> socket.blockSource(change.group(), linkIndex, change.sourceOrNull());
         }
     }
 

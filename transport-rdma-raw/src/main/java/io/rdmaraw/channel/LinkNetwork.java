@@ -13,6 +13,7 @@ import io.rdmaraw.verbs.FlowSpecBuilder;
 import io.rdmaraw.wire.EthernetHeader;
 
 import java.io.IOException;
+import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
@@ -38,6 +39,7 @@ abstract class LinkNetwork implements DatagramNetwork {
     private IpAddress remoteOrNull;
     private int localPort;
     private int remotePort;
+    private long lastMac;
     /** Other channels may have the same port. */
     private boolean portShared;
 
@@ -63,6 +65,12 @@ abstract class LinkNetwork implements DatagramNetwork {
     /** Unties the port from its peer. */
     abstract void disconnectPort(IpAddress local) throws IOException;
 
+    /**
+     * Returns the addresses that stand in rules for a wildcard. A wildcard itself matches whatever is sent to the MAC
+     * address of the link, and a host that forwards packets gets those of others there.
+     */
+    abstract List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot);
+
     /** Returns a rule for what the kernel may want as well: groups and broadcasts. */
     abstract FlowSpec togetherWithKernel(FlowSpec rule);
 
@@ -72,6 +80,10 @@ abstract class LinkNetwork implements DatagramNetwork {
 
     final IpHost host() {
         return host;
+    }
+
+    final String linkName() {
+        return linkName;
     }
 
     final int linkIndex() throws SocketException {
@@ -159,8 +171,7 @@ abstract class LinkNetwork implements DatagramNetwork {
         if (remoteOrNull == null || local.isLoopback()) {
             return List.of();
         }
-        return List.of(FlowMatches.udp(host.snapshot().link(linkName).mac(), local, localPort, null, 0,
-                local.version()));
+        return List.of(FlowMatches.udp(mac(host.snapshot()), local, localPort, null, 0, local.version()));
     }
 
     /** A connected channel's rule is its own, as the kernel lets nobody have the same pair of ends. */
@@ -172,12 +183,24 @@ abstract class LinkNetwork implements DatagramNetwork {
         if (local.isLoopback()) {
             return;
         }
-        long mac = host.snapshot().link(linkName).mac();
-        for (int version : new int[] {4, 6}) {
-            if (takes(version)) {
-                flows.add(FlowMatches.udp(mac, local, localPort, remoteOrNull, remotePort, version));
+        NetworkSnapshot snapshot = host.snapshot();
+        long mac = mac(snapshot);
+        for (IpAddress address : local.isAny() ? wildcardAddresses(snapshot) : List.of(local)) {
+            for (int version : new int[] {4, 6}) {
+                if (takes(version) && (address.isAny() || address.version() == version)) {
+                    flows.add(FlowMatches.udp(mac, address, localPort, remoteOrNull, remotePort, version));
+                }
             }
         }
+    }
+
+    /** Returns the link's MAC address, the last one when the link is gone. */
+    private long mac(NetworkSnapshot snapshot) {
+        Link link = snapshot.link(linkName);
+        if (link != null) {
+            lastMac = link.mac();
+        }
+        return lastMac;
     }
 
     @Override
@@ -212,7 +235,8 @@ abstract class LinkNetwork implements DatagramNetwork {
             }
             return toGroup(snapshot, destination, target, chosen, EthernetHeader.BROADCAST);
         }
-        NetworkSnapshot.Path path = snapshot.path(target, target.hashCode());
+        NetworkSnapshot.Path path = isOfLink(destination, target, link) ? snapshot.onLink(link, target)
+                : host.path(snapshot, target, chosen.isAny() ? null : chosen);
         if (target.isAny() || snapshot.isLocal(target) || path != null && path.link().index() != link.index()) {
             return elsewhere(snapshot, destination, target, chosen.isAny() ? target : chosen);
         }
@@ -220,6 +244,12 @@ abstract class LinkNetwork implements DatagramNetwork {
             throw new NoRouteToHostException("Network is unreachable: there is no route to " + destination);
         }
         return toHop(snapshot, destination, target, chosen.isAny() ? path.source() : chosen, path);
+    }
+
+    /** Link-local addresses are of this link unless they name another (RFC 4007 section 6): every link has the route. */
+    private static boolean isOfLink(InetSocketAddress destination, IpAddress target, Link link) {
+        return target.isLinkLocal() && destination.getAddress() instanceof Inet6Address ipv6
+                && (ipv6.getScopeId() == 0 || ipv6.getScopeId() == link.index());
     }
 
     private DatagramPath toHop(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
@@ -240,7 +270,8 @@ abstract class LinkNetwork implements DatagramNetwork {
                                  IpAddress chosen, long mac) throws SocketException {
         IpAddress source = chosen.isAny() ? groupSource(snapshot, target) : chosen;
         requireSameVersion(source, target);
-        return direct(snapshot, DatagramPath.Kind.DEVICE, destination, target, source, mac);
+        return direct(snapshot, DatagramPath.Kind.DEVICE, destination, target, source, mac)
+                .limitedTo(link(snapshot).mtuBytes());
     }
 
     final DatagramPath direct(NetworkSnapshot snapshot, DatagramPath.Kind kind, InetSocketAddress destination,

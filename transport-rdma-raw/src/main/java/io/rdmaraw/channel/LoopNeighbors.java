@@ -2,10 +2,13 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.Link;
+import io.rdmaraw.route.LocalAddress;
 import io.rdmaraw.route.Neighbor;
 import io.rdmaraw.route.NeighborTable;
 import io.rdmaraw.route.NetworkSnapshot;
 
+import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
@@ -18,11 +21,20 @@ final class LoopNeighbors {
     private static final long MIN_TIMER_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final IpHost host;
+    private final Executor loop;
     private final NeighborTable<WaitingPacket> table;
+    private final Runnable onHostChange;
     private boolean timerRuns;
+    private List<Link> links;
+    private List<LocalAddress> addresses;
 
-    LoopNeighbors(IpHost host, Executor loop) {
+    /** @param onHostChange what to do when the host's links or addresses have changed */
+    LoopNeighbors(IpHost host, Executor loop, Runnable onHostChange) {
         this.host = host;
+        this.loop = loop;
+        this.onHostChange = onHostChange;
+        links = host.snapshot().links();
+        addresses = host.snapshot().addresses();
         table = new NeighborTable<>(this::solicit, new NeighborTable.Outlet<>() {
             @Override
             public void send(WaitingPacket packet, long mac) {
@@ -37,12 +49,15 @@ final class LoopNeighbors {
         host.addListener(snapshot -> loop.execute(() -> onSnapshot(snapshot)));
     }
 
-    /** The host does the asking and the waiting for an answer; an address that it has stays good until it says no. */
+    /**
+     * The host does the asking and the waiting for an answer; an address that it has stays good until it says no. What
+     * waits for one that is known by now is sent later: whoever asks may be about to send a burst.
+     */
     private void solicit(int linkIndex, IpAddress hop) {
         host.solicit(linkIndex, hop);
         Neighbor known = host.snapshot().neighbor(linkIndex, hop);
         if (known != null && known.isResolved()) {
-            table.learned(linkIndex, hop, known.mac(), System.nanoTime());
+            loop.execute(() -> table.learned(linkIndex, hop, known.mac(), System.nanoTime()));
         }
     }
 
@@ -56,6 +71,11 @@ final class LoopNeighbors {
                 table.lost(linkIndex, hop);
             }
         });
+        if (!snapshot.links().equals(links) || !snapshot.addresses().equals(addresses)) {
+            links = snapshot.links();
+            addresses = snapshot.addresses();
+            onHostChange.run();
+        }
     }
 
     /** Returns a mark of use for a hop whose address is known. */

@@ -151,6 +151,11 @@ final class LoopNetwork implements DatagramNetwork {
     }
 
     @Override
+    public boolean isWithinHost() {
+        return true;
+    }
+
+    @Override
     public long generation() {
         return host.generation();
     }

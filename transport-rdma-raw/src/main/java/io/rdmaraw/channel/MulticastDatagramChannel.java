@@ -4,6 +4,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.DatagramChannel;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.route.IpAddress;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -12,11 +13,6 @@ import java.net.NetworkInterface;
 
 /** The many forms in which a datagram channel's groups can be joined and left, led back to one. */
 abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implements DatagramChannel {
-    /** What is to be done about a group. */
-    enum GroupChange {
-        JOIN, LEAVE, BLOCK
-    }
-
     MulticastDatagramChannel() {
         super(null);
     }
@@ -28,24 +24,23 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     public abstract InetSocketAddress remoteAddress();
 
     /** Changes a membership; called on the loop's thread. */
-    abstract void changeGroup(GroupChange change, InetAddress group, NetworkInterface interfaceOrNull,
-                              InetAddress sourceOrNull) throws IOException;
+    abstract void changeGroup(GroupChange change) throws IOException;
 
-    private ChannelFuture change(GroupChange change, InetAddress group, NetworkInterface interfaceOrNull,
+    private ChannelFuture change(GroupChange.Kind kind, InetAddress group, NetworkInterface interfaceOrNull,
                                  InetAddress sourceOrNull, ChannelPromise promise) {
-        ObjectUtil.checkNotNull(group, "multicastAddress");
+        GroupChange change = new GroupChange(kind, IpAddress.of(ObjectUtil.checkNotNull(group, "multicastAddress")),
+                interfaceOrNull, sourceOrNull == null ? null : IpAddress.of(sourceOrNull));
         if (eventLoop().inEventLoop()) {
-            changeNow(change, group, interfaceOrNull, sourceOrNull, promise);
+            changeNow(change, promise);
         } else {
-            eventLoop().execute(() -> changeNow(change, group, interfaceOrNull, sourceOrNull, promise));
+            eventLoop().execute(() -> changeNow(change, promise));
         }
         return promise;
     }
 
-    private void changeNow(GroupChange change, InetAddress group, NetworkInterface interfaceOrNull,
-                           InetAddress sourceOrNull, ChannelPromise promise) {
+    private void changeNow(GroupChange change, ChannelPromise promise) {
         try {
-            changeGroup(change, group, interfaceOrNull, sourceOrNull);
+            changeGroup(change);
             promise.setSuccess();
         } catch (RuntimeException | IOException e) {
             promise.setFailure(e);
@@ -59,7 +54,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
 
     @Override
     public final ChannelFuture joinGroup(InetAddress multicastAddress, ChannelPromise future) {
-        return change(GroupChange.JOIN, multicastAddress, null, null, future);
+        return change(GroupChange.Kind.JOIN, multicastAddress, null, null, future);
     }
 
     @Override
@@ -83,7 +78,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     public final ChannelFuture joinGroup(InetAddress multicastAddress, NetworkInterface networkInterface,
                                          InetAddress source, ChannelPromise future) {
         ObjectUtil.checkNotNull(networkInterface, "networkInterface");
-        return change(GroupChange.JOIN, multicastAddress, networkInterface, source, future);
+        return change(GroupChange.Kind.JOIN, multicastAddress, networkInterface, source, future);
     }
 
     @Override
@@ -93,7 +88,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
 
     @Override
     public final ChannelFuture leaveGroup(InetAddress multicastAddress, ChannelPromise future) {
-        return change(GroupChange.LEAVE, multicastAddress, null, null, future);
+        return change(GroupChange.Kind.LEAVE, multicastAddress, null, null, future);
     }
 
     @Override
@@ -117,7 +112,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     public final ChannelFuture leaveGroup(InetAddress multicastAddress, NetworkInterface networkInterface,
                                           InetAddress source, ChannelPromise future) {
         ObjectUtil.checkNotNull(networkInterface, "networkInterface");
-        return change(GroupChange.LEAVE, multicastAddress, networkInterface, source, future);
+        return change(GroupChange.Kind.LEAVE, multicastAddress, networkInterface, source, future);
     }
 
     @Override
@@ -131,7 +126,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
                                      InetAddress sourceToBlock, ChannelPromise future) {
         ObjectUtil.checkNotNull(networkInterface, "networkInterface");
         ObjectUtil.checkNotNull(sourceToBlock, "sourceToBlock");
-        return change(GroupChange.BLOCK, multicastAddress, networkInterface, sourceToBlock, future);
+        return change(GroupChange.Kind.BLOCK, multicastAddress, networkInterface, sourceToBlock, future);
     }
 
     @Override
@@ -142,6 +137,6 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     @Override
     public final ChannelFuture block(InetAddress multicastAddress, InetAddress sourceToBlock, ChannelPromise future) {
         ObjectUtil.checkNotNull(sourceToBlock, "sourceToBlock");
-        return change(GroupChange.BLOCK, multicastAddress, null, sourceToBlock, future);
+        return change(GroupChange.Kind.BLOCK, multicastAddress, null, sourceToBlock, future);
     }
 }

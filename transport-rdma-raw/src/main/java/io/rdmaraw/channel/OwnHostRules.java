@@ -12,8 +12,25 @@ import java.util.Set;
 /** The rules that bring a host of our own what concerns it, without taking anything from the kernel. */
 final class OwnHostRules {
     private static final long ALL_NODES_LOW = 1;
+    /** 224.0.0.1, which routers ask all hosts at. */
+    private static final int ALL_SYSTEMS = 0xe000_0001;
 
     private OwnHostRules() {
+    }
+
+    /**
+     * Returns the rules for groups, of their link-layer addresses alone: routers ask for a group at its own address,
+     * and fragments have no port.
+     */
+    static List<FlowSpec> ofGroups(List<IpAddress> groups) {
+        Set<FlowSpec> rules = new LinkedHashSet<>();
+        for (IpAddress group : groups) {
+            rules.add(copy(FlowMatches.groupMac(group), group.isIpv4() ? EtherType.IPV4 : EtherType.IPV6));
+            if (group.isIpv4()) {
+                rules.add(copy(EthernetHeader.multicastOfIpv4(ALL_SYSTEMS), EtherType.IPV4));
+            }
+        }
+        return List.copyOf(rules);
     }
 
     static List<FlowSpec> of(long mac, List<IpAddress> addresses) {

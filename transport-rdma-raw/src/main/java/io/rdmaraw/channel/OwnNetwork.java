@@ -1,10 +1,12 @@
 package io.rdmaraw.channel;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.route.SourceFilter;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.wire.IpProtocol;
 
@@ -12,6 +14,7 @@ import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
+import java.util.List;
 
 /** The network of a host of our own for one datagram channel: the kernel has no part in it. */
 final class OwnNetwork extends LinkNetwork {
@@ -45,14 +48,22 @@ final class OwnNetwork extends LinkNetwork {
         IpAddress target = IpAddress.of(remote.getAddress());
         IpAddress source = endpoint.local();
         if (source.isAny()) {
-            NetworkSnapshot.Path path = host.snapshot().path(target, target.hashCode());
-            if (path == null) {
-                throw new NoRouteToHostException("Network is unreachable: there is no route to " + remote);
-            }
-            source = path.source();
+            source = sourceFor(target, remote);
         }
         endpoint = host.connect(endpoint, source, target, remote.getPort());
         return source;
+    }
+
+    private IpAddress sourceFor(IpAddress target, InetSocketAddress remote) throws NoRouteToHostException {
+        NetworkSnapshot snapshot = host.snapshot();
+        if (snapshot.isLocal(target)) {
+            return target;
+        }
+        NetworkSnapshot.Path path = host.path(snapshot, target, null);
+        if (path == null) {
+            throw new NoRouteToHostException("Network is unreachable: there is no route to " + remote);
+        }
+        return path.source();
     }
 
     @Override
@@ -66,6 +77,12 @@ final class OwnNetwork extends LinkNetwork {
         if (bound != null) {
             host.unbind(bound);
         }
+    }
+
+    /** Nobody else has the MAC address, and nothing is forwarded. */
+    @Override
+    List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
+        return List.of(IpAddress.ANY_IPV4);
     }
 
     /** The host's own rule takes what no other does. */
@@ -82,7 +99,21 @@ final class OwnNetwork extends LinkNetwork {
     @Override
     DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
                            IpAddress source) throws IOException {
-        throw new NoRouteToHostException("Network is unreachable: " + destination
-                + " is this host's own address, which is reached from other hosts only");
+        if (!snapshot.isLocal(target)) {
+            throw new NoRouteToHostException("Network is unreachable: there is no route to " + destination);
+        }
+        return direct(snapshot, DatagramPath.Kind.SELF, destination, target, source, 0);
+    }
+
+    /** A device does not bring a host's own frames back to it. */
+    @Override
+    public boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        return host.handOver(path, content, index, lengthBytes);
+    }
+
+    /** The channel's own rules bring the group's datagrams; its host tells the link that they are wanted. */
+    @Override
+    public void announce(GroupChange change, SourceFilter filter) {
+        host.setGroup(endpoint, change.group(), filter);
     }
 }

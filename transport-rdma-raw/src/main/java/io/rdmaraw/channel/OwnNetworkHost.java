@@ -9,8 +9,6 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.ControlOutput;
-import io.rdmaraw.route.IcmpError;
-import io.rdmaraw.route.IcmpErrors;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
 import io.rdmaraw.route.LoopHost;
@@ -19,8 +17,8 @@ import io.rdmaraw.route.OwnHost;
 import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.route.OwnHostCounters;
 import io.rdmaraw.route.PortSharing;
-import io.rdmaraw.wire.ParseVerdict;
-import io.rdmaraw.wire.ParsedFrame;
+import io.rdmaraw.route.SourceFilter;
+import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.UdpHeader;
 
 import java.net.BindException;
@@ -35,6 +33,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import java.util.random.RandomGenerator;
 
 /**
@@ -152,11 +151,8 @@ final class OwnNetworkHost implements IpHost {
     }
 
     @Override
-    public synchronized void solicit(int linkIndex, IpAddress hop) {
-        if (!drivers.isEmpty()) {
-            Driver driver = drivers.getFirst();
-            execute(driver.loop, () -> driver.solicit(hop), () -> { });
-        }
+    public void solicit(int linkIndex, IpAddress hop) {
+        onDriver(driver -> driver.solicit(hop));
     }
 
     OwnHostCounters counters() {
@@ -182,10 +178,39 @@ final class OwnNetworkHost implements IpHost {
     void unbind(LoopEndpoint endpoint) {
         owners.remove(endpoint.mac());
         ports.close(endpoint);
+        onDriver(driver -> driver.changeGroups(now -> host.leaveGroups(endpoint.mac(), now)));
+    }
+
+    /** Sets what an endpoint wants of a group from now on. */
+    void setGroup(LoopEndpoint endpoint, IpAddress group, SourceFilter filter) {
+        onDriver(driver -> driver.changeGroups(now -> host.setGroup(endpoint.mac(), group, filter, now)));
+    }
+
+    /** Hands a UDP datagram to whoever has its port on this host; returns false when nobody has. */
+    boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        OwnPort owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
+        if (owner == null) {
+            return false;
+        }
+        ByteBuf datagram = ByteBufAllocator.DEFAULT.directBuffer(UdpHeader.LENGTH_BYTES + lengthBytes)
+                .writeShort(path.sourcePort()).writeShort(path.targetPort())
+                .writeShort(UdpHeader.LENGTH_BYTES + lengthBytes).writeShort(0)
+                .writeBytes(content, index, lengthBytes);
+        execute(owner.loop(), () -> owner.receiveReassembled(datagram, path.source(), path.target()),
+                datagram::release);
+        return true;
+    }
+
+    /** Has the driving loop do something; one that has no more tasks is about to be followed by another. */
+    private synchronized void onDriver(Consumer<Driver> action) {
+        if (!drivers.isEmpty()) {
+            Driver driver = drivers.getFirst();
+            execute(driver.loop, () -> action.accept(driver), () -> { });
+        }
     }
 
     /** Runs a task on a loop, or says that the loop takes none any more. */
-    private static void execute(Executor loop, Runnable task, Runnable otherwise) {
+    static void execute(Executor loop, Runnable task, Runnable otherwise) {
         try {
             loop.execute(task);
         } catch (RejectedExecutionException e) {
@@ -219,7 +244,8 @@ final class OwnNetworkHost implements IpHost {
         private final PortQueue port;
         private final DatagramLoop datagrams;
         private final EventLoop loop;
-        private DatagramFragments fragments;
+        private final OwnHostGroupRules groupRules;
+        private OwnHostReceiver receiver;
         private FrameBuf written;
         private ScheduledFuture<?> timer;
         private boolean driving;
@@ -228,6 +254,7 @@ final class OwnNetworkHost implements IpHost {
             this.port = port;
             this.datagrams = datagrams;
             this.loop = loop;
+            groupRules = new OwnHostGroupRules(port, this);
         }
 
         private String linkName(String device) {
@@ -240,16 +267,19 @@ final class OwnNetworkHost implements IpHost {
 
         private void take() {
             driving = true;
-            fragments = new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics);
+            receiver = new OwnHostReceiver(host, OwnNetworkHost.this::find, datagrams,
+                    new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics), () -> unclaimedFrames++);
             port.attach(this, OwnHostRules.of(config.mac(), host.addresses()));
+            groupRules.steer(host.groups());
             setTimer();
         }
 
         private void leave() {
             if (driving) {
                 driving = false;
-                fragments.close();
+                receiver.close();
                 port.detach(this);
+                groupRules.leave();
             }
             if (timer != null) {
                 timer.cancel(false);
@@ -260,6 +290,16 @@ final class OwnNetworkHost implements IpHost {
             synchronized (OwnNetworkHost.this) {
                 if (driving) {
                     host.solicit(hop, System.nanoTime());
+                    endWork();
+                }
+            }
+        }
+
+        private void changeGroups(LongConsumer change) {
+            synchronized (OwnNetworkHost.this) {
+                if (driving) {
+                    change.accept(System.nanoTime());
+                    groupRules.steer(host.groups());
                     endWork();
                 }
             }
@@ -297,80 +337,12 @@ final class OwnNetworkHost implements IpHost {
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
             synchronized (OwnNetworkHost.this) {
                 if (driving) {
-                    receiveNow(frame, checksumVerified);
+                    receiver.receive(frame, checksumVerified, System.nanoTime());
                 } else {
                     frame.release();
                 }
             }
             return true;
-        }
-
-        private void receiveNow(ByteBuf frame, boolean checksumVerified) {
-            ParseVerdict verdict = datagrams.parse(frame, checksumVerified);
-            ParsedFrame parsed = datagrams.parsed();
-            long now = System.nanoTime();
-            if (!verdict.isAccepted() || host.receive(parsed, verdict, now)) {
-                frame.release();
-                return;
-            }
-            switch (verdict) {
-                case UDP, TCP -> handOver(frame, checksumVerified, parsed, verdict, now);
-                case FRAGMENT -> reassemble(frame, parsed, now);
-                case ICMP, ICMPV6 -> {
-                    passOn(datagrams.icmpErrors().read(parsed));
-                    frame.release();
-                }
-                default -> {
-                    unclaimedFrames++;
-                    frame.release();
-                }
-            }
-        }
-
-        /** No rule has brought the frame to its channel: the device's table is full, or there is no such port. */
-        private void handOver(ByteBuf frame, boolean checksumVerified, ParsedFrame parsed, ParseVerdict verdict,
-                              long now) {
-            OwnPort owner = find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
-                    IpAddress.destinationOf(parsed), parsed.destinationPort());
-            if (owner == null) {
-                unclaimedFrames++;
-                if (verdict == ParseVerdict.UDP) {
-                    host.refuse(parsed, now);
-                }
-                frame.release();
-            } else {
-                execute(owner.loop(), () -> owner.receiveUnsteered(frame, checksumVerified), frame::release);
-            }
-        }
-
-        private void reassemble(ByteBuf frame, ParsedFrame parsed, long now) {
-            ByteBuf datagram = fragments.add(parsed, frame, now);
-            frame.release();
-            if (datagram == null) {
-                return;
-            }
-            IpAddress source = fragments.source();
-            IpAddress destination = fragments.destination();
-            OwnPort owner = find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
-                    datagram.getUnsignedShort(2));
-            if (owner == null || datagram.readableBytes() < UdpHeader.LENGTH_BYTES) {
-                unclaimedFrames++;
-                datagram.release();
-            } else {
-                execute(owner.loop(), () -> owner.receiveReassembled(datagram, source, destination),
-                        datagram::release);
-            }
-        }
-
-        private void passOn(IcmpError errorOrNull) {
-            if (errorOrNull == null) {
-                return;
-            }
-            OwnPort owner = find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),
-                    errorOrNull.source(), errorOrNull.sourcePort());
-            if (owner != null) {
-                execute(owner.loop(), () -> owner.icmpError(errorOrNull), () -> { });
-            }
         }
 
         @Override

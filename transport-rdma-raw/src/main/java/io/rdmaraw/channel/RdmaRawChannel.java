@@ -154,6 +154,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     /** Auto-read was switched off, on any thread. */
+    @Override
     void stopReading() {
         inbox.autoReadCleared();
     }

@@ -8,21 +8,16 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
-import io.netty.util.internal.logging.InternalLogger;
-import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.route.SocketErrorQueue;
-import io.rdmaraw.verbs.FlowSpec;
-import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.wire.EthernetHeader;
 
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.NetworkInterface;
 import java.net.SocketAddress;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.ArrayList;
@@ -40,7 +35,6 @@ import java.util.concurrent.RejectedExecutionException;
  * the device has taken the datagram. Datagrams longer than the MTU are sent as fragments.
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawDatagramChannel.class);
     private static final Executor REFUSING = task -> {
         throw new RejectedExecutionException("the channel is on no loop");
     };
@@ -56,10 +50,10 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private final boolean ipv4Only;
     private volatile DatagramNetwork network;
     private DatagramSender sender;
+    private DatagramSteering steering;
+    /** What was done about groups before there was a port. */
+    private final List<GroupChange> beforeBinding = new ArrayList<>();
     private PortQueue port;
-    /** The channel at its queue; replaced whenever the rules change, so that new ones are there before old ones go. */
-    private QueueSide queueSide;
-    private boolean waitingForRoom;
     private volatile InetSocketAddress localAddress;
     private volatile InetSocketAddress remoteAddress;
 
@@ -173,16 +167,22 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         if (network == null) {
             DatagramNetwork chosen = newNetwork(ioHandler().config().ipDevice());
             sender = new DatagramSender(this, chosen, kernel, inbox, receiver);
+            steering = new DatagramSteering(chosen, memberships, receiver, statistics, QueueSide::new);
             network = chosen;
         }
         InetSocketAddress bound = network.bind(local);
         receiver.setAddresses(bound, null);
         try {
+            for (GroupChange change : beforeBinding) {
+                announce(change);
+            }
             joinQueue();
-        } catch (RuntimeException e) {
+        } catch (IOException | RuntimeException e) {
+            steering.leave();
             network.unbind();
             throw e;
         }
+        beforeBinding.clear();
         localAddress = bound;
     }
 
@@ -218,67 +218,23 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private void joinQueue() {
-        port = ioHandler().port(network.deviceName(), PORT_NUMBER);
-        sender.moveTo(port);
-        steer();
+        PortQueue joined = ioHandler().port(network.deviceName(), PORT_NUMBER);
+        sender.moveTo(joined);
+        steering.join(joined);
+        port = joined;
+        datagrams().follow(this);
     }
 
-    /** Puts the rules that the channel needs now in the place of those that it has. */
-    private void steer() {
-        List<FlowSpec> flows = new ArrayList<>(network.flows());
-        for (IpAddress group : memberships.groups()) {
-            flows.addAll(network.groupFlows(new InetSocketAddress(group.toInetAddress(), localPort())));
-        }
-        QueueSide before = queueSide;
-        QueueSide after = new QueueSide();
-        try {
-            port.attach(after, flows, network.spreadFlows());
-            statistics.coarselySteered = false;
-        } catch (VerbsException e) {
-            if (!isTableFull(e)) {
-                throw e;
-            }
-            steerCoarsely(after, e);
-        }
-        queueSide = after;
-        if (before != null) {
-            port.detach(before);
-        }
-        if (waitingForRoom) {
-            port.awaitRoom(after);
-        }
-    }
-
-    private static boolean isTableFull(VerbsException e) {
-        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
-    }
-
-    /** The device has no room for exact rules: more comes than is meant, or comes by the kernel, and is sorted out. */
-    private void steerCoarsely(QueueSide side, VerbsException cause) {
-        LOGGER.warn("{}: {} is steered coarsely, the device has no room for its rules: {}", network.deviceName(),
-                receiver.local(), cause.getMessage());
-        statistics.coarselySteered = true;
-        try {
-            port.attach(side, network.coarseFlows());
-        } catch (VerbsException e) {
-            if (!network.isKernelServed()) {
-                throw e;
-            }
-            port.attach(side, List.of());
-        }
-    }
-
-    private int localPort() {
-        return receiver.localPort();
+    /** The host's MAC or IP addresses are others now. */
+    void hostChanged() {
+        steering.hostChanged();
     }
 
     private void leaveQueue() {
-        PortQueue left = port;
-        if (left != null) {
+        if (port != null) {
             port = null;
-            waitingForRoom = false;
-            left.detach(queueSide);
-            queueSide = null;
+            datagrams().unfollow(this);
+            steering.leave();
         }
     }
 
@@ -303,23 +259,34 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         receiver.setAddresses(local, remoteOrNull);
         localAddress = local;
         remoteAddress = remoteOrNull;
-        steer();
+        steering.steer();
     }
 
     @Override
-    void changeGroup(GroupChange change, InetAddress group, NetworkInterface interfaceOrNull, InetAddress sourceOrNull)
-            throws IOException {
-        IpAddress source = sourceOrNull == null ? null : IpAddress.of(sourceOrNull);
-        switch (change) {
-            case JOIN -> memberships.join(IpAddress.of(group), source);
-            case LEAVE -> memberships.leave(IpAddress.of(group), source);
-            case BLOCK -> memberships.block(IpAddress.of(group), source);
+    void changeGroup(GroupChange change) throws IOException {
+        IpAddress group = change.group();
+        boolean changed = true;
+        switch (change.kind()) {
+            case JOIN -> changed = memberships.join(group, change.sourceOrNull());
+            case LEAVE -> changed = memberships.leave(group, change.sourceOrNull());
+            case BLOCK -> memberships.block(group, change.sourceOrNull());
         }
-        if (network != null) {
-            network.announce(change, IpAddress.of(group), interfaceOrNull, source);
+        if (localAddress == null) {
+            beforeBinding.add(change);
+        } else if (changed) {
+            announce(change);
+            steering.steer();
         }
-        if (port != null) {
-            steer();
+    }
+
+    private void announce(GroupChange change) throws IOException {
+        try {
+            network.announce(change, memberships.filter(change.group()));
+        } catch (IOException e) {
+            if (change.kind() == GroupChange.Kind.JOIN) {
+                memberships.leave(change.group(), change.sourceOrNull());
+            }
+            throw e;
         }
     }
 
@@ -341,6 +308,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     /** Auto-read was switched off, on any thread. */
+    @Override
     void stopReading() {
         inbox.autoReadCleared();
     }
@@ -369,9 +337,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         while (room && port != null && !in.isEmpty()) {
             room = sender.sendBurst(in);
         }
-        if (!in.isEmpty() && port != null && !waitingForRoom) {
-            waitingForRoom = true;
-            port.awaitRoom(queueSide);
+        if (!in.isEmpty() && port != null) {
+            steering.awaitRoom();
         }
     }
 
@@ -394,7 +361,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
         @Override
         public void sendQueueHasRoom() {
-            waitingForRoom = false;
+            steering.roomCame();
             ((DatagramUnsafe) unsafe()).resumeFlush();
         }
 
@@ -439,6 +406,12 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         @Override
         public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
             if (!isOpen() || !isRegistered()) {
+                frame.release();
+                return;
+            }
+            if (EthernetHeader.isGroup(EthernetHeader.destination(DatagramLoop.addressOf(frame)))
+                    && !statistics.coarselySteered) {
+                // The host's copy of what the channel's own rule for the group has brought.
                 frame.release();
                 return;
             }

@@ -1,30 +1,26 @@
 package io.rdmaraw.channel;
 
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelException;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.DefaultChannelConfig;
-import io.netty.channel.MessageSizeEstimator;
-import io.netty.channel.RecvByteBufAllocator;
-import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.DatagramChannelConfig;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.route.HostInterfaces;
 
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.util.Collections;
-import java.util.Map;
 
 /** The settings of a {@link RdmaRawDatagramChannel}. Can be set on any thread; those of binding, before it. */
-public final class RdmaRawDatagramChannelConfig extends DefaultChannelConfig implements DatagramChannelConfig {
+public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawDatagramChannelConfig>
+        implements DatagramChannelConfig {
     /** Linux's net.core.rmem_default and wmem_default. */
     private static final int DEFAULT_BUFFER_BYTES = 212992;
     private static final int DEFAULT_TTL = 64;
     private static final int MAX_BYTE = 255;
+    private static final OptionTable<RdmaRawDatagramChannelConfig> TABLE = newTable();
 
-    private final RdmaRawDatagramChannel channel;
     private volatile int sendBufferBytes = DEFAULT_BUFFER_BYTES;
     private volatile int receiveBufferBytes = DEFAULT_BUFFER_BYTES;
     private volatile int trafficClass;
@@ -42,111 +38,38 @@ public final class RdmaRawDatagramChannelConfig extends DefaultChannelConfig imp
 
     RdmaRawDatagramChannelConfig(RdmaRawDatagramChannel channel) {
         super(channel);
-        this.channel = channel;
-        super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
     }
 
-    @Override
     @SuppressWarnings("deprecation") // DATAGRAM_CHANNEL_ACTIVE_ON_REGISTRATION is, but programs use it
-    public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(super.getOptions(), ChannelOption.SO_BROADCAST, ChannelOption.SO_RCVBUF,
-                ChannelOption.SO_SNDBUF, ChannelOption.SO_REUSEADDR, ChannelOption.IP_MULTICAST_LOOP_DISABLED,
-                ChannelOption.IP_MULTICAST_ADDR, ChannelOption.IP_MULTICAST_IF, ChannelOption.IP_MULTICAST_TTL,
-                ChannelOption.IP_TOS, ChannelOption.DATAGRAM_CHANNEL_ACTIVE_ON_REGISTRATION,
-                RdmaRawChannelOption.SO_REUSEPORT, RdmaRawChannelOption.IP_TTL,
-                RdmaRawChannelOption.IP_RECVORIGDSTADDR, RdmaRawChannelOption.KERNEL_SOCKET);
+    private static OptionTable<RdmaRawDatagramChannelConfig> newTable() {
+        return new OptionTable<RdmaRawDatagramChannelConfig>()
+                .with(ChannelOption.SO_BROADCAST, c -> c.broadcast, RdmaRawDatagramChannelConfig::setBroadcast)
+                .with(ChannelOption.SO_RCVBUF, c -> c.receiveBufferBytes,
+                        RdmaRawDatagramChannelConfig::setReceiveBufferSize)
+                .with(ChannelOption.SO_SNDBUF, c -> c.sendBufferBytes, RdmaRawDatagramChannelConfig::setSendBufferSize)
+                .with(ChannelOption.SO_REUSEADDR, c -> c.reuseAddress, RdmaRawDatagramChannelConfig::setReuseAddress)
+                .with(ChannelOption.IP_MULTICAST_LOOP_DISABLED, c -> c.loopbackModeDisabled,
+                        RdmaRawDatagramChannelConfig::setLoopbackModeDisabled)
+                .with(ChannelOption.IP_MULTICAST_ADDR, RdmaRawDatagramChannelConfig::getInterface,
+                        RdmaRawDatagramChannelConfig::setInterface)
+                .with(ChannelOption.IP_MULTICAST_IF, c -> c.networkInterface,
+                        RdmaRawDatagramChannelConfig::setNetworkInterface)
+                .with(ChannelOption.IP_MULTICAST_TTL, c -> c.multicastTimeToLive,
+                        RdmaRawDatagramChannelConfig::setTimeToLive)
+                .with(ChannelOption.IP_TOS, c -> c.trafficClass, RdmaRawDatagramChannelConfig::setTrafficClass)
+                .with(ChannelOption.DATAGRAM_CHANNEL_ACTIVE_ON_REGISTRATION, c -> c.activeOnRegistration,
+                        (c, value) -> c.activeOnRegistration = value)
+                .with(RdmaRawChannelOption.SO_REUSEPORT, c -> c.reusePort, RdmaRawDatagramChannelConfig::setReusePort)
+                .with(RdmaRawChannelOption.IP_TTL, c -> c.unicastTimeToLive,
+                        RdmaRawDatagramChannelConfig::setUnicastTimeToLive)
+                .with(RdmaRawChannelOption.IP_RECVORIGDSTADDR, c -> c.receiveOriginalDestination,
+                        (c, value) -> c.receiveOriginalDestination = value)
+                .with(RdmaRawChannelOption.KERNEL_SOCKET, c -> c.kernelSocket, (c, value) -> c.kernelSocket = value);
     }
 
     @Override
-    @SuppressWarnings({"unchecked", "deprecation"})
-    public <T> T getOption(ChannelOption<T> option) {
-        Object value;
-        if (option == ChannelOption.SO_BROADCAST) {
-            value = broadcast;
-        } else if (option == ChannelOption.SO_RCVBUF) {
-            value = receiveBufferBytes;
-        } else if (option == ChannelOption.SO_SNDBUF) {
-            value = sendBufferBytes;
-        } else if (option == ChannelOption.SO_REUSEADDR) {
-            value = reuseAddress;
-        } else if (option == ChannelOption.IP_TOS) {
-            value = trafficClass;
-        } else if (option == ChannelOption.DATAGRAM_CHANNEL_ACTIVE_ON_REGISTRATION) {
-            value = activeOnRegistration;
-        } else if (option == RdmaRawChannelOption.SO_REUSEPORT) {
-            value = reusePort;
-        } else if (option == RdmaRawChannelOption.IP_TTL) {
-            value = unicastTimeToLive;
-        } else if (option == RdmaRawChannelOption.IP_RECVORIGDSTADDR) {
-            value = receiveOriginalDestination;
-        } else if (option == RdmaRawChannelOption.KERNEL_SOCKET) {
-            value = kernelSocket;
-        } else {
-            return getMulticastOption(option);
-        }
-        return (T) value;
-    }
-
-    @SuppressWarnings("unchecked")
-    private <T> T getMulticastOption(ChannelOption<T> option) {
-        Object value;
-        if (option == ChannelOption.IP_MULTICAST_LOOP_DISABLED) {
-            value = loopbackModeDisabled;
-        } else if (option == ChannelOption.IP_MULTICAST_ADDR) {
-            value = getInterface();
-        } else if (option == ChannelOption.IP_MULTICAST_IF) {
-            value = networkInterface;
-        } else if (option == ChannelOption.IP_MULTICAST_TTL) {
-            value = multicastTimeToLive;
-        } else {
-            return super.getOption(option);
-        }
-        return (T) value;
-    }
-
-    @Override
-    @SuppressWarnings("deprecation")
-    public <T> boolean setOption(ChannelOption<T> option, T value) {
-        validate(option, value);
-        if (option == ChannelOption.SO_BROADCAST) {
-            broadcast = (Boolean) value;
-        } else if (option == ChannelOption.SO_RCVBUF) {
-            setReceiveBufferSize((Integer) value);
-        } else if (option == ChannelOption.SO_SNDBUF) {
-            setSendBufferSize((Integer) value);
-        } else if (option == ChannelOption.SO_REUSEADDR) {
-            reuseAddress = (Boolean) value;
-        } else if (option == ChannelOption.IP_TOS) {
-            setTrafficClass((Integer) value);
-        } else if (option == ChannelOption.DATAGRAM_CHANNEL_ACTIVE_ON_REGISTRATION) {
-            activeOnRegistration = (Boolean) value;
-        } else if (option == RdmaRawChannelOption.SO_REUSEPORT) {
-            reusePort = (Boolean) value;
-        } else if (option == RdmaRawChannelOption.IP_TTL) {
-            setUnicastTimeToLive((Integer) value);
-        } else if (option == RdmaRawChannelOption.IP_RECVORIGDSTADDR) {
-            receiveOriginalDestination = (Boolean) value;
-        } else if (option == RdmaRawChannelOption.KERNEL_SOCKET) {
-            kernelSocket = (Boolean) value;
-        } else {
-            return setMulticastOption(option, value);
-        }
-        return true;
-    }
-
-    private <T> boolean setMulticastOption(ChannelOption<T> option, T value) {
-        if (option == ChannelOption.IP_MULTICAST_LOOP_DISABLED) {
-            loopbackModeDisabled = (Boolean) value;
-        } else if (option == ChannelOption.IP_MULTICAST_ADDR) {
-            setInterface((InetAddress) value);
-        } else if (option == ChannelOption.IP_MULTICAST_IF) {
-            setNetworkInterface((NetworkInterface) value);
-        } else if (option == ChannelOption.IP_MULTICAST_TTL) {
-            setTimeToLive((Integer) value);
-        } else {
-            return super.setOption(option, value);
-        }
-        return true;
+    OptionTable<RdmaRawDatagramChannelConfig> table() {
+        return TABLE;
     }
 
     /** Returns the value of {@code SO_SNDBUF}, in bytes. */
@@ -250,7 +173,10 @@ public final class RdmaRawDatagramChannelConfig extends DefaultChannelConfig imp
         return loopbackModeDisabled;
     }
 
-    /** Sets that datagrams to groups do not reach members on this host, which on a loop device is all of them. */
+    /**
+     * Sets that datagrams to groups do not reach members on this host, which on a loop device is all of them. On a link
+     * they reach members on other hosts only, whatever is set here: the device does not bring back what it sends.
+     */
     @Override
     public RdmaRawDatagramChannelConfig setLoopbackModeDisabled(boolean disabled) {
         loopbackModeDisabled = disabled;
@@ -269,7 +195,7 @@ public final class RdmaRawDatagramChannelConfig extends DefaultChannelConfig imp
     @Override
     public RdmaRawDatagramChannelConfig setInterface(InetAddress address) {
         try {
-            networkInterface = NetworkInterface.getByInetAddress(address);
+            networkInterface = HostInterfaces.withAddress(address);
         } catch (SocketException e) {
             throw new ChannelException(e);
         }
@@ -315,66 +241,5 @@ public final class RdmaRawDatagramChannelConfig extends DefaultChannelConfig imp
     /** Tells whether the channel has a kernel socket on its port; {@link RdmaRawChannelOption#KERNEL_SOCKET}. */
     public boolean isKernelSocket() {
         return kernelSocket;
-    }
-
-    @Override
-    protected void autoReadCleared() {
-        channel.stopReading();
-    }
-
-    @Override
-    @SuppressWarnings("deprecation")
-    public RdmaRawDatagramChannelConfig setMaxMessagesPerRead(int messages) {
-        super.setMaxMessagesPerRead(messages);
-        return this;
-    }
-
-    @Override
-    public RdmaRawDatagramChannelConfig setWriteSpinCount(int count) {
-        super.setWriteSpinCount(count);
-        return this;
-    }
-
-    @Override
-    public RdmaRawDatagramChannelConfig setConnectTimeoutMillis(int millis) {
-        super.setConnectTimeoutMillis(millis);
-        return this;
-    }
-
-    @Override
-    public RdmaRawDatagramChannelConfig setAllocator(ByteBufAllocator allocator) {
-        super.setAllocator(allocator);
-        return this;
-    }
-
-    @Override
-    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
-    public RdmaRawDatagramChannelConfig setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
-        super.setRecvByteBufAllocator(allocator);
-        return this;
-    }
-
-    @Override
-    public RdmaRawDatagramChannelConfig setAutoRead(boolean autoRead) {
-        super.setAutoRead(autoRead);
-        return this;
-    }
-
-    @Override
-    public RdmaRawDatagramChannelConfig setAutoClose(boolean autoClose) {
-        super.setAutoClose(autoClose);
-        return this;
-    }
-
-    @Override
-    public RdmaRawDatagramChannelConfig setMessageSizeEstimator(MessageSizeEstimator estimator) {
-        super.setMessageSizeEstimator(estimator);
-        return this;
-    }
-
-    @Override
-    public RdmaRawDatagramChannelConfig setWriteBufferWaterMark(WriteBufferWaterMark waterMark) {
-        super.setWriteBufferWaterMark(waterMark);
-        return this;
     }
 }

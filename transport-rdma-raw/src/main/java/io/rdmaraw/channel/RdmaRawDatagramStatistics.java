@@ -20,6 +20,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .traffic("sent.payload.bytes", RdmaRawDatagramStatistics::sentBytes, "bytes of their contents")
             .traffic("sent.fragments", RdmaRawDatagramStatistics::sentFragments, "fragments that the device took")
             .traffic("sent.to-kernel", RdmaRawDatagramStatistics::sentToKernel, "by the kernel's socket")
+            .traffic("sent.to-self", RdmaRawDatagramStatistics::sentToSelf, "to ports of the same host of our own")
             .drop("unsound", RdmaRawDatagramStatistics::droppedUnsound, "cut short, wrong checksum, and so on")
             .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel, "another peer, group or source")
             .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull, "nobody read and SO_RCVBUF was full")
@@ -27,7 +28,6 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .drop("fragment", RdmaRawDatagramStatistics::droppedFragments, "overlapping, too many, or too late")
             .drop("unresolved", RdmaRawDatagramStatistics::droppedUnresolved, "the next hop's MAC is not known")
             .error("port-unreachable", RdmaRawDatagramStatistics::portUnreachable, "sent to a port nobody has");
-
 
     long receivedDatagrams;
     long receivedBytes;
@@ -44,6 +44,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     long sentBytes;
     long sentFragments;
     long sentToKernel;
+    long sentToSelf;
     long portUnreachable;
     long droppedUnresolved;
     boolean coarselySteered;
@@ -132,6 +133,11 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     /** Datagrams sent by the kernel's socket of the same port. */
     public long sentToKernel() {
         return sentToKernel;
+    }
+
+    /** Datagrams sent to ports of the same host of our own, which no device carries. */
+    public long sentToSelf() {
+        return sentToSelf;
     }
 
     /** Datagrams that were not sent because the next hop's MAC address did not become known in time. */

@@ -15,6 +15,9 @@ import java.util.concurrent.TimeUnit;
 
 /** How the loops of a group drive their queues. Immutable; made by {@link #builder()}. */
 public final class RdmaRawIoHandlerConfig {
+    /** The system property that sets the default of {@link Builder#compressedCompletions}. */
+    public static final String COMPRESSED_COMPLETIONS_PROPERTY = "io.rdmaraw.compressedCompletions";
+
     private static final RdmaRawIoHandlerConfig DEFAULT = builder().build();
 
     private final FrameQueueOptions queueOptions;
@@ -24,7 +27,7 @@ public final class RdmaRawIoHandlerConfig {
 
     private RdmaRawIoHandlerConfig(Builder builder) {
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.maxSendSge,
-                builder.slotCount, builder.slotBytes, builder.directVerbs);
+                builder.slotCount, builder.slotBytes, builder.directVerbs, builder.compressedCompletions);
         spinNanos = builder.spinNanos;
         ipDevice = builder.ipDevice;
         ownHost = builder.ownMac == 0 ? null : new OwnHostConfig(builder.ownMac, builder.ownAddresses,
@@ -95,6 +98,11 @@ public final class RdmaRawIoHandlerConfig {
         return queueOptions.directVerbs();
     }
 
+    /** Returns whether mlx5 devices compress the completions of received frames. */
+    public boolean compressedCompletions() {
+        return queueOptions.compressedCompletions();
+    }
+
     /** Collects settings; each is checked when {@link #build()} is called. */
     public static final class Builder {
         private int receiveQueueDepth = 1024;
@@ -103,6 +111,7 @@ public final class RdmaRawIoHandlerConfig {
         private int slotCount = 4096;
         private int slotBytes = 2048;
         private DirectVerbs directVerbs = DirectVerbs.ofProperty();
+        private boolean compressedCompletions = Boolean.getBoolean(COMPRESSED_COMPLETIONS_PROPERTY);
         private long spinNanos = TimeUnit.MICROSECONDS.toNanos(20);
         private String ipDevice = "soft:loop";
         private long ownMac;
@@ -131,6 +140,16 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder directVerbs(DirectVerbs choice) {
             directVerbs = ObjectUtil.checkNotNull(choice, "choice");
+            return this;
+        }
+
+        /**
+         * Sets whether mlx5 devices whose rings are used in place compress the completions of received frames, if they
+         * can. That saves most of the bytes that completions take on the PCIe bus, where that is what limits the rate of
+         * small frames. The default is the system property {@value #COMPRESSED_COMPLETIONS_PROPERTY}, else false.
+         */
+        public Builder compressedCompletions(boolean compressed) {
+            compressedCompletions = compressed;
             return this;
         }
 

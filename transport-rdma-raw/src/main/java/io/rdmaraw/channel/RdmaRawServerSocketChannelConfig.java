@@ -1,21 +1,24 @@
 package io.rdmaraw.channel;
 
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.DefaultChannelConfig;
-import io.netty.channel.MessageSizeEstimator;
-import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.ServerChannelRecvByteBufAllocator;
-import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.ServerSocketChannelConfig;
 import io.netty.util.NetUtil;
 import io.netty.util.internal.ObjectUtil;
 
-import java.util.Map;
-
 /** The settings of a {@link RdmaRawServerSocketChannel}. Can be set on any thread; those of binding, before it. */
-public final class RdmaRawServerSocketChannelConfig extends DefaultChannelConfig implements ServerSocketChannelConfig {
-    private final RdmaRawServerSocketChannel channel;
+public final class RdmaRawServerSocketChannelConfig
+        extends AbstractRdmaRawChannelConfig<RdmaRawServerSocketChannelConfig> implements ServerSocketChannelConfig {
+    private static final OptionTable<RdmaRawServerSocketChannelConfig> TABLE =
+            new OptionTable<RdmaRawServerSocketChannelConfig>()
+                    .with(ChannelOption.SO_BACKLOG, c -> c.backlog, RdmaRawServerSocketChannelConfig::setBacklog)
+                    .with(ChannelOption.SO_RCVBUF, c -> c.receiveBufferBytes,
+                            RdmaRawServerSocketChannelConfig::setReceiveBufferSize)
+                    .with(ChannelOption.SO_REUSEADDR, c -> c.reuseAddress,
+                            RdmaRawServerSocketChannelConfig::setReuseAddress)
+                    .with(RdmaRawChannelOption.SO_REUSEPORT, c -> c.reusePort,
+                            RdmaRawServerSocketChannelConfig::setReusePort);
+
     private volatile int backlog = Math.max(1, NetUtil.SOMAXCONN);
     private volatile int receiveBufferBytes = RdmaRawSocketChannelConfig.DEFAULT_RECEIVE_BUFFER_BYTES;
     private volatile boolean reuseAddress = true;
@@ -23,8 +26,6 @@ public final class RdmaRawServerSocketChannelConfig extends DefaultChannelConfig
 
     RdmaRawServerSocketChannelConfig(RdmaRawServerSocketChannel channel) {
         super(channel, new ServerChannelRecvByteBufAllocator());
-        this.channel = channel;
-        super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
     }
 
     /** Hands what accepted connections inherit to one of them. */
@@ -33,44 +34,8 @@ public final class RdmaRawServerSocketChannelConfig extends DefaultChannelConfig
     }
 
     @Override
-    public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(super.getOptions(), ChannelOption.SO_BACKLOG, ChannelOption.SO_RCVBUF,
-                ChannelOption.SO_REUSEADDR, RdmaRawChannelOption.SO_REUSEPORT);
-    }
-
-    @Override
-    @SuppressWarnings("unchecked")
-    public <T> T getOption(ChannelOption<T> option) {
-        Object value;
-        if (option == ChannelOption.SO_BACKLOG) {
-            value = backlog;
-        } else if (option == ChannelOption.SO_RCVBUF) {
-            value = receiveBufferBytes;
-        } else if (option == ChannelOption.SO_REUSEADDR) {
-            value = reuseAddress;
-        } else if (option == RdmaRawChannelOption.SO_REUSEPORT) {
-            value = reusePort;
-        } else {
-            return super.getOption(option);
-        }
-        return (T) value;
-    }
-
-    @Override
-    public <T> boolean setOption(ChannelOption<T> option, T value) {
-        validate(option, value);
-        if (option == ChannelOption.SO_BACKLOG) {
-            setBacklog((Integer) value);
-        } else if (option == ChannelOption.SO_RCVBUF) {
-            setReceiveBufferSize((Integer) value);
-        } else if (option == ChannelOption.SO_REUSEADDR) {
-            setReuseAddress((Boolean) value);
-        } else if (option == RdmaRawChannelOption.SO_REUSEPORT) {
-            setReusePort((Boolean) value);
-        } else {
-            return super.setOption(option, value);
-        }
-        return true;
+    OptionTable<RdmaRawServerSocketChannelConfig> table() {
+        return TABLE;
     }
 
     @Override
@@ -125,72 +90,6 @@ public final class RdmaRawServerSocketChannelConfig extends DefaultChannelConfig
 
     @Override
     public RdmaRawServerSocketChannelConfig setPerformancePreferences(int connectionTime, int latency, int bandwidth) {
-        return this;
-    }
-
-    @Override
-    protected void autoReadCleared() {
-        channel.stopReading();
-    }
-
-    @Override
-    public RdmaRawServerSocketChannelConfig setConnectTimeoutMillis(int millis) {
-        super.setConnectTimeoutMillis(millis);
-        return this;
-    }
-
-    @Override
-    @Deprecated
-    public RdmaRawServerSocketChannelConfig setMaxMessagesPerRead(int messages) {
-        super.setMaxMessagesPerRead(messages);
-        return this;
-    }
-
-    @Override
-    public RdmaRawServerSocketChannelConfig setWriteSpinCount(int count) {
-        super.setWriteSpinCount(count);
-        return this;
-    }
-
-    @Override
-    public RdmaRawServerSocketChannelConfig setAllocator(ByteBufAllocator allocator) {
-        super.setAllocator(allocator);
-        return this;
-    }
-
-    @Override
-    public RdmaRawServerSocketChannelConfig setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
-        super.setRecvByteBufAllocator(allocator);
-        return this;
-    }
-
-    @Override
-    public RdmaRawServerSocketChannelConfig setAutoRead(boolean autoRead) {
-        super.setAutoRead(autoRead);
-        return this;
-    }
-
-    @Override
-    public RdmaRawServerSocketChannelConfig setMessageSizeEstimator(MessageSizeEstimator estimator) {
-        super.setMessageSizeEstimator(estimator);
-        return this;
-    }
-
-    @Override
-    public RdmaRawServerSocketChannelConfig setWriteBufferHighWaterMark(int bytes) {
-        super.setWriteBufferHighWaterMark(bytes);
-        return this;
-    }
-
-    @Override
-    public RdmaRawServerSocketChannelConfig setWriteBufferLowWaterMark(int bytes) {
-        super.setWriteBufferLowWaterMark(bytes);
-        return this;
-    }
-
-    @Override
-    public RdmaRawServerSocketChannelConfig setWriteBufferWaterMark(WriteBufferWaterMark waterMark) {
-        super.setWriteBufferWaterMark(waterMark);
         return this;
     }
 }

@@ -190,13 +190,17 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     private void establish(TcpConnection connection) {
         localAddress = localOf(connection);
-        remoteAddress = new InetSocketAddress(
-                new IpAddress(connection.remoteHigh(), connection.remoteLow()).toInetAddress(),
-                connection.remotePort());
+        remoteAddress = remoteOf(connection);
         established = true;
     }
 
-    private static InetSocketAddress localOf(TcpConnection connection) {
+    static InetSocketAddress remoteOf(TcpConnection connection) {
+        return new InetSocketAddress(
+                new IpAddress(connection.remoteHigh(), connection.remoteLow()).toInetAddress(),
+                connection.remotePort());
+    }
+
+    static InetSocketAddress localOf(TcpConnection connection) {
         return new InetSocketAddress(new IpAddress(connection.localHigh(), connection.localLow()).toInetAddress(),
                 connection.localPort());
     }
@@ -231,6 +235,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Auto-read was switched off, on any thread. */
+    @Override
     void stopReading() {
         inbox.autoReadCleared();
     }

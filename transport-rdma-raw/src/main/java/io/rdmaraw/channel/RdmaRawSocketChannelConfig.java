@@ -1,24 +1,19 @@
 package io.rdmaraw.channel;
 
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.DefaultChannelConfig;
-import io.netty.channel.MessageSizeEstimator;
-import io.netty.channel.RecvByteBufAllocator;
-import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.tcp.TcpConnection;
 
-import java.util.Map;
-
 /** The settings of a {@link RdmaRawSocketChannel}. Can be set on any thread. */
-public final class RdmaRawSocketChannelConfig extends DefaultChannelConfig implements SocketChannelConfig {
+public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawSocketChannelConfig>
+        implements SocketChannelConfig {
     static final int DEFAULT_RECEIVE_BUFFER_BYTES = 256 * 1024;
     private static final int DEFAULT_SEND_BUFFER_BYTES = 512 * 1024;
     private static final int LEAST_RECEIVE_BUFFER_BYTES = 2048;
     private static final int MAX_BYTE = 255;
     private static final int DSCP_SHIFT = 2;
+    private static final OptionTable<RdmaRawSocketChannelConfig> TABLE = newTable();
 
     private final RdmaRawSocketChannel channel;
     private volatile int sendBufferBytes = DEFAULT_SEND_BUFFER_BYTES;
@@ -38,7 +33,6 @@ public final class RdmaRawSocketChannelConfig extends DefaultChannelConfig imple
     RdmaRawSocketChannelConfig(RdmaRawSocketChannel channel) {
         super(channel);
         this.channel = channel;
-        super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
     }
 
     /** Hands the settings to a connection that has just been made, on its loop. */
@@ -67,97 +61,50 @@ public final class RdmaRawSocketChannelConfig extends DefaultChannelConfig imple
         return (int) Math.min(Integer.MAX_VALUE, seconds * 1000L);
     }
 
-    @Override
-    public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(super.getOptions(), ChannelOption.SO_RCVBUF, ChannelOption.SO_SNDBUF,
-                ChannelOption.TCP_NODELAY, ChannelOption.SO_KEEPALIVE, ChannelOption.SO_REUSEADDR,
-                ChannelOption.SO_LINGER, ChannelOption.IP_TOS, ChannelOption.ALLOW_HALF_CLOSURE,
-                RdmaRawChannelOption.TCP_KEEPIDLE, RdmaRawChannelOption.TCP_KEEPINTVL, RdmaRawChannelOption.TCP_KEEPCNT,
-                RdmaRawChannelOption.TCP_USER_TIMEOUT);
+    private static OptionTable<RdmaRawSocketChannelConfig> newTable() {
+        return new OptionTable<RdmaRawSocketChannelConfig>()
+                .with(ChannelOption.SO_RCVBUF, c -> c.receiveBufferBytes,
+                        RdmaRawSocketChannelConfig::setReceiveBufferSize)
+                .with(ChannelOption.SO_SNDBUF, c -> c.sendBufferBytes, RdmaRawSocketChannelConfig::setSendBufferSize)
+                .with(ChannelOption.TCP_NODELAY, c -> c.tcpNoDelay, RdmaRawSocketChannelConfig::setTcpNoDelay)
+                .with(ChannelOption.SO_KEEPALIVE, c -> c.keepAlive, RdmaRawSocketChannelConfig::setKeepAlive)
+                .with(ChannelOption.SO_REUSEADDR, c -> c.reuseAddress, RdmaRawSocketChannelConfig::setReuseAddress)
+                .with(ChannelOption.SO_LINGER, c -> c.soLinger, RdmaRawSocketChannelConfig::setSoLinger)
+                .with(ChannelOption.IP_TOS, c -> c.trafficClass, RdmaRawSocketChannelConfig::setTrafficClass)
+                .with(ChannelOption.ALLOW_HALF_CLOSURE, c -> c.allowHalfClosure,
+                        RdmaRawSocketChannelConfig::setAllowHalfClosure)
+                .with(RdmaRawChannelOption.TCP_KEEPIDLE, c -> c.keepIdleSeconds,
+                        RdmaRawSocketChannelConfig::setKeepIdle)
+                .with(RdmaRawChannelOption.TCP_KEEPINTVL, c -> c.keepIntervalSeconds,
+                        RdmaRawSocketChannelConfig::setKeepInterval)
+                .with(RdmaRawChannelOption.TCP_KEEPCNT, c -> c.keepProbes, RdmaRawSocketChannelConfig::setKeepProbes)
+                .with(RdmaRawChannelOption.TCP_USER_TIMEOUT, c -> c.userTimeoutMillis,
+                        RdmaRawSocketChannelConfig::setUserTimeout);
     }
 
     @Override
-    @SuppressWarnings("unchecked")
-    public <T> T getOption(ChannelOption<T> option) {
-        Object value;
-        if (option == ChannelOption.SO_RCVBUF) {
-            value = receiveBufferBytes;
-        } else if (option == ChannelOption.SO_SNDBUF) {
-            value = sendBufferBytes;
-        } else if (option == ChannelOption.TCP_NODELAY) {
-            value = tcpNoDelay;
-        } else if (option == ChannelOption.SO_KEEPALIVE) {
-            value = keepAlive;
-        } else if (option == ChannelOption.SO_REUSEADDR) {
-            value = reuseAddress;
-        } else if (option == ChannelOption.SO_LINGER) {
-            value = soLinger;
-        } else if (option == ChannelOption.IP_TOS) {
-            value = trafficClass;
-        } else if (option == ChannelOption.ALLOW_HALF_CLOSURE) {
-            value = allowHalfClosure;
-        } else {
-            return getTimerOption(option);
-        }
-        return (T) value;
+    OptionTable<RdmaRawSocketChannelConfig> table() {
+        return TABLE;
     }
 
-    @SuppressWarnings("unchecked")
-    private <T> T getTimerOption(ChannelOption<T> option) {
-        Object value;
-        if (option == RdmaRawChannelOption.TCP_KEEPIDLE) {
-            value = keepIdleSeconds;
-        } else if (option == RdmaRawChannelOption.TCP_KEEPINTVL) {
-            value = keepIntervalSeconds;
-        } else if (option == RdmaRawChannelOption.TCP_KEEPCNT) {
-            value = keepProbes;
-        } else if (option == RdmaRawChannelOption.TCP_USER_TIMEOUT) {
-            value = userTimeoutMillis;
-        } else {
-            return super.getOption(option);
-        }
-        return (T) value;
-    }
-
-    @Override
-    public <T> boolean setOption(ChannelOption<T> option, T value) {
-        validate(option, value);
-        if (option == ChannelOption.SO_RCVBUF) {
-            setReceiveBufferSize((Integer) value);
-        } else if (option == ChannelOption.SO_SNDBUF) {
-            setSendBufferSize((Integer) value);
-        } else if (option == ChannelOption.TCP_NODELAY) {
-            setTcpNoDelay((Boolean) value);
-        } else if (option == ChannelOption.SO_KEEPALIVE) {
-            setKeepAlive((Boolean) value);
-        } else if (option == ChannelOption.SO_REUSEADDR) {
-            setReuseAddress((Boolean) value);
-        } else if (option == ChannelOption.SO_LINGER) {
-            setSoLinger((Integer) value);
-        } else if (option == ChannelOption.IP_TOS) {
-            setTrafficClass((Integer) value);
-        } else if (option == ChannelOption.ALLOW_HALF_CLOSURE) {
-            setAllowHalfClosure((Boolean) value);
-        } else {
-            return setTimerOption(option, value);
-        }
-        return true;
-    }
-
-    private <T> boolean setTimerOption(ChannelOption<T> option, T value) {
-        if (option == RdmaRawChannelOption.TCP_KEEPIDLE) {
-            keepIdleSeconds = ObjectUtil.checkPositive((Integer) value, "TCP_KEEPIDLE");
-        } else if (option == RdmaRawChannelOption.TCP_KEEPINTVL) {
-            keepIntervalSeconds = ObjectUtil.checkPositive((Integer) value, "TCP_KEEPINTVL");
-        } else if (option == RdmaRawChannelOption.TCP_KEEPCNT) {
-            keepProbes = ObjectUtil.checkInRange((Integer) value, 1, Byte.MAX_VALUE, "TCP_KEEPCNT");
-        } else if (option == RdmaRawChannelOption.TCP_USER_TIMEOUT) {
-            userTimeoutMillis = ObjectUtil.checkPositiveOrZero((Integer) value, "TCP_USER_TIMEOUT");
-        } else {
-            return super.setOption(option, value);
-        }
+    private void setKeepIdle(int seconds) {
+        keepIdleSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPIDLE");
         channel.withConnection(this::applyTo);
-        return true;
+    }
+
+    private void setKeepInterval(int seconds) {
+        keepIntervalSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPINTVL");
+        channel.withConnection(this::applyTo);
+    }
+
+    private void setKeepProbes(int probes) {
+        keepProbes = ObjectUtil.checkInRange(probes, 1, Byte.MAX_VALUE, "TCP_KEEPCNT");
+        channel.withConnection(this::applyTo);
+    }
+
+    private void setUserTimeout(int millis) {
+        userTimeoutMillis = ObjectUtil.checkPositiveOrZero(millis, "TCP_USER_TIMEOUT");
+        channel.withConnection(this::applyTo);
     }
 
     /** Returns how many bytes the channel hands to TCP ahead of their acknowledgement. */
@@ -270,66 +217,6 @@ public final class RdmaRawSocketChannelConfig extends DefaultChannelConfig imple
     @Override
     public RdmaRawSocketChannelConfig setAllowHalfClosure(boolean allow) {
         allowHalfClosure = allow;
-        return this;
-    }
-
-    @Override
-    protected void autoReadCleared() {
-        channel.stopReading();
-    }
-
-    @Override
-    public RdmaRawSocketChannelConfig setConnectTimeoutMillis(int millis) {
-        super.setConnectTimeoutMillis(millis);
-        return this;
-    }
-
-    @Override
-    @Deprecated
-    public RdmaRawSocketChannelConfig setMaxMessagesPerRead(int messages) {
-        super.setMaxMessagesPerRead(messages);
-        return this;
-    }
-
-    @Override
-    public RdmaRawSocketChannelConfig setWriteSpinCount(int count) {
-        super.setWriteSpinCount(count);
-        return this;
-    }
-
-    @Override
-    public RdmaRawSocketChannelConfig setAllocator(ByteBufAllocator allocator) {
-        super.setAllocator(allocator);
-        return this;
-    }
-
-    @Override
-    public RdmaRawSocketChannelConfig setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
-        super.setRecvByteBufAllocator(allocator);
-        return this;
-    }
-
-    @Override
-    public RdmaRawSocketChannelConfig setAutoRead(boolean autoRead) {
-        super.setAutoRead(autoRead);
-        return this;
-    }
-
-    @Override
-    public RdmaRawSocketChannelConfig setAutoClose(boolean autoClose) {
-        super.setAutoClose(autoClose);
-        return this;
-    }
-
-    @Override
-    public RdmaRawSocketChannelConfig setMessageSizeEstimator(MessageSizeEstimator estimator) {
-        super.setMessageSizeEstimator(estimator);
-        return this;
-    }
-
-    @Override
-    public RdmaRawSocketChannelConfig setWriteBufferWaterMark(WriteBufferWaterMark waterMark) {
-        super.setWriteBufferWaterMark(waterMark);
         return this;
     }
 }

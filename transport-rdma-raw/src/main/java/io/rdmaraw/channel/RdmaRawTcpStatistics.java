@@ -1,9 +1,12 @@
 package io.rdmaraw.channel;
 
+import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.tcp.TcpCounters;
 import io.rdmaraw.wire.ParseCounters;
 
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.IntFunction;
 import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
 
@@ -60,6 +63,7 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     private final ParseCounters frames;
     private final LongSupplier timeWait;
     private final LongSupplier copiedSegments;
+    private final IntFunction<CompletableFuture<RdmaRawTcpSockets>> sockets;
     /** Connections that are open, with or without a channel. */
     long flows;
     /** Frames that the rules let through and that are no TCP segments. */
@@ -80,15 +84,27 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     long copiedPayloads;
 
     RdmaRawTcpStatistics(TcpCounters core, ParseCounters frames, LongSupplier timeWait,
-                         LongSupplier copiedSegments) {
+                         LongSupplier copiedSegments,
+                         IntFunction<CompletableFuture<RdmaRawTcpSockets>> sockets) {
         this.core = core;
         this.frames = frames;
         this.timeWait = timeWait;
         this.copiedSegments = copiedSegments;
+        this.sockets = sockets;
     }
 
     private static ToLongFunction<RdmaRawTcpStatistics> core(ToLongFunction<TcpCounters> counter) {
         return s -> counter.applyAsLong(s.core);
+    }
+
+    /**
+     * Asks the loop which servers and connections it has. Any thread; it takes as long as the loop takes to come to it.
+     *
+     * @param most connections to tell of, the busiest; 0 or more
+     * @return completed on the loop; fails when the loop has ended
+     */
+    public CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
+        return sockets.apply(ObjectUtil.checkPositiveOrZero(most, "most"));
     }
 
     @Override

@@ -2,19 +2,26 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.Link;
+import io.rdmaraw.route.LocalAddress;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.route.SourceFilter;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
+import java.util.List;
 
 /**
  * The kernel's network for one datagram channel: the kernel's own MAC and IP addresses, its routes and neighbours. What
  * is for this host, for other interfaces, or in fragments goes by the kernel's socket of the same port.
  */
 final class SharedNetwork extends LinkNetwork {
+    /** A link with more addresses gets one rule for all, which a device with a small table has room for. */
+    private static final int MAX_WILDCARD_RULES = 64;
+
     private final KernelSocket kernel;
 
     SharedNetwork(String deviceName, boolean ipv4Only, RdmaRawDatagramChannelConfig config, KernelSocket kernel,
@@ -45,10 +52,19 @@ final class SharedNetwork extends LinkNetwork {
 
     /** The kernel's socket joins too, so that the kernel answers the queries of IGMP and MLD. */
     @Override
-    public void announce(MulticastDatagramChannel.GroupChange change, IpAddress group,
-                         NetworkInterface interfaceOrNull, IpAddress sourceOrNull) throws IOException {
-        int linkIndex = interfaceOrNull == null ? linkIndex() : interfaceOrNull.getIndex();
-        kernel.changeGroup(change, group, linkIndex, sourceOrNull);
+    public void announce(GroupChange change, SourceFilter filter) throws IOException {
+        NetworkInterface chosen = change.interfaceOrNull();
+        kernel.changeGroup(change, chosen == null ? linkIndex() : chosen.getIndex());
+    }
+
+    /** Those of the link; what comes for addresses of other links goes by the kernel's socket. */
+    @Override
+    List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
+        Link link = snapshot.link(linkName());
+        List<IpAddress> addresses = link == null ? List.of() : snapshot.addresses().stream()
+                .filter(address -> address.linkIndex() == link.index() && address.isUsable())
+                .map(LocalAddress::address).distinct().toList();
+        return addresses.size() <= MAX_WILDCARD_RULES ? addresses : List.of(IpAddress.ANY_IPV4);
     }
 
     @Override

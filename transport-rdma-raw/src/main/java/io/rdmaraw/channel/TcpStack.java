@@ -16,6 +16,7 @@ import io.rdmaraw.wire.ParseCounters;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
@@ -51,7 +52,7 @@ final class TcpStack implements TcpEvents {
         engine = new TcpEngine(config.tcpConfig(port.limits().mtuBytes(), port.queue().maxParts()), this, random,
                 System.nanoTime());
         counters = new RdmaRawTcpStatistics(engine.counters(), verdicts, engine::timeWaitCount,
-                writer::copiedSegments);
+                writer::copiedSegments, this::sockets);
         receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts);
         sender = new SegmentSender(this, port, network, engine, writer, (EventLoop) loop);
         ownRules = new TcpSteering(this, port, null);
@@ -97,6 +98,13 @@ final class TcpStack implements TcpEvents {
         } catch (RejectedExecutionException e) {
             ended.run();
         }
+    }
+
+    private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
+        CompletableFuture<RdmaRawTcpSockets> answer = new CompletableFuture<>();
+        executeOrElse(() -> answer.complete(RdmaRawTcpSockets.of(engine.census(RdmaRawTcpSockets.LOOKED_AT, most))),
+                () -> answer.completeExceptionally(new IllegalStateException("the loop has ended")));
+        return answer;
     }
 
     // ---- connections that live elsewhere ----

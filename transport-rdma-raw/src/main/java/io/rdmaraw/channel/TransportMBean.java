@@ -23,12 +23,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * All counts of the process in one bean of three attributes, {@code Loops}, {@code Ports} and {@code Channels}: one row
- * per loop, queue and channel. Made when it is asked for.
+ * All counts of the process in one bean: {@code Loops}, {@code Ports} and {@code Channels} have one row per loop, queue
+ * and channel, {@code Sockets} one per TCP server and connection, of which the busiest are told. Made when it is asked
+ * for.
  */
 final class TransportMBean implements DynamicMBean {
     static final String OBJECT_NAME = "io.rdmaraw:type=Transport";
-    private static final List<String> ATTRIBUTES = List.of("Loops", "Ports", "Channels");
+    private static final List<String> ATTRIBUTES = List.of("Loops", "Ports", "Channels", "Sockets");
 
     static void register() throws JMException {
         ManagementFactory.getPlatformMBeanServer().registerMBean(new TransportMBean(), new ObjectName(OBJECT_NAME));
@@ -41,6 +42,7 @@ final class TransportMBean implements DynamicMBean {
                 case "Loops" -> loops();
                 case "Ports" -> ports();
                 case "Channels" -> channels();
+                case "Sockets" -> SocketRows.read();
                 default -> throw new AttributeNotFoundException(attribute);
             };
         } catch (OpenDataException e) {
@@ -93,11 +95,15 @@ final class TransportMBean implements DynamicMBean {
                     metered.value(metric));
         }
         values.putAll(more);
+        return row(metered.getClass().getSimpleName(), values);
+    }
+
+    /** @param values texts and counts */
+    static CompositeData row(String type, Map<String, Object> values) throws OpenDataException {
         String[] keys = values.keySet().toArray(String[]::new);
         OpenType<?>[] types = values.values().stream().map(value -> value instanceof Long ? SimpleType.LONG
                 : SimpleType.STRING).toArray(OpenType<?>[]::new);
-        return new CompositeDataSupport(new CompositeType(metered.getClass().getSimpleName(), "counts", keys, keys,
-                types), values);
+        return new CompositeDataSupport(new CompositeType(type, "counts", keys, keys, types), values);
     }
 
     @Override

@@ -11,9 +11,11 @@ import io.rdmaraw.verbs.DirectVerbs;
  * @param slotCount slots of registered memory; more than the receive queue takes, for what handlers hold
  * @param slotBytes bytes of a slot; a power of two that holds the largest frame
  * @param directVerbs whether the rings of mlx5 devices are used in place
+ * @param compressedCompletions whether the device compresses completions of received frames where the rings are used
+ *        in place and it can
  */
 public record FrameQueueOptions(int receiveQueueDepth, int sendQueueDepth, int maxSendSge, int slotCount,
-                                int slotBytes, DirectVerbs directVerbs) {
+                                int slotBytes, DirectVerbs directVerbs, boolean compressedCompletions) {
     /** Checks the values against each other. */
     public FrameQueueOptions {
         requirePowerOfTwo("receiveQueueDepth", receiveQueueDepth, FrameQueue.BURST_FRAMES);

@@ -6,29 +6,33 @@ import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairOptions;
 import io.rdmaraw.verbs.SendWr;
 import io.rdmaraw.verbs.Sge;
+import io.rdmaraw.verbs.mlx5.Mlx5dv;
 
 /** The queue pair of a frame queue, its completion queues, and the native memory of its rings. */
 final class Queues implements AutoCloseable {
     private final SharedDevice device;
     private final CompletionChannel channel;
+    private final boolean compresses;
     CompletionQueue receiveCompletions;
     CompletionQueue sendCompletions;
     QueuePair queuePair;
     NativeArrays arrays;
 
-    private Queues(SharedDevice device, CompletionChannel channel) {
+    private Queues(SharedDevice device, CompletionChannel channel, boolean compresses) {
         this.device = device;
         this.channel = channel;
+        this.compresses = compresses;
     }
 
     /**
      * Makes them, the queue pair in the state of RESET.
      *
+     * @param compresses whether the device compresses completions of receives
      * @param maxHeaderBytes the longest headers of frames that are cut into segments; 0 when there are none
      */
-    static Queues open(SharedDevice device, CompletionChannel channel, FrameQueueOptions options,
+    static Queues open(SharedDevice device, CompletionChannel channel, FrameQueueOptions options, boolean compresses,
                        int maxHeaderBytes) {
-        Queues queues = new Queues(device, channel);
+        Queues queues = new Queues(device, channel, compresses);
         try {
             queues.make(options, maxHeaderBytes);
             return queues;
@@ -38,13 +42,19 @@ final class Queues implements AutoCloseable {
         }
     }
 
-    CompletionQueue completionQueue(int minEntries) {
+    /** Makes another completion queue for receives. */
+    CompletionQueue receiveCompletionQueue(int minEntries) {
+        return compresses ? Mlx5dv.createCompressed(device.context(), minEntries, channel)
+                : completionQueue(minEntries);
+    }
+
+    private CompletionQueue completionQueue(int minEntries) {
         return device.context().createCompletionQueue(minEntries, channel, 0);
     }
 
     private void make(FrameQueueOptions options, int maxHeaderBytes) {
         // Twice the depth: the queue pair's receives complete here, and those of the work queue.
-        receiveCompletions = completionQueue(2 * options.receiveQueueDepth());
+        receiveCompletions = receiveCompletionQueue(2 * options.receiveQueueDepth());
         sendCompletions = completionQueue(options.sendQueueDepth());
         queuePair = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
                 .sendCompletionQueue(sendCompletions)

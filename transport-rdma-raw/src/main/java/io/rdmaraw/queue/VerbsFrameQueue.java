@@ -35,6 +35,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     private final Slab slab;
     private final FrameBuf padding;
     private final boolean direct;
+    private final boolean compresses;
     private final int maxSegmentedBytes;
     private final QueueCounters counters = new QueueCounters();
     private Queues queues;
@@ -52,6 +53,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         this.channel = channel;
         this.options = options;
         direct = options.directVerbs().isFor(device.context());
+        compresses = direct && options.compressedCompletions() && Mlx5dv.canCompressCompletions(device.context());
         // A header that goes over the end of its ring makes libmlx5 (of rdma-core 44 to 65) put the data segments where
         // the device does not look for them.
         maxSegmentedBytes = direct || !Mlx5dv.isDriverOf(device.context()) ? device.maxSegmentedBytes() : 0;
@@ -83,7 +85,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     private Queues openQueues() {
-        return Queues.open(device, channel, options, maxHeaderBytes());
+        return Queues.open(device, channel, options, compresses, maxHeaderBytes());
     }
 
     private int maxHeaderBytes() {
@@ -107,7 +109,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         if (direct) {
             QueuePairRings rings = Mlx5dv.rings(opened.queuePair);
             receives = new Mlx5ReceiveRing(rings, opened.receiveCompletions,
-                    () -> opened.completionQueue(options.receiveQueueDepth()), slots, counters,
+                    () -> opened.receiveCompletionQueue(options.receiveQueueDepth()), slots, counters,
                     options.receiveQueueDepth(), RESERVED_SLOTS, opened.arrays);
             sends = new Mlx5SendRing(rings, opened.sendCompletions, slots, device.registeredRanges(), counters,
                     options.sendQueueDepth(), options.maxSendSge(), maxHeaderBytes(), padding, opened.arrays);
@@ -140,6 +142,11 @@ public final class VerbsFrameQueue implements FrameQueue {
     /** Tells whether the device's rings are written and read in place. */
     public boolean isDirect() {
         return direct;
+    }
+
+    /** Tells whether the device compresses the completions of received frames. */
+    public boolean isCompressing() {
+        return compresses;
     }
 
     private void start() {

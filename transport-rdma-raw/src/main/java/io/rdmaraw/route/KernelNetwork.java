@@ -17,6 +17,8 @@ public final class KernelNetwork implements AutoCloseable {
     private static final int RTMGRP_IPV4_ROUTE = 0x40;
     private static final int RTMGRP_IPV6_IFADDR = 0x100;
     private static final int RTMGRP_IPV6_ROUTE = 0x400;
+    private static final int RTMGRP_IPV4_RULE = 0x80;
+    private static final int RTMGRP_IPV6_RULE = 1 << 18;
     private static final int RTM_NEWLINK = 16;
     private static final int RTM_DELLINK = 17;
     private static final int RTM_GETLINK = 18;
@@ -29,6 +31,9 @@ public final class KernelNetwork implements AutoCloseable {
     private static final int RTM_NEWNEIGH = 28;
     private static final int RTM_DELNEIGH = 29;
     private static final int RTM_GETNEIGH = 30;
+    private static final int RTM_NEWRULE = 32;
+    private static final int RTM_DELRULE = 33;
+    private static final int RTM_GETRULE = 34;
     private static final int NTF_USE = 0x01;
     private static final int MAX_RESYNCS = 8;
 
@@ -43,7 +48,7 @@ public final class KernelNetwork implements AutoCloseable {
 
     private KernelNetwork() throws IOException {
         notifications = new NetlinkSocket(RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE
-                | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE);
+                | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_RULE | RTMGRP_IPV6_RULE);
         try {
             requests = new NetlinkSocket(0);
         } catch (IOException e) {
@@ -111,6 +116,7 @@ public final class KernelNetwork implements AutoCloseable {
                 dump(RTM_GETADDR, RtnetlinkDecoder.IFADDRMSG_BYTES);
                 dump(RTM_GETROUTE, RtnetlinkDecoder.RTMSG_BYTES);
                 dump(RTM_GETNEIGH, RtnetlinkDecoder.NDMSG_BYTES);
+                dump(RTM_GETRULE, RtnetlinkDecoder.RULE_BYTES);
                 publishIfChanged();
                 return;
             } catch (NetlinkOverflowException e) {
@@ -151,6 +157,7 @@ public final class KernelNetwork implements AutoCloseable {
             case RTM_NEWADDR, RTM_DELADDR -> applyAddress(reader.type() == RTM_NEWADDR);
             case RTM_NEWROUTE, RTM_DELROUTE -> applyRoute(reader.type() == RTM_NEWROUTE);
             case RTM_NEWNEIGH, RTM_DELNEIGH -> applyNeighbor(reader.type() == RTM_NEWNEIGH);
+            case RTM_NEWRULE, RTM_DELRULE -> applyRule(reader.type() == RTM_NEWRULE);
             default -> {
                 // Acknowledgements and the end of a dump say nothing of the network.
             }
@@ -193,22 +200,13 @@ public final class KernelNetwork implements AutoCloseable {
         }
     }
 
-    /**
-     * Asks the kernel for its route to a destination, with all its policy rules.
-     *
-     * @param sourceOrNull the address that will be sent from, when it is known
-     * @return the route, or null when there is none
-     */
-    public Route ask(IpAddress destination, IpAddress sourceOrNull) throws IOException {
-        int asked = ++sequence;
-        writer.begin(RTM_GETROUTE, NetlinkWriter.NLM_F_REQUEST, asked, RtnetlinkDecoder.RTMSG_BYTES)
-                .fixedByte(0, family(destination)).fixedByte(1, bits(destination))
-                .address(RtnetlinkDecoder.RTA_DST, destination);
-        if (sourceOrNull != null) {
-            writer.fixedByte(2, bits(sourceOrNull)).address(RtnetlinkDecoder.RTA_SRC, sourceOrNull);
+    private void applyRule(boolean there) {
+        PolicyRule rule = RtnetlinkDecoder.rule(reader);
+        if (rule != null && there) {
+            state.add(rule);
+        } else if (rule != null) {
+            state.remove(rule);
         }
-        requests.send(writer);
-        return awaitAnswer(asked) == RTM_NEWROUTE ? RtnetlinkDecoder.route(reader) : null;
     }
 
     /**
@@ -223,7 +221,7 @@ public final class KernelNetwork implements AutoCloseable {
                         | NetlinkWriter.NLM_F_CREATE, asked, RtnetlinkDecoder.NDMSG_BYTES)
                 .fixedByte(0, family(neighbor)).fixedInt(4, linkIndex).fixedByte(10, NTF_USE)
                 .address(RtnetlinkDecoder.NDA_DST, neighbor));
-        awaitAnswer(asked);
+        requests.awaitAnswer(reader, asked);
         int errno = reader.error();
         if (errno != 0) {
             throw new IOException("the kernel does not resolve " + neighbor + ": " + Errno.describe(errno)
@@ -231,24 +229,8 @@ public final class KernelNetwork implements AutoCloseable {
         }
     }
 
-    /** Stands on the answer to a request; returns its type. */
-    private int awaitAnswer(int asked) throws IOException {
-        while (true) {
-            requests.receiveAnswer(reader);
-            while (reader.nextMessage()) {
-                if (reader.sequence() == asked) {
-                    return reader.type();
-                }
-            }
-        }
-    }
-
-    private static int family(IpAddress address) {
+    static int family(IpAddress address) {
         return address.isIpv4() ? NativeSocket.AF_INET : NativeSocket.AF_INET6;
-    }
-
-    private static int bits(IpAddress address) {
-        return address.isIpv4() ? Integer.SIZE : 2 * Long.SIZE;
     }
 
     @Override

@@ -1,7 +1,6 @@
 package io.rdmaraw.route;
 
 import java.net.BindException;
-import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -83,7 +82,7 @@ public final class LoopHost {
 
     private static boolean isKernelAddress(IpAddress address) {
         try {
-            return NetworkInterface.getByInetAddress(address.toInetAddress()) != null;
+            return HostInterfaces.withAddress(address.toInetAddress()) != null;
         } catch (SocketException e) {
             return false;
         }

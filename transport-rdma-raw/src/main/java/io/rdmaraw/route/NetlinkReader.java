@@ -109,6 +109,15 @@ final class NetlinkReader {
         return valueBytes() < Integer.BYTES ? 0 : NativeMemory.getInt(value());
     }
 
+    /** Returns a hash of the attribute's type and value. */
+    int valueHash() {
+        int hash = attributeType();
+        for (int i = 0; i < valueBytes(); i++) {
+            hash = hash * 31 + NativeMemory.getByte(value() + i);
+        }
+        return hash;
+    }
+
     /** Returns a MAC address, or {@link Neighbor#NO_MAC} when the attribute is none. */
     long macValue() {
         return valueBytes() == 6 ? NetworkOrder.getU48(value()) : Neighbor.NO_MAC;

@@ -87,6 +87,18 @@ final class NetlinkSocket implements AutoCloseable {
         }
     }
 
+    /** Has the reader stand on the answer to the request of this number; returns the answer's type. */
+    int awaitAnswer(NetlinkReader reader, int sequence) throws IOException {
+        while (true) {
+            receiveAnswer(reader);
+            while (reader.nextMessage()) {
+                if (reader.sequence() == sequence) {
+                    return reader.type();
+                }
+            }
+        }
+    }
+
     @Override
     public void close() {
         waiter.close();

@@ -22,6 +22,7 @@ public final class NetworkSnapshot {
     private final List<Link> links;
     private final List<LocalAddress> addresses;
     private final List<Route> routes;
+    private final boolean policyRules;
     private final Map<Integer, Link> linksByIndex = new HashMap<>();
     private final Map<Hop, Neighbor> neighbors = new HashMap<>();
     /** By descending number of bits, IPv4 counted in the mapped form; within a prefix the lowest metric only. */
@@ -29,11 +30,12 @@ public final class NetworkSnapshot {
             new TreeMap<>((first, second) -> Integer.compare(second, first));
 
     NetworkSnapshot(long generation, List<Link> links, List<LocalAddress> addresses, List<Route> routes,
-                    List<Neighbor> neighbors) {
+                    List<Neighbor> neighbors, boolean policyRules) {
         this.generation = generation;
         this.links = links;
         this.addresses = addresses;
         this.routes = routes;
+        this.policyRules = policyRules;
         links.forEach(link -> linksByIndex.put(link.index(), link));
         neighbors.forEach(neighbor -> this.neighbors.put(new Hop(neighbor.linkIndex(), neighbor.address()), neighbor));
         routes.forEach(this::index);
@@ -93,6 +95,14 @@ public final class NetworkSnapshot {
         return routes;
     }
 
+    /**
+     * Returns whether the host chooses routing tables by rules of its own ({@code ip rule}), so that {@link #path} may
+     * find another way than the kernel: then ask for the route by {@link RouteQuery}.
+     */
+    public boolean hasPolicyRules() {
+        return policyRules;
+    }
+
     /** Returns an interface, or null. */
     public Link link(int index) {
         return linksByIndex.get(index);
@@ -136,21 +146,35 @@ public final class NetworkSnapshot {
      * @param flowHash chooses among several next hops, the same one for the same hash
      */
     public Path path(IpAddress destination, int flowHash) {
-        Route route = route(destination);
-        if (route == null || route.type() != Route.UNICAST || route.nextHops().isEmpty()) {
+        return path(route(destination), destination, flowHash);
+    }
+
+    /**
+     * Returns the way to a destination by a given route, or null when there is none.
+     *
+     * @param flowHash chooses among several next hops, the same one for the same hash
+     */
+    public Path path(Route routeOrNull, IpAddress destination, int flowHash) {
+        if (routeOrNull == null || routeOrNull.type() != Route.UNICAST || routeOrNull.nextHops().isEmpty()) {
             return null;
         }
-        List<Route.NextHop> hops = route.nextHops();
+        List<Route.NextHop> hops = routeOrNull.nextHops();
         Route.NextHop hop = hops.get(Integer.remainderUnsigned(flowHash, hops.size()));
         Link link = link(hop.linkIndex());
         if (link == null || !link.isUp()) {
             return null;
         }
         IpAddress nextHop = hop.gatewayOrNull() == null ? destination : hop.gatewayOrNull();
-        IpAddress source = route.preferredSourceOrNull() != null ? route.preferredSourceOrNull()
+        IpAddress source = routeOrNull.preferredSourceOrNull() != null ? routeOrNull.preferredSourceOrNull()
                 : source(link, destination, nextHop);
-        int mtuBytes = route.mtuBytes() > 0 ? Math.min(route.mtuBytes(), link.mtuBytes()) : link.mtuBytes();
+        int mtuBytes = routeOrNull.mtuBytes() > 0 ? Math.min(routeOrNull.mtuBytes(), link.mtuBytes()) : link.mtuBytes();
         return source == null ? null : new Path(link, nextHop, source, mtuBytes);
+    }
+
+    /** Returns the way to a host on a link, whatever the routes say, or null when the link has no address for it. */
+    public Path onLink(Link link, IpAddress destination) {
+        IpAddress source = source(link, destination, destination);
+        return source == null ? null : new Path(link, destination, source, link.mtuBytes());
     }
 
     /**

@@ -2,9 +2,11 @@ package io.rdmaraw.route;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** What is known of the kernel's network, as the messages build it up. Not thread-safe. */
 final class NetworkState {
@@ -18,6 +20,8 @@ final class NetworkState {
     private final Map<AddressKey, LocalAddress> addresses = new LinkedHashMap<>();
     private final List<Route> routes = new ArrayList<>();
     private final Map<NeighborKey, Neighbor> neighbors = new HashMap<>();
+    /** Those beyond the standard ones. */
+    private final Set<PolicyRule> rules = new HashSet<>();
     private boolean changed;
 
     void clear() {
@@ -25,6 +29,7 @@ final class NetworkState {
         addresses.clear();
         routes.clear();
         neighbors.clear();
+        rules.clear();
         changed = true;
     }
 
@@ -61,14 +66,24 @@ final class NetworkState {
             routes.add(route);
             changed = true;
         }
+        changed |= !rules.isEmpty();
     }
 
     void remove(Route route) {
         changed |= routes.removeIf(other -> route.isSamePlace(other)
                 && (route.nextHops().isEmpty() || route.nextHops().equals(other.nextHops())));
+        changed |= !rules.isEmpty();
     }
 
-    /** Other tables take part only by policy rules, for which the kernel is asked. */
+    void add(PolicyRule rule) {
+        changed |= !rule.isStandard() && rules.add(rule);
+    }
+
+    void remove(PolicyRule rule) {
+        changed |= rules.remove(rule);
+    }
+
+    /** Other tables take part only by policy rules; where there are some the kernel is asked for each route. */
     private static boolean isOfInterest(Route route) {
         return route.table() == Route.MAIN_TABLE || route.table() == Route.LOCAL_TABLE;
     }
@@ -86,6 +101,6 @@ final class NetworkState {
 
     NetworkSnapshot snapshot(long generation) {
         return new NetworkSnapshot(generation, List.copyOf(links.values()), List.copyOf(addresses.values()),
-                List.copyOf(routes), List.copyOf(neighbors.values()));
+                List.copyOf(routes), List.copyOf(neighbors.values()), !rules.isEmpty());
     }
 }

@@ -2,7 +2,9 @@ package io.rdmaraw.route;
 
 import io.rdmaraw.wire.ArpPacket;
 import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.GroupMessage;
 import io.rdmaraw.wire.IcmpHeader;
+import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.NeighborDiscovery;
 import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.ParseVerdict;
@@ -35,6 +37,7 @@ public final class OwnHost {
     private final List<AddressClaim> claims = new ArrayList<>();
     private final NeighborCache neighbors;
     private final LearnedRouters routers = new LearnedRouters();
+    private final GroupMemberships memberships;
     private final ErrorBudget errors = new ErrorBudget();
     private final OwnHostCounters counters = new OwnHostCounters();
     private int routerSolicitations;
@@ -49,7 +52,7 @@ public final class OwnHost {
         this.linkName = linkName;
         this.linkMtuBytes = linkMtuBytes;
         this.output = output;
-        frames = new ControlFrames(config.mac(), new ControlOutput() {
+        ControlOutput current = new ControlOutput() {
             @Override
             public long allocate() {
                 return OwnHost.this.output.allocate();
@@ -59,7 +62,10 @@ public final class OwnHost {
             public void send(int lengthBytes) {
                 OwnHost.this.output.send(lengthBytes);
             }
-        });
+        };
+        frames = new ControlFrames(config.mac(), current);
+        memberships = new GroupMemberships(new GroupReports(config.mac(), linkMtuBytes, current, this::reportSource),
+                counters, random);
         neighbors = new NeighborCache(this::ask, random);
         boolean ipv6 = false;
         boolean linkLocal = false;
@@ -75,8 +81,14 @@ public final class OwnHost {
         routerSolicitations = ipv6 ? 0 : MAX_ROUTER_SOLICITATIONS;
     }
 
-    /** Begins to claim the addresses. */
+    /** Begins to claim the addresses, and joins the groups that come with them (RFC 4862 section 5.4.2). */
     public void start(long nowNanos) {
+        for (AddressClaim claim : claims) {
+            IpAddress address = claim.own().address();
+            if (!address.isIpv4()) {
+                memberships.set(claim, address.solicitedNode(), SourceFilter.EVERYTHING, nowNanos);
+            }
+        }
         claims.forEach(claim -> claim.start(config.detectDuplicates(), nowNanos));
         nextRouterSolicitationNanos = nowNanos;
         addressesChanged = true;
@@ -118,6 +130,37 @@ public final class OwnHost {
     }
 
     /**
+     * Sets what a member wants of a group from now on; routers and switches on the link hear of it.
+     *
+     * @param member who wants it; several on the host may want the same
+     */
+    public void setGroup(Object member, IpAddress group, SourceFilter filter, long nowNanos) {
+        memberships.set(member, group, filter, nowNanos);
+    }
+
+    /** Takes back all that a member wanted of groups. */
+    public void leaveGroups(Object member, long nowNanos) {
+        memberships.leaveAll(member, nowNanos);
+    }
+
+    /** Returns the groups that are joined, those of the host's own addresses included. */
+    public List<IpAddress> groups() {
+        return memberships.groups();
+    }
+
+    /** Returns the address to report groups from: IPv6 wants a link-local one (RFC 3810 section 5.2.13, RFC 3590). */
+    private IpAddress reportSource(boolean ipv4) {
+        for (AddressClaim claim : claims) {
+            OwnAddress own = claim.own();
+            if (claim.state() == AddressClaim.State.OWNED && own.address().isIpv4() == ipv4
+                    && (ipv4 || own.isLinkLocal())) {
+                return own.address();
+            }
+        }
+        return ipv4 ? IpAddress.ANY_IPV4 : IpAddress.ANY_IPV6;
+    }
+
+    /**
      * Takes a frame.
      *
      * @return true when it was about the host itself, false when it is for a socket
@@ -134,8 +177,20 @@ public final class OwnHost {
             }
             case ICMPV6 -> receiveIcmpv6(frame, nowNanos);
             case ICMP -> receiveIcmp(frame);
+            case OTHER_PROTOCOL -> receiveIgmp(frame, nowNanos);
             default -> false;
         };
+    }
+
+    private boolean receiveIgmp(ParsedFrame frame, long nowNanos) {
+        if (frame.ipVersion() != 4 || frame.protocol() != IpProtocol.IGMP) {
+            return false;
+        }
+        GroupQuery query = GroupQuery.of(frame, ParseVerdict.OTHER_PROTOCOL);
+        if (query != null) {
+            memberships.asked(query, nowNanos);
+        }
+        return true;
     }
 
     private void receiveArp(long arp, long nowNanos) {
@@ -196,6 +251,12 @@ public final class OwnHost {
                 }
             }
             case IcmpHeader.V6_ECHO_REQUEST -> answerEcho(frame);
+            case GroupMessage.MLD_QUERY -> {
+                GroupQuery query = GroupQuery.of(frame, ParseVerdict.ICMPV6);
+                if (query != null) {
+                    memberships.asked(query, nowNanos);
+                }
+            }
             default -> {
                 return !IcmpHeader.isErrorV6(IcmpHeader.type(message));
             }
@@ -320,6 +381,7 @@ public final class OwnHost {
         }
         neighbors.poll(nowNanos);
         routers.poll(nowNanos);
+        memberships.poll(nowNanos);
         if (wantsRouters() && nowNanos - nextRouterSolicitationNanos >= 0) {
             IpAddress source = source(ALL_NODES);
             if (source != null) {
@@ -336,7 +398,8 @@ public final class OwnHost {
 
     /** Returns when {@link #poll} has something to do next, or Long.MAX_VALUE. */
     public long deadlineNanos() {
-        long next = Math.min(neighbors.deadlineNanos(), routers.deadlineNanos());
+        long next = Math.min(memberships.deadlineNanos(),
+                Math.min(neighbors.deadlineNanos(), routers.deadlineNanos()));
         for (AddressClaim claim : claims) {
             next = Math.min(next, claim.deadlineNanos());
         }

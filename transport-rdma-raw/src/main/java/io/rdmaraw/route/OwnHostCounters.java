@@ -10,6 +10,8 @@ public final class OwnHostCounters {
     long echoesAnswered;
     long portsRefused;
     long addressConflicts;
+    long groupQueries;
+    long groupReports;
 
     /** ARP packets received. */
     public long arpReceived() {
@@ -49,5 +51,15 @@ public final class OwnHostCounters {
     /** Packets by which others claimed an address of ours. */
     public long addressConflicts() {
         return addressConflicts;
+    }
+
+    /** Questions of routers which groups are wanted: IGMP and MLD queries. */
+    public long groupQueries() {
+        return groupQueries;
+    }
+
+    /** Times that the link was told which groups are wanted. */
+    public long groupReports() {
+        return groupReports;
     }
 }

@@ -36,7 +36,7 @@ final class OwnRoutes {
         for (IpAddress router : learned.routers()) {
             routes.add(defaultBy(link, router, LEARNED_METRIC));
         }
-        return new NetworkSnapshot(generation, List.of(link), addresses, routes, neighbors);
+        return new NetworkSnapshot(generation, List.of(link), addresses, routes, neighbors, false);
     }
 
     private static void addRoutes(List<Route> routes, Link link, OwnAddress address) {

@@ -15,6 +15,8 @@ final class RtnetlinkDecoder {
     static final int IFADDRMSG_BYTES = 8;
     static final int RTMSG_BYTES = 12;
     static final int NDMSG_BYTES = 12;
+    /** {@code struct fib_rule_hdr}. */
+    static final int RULE_BYTES = 12;
     static final int NDA_DST = 1;
     static final int RTA_DST = 1;
     static final int RTA_SRC = 2;
@@ -35,6 +37,11 @@ final class RtnetlinkDecoder {
     private static final int RTAX_MTU = 2;
     private static final int RTNEXTHOP_BYTES = 8;
     private static final int NDA_LLADDR = 2;
+    private static final int FIB_RULE_INVERT = 2;
+    private static final int FRA_PRIORITY = 6;
+    private static final int FRA_SUPPRESS_PREFIXLEN = 14;
+    private static final int FRA_TABLE = 15;
+    private static final int FRA_PROTOCOL = 21;
 
     private RtnetlinkDecoder() {
     }
@@ -150,6 +157,30 @@ final class RtnetlinkDecoder {
             offset += lengthBytes + 3 & ~3;
             lengthBytes = message.shortAt(offset);
         }
+    }
+
+    static PolicyRule rule(NetlinkReader message) {
+        if (!message.startAttributes(RULE_BYTES) || !isIp(message.fixedByte(0))) {
+            return null;
+        }
+        int priority = 0;
+        int table = message.fixedByte(4);
+        boolean plain = message.fixedByte(1) == 0 && message.fixedByte(2) == 0 && message.fixedByte(3) == 0
+                && (message.fixedInt(8) & FIB_RULE_INVERT) == 0;
+        int attributes = message.fixedInt(0);
+        while (message.nextAttribute()) {
+            attributes = attributes * 31 + message.valueHash();
+            switch (message.attributeType()) {
+                case FRA_PRIORITY -> priority = message.intValue();
+                case FRA_TABLE -> table = message.intValue();
+                case FRA_SUPPRESS_PREFIXLEN -> plain &= message.intValue() == -1;
+                case FRA_PROTOCOL -> {
+                    // Who has made the rule.
+                }
+                default -> plain = false;
+            }
+        }
+        return new PolicyRule(message.fixedByte(0), priority, table, message.fixedByte(7), plain, attributes);
     }
 
     static Neighbor neighbor(NetlinkReader message) {

@@ -1,5 +1,7 @@
 package io.rdmaraw.tcp;
 
+import java.util.function.Consumer;
+
 /**
  * Connections by 4-tuple: open addressing with linear probing and backward-shift deletion. A probe compares 32-bit
  * hashes, which lie side by side, before it touches a connection. The hash is keyed, so nobody outside can aim for
@@ -96,6 +98,17 @@ final class ConnectionTable {
         for (int i = 0; i < oldSlots.length; i++) {
             if (oldSlots[i] != null) {
                 insert(oldSlots[i], oldHashes[i]);
+            }
+        }
+    }
+
+    /** Shows so many connections at most, in no order. */
+    void first(int most, Consumer<TcpConnection> viewer) {
+        int seen = 0;
+        for (int i = 0; i < slots.length && seen < most; i++) {
+            if (slots[i] != null) {
+                viewer.accept(slots[i]);
+                seen++;
             }
         }
     }

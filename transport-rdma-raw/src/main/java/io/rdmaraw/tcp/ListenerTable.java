@@ -1,6 +1,8 @@
 package io.rdmaraw.tcp;
 
+import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.List;
 
 /**
  * The listeners of an engine: a hash table with chains, looked up by port and exact address first, then by port and the
@@ -89,6 +91,17 @@ final class ListenerTable {
     private int bucket(long high, long low, int port) {
         long mixed = (high * 31 + low + ((long) port << 32 | port)) * 0x9E37_79B9_7F4A_7C15L;
         return (int) (mixed >>> 40) & heads.length - 1;
+    }
+
+    /** Returns all listeners, in no order. */
+    List<TcpListener> all() {
+        List<TcpListener> all = new ArrayList<>(size);
+        for (TcpListener head : heads) {
+            for (TcpListener at = head; at != null; at = at.nextInBucket) {
+                all.add(at);
+            }
+        }
+        return all;
     }
 
     void closeAll() {

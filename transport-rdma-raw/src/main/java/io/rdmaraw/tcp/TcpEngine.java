@@ -327,6 +327,16 @@ public final class TcpEngine {
         return timeWait.size();
     }
 
+    /**
+     * Returns what is open. On the engine's thread.
+     *
+     * @param lookedAt connections that are looked at, at most
+     * @param most     of the busiest of them
+     */
+    public TcpCensus census(int lookedAt, int most) {
+        return TcpCensus.of(listeners, connections, lookedAt, most);
+    }
+
     // ---- for the package ----
 
     long now() {

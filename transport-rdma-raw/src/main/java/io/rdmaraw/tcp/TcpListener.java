@@ -28,12 +28,24 @@ public final class TcpListener {
         this.attachment = attachment;
     }
 
+    public long localHigh() {
+        return localHigh;
+    }
+
+    public long localLow() {
+        return localLow;
+    }
+
     public int localPort() {
         return localPort;
     }
 
     public Object attachment() {
         return attachment;
+    }
+
+    public int backlog() {
+        return backlog;
     }
 
     /** Connections in SYN_RECEIVED, at most the backlog. */

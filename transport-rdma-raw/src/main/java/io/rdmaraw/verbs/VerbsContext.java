@@ -192,6 +192,28 @@ public final class VerbsContext extends VerbsObject {
         }
     }
 
+    /**
+     * Creates a completion queue by a function of a driver's own library, such as {@code mlx5dv_create_cq}.
+     *
+     * @param function         address of a function of (struct ibv_context *, struct ibv_cq_init_attr_ex *, void *) that
+     *                         returns the queue
+     * @param call             its name
+     * @param driverAttributes address of what it takes beyond verbs
+     */
+    public CompletionQueue createCompletionQueue(ExtendedCompletionQueueOptions options, long function, String call,
+            long driverAttributes) {
+        lifecycle.lock();
+        try (Arena arena = Arena.ofConfined()) {
+            long attr = arena.allocate(CqInitAttrExLayout.SIZE_BYTES, Long.BYTES).address();
+            options.writeTo(attr);
+            long cq = made(call, NativeCall.pointer(function, openAddress(), attr, driverAttributes, 0),
+                    options.toString());
+            return new CompletionQueue(this, options.channelOrNull(), cq);
+        } finally {
+            lifecycle.unlock();
+        }
+    }
+
     /** Creates a receive work queue, one of several that an indirection table spreads frames over. */
     public WorkQueue createWorkQueue(ProtectionDomain domain, CompletionQueue completionQueue, int maxWr, int maxSge,
             int createFlags) {

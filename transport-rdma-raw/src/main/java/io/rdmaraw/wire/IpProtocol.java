@@ -6,6 +6,8 @@ public final class IpProtocol {
     public static final int HOP_BY_HOP = 0;
     /** ICMP. */
     public static final int ICMP = 1;
+    /** IGMP. */
+    public static final int IGMP = 2;
     /** TCP. */
     public static final int TCP = 6;
     /** UDP. */

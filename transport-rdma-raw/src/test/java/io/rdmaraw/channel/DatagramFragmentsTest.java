@@ -106,6 +106,19 @@ class DatagramFragmentsTest {
         assertSame(second, add(second, 56, 108, 2));
     }
 
+    /** Its bytes would count for those that are missing at the beginning, where there is whatever was there before. */
+    @Test
+    void nothingLiesBehindTheLastFragment() {
+        ByteBuf udp = datagram(100, 3);
+        ByteBuf shorter = udp.slice(0, 40);
+        assertNull(add(udp, 64, 72, 4));
+        assertNull(add(shorter, 32, 40, 4));
+        assertEquals(2, statistics.droppedFragments());
+        assertNull(add(udp, 8, 32, 4));
+        assertEquals(0, statistics.reassembledDatagrams());
+        udp.release();
+    }
+
     @Test
     void overlappingFragmentsEndTheirDatagram() {
         ByteBuf udp = datagram(100, 3);

@@ -69,6 +69,8 @@ final class LoopDevice {
         if (USES_RINGS != null && !name.startsWith(VerbsDevices.SOFT_PREFIX)) {
             VerbsFrameQueue queue = (VerbsFrameQueue) bound.port().queue();
             assertEquals(Boolean.parseBoolean(USES_RINGS), queue.isDirect(), "direct verbs");
+            assertEquals(queue.isDirect() && RdmaRawIoHandlerConfig.defaults().compressedCompletions(),
+                    queue.isCompressing(), "compressed completions");
         }
         return bound;
     }

@@ -126,7 +126,7 @@ class OddFramesTest {
         bound.eventLoop().scheduleAtFixedRate(() -> { }, 0, 50, TimeUnit.MICROSECONDS);
         Flood flood = new Flood();
         sender.eventLoop().execute(flood);
-        flood.done.get(10, TimeUnit.MINUTES);
+        flood.done.get(Math.max(10, FRAMES / 200_000), TimeUnit.MINUTES);
         int freeAfter = awaitFree();
         assertNull(thrown.get());
         assertTrue(bound.isActive() && connected.isActive() && sender.isActive());

@@ -152,7 +152,7 @@ class RdmaRawMetricsTest {
         assertEquals(2, Arrays.stream(channels).filter(each -> device.name.equals(each.get("device"))).count());
         assertTrue(Arrays.stream((CompositeData[]) server.getAttribute(name, "Loops"))
                 .anyMatch(each -> each.get("loop").equals(row.get("loop"))));
-        assertEquals(3, server.getMBeanInfo(name).getAttributes().length);
+        assertEquals(4, server.getMBeanInfo(name).getAttributes().length);
     }
 
     /** The bean is registered in the background. */

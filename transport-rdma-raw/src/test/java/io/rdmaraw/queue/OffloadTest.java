@@ -52,7 +52,7 @@ class OffloadTest {
         device = SharedDevice.acquire(DEVICE);
         channel = device.context().createCompletionChannel();
         queue = VerbsFrameQueue.open(device, 1, channel,
-                new FrameQueueOptions(512, 256, MAX_SEND_SGE, 1024, 2048, DirectVerbs.ofProperty()));
+                new FrameQueueOptions(512, 256, MAX_SEND_SGE, 1024, 2048, DirectVerbs.ofProperty(), false));
         queue.steer(FlowSpec.builder().destinationMac(mac()).build());
     }
 

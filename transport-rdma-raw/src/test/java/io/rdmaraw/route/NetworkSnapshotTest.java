@@ -36,7 +36,7 @@ class NetworkSnapshotTest {
     }
 
     private NetworkSnapshot snapshot() {
-        return new NetworkSnapshot(1, links, addresses, routes, List.of());
+        return new NetworkSnapshot(1, links, addresses, routes, List.of(), false);
     }
 
     @ParameterizedTest

@@ -2,7 +2,6 @@ package io.rdmaraw.wire;
 
 import static io.rdmaraw.wire.Frames.hex;
 import static io.rdmaraw.wire.Frames.join;
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Arrays;
@@ -22,21 +21,17 @@ import org.junit.jupiter.api.Test;
  * lies against a page that nobody may touch, read nothing beyond it.
  */
 class FrameParserPropertyTest {
-    private static final GuardedMemory MEMORY = new GuardedMemory();
     private static final List<byte[]> SEEDS = seeds();
-    private final FrameParser parser = new FrameParser(new ParseCounters());
-    private final ParsedFrame frame = new ParsedFrame();
-    private final ParsedFrame quote = new ParsedFrame();
-    private final TcpOptions options = new TcpOptions();
+    private final FrameChecks checks = new FrameChecks();
 
     @Property(tries = 20000)
     void randomBytes(@ForAll @Size(max = 200) byte[] bytes) {
-        check(bytes);
+        checks.check(bytes);
     }
 
     @Property(tries = 20000)
     void damagedFrames(@ForAll("damaged") byte[] bytes) {
-        check(bytes);
+        checks.check(bytes);
     }
 
     @Provide
@@ -48,13 +43,13 @@ class FrameParserPropertyTest {
     @Test
     void manyDamagedFrames() {
         Random random = new Random(20260101);
-        long before = parser.counters().total();
+        long before = checks.counters().total();
         for (int i = 0; i < 1_000_000; i++) {
-            check(damage(random));
+            checks.check(damage(random));
         }
-        assertTrue(parser.counters().total() - before >= 4_000_000);
+        assertTrue(checks.counters().total() - before >= 4_000_000);
         for (ParseVerdict verdict : ParseVerdict.values()) {
-            assertTrue(parser.counters().get(verdict) > 0, () -> "no frame came to " + verdict);
+            assertTrue(checks.counters().get(verdict) > 0, () -> "no frame came to " + verdict);
         }
     }
 
@@ -63,7 +58,7 @@ class FrameParserPropertyTest {
     void consistentlyShortenedFrames() {
         for (byte[] seed : SEEDS) {
             for (int length = 0; length <= seed.length; length++) {
-                check(shortened(seed, length));
+                checks.check(shortened(seed, length));
             }
         }
     }
@@ -92,47 +87,6 @@ class FrameParserPropertyTest {
             bytes[index] = (byte) (random.nextBoolean() ? random.nextInt() : bytes[index] ^ 1 << random.nextInt(8));
         }
         return bytes;
-    }
-
-    private void check(byte[] bytes) {
-        checkOne(bytes, MEMORY.putAtEnd(bytes), false);
-        checkOne(bytes, MEMORY.putAtStart(bytes), true);
-        long end = MEMORY.putAtEnd(bytes);
-        checkOne(bytes, end, true);
-        checkRanges(parser.parseIp(end, bytes.length, true, frame), bytes.length, frame);
-    }
-
-    private void checkOne(byte[] bytes, long address, boolean verified) {
-        long before = parser.counters().total();
-        ParseVerdict verdict = parser.parse(address, bytes.length, verified, frame);
-        assertEquals(before + 1, parser.counters().total());
-        checkRanges(verdict, bytes.length, frame);
-        if (verdict == ParseVerdict.TCP) {
-            options.parse(frame);
-        }
-        if (verdict == ParseVerdict.ICMP || verdict == ParseVerdict.ICMPV6) {
-            ParseVerdict quoted = parser.parseQuote(frame, quote);
-            checkRanges(quoted, frame.payloadLengthBytes(), quote);
-            NeighborDiscovery.linkLayerOption(frame.transportAddress(),
-                    frame.transportHeaderLengthBytes() + frame.payloadLengthBytes(), 24, 1);
-        }
-    }
-
-    private static void checkRanges(ParseVerdict verdict, int lengthBytes, ParsedFrame frame) {
-        assertEquals(lengthBytes, frame.frameLengthBytes());
-        if (!verdict.isAccepted()) {
-            return;
-        }
-        assertTrue(frame.networkOffset() >= 0);
-        assertTrue(frame.networkOffset() + frame.networkLengthBytes() <= lengthBytes);
-        assertTrue(frame.payloadOffset() >= 0 && frame.payloadLengthBytes() >= 0);
-        assertTrue(frame.payloadOffset() + frame.payloadLengthBytes() <= lengthBytes);
-        assertTrue(frame.transportOffset() + frame.transportHeaderLengthBytes() <= lengthBytes);
-        if (frame.transportHeaderLengthBytes() > 0) {
-            assertEquals(frame.transportOffset() + frame.transportHeaderLengthBytes(), frame.payloadOffset());
-            assertTrue(frame.payloadOffset() + frame.payloadLengthBytes()
-                    <= frame.networkOffset() + frame.networkLengthBytes());
-        }
     }
 
     private static List<byte[]> seeds() {

@@ -8,7 +8,7 @@ import io.netty.handler.codec.dns.DatagramDnsQueryDecoder;
 import io.netty.handler.codec.dns.DatagramDnsResponseEncoder;
 import io.netty.handler.codec.dns.TcpDnsQueryDecoder;
 import io.netty.handler.codec.dns.TcpDnsResponseEncoder;
-import io.rdmaraw.examples.ServerCommand;
+import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 

@@ -1,7 +1,7 @@
 package io.rdmaraw.examples.dns;
 
 import io.netty.handler.codec.dns.DnsRecordType;
-import io.rdmaraw.examples.ExampleException;
+import io.rdmaraw.examples.server.ExampleException;
 
 import java.io.IOException;
 import java.io.InputStream;

@@ -20,7 +20,7 @@ import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SupportedCipherSuiteFilter;
 import io.netty.pkitesting.X509Bundle;
-import io.rdmaraw.examples.ServerCommand;
+import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
 
 import java.net.InetSocketAddress;

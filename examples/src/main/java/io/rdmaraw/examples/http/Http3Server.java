@@ -15,8 +15,8 @@ import io.netty.handler.codec.quic.QuicSslContext;
 import io.netty.handler.codec.quic.QuicSslContextBuilder;
 import io.netty.handler.codec.quic.QuicStreamChannel;
 import io.netty.pkitesting.X509Bundle;
-import io.rdmaraw.examples.ExampleException;
-import io.rdmaraw.examples.ServerCommand;
+import io.rdmaraw.examples.server.ExampleException;
+import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
 
 import java.net.InetSocketAddress;

@@ -7,7 +7,7 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpServerCodec;
 import io.netty.handler.codec.http.HttpServerKeepAliveHandler;
-import io.rdmaraw.examples.ServerCommand;
+import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
 
 import java.net.InetSocketAddress;

@@ -7,7 +7,7 @@ import io.netty.handler.codec.redis.RedisArrayAggregator;
 import io.netty.handler.codec.redis.RedisBulkStringAggregator;
 import io.netty.handler.codec.redis.RedisDecoder;
 import io.netty.handler.codec.redis.RedisEncoder;
-import io.rdmaraw.examples.ServerCommand;
+import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
 
 import java.net.InetSocketAddress;

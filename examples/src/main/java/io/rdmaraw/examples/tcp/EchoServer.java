@@ -6,7 +6,8 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.rdmaraw.examples.ServerCommand;
+import io.rdmaraw.examples.relay.EndOfInput;
+import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
 
 import java.net.InetSocketAddress;

@@ -11,7 +11,7 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.handler.codec.dns.DatagramDnsQueryDecoder;
 import io.netty.handler.codec.dns.DatagramDnsResponseEncoder;
-import io.rdmaraw.examples.ExampleException;
+import io.rdmaraw.examples.server.ExampleException;
 import org.junit.jupiter.api.Test;
 
 import java.net.InetSocketAddress;

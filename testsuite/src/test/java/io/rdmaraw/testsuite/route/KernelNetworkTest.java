@@ -10,6 +10,7 @@ import io.rdmaraw.route.Neighbor;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortPlaceholder;
 import io.rdmaraw.route.Route;
+import io.rdmaraw.route.RouteQuery;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -48,16 +49,19 @@ class KernelNetworkTest {
     private NetworkNamespace host;
     private VethPair pair;
     private KernelNetwork kernel;
+    private RouteQuery routes;
 
     @BeforeEach
     void open(TestNetwork network) throws Exception {
         host = network.namespace();
         pair = network.vethPair(host, network.namespace());
         kernel = host.call(KernelNetwork::open);
+        routes = host.call(RouteQuery::new);
     }
 
     @AfterEach
     void close() {
+        routes.close();
         kernel.close();
     }
 
@@ -128,7 +132,7 @@ class KernelNetworkTest {
                 && snapshot.path(ip("2001:db8:1::1"), 0) != null);
         for (String target : new String[] {"203.0.113.1", "203.0.113.130", "203.0.113.250", "8.8.8.8", peer,
             "2001:db8:77::1", "2001:4860::1", pair.peer().ipv6(), "198.51.100.9", "192.0.2.77", "127.0.0.1"}) {
-            Route asked = kernel.ask(ip(target), null);
+            Route asked = routes.ask(ip(target), null);
             NetworkSnapshot.Path path = kernel.snapshot().path(ip(target), 0);
             if (asked == null || asked.type() != Route.UNICAST) {
                 assertNull(path, target + ": the kernel says " + asked);

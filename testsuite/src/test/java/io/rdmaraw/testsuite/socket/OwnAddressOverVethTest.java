@@ -23,6 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.net.PortUnreachableException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -119,6 +120,70 @@ class OwnAddressOverVethTest {
         peer.run("ip", "route", "add", IPV4, "dev", pair.peer().name(), "src", "192.0.2.1");
         RdmaRawDatagramChannel server = server(provider, false);
         echoes(IPV4, server.localAddress().getPort(), "from afar");
+    }
+
+    /**
+     * The kernel's bridge as a switch that looks at IGMP and MLD, and asks: it must know of each membership, in its
+     * versions with and without sources.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"3, 2", "2, 1"})
+    void aSwitchHearsOfGroups(String versions) throws Exception {
+        String bridge = bridge(versions.split(", "));
+        RdmaRawDatagramChannel member = server("soft:xdp:", false);
+        NetworkInterface link = host.call(() -> NetworkInterface.getByName(pair.ours().name()));
+        boolean newest = versions.startsWith("3");
+        for (String group : new String[] {"239.7.7.7", "ff15::777"}) {
+            boolean ipv4 = group.indexOf(':') < 0;
+            InetAddress address = InetAddress.ofLiteral(group);
+            member.joinGroup(address).sync();
+            awaitMembership(bridge, group, true);
+            member.leaveGroup(address).sync();
+            awaitMembership(bridge, group, false);
+            if (newest) {
+                String source = ipv4 ? GATEWAY : "fd77::1";
+                member.joinGroup(address, link, InetAddress.ofLiteral(source)).sync();
+                awaitMembership(bridge, "src " + source, true);
+                member.leaveGroup(address, link, InetAddress.ofLiteral(source)).sync();
+                awaitMembership(bridge, "src " + source, false);
+            }
+        }
+        // What was said is soon forgotten: now the switch has to ask, and to be answered.
+        member.joinGroup(InetAddress.ofLiteral("239.7.7.8")).sync();
+        member.joinGroup(InetAddress.ofLiteral("ff15::778")).sync();
+        for (String group : new String[] {"239.7.7.8", "ff15::778"}) {
+            awaitMembership(bridge, group, true);
+            peer.run("bridge", "mdb", "del", "dev", bridge, "port", pair.peer().name(), "grp", group, "temp");
+            awaitMembership(bridge, group, true);
+        }
+        if (newest) {
+            // The group of the host's own address, by which it is found (RFC 4862 section 5.4.2).
+            awaitMembership(bridge, "ff02::1:ff00:77", true);
+        }
+    }
+
+    /** Puts the peer's end into a bridge that has its addresses; returns the bridge's name. */
+    private String bridge(String[] versions) {
+        String bridge = "br0";
+        peer.run("ip", "link", "add", bridge, "type", "bridge", "mcast_snooping", "1", "mcast_querier", "1",
+                "mcast_igmp_version", versions[0], "mcast_mld_version", versions[1], "mcast_query_interval", "100",
+                "mcast_query_response_interval", "50", "mcast_startup_query_interval", "100");
+        peer.run("ip", "link", "set", pair.peer().name(), "master", bridge);
+        peer.run("ip", "addr", "flush", "dev", pair.peer().name());
+        peer.run("ip", "addr", "add", GATEWAY + "/24", "dev", bridge);
+        // Queries of MLD come from here.
+        peer.run("ip", "-6", "addr", "add", "fe80::77/64", "dev", bridge, "nodad");
+        peer.run("ip", "-6", "addr", "add", "fd77::1/64", "dev", bridge, "nodad");
+        peer.run("ip", "link", "set", bridge, "up");
+        return bridge;
+    }
+
+    private void awaitMembership(String bridge, String text, boolean there) {
+        Await.until("the switch " + (there ? "to know of " : "to forget ") + text, PATIENCE, () -> {
+            String table = peer.run("bridge", "-d", "mdb", "show", "dev", bridge).output();
+            return table.lines().anyMatch(line -> line.contains("port " + pair.peer().name())
+                    && (line + ' ').contains(text + ' ')) == there;
+        });
     }
 
     /** RFC 5227 and RFC 4862 against the kernel: an address that the peer has is not taken. */

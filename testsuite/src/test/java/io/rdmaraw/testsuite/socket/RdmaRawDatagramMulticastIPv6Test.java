@@ -3,6 +3,8 @@ package io.rdmaraw.testsuite.socket;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
 import io.netty.testsuite.transport.socket.DatagramMulticastIPv6Test;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
 
 import java.util.List;
 
@@ -10,5 +12,11 @@ class RdmaRawDatagramMulticastIPv6Test extends DatagramMulticastIPv6Test {
     @Override
     protected List<BootstrapComboFactory<Bootstrap, Bootstrap>> newFactories() {
         return RdmaRawSocketTestPermutation.INSTANCE.datagram(socketInternetProtocalFamily());
+    }
+
+    @Override
+    @Test
+    public void testMulticast(TestInfo info) throws Throwable {
+        VanishingInterfaces.outlast(() -> super.testMulticast(info));
     }
 }

@@ -1,15 +1,11 @@
 package io.rdmaraw.tools.bench;
 
-import io.rdmaraw.tools.report.BenchReport;
-import io.rdmaraw.tools.report.Json;
-import java.io.PrintWriter;
+import io.rdmaraw.tools.report.BenchOptions;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw bench frames}. */
 @Command(name = "frames", mixinStandardHelpOptions = true, showDefaultValues = true,
@@ -25,34 +21,16 @@ final class FramesCommand implements Callable<Integer> {
             description = "length of the frames without FCS, 60 to 1514")
     private int frameBytes;
 
-    @Option(names = "--runs", paramLabel = "N", defaultValue = "7", description = "runs of each case, 1 to 100")
-    private int runs;
-
-    @Option(names = "--quick", description = "bursts of 64 only and fewer runs: less than a minute")
-    private boolean quick;
-
-    @Option(names = "--json", description = "print the result as one JSON object")
-    private boolean json;
-
-    @Spec
-    private CommandSpec spec;
+    @Mixin
+    private BenchOptions options;
 
     @Override
-    public Integer call() throws InterruptedException {
-        if (frameBytes < 60 || frameBytes > 1514 || runs < 1 || runs > 100) {
-            throw new ParameterException(spec.commandLine(), "--length must be 60 to 1514 and --runs 1 to 100");
-        }
-        FramesBenchOptions options = quick
-                ? new FramesBenchOptions(device, frameBytes, QUICK_BURSTS, Math.min(runs, 5), 0.5, 2)
+    public Integer call() throws Exception {
+        options.require(frameBytes >= 60 && frameBytes <= 1514, "--length must be 60 to 1514");
+        int runs = options.runs(5);
+        FramesBenchOptions how = options.quick()
+                ? new FramesBenchOptions(device, frameBytes, QUICK_BURSTS, runs, 0.5, 2)
                 : new FramesBenchOptions(device, frameBytes, BURSTS, runs, 1, 4);
-        BenchReport.warnIfBusy(spec.commandLine().getErr());
-        BenchReport report = new FramesBench(options, spec.commandLine().getErr()).run();
-        PrintWriter out = spec.commandLine().getOut();
-        if (json) {
-            Json.print(out, report.toJson());
-        } else {
-            report.printTable(out);
-        }
-        return 0;
+        return options.print(() -> new FramesBench(how, options.progress()).run());
     }
 }

@@ -5,23 +5,20 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
+import io.rdmaraw.tools.report.BenchOptions;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.report.BenchRow;
 import io.rdmaraw.tools.report.BenchRow.Unit;
-import io.rdmaraw.tools.report.Json;
 import io.rdmaraw.tools.report.Loops;
 import io.rdmaraw.verbs.FlowSpec;
-import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw bench idle}. */
 @Command(name = "idle", mixinStandardHelpOptions = true, showDefaultValues = true,
@@ -37,44 +34,31 @@ final class IdleCommand implements Callable<Integer> {
     @Option(names = "--loops", paramLabel = "N", defaultValue = "4", description = "loops, 1 to 64")
     private int loopCount;
 
-    @Option(names = "--runs", paramLabel = "N", defaultValue = "5", description = "runs of each case, 1 to 100")
-    private int runs;
-
-    @Option(names = "--quick", description = "fewer and shorter runs")
-    private boolean quick;
-
-    @Option(names = "--json", description = "print the result as one JSON object")
-    private boolean json;
-
-    @Spec
-    private CommandSpec spec;
+    @Mixin
+    private BenchOptions options;
 
     private final OperatingSystemMXBean process =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
     @Override
-    public Integer call() throws InterruptedException {
-        if (loopCount < 1 || loopCount > 64 || runs < 1 || runs > 100) {
-            throw new ParameterException(spec.commandLine(), "--loops must be 1 to 64 and --runs 1 to 100");
-        }
-        double runSeconds = quick ? 2 : 5;
+    public Integer call() throws Exception {
+        options.require(loopCount >= 1 && loopCount <= 64, "--loops must be 1 to 64");
+        return options.print(this::measure);
+    }
+
+    private BenchReport measure() throws InterruptedException {
+        double runSeconds = options.quick() ? 2 : 5;
         List<Double> without = new ArrayList<>();
         List<Double> with = new ArrayList<>();
         percentOfCore(runSeconds);
-        for (int i = 0; i < (quick ? Math.min(runs, 3) : runs); i++) {
+        for (int i = 0; i < options.runs(3); i++) {
             without.add(percentOfCore(runSeconds));
             with.add(withLoops(runSeconds));
         }
         BenchReport report = new BenchReport("idle");
         report.add(BenchRow.of("idle", "jvm-alone", "none", Unit.PERCENT_OF_CORE, without));
         report.add(BenchRow.of("idle.loops" + loopCount, "rdma-raw", device, Unit.PERCENT_OF_CORE, with));
-        PrintWriter out = spec.commandLine().getOut();
-        if (json) {
-            Json.print(out, report.toJson());
-        } else {
-            report.printTable(out);
-        }
-        return 0;
+        return report;
     }
 
     private double withLoops(double seconds) throws InterruptedException {

@@ -41,7 +41,7 @@ final class QueueCalls implements AutoCloseable {
         this.device = device;
         shared = SharedDevice.acquire(deviceName);
         channel = shared.context().createCompletionChannel();
-        queue = VerbsFrameQueue.open(shared, 1, channel, new FrameQueueOptions(1024, 1024, 4, 4096, 2048, directVerbs));
+        queue = VerbsFrameQueue.open(shared, 1, channel, new FrameQueueOptions(1024, 1024, 4, 4096, 2048, directVerbs, false));
         flow = queue.steer(FlowSpec.builder().destinationMac(mac).allowHostTraffic().build());
         byte[] frame = FrameTemplate.parse("eth(dst=" + mac + ")/ipv4/udp").build(frameBytes);
         incoming = arena.allocate(frameBytes).copyFrom(MemorySegment.ofArray(frame));

@@ -2,15 +2,13 @@ package io.rdmaraw.tools.bench;
 
 import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.bench.wire.DatagramWireBench;
+import io.rdmaraw.tools.report.BenchOptions;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.report.BenchRow;
 import io.rdmaraw.tools.report.BenchRow.Unit;
-import io.rdmaraw.tools.report.Json;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -31,28 +29,20 @@ final class UdpCommand implements Callable<Integer> {
             description = "length of the datagrams, 0 to 1472")
     private int payloadBytes;
 
-    @Option(names = "--runs", paramLabel = "N", defaultValue = "7", description = "runs of each case, 1 to 100")
-    private int runs;
-
-    @Option(names = "--quick", description = "fewer and shorter runs: less than a minute")
-    private boolean quick;
-
     @Option(names = "--loop-only", description = "only what needs neither root nor a network")
     private boolean loopOnly;
 
-    @Option(names = "--json", description = "print the result as one JSON object")
-    private boolean json;
-
-    @Spec
-    private CommandSpec spec;
+    @Mixin
+    private BenchOptions options;
 
     @Override
-    public Integer call() throws InterruptedException {
-        if (payloadBytes < 0 || payloadBytes > 1472 || runs < 1 || runs > 100) {
-            throw new ParameterException(spec.commandLine(), "--length must be 0 to 1472 and --runs 1 to 100");
-        }
-        PrintWriter progress = spec.commandLine().getErr();
-        BenchReport.warnIfBusy(progress);
+    public Integer call() throws Exception {
+        options.require(payloadBytes >= 0 && payloadBytes <= 1472, "--length must be 0 to 1472");
+        return options.print(this::measure);
+    }
+
+    private BenchReport measure() throws InterruptedException {
+        PrintWriter progress = options.progress();
         BenchReport report = new BenchReport("udp");
         for (int window : WINDOWS) {
             progress.println("udp.rr.window" + window);
@@ -62,18 +52,12 @@ final class UdpCommand implements Callable<Integer> {
         if (!loopOnly) {
             measureWire(report, progress);
         }
-        PrintWriter out = spec.commandLine().getOut();
-        if (json) {
-            Json.print(out, report.toJson());
-        } else {
-            report.printTable(out);
-        }
-        return 0;
+        return report;
     }
 
     private void measureWire(BenchReport report, PrintWriter progress) {
         try {
-            new DatagramWireBench(payloadBytes, quick ? Math.min(runs, 3) : runs, quick, progress).addTo(report);
+            new DatagramWireBench(payloadBytes, options.runs(3), options.quick(), progress).addTo(report);
         } catch (ToolException e) {
             progress.println("rdma-raw: the cases over veth are left out: " + e.getMessage());
         }
@@ -82,12 +66,12 @@ final class UdpCommand implements Callable<Integer> {
     private void measure(int window, BenchReport report) throws InterruptedException {
         Map<UdpPair.Transport, List<Double>> rates = new EnumMap<>(UdpPair.Transport.class);
         Map<UdpPair.Transport, List<Double>> allocated = new EnumMap<>(UdpPair.Transport.class);
-        int count = quick ? Math.min(runs, 3) : runs;
-        for (int i = 0; i < count; i++) {
+        boolean quick = options.quick();
+        for (int i = 0; i < options.runs(3); i++) {
             for (UdpPair.Transport transport : UdpPair.Transport.values()) {
                 try (UdpPair pair = new UdpPair(transport, window, payloadBytes)) {
-                    pair.run(quick ? 1.5 : 3);
-                    UdpPair.Sample sample = pair.run(quick ? 1 : 2);
+                    pair.run(quick ? 1 : 3);
+                    UdpPair.Sample sample = pair.run(quick ? 0.7 : 2);
                     rates.computeIfAbsent(transport, t -> new ArrayList<>()).add(sample.roundTripsPerSecond());
                     allocated.computeIfAbsent(transport, t -> new ArrayList<>()).add(sample.bytesPerDatagram());
                 }

@@ -19,6 +19,7 @@ final class Charts {
     private static final Pattern NUMBERED =
             Pattern.compile("(.*?)[. ]?(burst|window|conns|connections|clients|flows|pipeline|length|size|bytes)"
                     + "=?(\\d+)(.*)");
+    private static final String JMH = "jmh";
     private static final String[] PERCENTILES = {"t_min", "t_typical", "percentile_99", "percentile_99.9",
         "percentile_99.99", "t_max"};
     private static final String[] PERCENTILE_LABELS = {"min", "50 %", "99 %", "99.9 %", "99.99 %", "max"};
@@ -26,9 +27,9 @@ final class Charts {
     private Charts() {
     }
 
-    /** The pictures of one measurement. */
-    static List<String> of(JsonNode result) {
-        List<String> charts = new ArrayList<>();
+    /** The pictures of one result. */
+    static List<Chart> of(JsonNode result) {
+        List<Chart> charts = new ArrayList<>();
         JsonNode rows = result.path("rows");
         if (result.has("test_info")) {
             if (rows.path(0).has("t_min")) {
@@ -36,13 +37,21 @@ final class Charts {
             }
             return charts;
         }
-        lines(rows).forEach(chart -> charts.add(chart.svg()));
-        sideBySide(rows).forEach(chart -> charts.add(chart.svg()));
-        StackedBars split = split(rows);
-        if (split.isWorthDrawing()) {
-            charts.add(split.svg());
+        if (rows.path(0).path("transport").asText().equals(JMH)) {
+            charts.add(CostSplits.byWork(rows));
+        } else {
+            charts.addAll(lines(rows));
+            charts.addAll(sideBySide(rows));
+            charts.add(CostSplits.beyondReference(rows));
         }
-        return charts;
+        return charts.stream().filter(Chart::isWorthDrawing).toList();
+    }
+
+    /** The pictures of what several results under one heading have together. */
+    static List<Chart> ofAll(String heading, List<MeasurementResult> results) {
+        Chart throughput = throughput(results.stream().filter(result -> result.name().startsWith(heading + '.'))
+                .toList());
+        return throughput.isWorthDrawing() ? List.of(throughput) : List.of();
     }
 
     private static List<LineChart> lines(JsonNode rows) {
@@ -62,7 +71,7 @@ final class Charts {
             chart.add(line, new LineChart.Point(Double.parseDouble(matcher.group(3)), matcher.group(3),
                     row.path("min").asDouble(), row.path("median").asDouble(), row.path("max").asDouble()));
         }
-        return charts.values().stream().filter(LineChart::isWorthDrawing).toList();
+        return List.copyOf(charts.values());
     }
 
     /** Cases that are no points of a line: one bar for each transport. */
@@ -78,7 +87,7 @@ final class Charts {
                         List.of(row.path("median").asDouble()));
             }
         }
-        return charts.values().stream().filter(StackedBars::isWorthDrawing).toList();
+        return List.copyOf(charts.values());
     }
 
     /** Cases of which there is more than one number, which makes a line. */
@@ -96,25 +105,7 @@ final class Charts {
         return cases;
     }
 
-    private static StackedBars split(JsonNode rows) {
-        StackedBars bars = new StackedBars("cost of a frame, split", "ns", List.of("what the reference takes",
-                "what is added to it"));
-        for (JsonNode row : rows) {
-            if (row.path("unit").asText().equals("ns/frame") && row.hasNonNull("ratioTo")) {
-                for (JsonNode reference : rows) {
-                    if (reference.path("case").equals(row.path("case")) && reference.path("device").equals(row.path(
-                            "device")) && reference.path("transport").equals(row.path("ratioTo"))) {
-                        double base = reference.path("median").asDouble();
-                        bars.add(row.path("case").asText() + ' ' + row.path("transport").asText(), List.of(base,
-                                Math.max(0, row.path("median").asDouble() - base)));
-                    }
-                }
-            }
-        }
-        return bars;
-    }
-
-    private static String percentiles(JsonNode rows) {
+    private static Chart percentiles(JsonNode rows) {
         LineChart chart = new LineChart("latency", "percentile", "microseconds", true);
         for (JsonNode row : rows) {
             for (int i = 0; i < PERCENTILES.length; i++) {
@@ -123,14 +114,14 @@ final class Charts {
                         value, value));
             }
         }
-        return chart.svg();
+        return chart;
     }
 
-    /** Throughput by the burst, out of several runs of {@code bw}; null where there are too few. */
-    static String throughput(List<MeasurementRun> runs) {
+    /** Throughput by the burst, out of several runs of {@code bw}. */
+    private static Chart throughput(List<MeasurementResult> runs) {
         LineChart chart = new LineChart("throughput without a pipeline", "frames posted with one doorbell",
                 "million frames/s", false);
-        for (MeasurementRun run : runs) {
+        for (MeasurementResult run : runs) {
             if (run.result() == null || !run.result().path("test_info").path("test").asText().contains("BW")) {
                 continue;
             }
@@ -141,6 +132,6 @@ final class Charts {
                         Integer.toString(burst), rate, rate, rate));
             }
         }
-        return chart.isWorthDrawing() ? chart.svg() : null;
+        return chart;
     }
 }

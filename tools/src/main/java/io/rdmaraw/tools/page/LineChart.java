@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /** Lines over a number, as an SVG picture. The places on the horizontal axis are evenly spaced, one for each number. */
-final class LineChart {
+final class LineChart implements Chart {
     private static final int WIDTH = 760;
     private static final int HEIGHT = 300;
     private static final int LEFT = 70;
@@ -34,15 +34,26 @@ final class LineChart {
         this.logarithmic = logarithmic;
     }
 
+    /** Adds a point, unless the line has one there: rows that differ in what they are compared with have one value. */
     void add(String line, Point point) {
-        lines.computeIfAbsent(line, key -> new ArrayList<>()).add(point);
+        List<Point> points = lines.computeIfAbsent(line, key -> new ArrayList<>());
+        if (points.stream().noneMatch(other -> other.x() == point.x())) {
+            points.add(point);
+        }
     }
 
-    boolean isWorthDrawing() {
+    @Override
+    public boolean isWorthDrawing() {
         return lines.values().stream().anyMatch(points -> points.stream().mapToDouble(Point::x).distinct().count() > 1);
     }
 
-    String svg() {
+    @Override
+    public boolean isWide() {
+        return true;
+    }
+
+    @Override
+    public String svg() {
         Map<Double, String> labels = new LinkedHashMap<>();
         TreeSet<Double> places = new TreeSet<>();
         List<Double> values = new ArrayList<>();

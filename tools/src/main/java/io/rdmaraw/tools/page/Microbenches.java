@@ -11,52 +11,60 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 
 /** The JMH suite, by its runnable jar; its result in the rows that the benches have. */
 final class Microbenches {
+    static final String NAME = "microbench";
+    static final double QUICK_SECONDS = 60;
     private static final String JAR = "microbench/target/microbenchmarks.jar";
+    private static final List<String> QUICK_OPTIONS = List.of("-f", "1", "-wi", "1", "-i", "3", "-w", "200ms", "-r",
+            "200ms", "-p", "burst=64", "-prof", "gc");
 
     private Microbenches() {
     }
 
-    static MeasurementRun run(boolean quick, double limitSeconds) throws InterruptedException {
+    static MeasurementResult run(boolean quick, double limitSeconds) throws InterruptedException {
         Path jar = Path.of(System.getProperty("rdmaraw.home", "."), JAR);
-        List<String> options = quick ? List.of("-f", "1", "-wi", "1", "-i", "3", "-w", "200ms", "-r", "200ms", "-p",
-                "burst=64", "-prof", "gc") : List.of("-prof", "gc");
-        Measurement measurement = new Measurement("microbench", "the parts by themselves (JMH): what a call, a"
-                + " buffer and"
-                + " a burst through a pipeline cost, in nanoseconds and in bytes allocated",
-                List.of("java", "-jar", JAR, String.join(" ", options)));
+        List<String> options = quick ? QUICK_OPTIONS : List.of("-prof", "gc");
+        String command = "java -jar " + JAR + ' ' + String.join(" ", options);
         if (!Files.exists(jar)) {
-            return MeasurementRun.skipped(measurement, jar + " is missing: ./mvnw -pl microbench -am package");
+            return result(command, 0, null, jar + " is missing: ./mvnw -pl microbench -am package");
         }
         long start = System.nanoTime();
+        Path rows = null;
         try {
-            Path result = Files.createTempFile("rdma-raw", ".json");
-            List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java")
-                    .toString(), "--enable-native-access=ALL-UNNAMED", "-jar", jar.toString(), "-rf", "json", "-rff",
-                    result.toString()));
-            command.addAll(options);
-            Process process = new ProcessBuilder(command).redirectErrorStream(true)
-                    .redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
-            if (!process.waitFor((long) (limitSeconds * 1e3), TimeUnit.MILLISECONDS)) {
-                process.descendants().forEach(ProcessHandle::destroyForcibly);
-                process.destroyForcibly().waitFor();
-                return new MeasurementRun(measurement, null, "ended after " + Math.round(limitSeconds) + " s",
-                        limitSeconds);
-            }
-            JsonNode rows = new ObjectMapper().readTree(Files.readString(result));
-            result.toFile().delete();
-            return new MeasurementRun(measurement, toReport(rows), null, (System.nanoTime() - start) / 1e9);
+            rows = Files.createTempFile("rdma-raw", ".json");
+            boolean ended = MeasurementProcess.await(process(jar, options, rows), limitSeconds);
+            double seconds = (System.nanoTime() - start) / 1e9;
+            return ended ? result(command, seconds, toReport(new ObjectMapper().readTree(Files.readString(rows))), null)
+                    : result(command, seconds, null, "ended after " + Math.round(limitSeconds) + " s");
         } catch (IOException e) {
-            return new MeasurementRun(measurement, null, e.getMessage(), (System.nanoTime() - start) / 1e9);
+            return result(command, (System.nanoTime() - start) / 1e9, null, e.getMessage());
+        } finally {
+            if (rows != null) {
+                rows.toFile().delete();
+            }
         }
+    }
+
+    private static Process process(Path jar, List<String> options, Path rows) throws IOException {
+        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java")
+                .toString(), "--enable-native-access=ALL-UNNAMED", "-jar", jar.toString(), "-rf", "json", "-rff",
+                rows.toString()));
+        command.addAll(options);
+        return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .start();
+    }
+
+    private static MeasurementResult result(String command, double seconds, JsonNode result, String failure) {
+        return new MeasurementResult(NAME, "The parts by themselves (JMH): what a call, a buffer, a burst through a"
+                + " pipeline and its counting cost, in nanoseconds and in bytes allocated.", command, seconds, result,
+                failure);
     }
 
     private static ObjectNode toReport(JsonNode jmh) {
         ObjectNode report = Json.object();
-        report.put("bench", "microbench");
+        report.put("bench", NAME);
         ArrayNode rows = report.putArray("rows");
         for (JsonNode each : jmh) {
             String name = each.get("benchmark").asText().replaceFirst(".*\\.(\\w+)Benchmark\\.", "$1.");

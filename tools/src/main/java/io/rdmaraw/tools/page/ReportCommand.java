@@ -1,7 +1,5 @@
 package io.rdmaraw.tools.page;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.tools.Main;
 import io.rdmaraw.tools.ToolException;
@@ -28,18 +26,17 @@ import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw report}. */
 @Command(name = "report", mixinStandardHelpOptions = true, showDefaultValues = true,
-        description = {"Runs every bench there is, the JMH suite, bw and lat, and writes what they found to one"
-                + " page that"
-                + " needs nothing else (report.html) and to report.json: tables with ratios and their spread,"
-                + " charts, the"
-                + " machine, the versions, the exact commands.",
-            "What cannot run here is named with the reason. Close other programs first."})
+        description = {"Runs every bench there is, the JMH suite, bw, lat and flow-rate, and writes what they found to"
+                + " one page that needs nothing else (report.html) and to report.json: tables with ratios and their"
+                + " spread, charts, the machine, the versions, the exact commands.",
+            "What cannot run here is named with the reason, and the rest goes on. Close other programs first."})
 public final class ReportCommand implements Callable<Integer> {
-    private static final double QUICK_SECONDS = 570;
-    private static final double QUICK_LIMIT_SECONDS = 150;
+    static final double QUICK_SECONDS = 575;
+    /** Of the budgets of measurements to come: seldom do all of them need theirs. */
+    private static final double KEPT_SHARE = 0.85;
     private static final double FULL_LIMIT_SECONDS = 1_800;
-    private static final double LEAST_SECONDS = 5;
-    private static final String MICROBENCH = "microbench";
+    private static final String PAGE = "report.html";
+    private static final String DATA = "report.json";
 
     @Option(names = "--out", paramLabel = "DIR", defaultValue = "rdma-raw-report", description = "made if not there")
     private Path directory;
@@ -51,8 +48,16 @@ public final class ReportCommand implements Callable<Integer> {
     private List<String> only = new ArrayList<>();
 
     @Option(names = {"-d", "--device"}, paramLabel = "D", defaultValue = "soft:loop",
-            description = "the device of bw and lat; the benches have their own")
+            description = "the device of bw, lat and flow-rate; the benches have their own")
     private String device;
+
+    @Option(names = "--from", paramLabel = "FILE",
+            description = "measure nothing: write the page of what an earlier report.json has")
+    private Path from;
+
+    @Option(names = "--readme", paramLabel = "FILE",
+            description = "also put the main figures into a Markdown file, between its comments for them")
+    private Path readme;
 
     @Spec
     private CommandSpec spec;
@@ -62,83 +67,97 @@ public final class ReportCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         err = spec.commandLine().getErr();
+        Report report = from == null ? measure() : read(from);
+        write(report);
+        return report.results().stream().allMatch(result -> result.result() == null) ? Main.EXIT_FAILED : 0;
+    }
+
+    private static Report read(Path file) {
+        try {
+            return Report.read(file);
+        } catch (IOException e) {
+            throw new ToolException("cannot read the report " + file + ": " + e.getMessage(), e);
+        }
+    }
+
+    private Report measure() throws InterruptedException {
         List<Measurement> wanted = Measurements.all(quick, device).stream().filter(m -> isWanted(m.name())).toList();
-        boolean withMicrobench = isWanted(MICROBENCH);
+        boolean withMicrobench = isWanted(Microbenches.NAME);
         if (wanted.isEmpty() && !withMicrobench) {
             throw new ParameterException(spec.commandLine(), "--only: there are " + String.join(", ",
-                    Measurements.all(quick, device).stream().map(Measurement::name).toList()) + ", " + MICROBENCH);
+                    Measurements.all(quick, device).stream().map(Measurement::name).toList()) + ", "
+                    + Microbenches.NAME);
         }
         BenchReport.warnIfBusy(err);
         ObjectNode machine = Environment.machine();
         String date = ZonedDateTime.now().format(DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm zzz", Locale.ROOT));
-        List<MeasurementRun> runs = measure(wanted, withMicrobench);
-        write(machine, date, runs);
-        return runs.stream().allMatch(run -> run.result() == null) ? Main.EXIT_FAILED : 0;
+        long start = System.nanoTime();
+        Noise noise = only.isEmpty() ? new Noise() : null;
+        List<MeasurementResult> results = measure(wanted, withMicrobench, start);
+        return new Report(machine, Environment.versions(), noise == null ? Json.object() : noise.toJson(), command(),
+                date, results);
+    }
+
+    private String command() {
+        return "./rdma-raw report" + (quick ? " --quick" : "") + (only.isEmpty() ? "" : " --only "
+                + String.join(",", only));
     }
 
     private boolean isWanted(String name) {
         return only.isEmpty() || only.stream().anyMatch(each -> name.equals(each) || name.startsWith(each + '.'));
     }
 
-    private List<MeasurementRun> measure(List<Measurement> wanted, boolean withMicrobench) throws InterruptedException {
-        long start = System.nanoTime();
-        List<MeasurementRun> runs = new ArrayList<>();
+    private List<MeasurementResult> measure(List<Measurement> wanted, boolean withMicrobench, long start)
+            throws InterruptedException {
+        double reserved = wanted.stream().mapToDouble(Measurement::budgetSeconds).sum()
+                + (withMicrobench ? Microbenches.QUICK_SECONDS : 0);
+        List<MeasurementResult> results = new ArrayList<>();
         for (Measurement measurement : wanted) {
-            double limit = limit(start);
-            err.println(measurement.commandLine());
-            err.flush();
-            runs.add(noted(limit < LEAST_SECONDS ? MeasurementRun.skipped(measurement, "the ten minutes were over")
-                    : MeasurementRun.run(measurement, limit)));
+            reserved -= measurement.budgetSeconds();
+            say(measurement.commandLine());
+            results.add(noted(new MeasurementProcess(measurement, limit(measurement.budgetSeconds(), reserved, start))
+                    .run()));
         }
         if (withMicrobench) {
-            err.println(MICROBENCH + " (JMH)");
-            err.flush();
-            runs.add(noted(Microbenches.run(quick, Math.max(LEAST_SECONDS, limit(start)))));
+            say(Microbenches.NAME + " (JMH)");
+            results.add(noted(Microbenches.run(quick, limit(Microbenches.QUICK_SECONDS, 0, start))));
         }
-        return runs;
+        return results;
     }
 
-    private double limit(long startNanos) {
-        return quick ? Math.min(QUICK_LIMIT_SECONDS, QUICK_SECONDS - (System.nanoTime() - startNanos) / 1e9)
-                : FULL_LIMIT_SECONDS;
+    /** A slow measurement may take what is not meant for those after it and a part of that, and at least its own. */
+    private double limit(double budgetSeconds, double reservedSeconds, long startNanos) {
+        double left = QUICK_SECONDS - (System.nanoTime() - startNanos) / 1e9;
+        return !quick ? FULL_LIMIT_SECONDS : Math.max(Math.min(budgetSeconds, left), left - KEPT_SHARE * reservedSeconds);
     }
 
-    private MeasurementRun noted(MeasurementRun run) {
-        err.println(String.format(Locale.ROOT, "  %s, %.0f s", run.result() != null ? "done" : run.failure(),
-                run.seconds()));
+    private void say(String line) {
+        err.println(line);
         err.flush();
-        return run;
     }
 
-    private void write(ObjectNode machine, String date, List<MeasurementRun> runs) {
-        String command = "./rdma-raw report" + (quick ? " --quick" : "") + (only.isEmpty() ? "" : " --only "
-                + String.join(",", only));
-        ObjectNode json = Json.object();
-        json.put("report", "netty-transport-rdma-raw").put("date", date).put("command", command);
-        json.set("machine", machine);
-        json.set("versions", Environment.versions());
-        ArrayNode array = json.putArray("measurements");
-        for (MeasurementRun run : runs) {
-            ObjectNode each = array.addObject().put("name", run.measurement().name())
-                    .put("serves", run.measurement().serves()).put("command", run.measurement().commandLine())
-                    .put("seconds", Json.rounded(run.seconds()));
-            if (run.result() != null) {
-                each.set("result", run.result());
-            } else {
-                each.put("failure", run.failure());
-            }
-        }
+    private MeasurementResult noted(MeasurementResult result) {
+        say(String.format(Locale.ROOT, "  %s, %.0f s", result.failure() == null ? "done" : "NOT MEASURED: "
+                + result.failure(), result.seconds()));
+        return result;
+    }
+
+    private void write(Report report) {
+        Path at = directory;
         try {
             Files.createDirectories(directory);
-            Path page = directory.resolve("report.html");
-            Files.writeString(page, new Page(machine, Environment.versions(), command, date, runs).render(style()));
-            Path data = directory.resolve("report.json");
-            Files.writeString(data, new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(json)
-                    + '\n');
-            spec.commandLine().getOut().println(page + System.lineSeparator() + data);
+            report.write(directory.resolve(DATA));
+            Files.writeString(directory.resolve(PAGE), new Page(report).render(style()));
+            spec.commandLine().getOut().println(directory.resolve(PAGE) + System.lineSeparator()
+                    + directory.resolve(DATA));
+            if (readme != null) {
+                at = readme;
+                Files.writeString(readme, ReadmeFigures.replaceIn(Files.readString(readme), report));
+                spec.commandLine().getOut().println(readme);
+            }
             spec.commandLine().getOut().flush();
         } catch (IOException e) {
-            throw new ToolException("cannot write to " + directory + ": " + e.getMessage(), e);
+            throw new ToolException("cannot write to " + at + ": " + e.getMessage(), e);
         }
     }
 

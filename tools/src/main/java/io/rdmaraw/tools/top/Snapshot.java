@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import javax.management.MBeanServerConnection;
 import javax.management.ObjectName;
 import javax.management.openmbean.CompositeData;
@@ -12,10 +13,11 @@ import javax.management.openmbean.CompositeData;
  * What a process had counted at one moment. Rows are as the bean has them: counts are named {@code kind:name}, the rest
  * is text.
  */
-record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> channels) {
+record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> channels,
+        List<Row> sockets) {
     static final String BEAN = "io.rdmaraw:type=Transport";
 
-    /** One loop, queue or channel. */
+    /** One loop, queue, channel, or TCP server or connection. */
     record Row(Map<String, String> names, Map<String, Long> counts) {
         String name(String key) {
             return names.getOrDefault(key, "");
@@ -36,12 +38,18 @@ record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> channels
             return rows.stream().filter(row -> row.names.equals(names)).findFirst()
                     .orElse(new Row(names, Map.of()));
         }
+
+        /** The row of another snapshot that has the same names under these keys; an empty one if there is none. */
+        Row in(List<Row> rows, String... keys) {
+            return rows.stream().filter(row -> Stream.of(keys).allMatch(key -> row.name(key).equals(name(key))))
+                    .findFirst().orElse(new Row(names, Map.of()));
+        }
     }
 
     static Snapshot read(MBeanServerConnection connection) throws Exception {
         ObjectName bean = new ObjectName(BEAN);
         return new Snapshot(System.nanoTime(), rows(connection, bean, "Loops"), rows(connection, bean, "Ports"),
-                rows(connection, bean, "Channels"));
+                rows(connection, bean, "Channels"), rows(connection, bean, "Sockets"));
     }
 
     private static List<Row> rows(MBeanServerConnection connection, ObjectName bean, String attribute)

@@ -19,7 +19,8 @@ import picocli.CommandLine.Spec;
 /** {@code rdma-raw top}. */
 @Command(name = "top", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = {"Shows what the loops of a running process do: work, spinning and sleep, bursts and how full"
-                + " they are, empty polls, drops and copies by reason, flow rules, the busiest channels.",
+                + " they are, empty polls, drops and copies by reason, flow rules, TCP's servers and connections, the"
+                + " busiest channels.",
             "It attaches to the process locally and reads the bean io.rdmaraw:type=Transport."})
 public final class TopCommand implements Callable<Integer> {
     private static final String CLEAR = "\033[H\033[2J";
@@ -34,7 +35,8 @@ public final class TopCommand implements Callable<Integer> {
     @Option(names = {"-n", "--count"}, paramLabel = "N", defaultValue = "0", description = "screens; 0: until Ctrl-C")
     private int count;
 
-    @Option(names = {"-c", "--channels"}, paramLabel = "N", defaultValue = "12", description = "channels to show")
+    @Option(names = {"-c", "--channels"}, paramLabel = "N", defaultValue = "12", description = "channels and connections"
+            + " to show")
     private int channels;
 
     @Option(names = "--json", description = "print the counts themselves, one JSON object for each interval")
@@ -84,6 +86,7 @@ public final class TopCommand implements Callable<Integer> {
         root.set("loops", mapper.valueToTree(snapshot.loops()));
         root.set("ports", mapper.valueToTree(snapshot.ports()));
         root.set("channels", mapper.valueToTree(snapshot.channels()));
+        root.set("sockets", mapper.valueToTree(snapshot.sockets()));
         return root;
     }
 }

@@ -34,6 +34,7 @@ final class TopScreen {
         queues().print(out);
         out.println();
         troubles(out);
+        new TcpScreen(before, now, seconds, maxChannels).print(out);
         channels(out);
         return text.toString();
     }
@@ -121,7 +122,11 @@ final class TopScreen {
 
     private void channels(PrintWriter out) {
         ToDoubleFunction<Snapshot.Row> traffic = row -> row.sum("traffic") - row.in(before.channels()).sum("traffic");
-        List<Snapshot.Row> busiest = new ArrayList<>(now.channels());
+        List<Snapshot.Row> busiest = new ArrayList<>(now.channels().stream().filter(row -> !TcpScreen.isTcp(row))
+                .toList());
+        if (busiest.isEmpty()) {
+            return;
+        }
         busiest.sort(Comparator.comparingDouble(traffic).reversed());
         TextTable table = new TextTable("CHANNEL", "RX/S", "RX BIT/S", "TX/S", "DROPS/S", "LOOP");
         busiest.stream().limit(maxChannels).forEach(row -> {

@@ -30,7 +30,58 @@ class TopScreenTest {
                         "work:receive.polls.empty", 100_000 * n, "work:fill.16", 100_000 * n,
                         "drop:send-error", 7L, "copy:slow-consumer", 0L, "level:rules", 3L))),
                 List.of(row(Map.of("loop", "loop-1", "device", "mlx5_0", "channel", "abc mlx5_0/1"),
-                        Map.of("traffic:received.frames", 3_000_000 * n, "drop:not-read", 40 * n))));
+                        Map.of("traffic:received.frames", 3_000_000 * n, "drop:not-read", 40 * n))), List.of());
+    }
+
+    private static Snapshot tcpSnapshot(int factor) {
+        long n = factor;
+        Map<String, String> loop = Map.of("loop", "loop-1", "device", "mlx5_0");
+        return new Snapshot(n * 2 * SECOND, List.of(), List.of(),
+                List.of(row(with(loop, "channel", "tcp"), Map.of("level:connections", 12L, "level:time-wait", 3L,
+                        "traffic:received.segments", 4000 * n, "traffic:sent.segments", 6000 * n,
+                        "traffic:retransmitted.segments", 8 * n, "traffic:forwarded.segments", 20 * n,
+                        "traffic:accepted.connections", 10 * n, "drop:unsound", 5L))),
+                List.of(row(with(loop, "local", "10.0.0.1:80", "remote", "*", "state", "LISTEN"),
+                        Map.of("level:half-open", 2L, "level:backlog", 128L)),
+                        row(with(loop, "local", "", "remote", "", "state", "ALL"),
+                                Map.of("level:ESTABLISHED", 11L, "level:FIN_WAIT_2", 1L)),
+                        connection(loop, 1000, factor > 1 ? "CLOSE_WAIT" : "ESTABLISHED", 0),
+                        connection(loop, 2000, "ESTABLISHED", 250_000_000 * n)));
+    }
+
+    private static Map<String, String> with(Map<String, String> names, String... more) {
+        Map<String, String> all = new TreeMap<>(names);
+        for (int i = 0; i < more.length; i += 2) {
+            all.put(more[i], more[i + 1]);
+        }
+        return all;
+    }
+
+    private static Snapshot.Row connection(Map<String, String> loop, int port, String state, long bytes) {
+        return row(with(loop, "local", "10.0.0.1:80", "remote", "10.0.0.2:" + port, "state", state, "congestion",
+                "cubic"), Map.of("traffic:received.payload.bytes", bytes, "traffic:retransmitted.segments", 7L,
+                "nanos:rtt", 42_000L, "level:congestion-window.bytes", 14_600L, "level:unsent.bytes", 3_000L));
+    }
+
+    @Test
+    void tcpIsShownByLoopStateServerAndConnection() {
+        String screen = new TopScreen(tcpSnapshot(1), tcpSnapshot(2), 10).render();
+        assertTrue(screen.lines().anyMatch(line -> line.matches(
+                "mlx5_0 +loop-1 +12 +3 +0 +5 +2.00k +3.00k +4 +10 +0")), screen);
+        assertTrue(screen.contains("connections: ESTABLISHED 11, FIN_WAIT_2 1"), screen);
+        assertTrue(screen.lines().anyMatch(line -> line.matches("10.0.0.1:80 +2 +128 +loop-1")), screen);
+        List<String> connections = screen.lines().filter(line -> line.startsWith("10.0.0.1:80 - ")).toList();
+        assertTrue(connections.getFirst().matches(
+                "10.0.0.1:80 - 10.0.0.2:2000 +ESTABLISHED +1.00G +0 +42 us +14.6k +0 +3.00k +7 +loop-1"), screen);
+        assertTrue(connections.getLast().contains("CLOSE_WAIT"), "a connection is known by its ends: " + screen);
+        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +unsound +tcp of loop-1 +0 +5")), screen);
+        assertFalse(screen.lines().anyMatch(line -> line.startsWith("tcp ")), "TCP is no channel: " + screen);
+    }
+
+    @Test
+    void onlySoManyConnectionsAreShown() {
+        String screen = new TopScreen(tcpSnapshot(1), tcpSnapshot(2), 1).render();
+        assertEquals(1, screen.lines().filter(line -> line.startsWith("10.0.0.1:80 - ")).count(), screen);
     }
 
     @Test
@@ -49,7 +100,8 @@ class TopScreenTest {
     @Test
     void aLoopThatSleptAllTheTimeIsAsleep() {
         Snapshot before = snapshot(1);
-        Snapshot later = new Snapshot(before.nanos() + SECOND, before.loops(), before.ports(), before.channels());
+        Snapshot later = new Snapshot(before.nanos() + SECOND, before.loops(), before.ports(), before.channels(),
+                before.sockets());
         assertTrue(new TopScreen(before, later, 0).render().lines()
                 .anyMatch(line -> line.matches("loop-1 +0% +0% +100% .*")));
     }

@@ -3,7 +3,9 @@ package io.rdmaraw.verbs.mlx5;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.ExtendedCompletionQueueOptions;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
@@ -11,6 +13,7 @@ import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.WorkQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
+import java.util.Optional;
 
 /** What libmlx5 tells of its objects ({@code infiniband/mlx5dv.h}): whether a device is its own, and where rings lie. */
 public final class Mlx5dv {
@@ -20,6 +23,13 @@ public final class Mlx5dv {
     static final int OBJ_CQ = 1 << 1;
     /** {@code MLX5DV_OBJ_RWQ}. */
     static final int OBJ_RWQ = 1 << 3;
+
+    /** {@code MLX5DV_CONTEXT_MASK_CQE_COMPRESION}, spelt as there. */
+    static final int CONTEXT_MASK_CQE_COMPRESION = 1;
+    /** {@code MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE}. */
+    static final int CQ_INIT_ATTR_MASK_COMPRESSED_CQE = 1;
+    /** {@code MLX5DV_CQE_RES_FORMAT_HASH}: what every device that compresses offers. */
+    static final int CQE_RES_FORMAT_HASH = 1;
 
     private static final String SONAME = "libmlx5.so.1";
 
@@ -81,6 +91,39 @@ public final class Mlx5dv {
         }
     }
 
+    /** Tells whether a device of libmlx5 can compress the completions of receives. */
+    public static boolean canCompressCompletions(VerbsContext context) {
+        if (Library.LOADED.queryDevice == 0 || Library.LOADED.createCq == 0) {
+            return false;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            long attributes = arena.allocate(Mlx5dvContextLayout.ROOM_BYTES, Long.BYTES).address();
+            NativeMemory.putLong(attributes + Mlx5dvContextLayout.COMP_MASK_OFFSET, CONTEXT_MASK_CQE_COMPRESION);
+            VerbsException.check("mlx5dv_query_device", NativeCall.status(Library.LOADED.queryDevice,
+                    context.nativeAddress(), attributes), context.deviceName());
+            return NativeMemory.getInt(attributes + Mlx5dvContextLayout.CQE_COMP_CAPS_MAX_NUM_OFFSET) > 0
+                    && (NativeMemory.getInt(attributes + Mlx5dvContextLayout.CQE_COMP_CAPS_SUPPORTED_FORMAT_OFFSET)
+                    & CQE_RES_FORMAT_HASH) != 0;
+        }
+    }
+
+    /**
+     * Creates a completion queue in which the device compresses completions of receives, for an {@link
+     * Mlx5CompletionQueue} to read: libmlx5 itself cannot. The device {@link #canCompressCompletions}.
+     */
+    public static CompletionQueue createCompressed(VerbsContext context, int minEntries,
+            CompletionChannel channelOrNull) {
+        try (Arena arena = Arena.ofConfined()) {
+            long attributes = arena.allocate(Mlx5dvCqInitAttrLayout.ROOM_BYTES, Long.BYTES).address();
+            NativeMemory.putLong(attributes + Mlx5dvCqInitAttrLayout.COMP_MASK_OFFSET,
+                    CQ_INIT_ATTR_MASK_COMPRESSED_CQE);
+            NativeMemory.putByte(attributes + Mlx5dvCqInitAttrLayout.CQE_COMP_RES_FORMAT_OFFSET,
+                    (byte) CQE_RES_FORMAT_HASH);
+            return context.createCompletionQueue(new ExtendedCompletionQueueOptions(minEntries, channelOrNull, 0, 0, 0),
+                    Library.LOADED.createCq, "mlx5dv_create_cq", attributes);
+        }
+    }
+
     /** In and out pointers lie side by side for every kind of object. */
     private static void initObject(Arena arena, int kind, int inOffset, long in, long out, String what) {
         long object = arena.allocate(Mlx5dvObjLayout.ROOM_BYTES, Long.BYTES).address();
@@ -95,23 +138,24 @@ public final class Mlx5dv {
 
         private final long isSupported;
         private final long initObj;
+        private final long queryDevice;
+        private final long createCq;
         private final String failure;
 
-        private Library(long isSupported, long initObj, String failure) {
-            this.isSupported = isSupported;
-            this.initObj = initObj;
-            this.failure = failure;
+        private Library(SymbolLookup lookup, String failure) {
+            isSupported = address(lookup, "mlx5dv_is_supported");
+            initObj = address(lookup, "mlx5dv_init_obj");
+            queryDevice = address(lookup, "mlx5dv_query_device");
+            createCq = address(lookup, "mlx5dv_create_cq");
+            this.failure = failure != null || isSupported != 0 && initObj != 0 ? failure
+                    : SONAME + " is too old: it does not export mlx5dv_init_obj";
         }
 
         private static Library load() {
             try {
-                SymbolLookup lookup = NativeLibrary.load(SONAME);
-                long isSupported = address(lookup, "mlx5dv_is_supported");
-                long initObj = address(lookup, "mlx5dv_init_obj");
-                return isSupported != 0 && initObj != 0 ? new Library(isSupported, initObj, null)
-                        : new Library(0, 0, SONAME + " is too old: it does not export mlx5dv_init_obj");
+                return new Library(NativeLibrary.load(SONAME), null);
             } catch (UnsatisfiedLinkError e) {
-                return new Library(0, 0, e.getMessage());
+                return new Library(name -> Optional.empty(), e.getMessage());
             }
         }
 

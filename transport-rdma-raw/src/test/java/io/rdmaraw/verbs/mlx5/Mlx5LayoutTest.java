@@ -26,6 +26,8 @@ class Mlx5LayoutTest {
         addLayout(Mlx5dvCqLayout.class, "", "mlx5dv_cq", Map.of());
         addLayout(Mlx5dvRwqLayout.class, "", "mlx5dv_rwq", Map.of());
         addLayout(Mlx5dvObjLayout.class, "", "mlx5dv_obj", Map.of("QP_", "qp.", "CQ_", "cq.", "RWQ_", "rwq."));
+        addLayout(Mlx5dvCqInitAttrLayout.class, "", "mlx5dv_cq_init_attr", Map.of());
+        addLayout(Mlx5dvContextLayout.class, "", "mlx5dv_context", Map.of("CQE_COMP_CAPS_", "cqe_comp_caps."));
         addLayout(Cqe.class, "(?!ERROR_).*", "mlx5_cqe64", Map.of());
         addLayout(Cqe.class, "ERROR_", "mlx5_err_cqe", Map.of());
         addLayout(Wqe.class, "CTRL_", "mlx5_wqe_ctrl_seg", Map.of());
@@ -38,6 +40,11 @@ class Mlx5LayoutTest {
     @Test
     void numbersAreThoseOfTheHeader() throws Exception {
         ours.put("sizeof(struct mlx5dv_obj) <= " + Mlx5dvObjLayout.ROOM_BYTES, 1L);
+        ours.put("sizeof(struct mlx5dv_cq_init_attr) <= " + Mlx5dvCqInitAttrLayout.ROOM_BYTES, 1L);
+        ours.put("sizeof(struct mlx5dv_context) <= " + Mlx5dvContextLayout.ROOM_BYTES, 1L);
+        ours.put("MLX5DV_CONTEXT_MASK_CQE_COMPRESION", (long) Mlx5dv.CONTEXT_MASK_CQE_COMPRESION);
+        ours.put("MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE", (long) Mlx5dv.CQ_INIT_ATTR_MASK_COMPRESSED_CQE);
+        ours.put("MLX5DV_CQE_RES_FORMAT_HASH", (long) Mlx5dv.CQE_RES_FORMAT_HASH);
         ours.put("MLX5DV_OBJ_QP", (long) Mlx5dv.OBJ_QP);
         ours.put("MLX5DV_OBJ_CQ", (long) Mlx5dv.OBJ_CQ);
         ours.put("MLX5DV_OBJ_RWQ", (long) Mlx5dv.OBJ_RWQ);

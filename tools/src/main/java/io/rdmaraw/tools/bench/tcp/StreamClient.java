@@ -8,7 +8,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.rdmaraw.examples.Transport;
+import io.rdmaraw.examples.server.Transport;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.bench.tcp;
 
-import io.rdmaraw.examples.Transport;
+import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.tools.bench.tcp.StreamCase.Figure;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.report.BenchRow;

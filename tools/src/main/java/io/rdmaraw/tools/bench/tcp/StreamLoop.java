@@ -4,7 +4,7 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
-import io.rdmaraw.examples.Transport;
+import io.rdmaraw.examples.server.Transport;
 import java.util.concurrent.ThreadFactory;
 
 /** The one loop of an end. */

@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.bench.tcp;
 
-import io.rdmaraw.examples.Transport;
+import io.rdmaraw.examples.server.Transport;
 import java.util.List;
 
 /**

@@ -5,7 +5,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.rdmaraw.examples.Transport;
+import io.rdmaraw.examples.server.Transport;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;

@@ -5,7 +5,7 @@ import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.channel.RdmaRawLoopStatistics;
 import io.rdmaraw.channel.RdmaRawMetrics;
 import io.rdmaraw.channel.RdmaRawPortStatistics;
-import io.rdmaraw.examples.Transport;
+import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.tools.report.Json;
 import java.io.BufferedReader;
 import java.io.IOException;

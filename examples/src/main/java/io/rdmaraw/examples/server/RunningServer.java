@@ -1,0 +1,46 @@
+package io.rdmaraw.examples.server;
+
+import io.netty.channel.Channel;
+import io.netty.channel.EventLoopGroup;
+
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** A server that runs, with its loops; closing it ends both. */
+public final class RunningServer implements AutoCloseable {
+    private static final long SHUTDOWN_SECONDS = 5;
+
+    private final EventLoopGroup group;
+    private final List<Channel> channels;
+
+    RunningServer(EventLoopGroup group, List<Channel> channels) {
+        this.group = group;
+        this.channels = List.copyOf(channels);
+    }
+
+    /** Returns where clients reach the server. */
+    public InetSocketAddress address() {
+        return (InetSocketAddress) channels.getFirst().localAddress();
+    }
+
+    /** Returns the channels that were opened, listeners or datagram channels. */
+    public List<Channel> channels() {
+        return channels;
+    }
+
+    /** Waits until the server's first channel is closed. */
+    void awaitEnd() throws InterruptedException {
+        channels.getFirst().closeFuture().sync();
+    }
+
+    static void shutDown(EventLoopGroup group) {
+        group.shutdownGracefully(0, SHUTDOWN_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    @Override
+    public void close() {
+        channels.forEach(channel -> channel.close().syncUninterruptibly());
+        shutDown(group);
+    }
+}

@@ -1,0 +1,131 @@
+package io.rdmaraw.examples.server;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.EventLoopGroup;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import io.rdmaraw.examples.relay.KernelBridge;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ThreadFactory;
+import java.util.function.Supplier;
+
+/**
+ * What the servers have in common: the options, the loops, and the line that says that the server is ready. What is
+ * left to each is its bootstrap and its handlers.
+ */
+public abstract class ServerCommand implements Callable<Integer> {
+    @Spec
+    private CommandSpec spec;
+
+    @Option(names = {"-t", "--transport"}, paramLabel = "T", defaultValue = "rdma-raw",
+            converter = TransportNames.class, completionCandidates = TransportNames.class,
+            description = "${COMPLETION-CANDIDATES}; default ${DEFAULT-VALUE}")
+    private Transport transport;
+
+    @Option(names = {"-d", "--device"}, paramLabel = "D", defaultValue = "soft:loop",
+            description = "what rdma-raw runs on: see ./rdma-raw devinfo --list; default ${DEFAULT-VALUE}")
+    private String device;
+
+    @Option(names = {"-a", "--address"}, paramLabel = "IP", defaultValue = "127.0.0.1",
+            description = "the address to listen on; default ${DEFAULT-VALUE}")
+    private String address;
+
+    @Option(names = {"-p", "--port"}, paramLabel = "PORT",
+            description = "the port to listen on, 0 for any that is free; each server has a default of its own")
+    private Integer port;
+
+    @Option(names = "--threads", paramLabel = "N", defaultValue = "1",
+            description = "event loops; default ${DEFAULT-VALUE}")
+    private int threads;
+
+    /** Returns the port when none is asked for. */
+    protected abstract int defaultPort();
+
+    /**
+     * Opens the server's channels.
+     *
+     * @return the channels, the one that clients are told of first
+     */
+    protected abstract List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception;
+
+    /** Returns the transport that was asked for. */
+    protected final Transport transport() {
+        return transport;
+    }
+
+    /** Starts the server with loops whose threads come from a factory. */
+    public final RunningServer start(ThreadFactory threadFactory) throws Exception {
+        Throwable cause = transport.unavailabilityCause();
+        if (cause != null) {
+            throw new ExampleException("the transport " + transport + " cannot be used here: " + cause.getMessage(),
+                    cause);
+        }
+        EventLoopGroup group = transport.newGroup(threads, threadFactory, device);
+        try {
+            return new RunningServer(group,
+                    open(group, new InetSocketAddress(address, port == null ? defaultPort() : port)));
+        } catch (Throwable e) {
+            RunningServer.shutDown(group);
+            throw e;
+        }
+    }
+
+    /** A TCP server: one listener; its connections are spread over the loops. */
+    protected final Channel listen(EventLoopGroup group, InetSocketAddress local, ChannelHandler connectionHandler)
+            throws Exception {
+        Channel listener = new ServerBootstrap().group(group).channel(transport.serverSocketChannel())
+                .childHandler(connectionHandler).bind(local).sync().channel();
+        if (transport.isInMemory(device)) {
+            openBridge(listener);
+        }
+        return listener;
+    }
+
+    private void openBridge(Channel listener) throws Exception {
+        try {
+            KernelBridge.open(device, listener);
+        } catch (Exception e) {
+            listener.close().sync();
+            throw e;
+        }
+    }
+
+    /** A UDP server: a channel per loop, all on one port. */
+    protected final List<Channel> bind(EventLoopGroup group, InetSocketAddress local,
+            Supplier<ChannelHandler> newHandler) throws InterruptedException {
+        Bootstrap bootstrap = new Bootstrap().group(group).channel(transport.datagramChannel());
+        if (threads > 1) {
+            bootstrap.option(transport.reusePort(), true);
+        }
+        List<Channel> channels = new ArrayList<>();
+        InetSocketAddress at = local;
+        for (int i = 0; i < threads; i++) {
+            Channel channel = bootstrap.clone().handler(newHandler.get()).bind(at).sync().channel();
+            channels.add(channel);
+            at = (InetSocketAddress) channel.localAddress();
+        }
+        return channels;
+    }
+
+    @Override
+    public final Integer call() throws Exception {
+        try (RunningServer server = start(new DefaultThreadFactory(spec.name()))) {
+            InetSocketAddress at = server.address();
+            spec.commandLine().getOut().println(spec.name() + " is listening on " + at.getAddress().getHostAddress()
+                    + " port " + at.getPort() + " by " + transport
+                    + (transport == Transport.RDMA_RAW ? " on " + device : ""));
+            spec.commandLine().getOut().flush();
+            server.awaitEnd();
+        }
+        return 0;
+    }
+}

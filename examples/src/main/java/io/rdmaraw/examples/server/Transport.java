@@ -1,0 +1,159 @@
+package io.rdmaraw.examples.server;
+
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollDatagramChannel;
+import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollServerSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.DatagramChannel;
+import io.netty.channel.socket.ServerSocketChannel;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioChannelOption;
+import io.netty.channel.socket.nio.NioDatagramChannel;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.channel.unix.UnixChannelOption;
+import io.netty.channel.uring.IoUring;
+import io.netty.channel.uring.IoUringDatagramChannel;
+import io.netty.channel.uring.IoUringIoHandler;
+import io.netty.channel.uring.IoUringServerSocketChannel;
+import io.netty.channel.uring.IoUringSocketChannel;
+import io.rdmaraw.channel.RdmaRaw;
+import io.rdmaraw.channel.RdmaRawChannelOption;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.channel.RdmaRawSocketChannel;
+
+import java.net.StandardSocketOptions;
+import java.util.Locale;
+import java.util.concurrent.ThreadFactory;
+
+/** All that differs between the transports: the event loops, and the classes of the channels. */
+public enum Transport {
+    /** The selectors of the JDK. */
+    NIO(NioDatagramChannel.class, NioSocketChannel.class, NioServerSocketChannel.class,
+            NioChannelOption.of(StandardSocketOptions.SO_REUSEPORT)) {
+        @Override
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+            return group(threads, factory, NioIoHandler.newFactory());
+        }
+
+        @Override
+        public Throwable unavailabilityCause() {
+            return null;
+        }
+    },
+
+    /** Linux epoll. */
+    EPOLL(EpollDatagramChannel.class, EpollSocketChannel.class, EpollServerSocketChannel.class,
+            UnixChannelOption.SO_REUSEPORT) {
+        @Override
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+            return group(threads, factory, EpollIoHandler.newFactory());
+        }
+
+        @Override
+        public Throwable unavailabilityCause() {
+            return Epoll.unavailabilityCause();
+        }
+    },
+
+    /** Linux io_uring. */
+    IO_URING(IoUringDatagramChannel.class, IoUringSocketChannel.class, IoUringServerSocketChannel.class,
+            UnixChannelOption.SO_REUSEPORT) {
+        @Override
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+            return group(threads, factory, IoUringIoHandler.newFactory());
+        }
+
+        @Override
+        public Throwable unavailabilityCause() {
+            return IoUring.unavailabilityCause();
+        }
+    },
+
+    /** Raw-packet queue pairs, on the device that is named. */
+    RDMA_RAW(RdmaRawDatagramChannel.class, RdmaRawSocketChannel.class, RdmaRawServerSocketChannel.class,
+            RdmaRawChannelOption.SO_REUSEPORT) {
+        @Override
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+            return new RdmaRawEventLoopGroup(threads, factory,
+                    RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+        }
+
+        @Override
+        public Throwable unavailabilityCause() {
+            return RdmaRaw.unavailabilityCause();
+        }
+
+        @Override
+        boolean isInMemory(String device) {
+            return device.equals("soft:loop") || device.startsWith("soft:loop:");
+        }
+    };
+
+    private final Class<? extends DatagramChannel> datagramChannel;
+    private final Class<? extends SocketChannel> socketChannel;
+    private final Class<? extends ServerSocketChannel> serverSocketChannel;
+    private final ChannelOption<Boolean> reusePort;
+
+    Transport(Class<? extends DatagramChannel> datagramChannel, Class<? extends SocketChannel> socketChannel,
+            Class<? extends ServerSocketChannel> serverSocketChannel, ChannelOption<Boolean> reusePort) {
+        this.datagramChannel = datagramChannel;
+        this.socketChannel = socketChannel;
+        this.serverSocketChannel = serverSocketChannel;
+        this.reusePort = reusePort;
+    }
+
+    /**
+     * Makes the event loops.
+     *
+     * @param device what {@link #RDMA_RAW} runs on; the others take what the kernel routes to them
+     */
+    public abstract EventLoopGroup newGroup(int threads, ThreadFactory factory, String device);
+
+    /** Returns why this transport cannot be used here, or null if it can. */
+    public abstract Throwable unavailabilityCause();
+
+    /** Tells whether the device is one of this process alone, which programs of the kernel's sockets do not reach. */
+    boolean isInMemory(String device) {
+        return false;
+    }
+
+    private static EventLoopGroup group(int threads, ThreadFactory factory, IoHandlerFactory ioHandlerFactory) {
+        return new MultiThreadIoEventLoopGroup(threads, factory, ioHandlerFactory);
+    }
+
+    /** Returns the class of UDP channels. */
+    public Class<? extends DatagramChannel> datagramChannel() {
+        return datagramChannel;
+    }
+
+    /** Returns the class of TCP connections. */
+    public Class<? extends SocketChannel> socketChannel() {
+        return socketChannel;
+    }
+
+    /** Returns the class of TCP listeners. */
+    public Class<? extends ServerSocketChannel> serverSocketChannel() {
+        return serverSocketChannel;
+    }
+
+    /** Returns the option that lets several UDP channels, one per loop, share a port. */
+    ChannelOption<Boolean> reusePort() {
+        return reusePort;
+    }
+
+    /** The name on the command line. */
+    @Override
+    public String toString() {
+        return this == IO_URING ? "io_uring" : name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+}

@@ -1,0 +1,165 @@
+package io.rdmaraw.testsuite.socket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import io.rdmaraw.channel.RdmaRawDatagramStatistics;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToLongFunction;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Datagrams over links of 9,000 bytes, with the Linux kernel as the peer; the MTU changes meanwhile. */
+@ExtendWith(NetworkExtension.class)
+class DatagramJumboOverVethTest {
+    private static final int PATIENCE_MILLIS = 30_000;
+    private static final int LARGE_MTU = 9000;
+    private static final int USUAL_MTU = 1500;
+    private static final int SLOTS = 1024;
+    /** One frame, just one, just more than one, and as long as UDP over IPv4 allows. */
+    private static final int[] LENGTHS = {1000, 8000, LARGE_MTU - 28, LARGE_MTU - 27, 20_000, 65_507};
+
+    private NetworkNamespace host;
+    private VethPair pair;
+    private IoEventLoopGroup group;
+    private RdmaRawDatagramChannel server;
+
+    @BeforeEach
+    void open(TestNetwork network) {
+        host = network.namespace();
+        pair = network.vethPair(host, network.namespace());
+        host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+        setMtu(LARGE_MTU);
+    }
+
+    private void setMtu(int mtuBytes) {
+        pair.ours().setMtu(mtuBytes);
+        pair.peer().setMtu(mtuBytes);
+    }
+
+    private void start(int slotBytes) throws InterruptedException {
+        group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).slotBytes(slotBytes)
+                        .slotCount(SLOTS).receiveQueueDepth(SLOTS / 4).sendQueueDepth(SLOTS / 4).build());
+        server = (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .option(ChannelOption.SO_RCVBUF, 1 << 20).handler(new Echo()).bind(0).sync().channel();
+    }
+
+    @AfterEach
+    void close() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Echo extends SimpleChannelInboundHandler<DatagramPacket> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+        }
+    }
+
+    private void assertEchoes(String from, String to, int lengthBytes) throws Exception {
+        byte[] question = new byte[lengthBytes];
+        for (int i = 0; i < lengthBytes; i++) {
+            question[i] = (byte) (i * 31 + i / 256);
+        }
+        try (DatagramSocket socket = pair.peer().namespace().call(() -> new DatagramSocket(
+                new InetSocketAddress(InetAddress.ofLiteral(from), 0)))) {
+            socket.setSoTimeout(PATIENCE_MILLIS);
+            socket.setSendBufferSize(1 << 20);
+            socket.send(new java.net.DatagramPacket(question, lengthBytes, InetAddress.ofLiteral(to),
+                    server.localAddress().getPort()));
+            java.net.DatagramPacket answer = new java.net.DatagramPacket(new byte[65_535], 65_535);
+            socket.receive(answer);
+            assertArrayEquals(question, Arrays.copyOf(answer.getData(), answer.getLength()));
+        }
+    }
+
+    private void assertEchoes(int lengthBytes) throws Exception {
+        assertEchoes(pair.peer().ipv4(), pair.ours().ipv4(), lengthBytes);
+        assertEchoes(pair.peer().ipv6(), pair.ours().ipv6(), lengthBytes - 20);
+    }
+
+    private long count(ToLongFunction<RdmaRawDatagramStatistics> counter)
+            throws Exception {
+        return server.eventLoop().submit(() -> counter.applyAsLong(server.statistics())).get();
+    }
+
+    @Test
+    void longDatagramsGoBothWays() throws Exception {
+        start(16_384);
+        for (int lengthBytes : LENGTHS) {
+            assertEchoes(lengthBytes);
+        }
+        assertEquals(2 * 3, count(s -> s.receivedFromKernel()), "only those in fragments");
+        // 2 of 8,973 and 8,953 bytes in two, 20,000 in three, 65,507 and 65,487 in eight.
+        assertEquals(2 * (2 + 3 + 8), count(s -> s.sentFragments()));
+    }
+
+    @Test
+    void theMtuShrinksAndGrowsAgain() throws Exception {
+        start(16_384);
+        assertEchoes(8000);
+        assertEquals(0, count(s -> s.sentFragments()));
+        setMtu(USUAL_MTU);
+        awaitFragments(8000, 2 * 6);
+        setMtu(LARGE_MTU);
+        awaitFragments(8000, 0);
+    }
+
+    /** The change is told to the loop some time after it was made. */
+    private void awaitFragments(int lengthBytes, int wanted) throws Exception {
+        long sent = -1;
+        for (int i = 0; i < 100 && sent != wanted; i++) {
+            long before = count(s -> s.sentFragments());
+            assertEchoes(lengthBytes);
+            sent = count(s -> s.sentFragments()) - before;
+        }
+        assertEquals(wanted, sent);
+    }
+
+    /** A device is opened for frames of its MTU: longer ones that come later are lost, but nothing else is. */
+    @Test
+    void theMtuGrowsBeyondWhatTheDeviceWasOpenedWith() throws Exception {
+        setMtu(USUAL_MTU);
+        start(2048);
+        assertEchoes(1000);
+        setMtu(LARGE_MTU);
+        byte[] tooLong = new byte[8000];
+        try (DatagramSocket socket = pair.peer().namespace().call(() -> new DatagramSocket())) {
+            for (int i = 0; i < 100; i++) {
+                socket.send(new java.net.DatagramPacket(tooLong, tooLong.length,
+                        InetAddress.ofLiteral(pair.ours().ipv4()), server.localAddress().getPort()));
+            }
+        }
+        assertEchoes(1000);
+        assertTrue(server.isActive());
+    }
+
+    /** How the device is reached; followed by the interface's name. */
+    String provider() {
+        return "soft:packet:";
+    }
+}

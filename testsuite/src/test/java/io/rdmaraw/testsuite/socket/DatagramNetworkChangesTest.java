@@ -1,0 +1,279 @@
+package io.rdmaraw.testsuite.socket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/**
+ * The kernel's links, addresses and routes change under channels that have its addresses; Linux is the peer. A server is
+ * bound to all addresses throughout and echoes.
+ */
+@ExtendWith(NetworkExtension.class)
+class DatagramNetworkChangesTest {
+    private static final int ATTEMPTS = 300;
+    private static final int ATTEMPT_MILLIS = 100;
+
+    private TestNetwork network;
+    private NetworkNamespace host;
+    private NetworkNamespace peer;
+    private VethPair pair;
+    private IoEventLoopGroup group;
+    private RdmaRawDatagramChannel server;
+
+    @BeforeEach
+    void open(TestNetwork network) throws Exception {
+        this.network = network;
+        host = network.namespace();
+        peer = network.namespace();
+        pair = network.vethPair(host, peer);
+        // What neighbour discovery without a packet is sent from.
+        host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+        group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
+        server = (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .option(ChannelOption.SO_RCVBUF, 1 << 20).handler(new Echo()).bind(0).sync().channel();
+    }
+
+    @AfterEach
+    void close() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Echo extends SimpleChannelInboundHandler<DatagramPacket> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+        }
+    }
+
+    private int port() {
+        return server.localAddress().getPort();
+    }
+
+    /** Asks until there is an answer: what has changed takes its time to be known on both ends. */
+    private void assertEchoes(NetworkNamespace client, String from, String address, String text) throws Exception {
+        byte[] bytes = text.getBytes(StandardCharsets.US_ASCII);
+        java.net.DatagramPacket answer = new java.net.DatagramPacket(new byte[65535], 65535);
+        try (DatagramSocket socket = client.call(() -> new DatagramSocket(
+                new InetSocketAddress(InetAddress.ofLiteral(from), 0)))) {
+            socket.setSoTimeout(ATTEMPT_MILLIS);
+            for (int i = 0; i < ATTEMPTS; i++) {
+                socket.send(new java.net.DatagramPacket(bytes, bytes.length, InetAddress.ofLiteral(address), port()));
+                try {
+                    socket.receive(answer);
+                    assertEquals(text, new String(answer.getData(), 0, answer.getLength(), StandardCharsets.US_ASCII));
+                    return;
+                } catch (SocketTimeoutException e) {
+                    // Not known yet.
+                }
+            }
+        }
+        throw new AssertionError("no answer came from " + address);
+    }
+
+    private void assertEchoes(String text) throws Exception {
+        assertEchoes(peer, pair.peer().ipv4(), pair.ours().ipv4(), text);
+        assertEchoes(peer, pair.peer().ipv6(), pair.ours().ipv6(), text);
+    }
+
+    /** Waits until a datagram comes by the device: until then the kernel's socket serves. */
+    private void assertComesByDevice(String from, String address) throws Exception {
+        for (int i = 0; i < ATTEMPTS; i++) {
+            long byKernel = onLoop(() -> server.statistics().receivedFromKernel());
+            assertEchoes(peer, from, address, "by the device?");
+            if (onLoop(() -> server.statistics().receivedFromKernel()) == byKernel) {
+                return;
+            }
+        }
+        throw new AssertionError("datagrams to " + address + " still come by the kernel");
+    }
+
+    private <T> T onLoop(java.util.concurrent.Callable<T> task) throws Exception {
+        return server.eventLoop().submit(task).get();
+    }
+
+    /** The test kit's pairs know each other's MAC addresses for good; here they are to be found out. */
+    private void forgetNeighbors() {
+        for (String version : new String[] {"-4", "-6"}) {
+            host.attempt("ip", version, "neigh", "del", version.equals("-4") ? pair.peer().ipv4() : pair.peer().ipv6(),
+                    "dev", pair.ours().name());
+            peer.attempt("ip", version, "neigh", "del", version.equals("-4") ? pair.ours().ipv4() : pair.ours().ipv6(),
+                    "dev", pair.peer().name());
+        }
+    }
+
+    @Test
+    void ourMacAddressChanges() throws Exception {
+        forgetNeighbors();
+        assertEchoes("before");
+        host.run("ip", "link", "set", pair.ours().name(), "address", "02:00:00:00:66:66");
+        forgetNeighbors();
+        assertEchoes("after");
+        assertComesByDevice(pair.peer().ipv4(), pair.ours().ipv4());
+        assertComesByDevice(pair.peer().ipv6(), pair.ours().ipv6());
+    }
+
+    @Test
+    void addressesComeAndGo() throws Exception {
+        peer.run("ip", "addr", "add", "203.0.113.2/24", "dev", pair.peer().name());
+        assertEchoes("before");
+        host.run("ip", "addr", "add", "203.0.113.1/24", "dev", pair.ours().name());
+        assertEchoes(peer, "203.0.113.2", "203.0.113.1", "a new address");
+        assertComesByDevice("203.0.113.2", "203.0.113.1");
+        host.run("ip", "addr", "del", "203.0.113.1/24", "dev", pair.ours().name());
+        host.run("ip", "addr", "del", pair.ours().ipv4() + "/28", "dev", pair.ours().name());
+        host.run("ip", "addr", "add", pair.ours().ipv4() + "/28", "dev", pair.ours().name());
+        assertEchoes("the old ones");
+        assertComesByDevice(pair.peer().ipv4(), pair.ours().ipv4());
+    }
+
+    @Test
+    void theLinkGoesDownAndUp() throws Exception {
+        forgetNeighbors();
+        assertEchoes("before");
+        pair.peer().down();
+        pair.peer().up();
+        peer.run("ip", "-6", "addr", "replace", pair.peer().ipv6() + "/64", "dev", pair.peer().name(), "nodad");
+        assertEchoes("the peer's end was down");
+        pair.ours().down();
+        pair.ours().up();
+        host.run("ip", "-6", "addr", "replace", pair.ours().ipv6() + "/64", "dev", pair.ours().name(), "nodad");
+        host.run("ip", "-6", "addr", "replace", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+        assertEchoes("ours was down");
+        assertComesByDevice(pair.peer().ipv4(), pair.ours().ipv4());
+    }
+
+    /** The peer goes silent until nobody knows it any more, and comes back with another MAC address. */
+    @Test
+    void aNeighborGoesAndComesBack() throws Exception {
+        forgetNeighbors();
+        assertEchoes("before");
+        pair.peer().down();
+        forgetNeighbors();
+        peer.run("ip", "link", "set", pair.peer().name(), "address", "02:00:00:00:55:55");
+        pair.peer().up();
+        peer.run("ip", "-6", "addr", "replace", pair.peer().ipv6() + "/64", "dev", pair.peer().name(), "nodad");
+        assertEchoes("after");
+    }
+
+    /** {@code ip rule}: routes in other tables, for some destinations and for some sources. */
+    @Test
+    void policyRulesAreFollowed() throws Exception {
+        forgetNeighbors();
+        peer.run("ip", "addr", "add", "198.51.100.1/32", "dev", "lo");
+        peer.run("ip", "addr", "add", "198.51.100.2/32", "dev", "lo");
+        host.run("ip", "route", "add", "198.51.100.0/24", "via", pair.peer().ipv4(), "table", "77");
+        // The main table would lead nowhere.
+        host.run("ip", "route", "add", "198.51.100.0/24", "via", unusedNeighbor());
+        host.run("ip", "rule", "add", "to", "198.51.100.1", "lookup", "77");
+        assertEchoes(peer, "198.51.100.1", pair.ours().ipv4(), "by the rule for a destination");
+        host.run("ip", "rule", "del", "to", "198.51.100.1", "lookup", "77");
+        host.run("ip", "rule", "add", "from", pair.ours().ipv4(), "lookup", "77");
+        RdmaRawDatagramChannel ours = (RdmaRawDatagramChannel) new Bootstrap().group(group)
+                .channel(RdmaRawDatagramChannel.class).handler(new Echo())
+                .bind(new InetSocketAddress(InetAddress.ofLiteral(pair.ours().ipv4()), 0)).sync().channel();
+        RdmaRawDatagramChannel wildcard = server;
+        server = ours;
+        assertEchoes(peer, "198.51.100.2", pair.ours().ipv4(), "by the rule for a source");
+        assertEquals(0, ours.statistics().sentToKernel() + wildcard.statistics().sentToKernel());
+    }
+
+    /** Returns an address of the link's subnet that nobody has. */
+    private String unusedNeighbor() {
+        String address = pair.peer().ipv4();
+        int dot = address.lastIndexOf('.');
+        int last = Integer.parseInt(address.substring(dot + 1));
+        return address.substring(0, dot + 1) + ((last & ~0xf) + 14);
+    }
+
+    /** Every link has the route to {@code fe80::/64}, and the kernel's best one is another link's. */
+    @Test
+    void linkLocalAddressesAreOfTheDevicesLink() throws Exception {
+        VethPair other = network.vethPair(host, network.namespace());
+        host.run("ip", "-6", "addr", "del", "fe80::1/64", "dev", pair.ours().name());
+        host.run("ip", "-6", "addr", "add", "fe80::9/64", "dev", other.ours().name(), "nodad");
+        host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+        peer.run("ip", "-6", "addr", "add", "fe80::2/64", "dev", pair.peer().name(), "nodad");
+        // By number: the JDK knows names of its own namespace only.
+        String scope = "%" + pair.peer().index();
+        byte[] bytes = {1, 2, 3};
+        try (DatagramSocket socket = peer.call(() -> new DatagramSocket())) {
+            socket.setSoTimeout(ATTEMPT_MILLIS);
+            InetAddress server6 = InetAddress.getByName("fe80::1" + scope);
+            java.net.DatagramPacket answer = new java.net.DatagramPacket(new byte[10], 10);
+            for (int i = 0; i < ATTEMPTS && answer.getPort() <= 0; i++) {
+                socket.send(new java.net.DatagramPacket(bytes, bytes.length, server6, port()));
+                try {
+                    socket.receive(answer);
+                } catch (SocketTimeoutException e) {
+                    // Not known yet.
+                }
+            }
+            assertEquals(port(), answer.getPort());
+            assertEquals(server6, answer.getAddress());
+        }
+        assertEquals(0, onLoop(() -> server.statistics().sentToKernel()));
+    }
+
+    /** A host that is a router too: what passes through it is not its servers', though the port be the same. */
+    @Test
+    void aRoutersServersTakeOnlyWhatIsForTheRouter() throws Exception {
+        NetworkNamespace far = network.namespace();
+        VethPair second = network.vethPair(host, far);
+        host.run("sysctl", "-qw", "net.ipv4.ip_forward=1");
+        peer.run("ip", "route", "add", second.peer().ipv4() + "/32", "via", pair.ours().ipv4());
+        peer.run("ip", "route", "add", second.ours().ipv4() + "/32", "via", pair.ours().ipv4());
+        far.run("ip", "route", "add", pair.peer().ipv4() + "/32", "via", second.ours().ipv4());
+        try (DatagramSocket behind = far.call(() -> new DatagramSocket(
+                        new InetSocketAddress(InetAddress.ofLiteral(second.peer().ipv4()), port())));
+                DatagramSocket client = peer.call(() -> new DatagramSocket())) {
+            behind.setSoTimeout(ATTEMPT_MILLIS);
+            assertEchoes("at the router");
+            java.net.DatagramPacket passed = new java.net.DatagramPacket(new byte[100], 100);
+            for (int i = 0; i < ATTEMPTS && passed.getPort() <= 0; i++) {
+                client.send(new java.net.DatagramPacket(new byte[] {1, 2, 3}, 3,
+                        InetAddress.ofLiteral(second.peer().ipv4()), port()));
+                try {
+                    behind.receive(passed);
+                } catch (SocketTimeoutException e) {
+                    // Neighbours are not known yet.
+                }
+            }
+            assertEquals(client.getLocalPort(), passed.getPort(), "the one behind the router has got it");
+            // The far link's address is the router's too; datagrams for it come by the kernel's socket.
+            assertEchoes(peer, pair.peer().ipv4(), second.ours().ipv4(), "the other side of the router");
+        }
+        assertTrue(onLoop(() -> server.statistics().droppedNotForChannel()) == 0);
+    }
+
+    /** How the device is reached; followed by the interface's name. */
+    String provider() {
+        return "soft:packet:";
+    }
+}

@@ -1,0 +1,119 @@
+package io.rdmaraw.tools.page;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.rdmaraw.tools.Main;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Runs a measurement in a JVM of its own, as from the command line: none sees what the compiler made of the one before,
+ * and one that fails or hangs takes no other with it.
+ */
+final class MeasurementProcess {
+    private static final long GRACE_SECONDS = 5;
+    private static final String LAUNCHER = "rdma-raw";
+
+    private final Measurement measurement;
+    private final double limitSeconds;
+
+    /** @param limitSeconds after which it is ended */
+    MeasurementProcess(Measurement measurement, double limitSeconds) {
+        this.measurement = measurement;
+        this.limitSeconds = limitSeconds;
+    }
+
+    MeasurementResult run() throws InterruptedException {
+        long start = System.nanoTime();
+        Path out = null;
+        Path err = null;
+        try {
+            out = Files.createTempFile("rdma-raw", ".out");
+            err = Files.createTempFile("rdma-raw", ".err");
+            Process process = new ProcessBuilder(command()).redirectOutput(out.toFile()).redirectError(err.toFile())
+                    .start();
+            process.getOutputStream().close();
+            boolean ended = await(process, limitSeconds);
+            double seconds = secondsSince(start);
+            JsonNode result = lastObject(Files.readString(out, StandardCharsets.UTF_8));
+            if (result != null) {
+                return MeasurementResult.of(measurement, seconds, result);
+            }
+            return MeasurementResult.failed(measurement, seconds, ended ? reason(process.exitValue(), err)
+                    : "ended after " + Math.round(limitSeconds) + " s, which is all that the report gives it");
+        } catch (IOException e) {
+            return MeasurementResult.failed(measurement, secondsSince(start), e.getMessage());
+        } finally {
+            delete(out);
+            delete(err);
+        }
+    }
+
+    private static double secondsSince(long startNanos) {
+        return (System.nanoTime() - startNanos) / 1e9;
+    }
+
+    private List<String> command() {
+        String home = System.getProperty("rdmaraw.home", ".");
+        List<String> command = new ArrayList<>();
+        if (measurement.byLauncher()) {
+            command.add(Path.of(home, LAUNCHER).toString());
+        } else {
+            command.addAll(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                    "--enable-native-access=ALL-UNNAMED", "-Drdmaraw.home=" + home, "-cp",
+                    System.getProperty("java.class.path"), Main.class.getName()));
+        }
+        command.addAll(measurement.arguments());
+        return command;
+    }
+
+    /** Waits for a process and ends it when its time is over; tells whether it has ended by itself. */
+    static boolean await(Process process, double limitSeconds) throws InterruptedException {
+        if (process.waitFor((long) (limitSeconds * 1e3), TimeUnit.MILLISECONDS)) {
+            return true;
+        }
+        // It has namespaces or children to clean up: it is asked first.
+        List<ProcessHandle> children = process.descendants().toList();
+        process.destroy();
+        if (!process.waitFor(GRACE_SECONDS, TimeUnit.SECONDS)) {
+            process.destroyForcibly().waitFor();
+        }
+        children.forEach(ProcessHandle::destroyForcibly);
+        return false;
+    }
+
+    private static JsonNode lastObject(String output) {
+        String line = lastLine(output);
+        if (!line.startsWith("{")) {
+            return null;
+        }
+        try {
+            return new ObjectMapper().readTree(line);
+        } catch (IOException e) {
+            return null;
+        }
+    }
+
+    /** The sentence that the tools end with, which follows their name; else the last line. */
+    private static String reason(int exitCode, Path err) throws IOException {
+        String text = Files.readString(err, StandardCharsets.UTF_8);
+        return text.lines().filter(line -> line.startsWith("rdma-raw: ") && !line.contains("machine is busy"))
+                .reduce((first, second) -> second).map(line -> line.substring("rdma-raw: ".length()))
+                .orElseGet(() -> "it ended with code " + exitCode + ": " + lastLine(text));
+    }
+
+    private static String lastLine(String text) {
+        return text.strip().lines().reduce((first, second) -> second).orElse("it printed nothing");
+    }
+
+    private static void delete(Path file) {
+        if (file != null) {
+            file.toFile().delete();
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package io.rdmaraw.tools.page;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.report.Json;
+
+/**
+ * A measurement as it went.
+ *
+ * @param command as the user types it
+ * @param result  what it printed, or null
+ * @param failure why there is no result: one sentence, or null
+ */
+record MeasurementResult(String name, String serves, String command, double seconds, JsonNode result, String failure) {
+    static MeasurementResult of(Measurement measurement, double seconds, JsonNode result) {
+        return new MeasurementResult(measurement.name(), measurement.serves(), measurement.commandLine(), seconds,
+                result, null);
+    }
+
+    static MeasurementResult failed(Measurement measurement, double seconds, String failure) {
+        return new MeasurementResult(measurement.name(), measurement.serves(), measurement.commandLine(), seconds, null,
+                failure == null || failure.isBlank() ? "it gave no reason" : failure);
+    }
+
+    /** The rows; none where nothing was measured. */
+    JsonNode rows() {
+        return result == null ? Json.object().putArray("rows") : result.path("rows");
+    }
+
+    ObjectNode toJson() {
+        ObjectNode json = Json.object().put("name", name).put("serves", serves).put("command", command)
+                .put("seconds", Json.rounded(seconds));
+        if (result != null) {
+            json.set("result", result);
+        } else {
+            json.put("failure", failure);
+        }
+        return json;
+    }
+
+    static MeasurementResult fromJson(JsonNode json) {
+        return new MeasurementResult(json.path("name").asText(), json.path("serves").asText(),
+                json.path("command").asText(), json.path("seconds").asDouble(),
+                json.hasNonNull("result") ? json.get("result") : null, json.path("failure").asText(null));
+    }
+}

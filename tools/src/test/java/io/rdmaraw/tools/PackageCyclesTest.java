@@ -1,0 +1,17 @@
+package io.rdmaraw.tools;
+
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchRule;
+
+/** No two packages of the tools or of the examples need each other. */
+@AnalyzeClasses(packages = {"io.rdmaraw.tools", "io.rdmaraw.examples"},
+        importOptions = ImportOption.DoNotIncludeTests.class)
+class PackageCyclesTest {
+    @ArchTest
+    static final ArchRule PACKAGES_FORM_NO_CYCLES = slices().matching("io.rdmaraw.(*).(*)..").should()
+            .beFreeOfCycles();
+}

@@ -1,0 +1,117 @@
+package io.rdmaraw.tools.pktgen;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.rdmaraw.testsuite.net.CommandResult;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+/**
+ * perftest's {@code raw_ethernet_bw}, which is built on rdma-core, and pktgen: each on an emulated ConnectX of its own,
+ * with a bridge of the kernel between the TAP devices that are their wires. No frame may be missing: as many are sent
+ * as the receiver has posted receives for, so that it need not keep up.
+ */
+@ExtendWith(NetworkExtension.class)
+@Timeout(180)
+class PerftestOverTapTest {
+    private static final Path NATIVE = Path.of("..", "transport-rdma-raw-native").toAbsolutePath().normalize();
+    private static final Path EMULATOR = NATIVE.resolve("target/native/emulator/libconnectx-emulator.so");
+    private static final Duration LIMIT = Duration.ofSeconds(60);
+    private static final String PKTGEN_MAC = "02:c5:00:00:00:99";
+    private static final String PERFTEST_MAC = "02:c5:00:00:00:01";
+    private static final int FRAMES = 1000;
+    /** With the FCS, as perftest counts. */
+    private static final int WIRE_BYTES = 64;
+    private static final int FRAME_BYTES = WIRE_BYTES - 4;
+
+    private NetworkNamespace namespace;
+
+    @BeforeEach
+    void connect(TestNetwork network) {
+        assumeTrue(Files.exists(EMULATOR), "the emulator is not built in " + EMULATOR);
+        assumeTrue(Files.exists(Path.of("/usr/bin/raw_ethernet_bw")), "needs raw_ethernet_bw: apt-get install perftest");
+        assumeTrue(Files.exists(Path.of("/dev/net/tun")), "needs /dev/net/tun");
+        namespace = network.namespace();
+        // Without the delay a bridge forwards nothing in the first seconds of a link.
+        namespace.run("ip", "link", "add", "bridge0", "type", "bridge", "forward_delay", "0", "mcast_snooping", "0");
+        for (String tap : List.of("tap0", "tap1")) {
+            namespace.run("ip", "tuntap", "add", "mode", "tap", "name", tap);
+            namespace.run("ip", "link", "set", tap, "txqueuelen", "4096", "master", "bridge0", "up");
+        }
+        namespace.run("ip", "link", "set", "bridge0", "up");
+    }
+
+    private PeerProcess onDevice(String tap, List<String> program) {
+        List<String> command = new ArrayList<>(List.of(NATIVE.resolve("connectx-emulator/emulate.sh").toString(),
+                "--library", EMULATOR.toString(), "--wire", "tap:" + tap, "--"));
+        command.addAll(program);
+        return namespace.start(command.toArray(String[]::new));
+    }
+
+    private PeerProcess pktgen(String... arguments) {
+        List<String> program = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin/java").toString(),
+                "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
+                "io.rdmaraw.tools.Main", "pktgen"));
+        program.addAll(List.of(arguments));
+        return onDevice("tap1", program);
+    }
+
+    private PeerProcess perftest(String... arguments) {
+        List<String> program = new ArrayList<>(List.of("stdbuf", "-oL", "raw_ethernet_bw", "-d", "mlx5_0", "-E",
+                PKTGEN_MAC, "-B", PERFTEST_MAC, "-n", Integer.toString(FRAMES), "-s", Integer.toString(WIRE_BYTES),
+                "-F"));
+        program.addAll(List.of(arguments));
+        return onDevice("tap0", program);
+    }
+
+    @Test
+    void pktgenReceivesWhatPerftestSends() throws Exception {
+        PeerProcess receiver = pktgen("rx", "-d", "mlx5_0", "-m", "dst-mac " + PKTGEN_MAC + " allow-host-traffic", "-n",
+                Integer.toString(FRAMES), "-s", "60", "--json");
+        // It tells every second what has come in; with the first time it is there.
+        receiver.awaitOutput(" rx ", LIMIT);
+        assertIterations(perftest("--client").await(LIMIT));
+        JsonNode result = resultOf(receiver);
+        assertEquals(FRAMES, result.get("frames").asInt(), result.toString());
+        assertEquals(FRAMES * FRAME_BYTES, result.get("bytes").asInt(), result.toString());
+    }
+
+    @Test
+    void perftestReceivesWhatPktgenSends() throws Exception {
+        PeerProcess receiver = perftest("--server", "-r", "2048");
+        receiver.awaitOutput("MsgRate", LIMIT);
+        PeerProcess sender = pktgen("tx", "-d", "mlx5_0", "-t", "eth(dst=" + PERFTEST_MAC + ",src=" + PKTGEN_MAC
+                + ",type=0x88b5)", "-l", Integer.toString(FRAME_BYTES), "-n", Integer.toString(FRAMES), "--json");
+        assertEquals(FRAMES, resultOf(sender).get("frames").asInt());
+        assertIterations(receiver.await(LIMIT));
+    }
+
+    /** It ends when all have come, with a line of size, number and rates. */
+    private static void assertIterations(CommandResult perftest) {
+        String output = perftest.orThrow().output();
+        assertTrue(output.lines().anyMatch(line -> line.strip().matches(WIRE_BYTES + "\\s+" + FRAMES + "\\s.*")),
+                output);
+    }
+
+    private static JsonNode resultOf(PeerProcess process) throws Exception {
+        String output = process.await(LIMIT).orThrow().output();
+        String last = output.strip().lines().filter(line -> line.startsWith("{")).reduce((a, b) -> b)
+                .orElseThrow(() -> new AssertionError(output));
+        return new ObjectMapper().readTree(last);
+    }
+}

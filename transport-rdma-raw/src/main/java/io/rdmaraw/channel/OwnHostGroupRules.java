@@ -1,0 +1,81 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsException;
+
+import java.util.List;
+
+/** The rules by which a host of our own hears of its groups, which come and go. For the loop that drives the host. */
+final class OwnHostGroupRules {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(OwnHostGroupRules.class);
+
+    private final PortQueue port;
+    private final QueueChannel receiver;
+    private QueueChannel side;
+    private List<FlowSpec> rules = List.of();
+    private boolean told;
+
+    /** @param receiver who gets what comes by the rules */
+    OwnHostGroupRules(PortQueue port, QueueChannel receiver) {
+        this.port = port;
+        this.receiver = receiver;
+    }
+
+    /** Steers to these groups from now on; new rules are there before old ones go. */
+    void steer(List<IpAddress> groups) {
+        List<FlowSpec> wanted = OwnHostRules.ofGroups(groups);
+        if (wanted.equals(rules)) {
+            return;
+        }
+        QueueChannel after = new Side();
+        try {
+            port.attach(after, wanted);
+        } catch (VerbsException e) {
+            if (!told) {
+                told = true;
+                LOGGER.warn("{}: routers that ask for single groups are not heard, the device has no room for the "
+                        + "rules: {}", port.device().name(), e.getMessage());
+            }
+            return;
+        }
+        leave();
+        side = after;
+        rules = wanted;
+    }
+
+    /** Takes the rules back. */
+    void leave() {
+        if (side != null) {
+            port.detach(side);
+            side = null;
+            rules = List.of();
+        }
+    }
+
+    private final class Side implements QueueChannel {
+        @Override
+        public Channel channel() {
+            return null;
+        }
+
+        @Override
+        public boolean receive(ByteBuf frame, boolean checksumVerified) {
+            return receiver.receive(frame, checksumVerified);
+        }
+
+        @Override
+        public void endBurst() {
+            receiver.endBurst();
+        }
+
+        @Override
+        public void sendQueueHasRoom() {
+            // It is not asked for.
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package io.rdmaraw.wire;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/**
+ * What must hold of the parser, whatever the bytes: it returns a verdict, counts it, keeps every range inside the frame
+ * and, since the frame lies against a page that nobody may touch, reads nothing beyond it.
+ */
+final class FrameChecks {
+    private static final GuardedMemory MEMORY = new GuardedMemory();
+    private final FrameParser parser = new FrameParser(new ParseCounters());
+    private final ParsedFrame frame = new ParsedFrame();
+    private final ParsedFrame quote = new ParsedFrame();
+    private final TcpOptions options = new TcpOptions();
+
+    ParseCounters counters() {
+        return parser.counters();
+    }
+
+    /** Parses bytes in several ways; each must end well. */
+    void check(byte[] bytes) {
+        checkOne(bytes, MEMORY.putAtEnd(bytes), false);
+        checkOne(bytes, MEMORY.putAtStart(bytes), true);
+        long end = MEMORY.putAtEnd(bytes);
+        checkOne(bytes, end, true);
+        checkRanges(parser.parseIp(end, bytes.length, true, frame), bytes.length, frame);
+    }
+
+    private void checkOne(byte[] bytes, long address, boolean verified) {
+        long before = parser.counters().total();
+        ParseVerdict verdict = parser.parse(address, bytes.length, verified, frame);
+        assertEquals(before + 1, parser.counters().total());
+        checkRanges(verdict, bytes.length, frame);
+        if (verdict == ParseVerdict.TCP) {
+            options.parse(frame);
+        }
+        if (verdict == ParseVerdict.ICMP || verdict == ParseVerdict.ICMPV6) {
+            ParseVerdict quoted = parser.parseQuote(frame, quote);
+            checkRanges(quoted, frame.payloadLengthBytes(), quote);
+            NeighborDiscovery.linkLayerOption(frame.transportAddress(),
+                    frame.transportHeaderLengthBytes() + frame.payloadLengthBytes(), 24, 1);
+        }
+    }
+
+    private static void checkRanges(ParseVerdict verdict, int lengthBytes, ParsedFrame frame) {
+        assertEquals(lengthBytes, frame.frameLengthBytes());
+        if (!verdict.isAccepted()) {
+            return;
+        }
+        assertTrue(frame.networkOffset() >= 0);
+        assertTrue(frame.networkOffset() + frame.networkLengthBytes() <= lengthBytes);
+        assertTrue(frame.payloadOffset() >= 0 && frame.payloadLengthBytes() >= 0);
+        assertTrue(frame.payloadOffset() + frame.payloadLengthBytes() <= lengthBytes);
+        assertTrue(frame.transportOffset() + frame.transportHeaderLengthBytes() <= lengthBytes);
+        if (frame.transportHeaderLengthBytes() > 0) {
+            assertEquals(frame.transportOffset() + frame.transportHeaderLengthBytes(), frame.payloadOffset());
+            assertTrue(frame.payloadOffset() + frame.payloadLengthBytes()
+                    <= frame.networkOffset() + frame.networkLengthBytes());
+        }
+    }
+}
