@@ -58,13 +58,23 @@ require_build_tools() {
 # Programs that some tests run as peers or to inspect the wire, as PROGRAM:PACKAGE.
 readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils-ping ibv_devinfo:ibverbs-utils
   raw_ethernet_bw:perftest
-  dig:bind9-dnsutils dnsperf:dnsperf curl:curl wrk:wrk h2load:nghttp2-client redis-benchmark:redis-tools)
+  dig:bind9-dnsutils dnsperf:dnsperf curl:curl wrk:wrk h2load:nghttp2-client redis-benchmark:redis-tools
+  tshark:tshark)
 
 missing_test_packages() {
   local entry
   for entry in "${TEST_PROGRAMS[@]}"; do
     PATH="$PATH:/usr/sbin:/sbin" command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry##*:}"
   done
+}
+
+# A browser, to look at the page of the report: 200 MB, so only where tests run by themselves, and never insisted on.
+want_browser() {
+  [ "${CI:-}" = true ] && can_install_packages || return 0
+  command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null && return 0
+  update_apt_lists_once
+  first_offered_package chromium-headless-shell >/dev/null || return 0
+  apt_install chromium-headless-shell || say "no browser could be installed: nobody looks at the page of the report"
 }
 
 # Unlike the build tools these are wanted, not required: a test that lacks its program is skipped and says so.

@@ -2,6 +2,8 @@
 #ifndef BENCH_ENDPOINT_H
 #define BENCH_ENDPOINT_H
 
+#include "template.h"
+
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,9 +54,5 @@ static inline uint8_t *send_slot(const struct endpoint *endpoint, unsigned n)
 
 /* Takes up to `burst` completions and sends each frame back with the MAC addresses swapped; returns how many. */
 unsigned echo_frames(struct endpoint *endpoint, unsigned burst);
-
-/* Ethernet, IPv4, UDP without a checksum, from and to one port. Addresses in network order. */
-void fill_template(uint8_t *frame, unsigned length, const uint8_t to_mac[6], const uint8_t from_mac[6], uint32_t to,
-                   uint32_t from, uint16_t port);
 
 #endif

@@ -11,6 +11,7 @@
  * generate and tcp-sink print one JSON object.
  */
 #define _GNU_SOURCE
+#include "template.h"
 #include "xsk.h"
 
 #include <arpa/inet.h>
@@ -57,34 +58,6 @@ static uint64_t now_nanos(void)
 }
 
 /* ---- generate ---- */
-
-static uint16_t ip_checksum(const uint8_t *header)
-{
-    uint32_t sum = 0;
-    for (int i = 0; i < 20; i += 2)
-        sum += (uint32_t)header[i] << 8 | header[i + 1];
-    sum = (sum & 0xffff) + (sum >> 16);
-    return htons((uint16_t)~((sum & 0xffff) + (sum >> 16)));
-}
-
-/* Ethernet, IPv4, UDP without a checksum, from and to the same port: an echoer may swap the ports or leave them. */
-static void fill_template(uint8_t *frame, const struct options *options)
-{
-    uint8_t ip[20] = {0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, IPPROTO_UDP};
-    uint16_t ip_length = htons((uint16_t)(options->length - 14));
-    uint16_t udp[4] = {htons(options->port), htons(options->port), htons((uint16_t)(options->length - 34)), 0};
-    memset(frame, 0, options->length);
-    memcpy(frame, options->to_mac, 6);
-    memcpy(frame + 6, options->from_mac, 6);
-    frame[12] = 8;
-    memcpy(ip + 2, &ip_length, 2);
-    memcpy(ip + 12, &options->from, 4);
-    memcpy(ip + 16, &options->to, 4);
-    uint16_t sum = ip_checksum(ip);
-    memcpy(ip + 10, &sum, 2);
-    memcpy(frame + 14, ip, 20);
-    memcpy(frame + 34, udp, 8);
-}
 
 struct generator {
     struct xsk xsk;
@@ -179,7 +152,7 @@ static void report(struct generator *generator, uint64_t nanos)
     printf("{\"roundTrips\": %llu, \"lost\": %llu, \"seconds\": %.6f, \"roundTripsPerSecond\": %.1f, "
            "\"bestSlicePerSecond\": %.1f, \"p50Nanos\": %u, \"p99Nanos\": %u}\n", (unsigned long long)generator->returned,
            (unsigned long long)generator->lost, seconds, (double)generator->returned / seconds,
-           generator->best_slice,            percentile(generator, 0.5), percentile(generator, 0.99));
+           generator->best_slice, percentile(generator, 0.5), percentile(generator, 0.99));
 }
 
 static int generate(const struct options *options)
@@ -188,7 +161,8 @@ static int generate(const struct options *options)
     generator.options = options;
     xsk_open(&generator.xsk, options->interface, options->port);
     for (uint32_t i = 0; i < XSK_RING; i++)
-        fill_template(generator.xsk.umem + (size_t)(XSK_RING + i) * XSK_CHUNK, options);
+        fill_template(generator.xsk.umem + (size_t)(XSK_RING + i) * XSK_CHUNK, options->length, options->to_mac,
+                      options->from_mac, options->to.s_addr, options->from.s_addr, options->port);
     if (options->window == 1)
         generator.samples = malloc(MAX_SAMPLES * sizeof generator.samples[0]);
     uint64_t start = now_nanos();

@@ -73,7 +73,8 @@ bool cx_command_sizes(uint32_t number, uint32_t *in_bytes, uint32_t *out_bytes)
 
 static int injected_error(struct cx_device *device, uint32_t number)
 {
-    if (device->faults.next_command.count == 0 || device->faults.next_command.command != number)
+    const uint32_t failing = device->faults.next_command.command;
+    if (device->faults.next_command.count == 0 || (failing != number && failing != CXEMU_ANY_COMMAND))
         return 0;
     device->faults.next_command.count--;
     return device->faults.next_command.error;

@@ -65,6 +65,8 @@ static void initialise(void)
     else if (abi != NULL && strcmp(abi, "ioctl") != 0)
         fail("CONNECTX_EMULATOR_ABI is neither write nor ioctl", abi);
     char *list = strdup(wires);
+    if (list == NULL)
+        fail("no memory for the list of devices", wires);
     char *rest = NULL;
     for (char *wire = strtok_r(list, ",", &rest); wire != NULL; wire = strtok_r(NULL, ",", &rest)) {
         if (device_count == CX_MAX_DEVICES)

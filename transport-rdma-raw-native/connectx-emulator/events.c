@@ -65,13 +65,19 @@ void cx_events_push(struct cx_events *events, struct cx_event_source *source, ui
     event->description.element = element;
     event->description.event_type = type;
     pthread_mutex_lock(&events->mutex);
+    if (events->fd < 0) {
+        /* The program has closed it: nobody will read what is queued. */
+        pthread_mutex_unlock(&events->mutex);
+        free(event);
+        return;
+    }
     if (events->first == NULL)
         events->first = event;
     else
         events->last->next = event;
     events->last = event;
     const uint64_t one = 1;
-    if (events->fd >= 0 && cx_real()->write(events->fd, &one, sizeof one) < 0)
+    if (cx_real()->write(events->fd, &one, sizeof one) < 0)
         abort();        /* an eventfd takes 2^64 - 2 tokens */
     pthread_mutex_unlock(&events->mutex);
 }

@@ -82,7 +82,9 @@ static int open_device(struct cx_device *device, int flags)
 
 static mode_t mode_argument(int flags, va_list arguments)
 {
-    return flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    /* O_TMPFILE contains the bit of O_DIRECTORY. */
+    bool has_mode = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+    return has_mode ? va_arg(arguments, mode_t) : 0;
 }
 
 EXPORT int open(const char *path, int flags, ...)

@@ -136,6 +136,7 @@ struct cx_sq {
     struct cx_cq *cq;
     uint32_t uar;                   /* page of its doorbell */
     bool rung;
+    bool running;                   /* a request is executed that has no completion yet: flushing waits for it */
     enum cx_ring_state state;
     uint8_t fail_next;
     struct sv_steer_cache cache;

@@ -224,6 +224,28 @@ static void bad_record(struct cx_qp *qp)
     cx_raise(&qp->object, IBV_EVENT_QP_FATAL);
 }
 
+/* Executes the next request; returns false when the queue has failed. */
+static bool run_one(struct cx_qp *qp)
+{
+    struct cx_sq *sq = &qp->sq;
+    struct request request;
+    uint8_t syndrome = fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
+    if (syndrome == 0)
+        syndrome = execute(qp, &request);
+    sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
+    if (syndrome != 0 || request.signalled)
+        complete(qp, &request, syndrome);
+    if (syndrome == 0)
+        return sq->state == CX_READY;
+    qp->object.context->device->counters.send_errors++;
+    cx_qp_enter_error(qp);
+    return false;
+}
+
+/*
+ * A queue pair that sends to itself may fail on receiving what it sends: the request that is being executed completes
+ * first, and those behind it are flushed then.
+ */
 unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
 {
     struct cx_sq *sq = &qp->sq;
@@ -235,22 +257,16 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
         return 1;
     }
     const struct cx_device *device = qp->object.context->device;
-    while (done < budget && sq->ring.consumed != sq->ring.produced && cx_wire_has_room(device)) {
-        struct request request;
-        uint8_t syndrome = fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
-        if (syndrome == 0)
-            syndrome = execute(qp, &request);
-        sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
+    bool ready = true;
+    sq->running = true;
+    while (ready && done < budget && sq->ring.consumed != sq->ring.produced && cx_wire_has_room(device)) {
+        ready = run_one(qp);
         done++;
-        if (syndrome != 0 || request.signalled)
-            complete(qp, &request, syndrome);
-        if (syndrome != 0) {
-            qp->object.context->device->counters.send_errors++;
-            cx_qp_enter_error(qp);
-            break;
-        }
     }
+    sq->running = false;
     sq->rung = sq->ring.consumed != sq->ring.produced;
+    if (!ready)
+        cx_sq_flush(qp);
     return done;
 }
 
@@ -258,7 +274,7 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
 void cx_sq_flush(struct cx_qp *qp)
 {
     struct cx_sq *sq = &qp->sq;
-    if (cx_mutant(CX_MUTANT_FLUSH_FORGOTTEN) || !read_record(qp))
+    if (sq->running || cx_mutant(CX_MUTANT_FLUSH_FORGOTTEN) || !read_record(qp))
         return;
     while (sq->ring.consumed != sq->ring.produced) {
         struct request request;

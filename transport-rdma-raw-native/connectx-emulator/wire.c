@@ -230,8 +230,14 @@ void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_fram
 void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length)
 {
     struct sv_frame frame = {.data = data, .length = length};
-    if (!device->port_up || length < 14)
+    if (!device->port_up) {
+        device->counters.port_down++;
         return;
+    }
+    if (length < 14) {
+        device->counters.wire_lost++;
+        return;
+    }
     steer(device, NULL, &frame);
 }
 

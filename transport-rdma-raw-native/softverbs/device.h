@@ -47,6 +47,9 @@ struct sv_device {
     const struct sv_port_ops *ops;
     void *port;                 /* the wire's own state */
     char open_error[SV_EXPLANATION_BYTES];
+    unsigned index;             /* never used twice */
+    bool configured;            /* "loop", and what the environment names: always there */
+    unsigned lists;             /* of ibv_get_device_list() that hold it; guarded by the list's mutex */
     uint8_t mac[6];
     _Atomic uint32_t mtu;
     _Atomic bool port_up;
@@ -67,8 +70,11 @@ struct sv_device {
     uint64_t retired_cq_overruns;
 };
 
-/* device.c */
+/* device_list.c; the device may be forgotten when it is neither listed nor open, and its interface is gone */
 struct sv_device *sv_device_by_name(const char *name);
+
+/* device.c */
+enum { SV_FIRST_QUEUE_NUMBER = 0x40 };
 void sv_device_quiesce(struct sv_device *device);
 void sv_device_add_qp(struct sv_device *device, struct sv_qp *qp);
 void sv_device_remove_qp(struct sv_device *device, struct sv_qp *qp);

@@ -174,6 +174,7 @@ int sv_flow_parse(struct sv_device *device, const struct ibv_flow_attr *attr, st
 /* flow_table.c: the caller holds the device's mutex */
 extern struct sv_rule sv_tombstone;
 int sv_flow_table_init(struct sv_flow_table *table);
+void sv_flow_table_destroy(struct sv_flow_table *table);
 int sv_flow_table_add(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec);
 void sv_flow_table_remove(struct sv_device *device, struct sv_flow *flow);
 uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key);

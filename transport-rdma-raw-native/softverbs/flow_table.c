@@ -46,6 +46,15 @@ int sv_flow_table_init(struct sv_flow_table *table)
     return 0;
 }
 
+/* Without rules, and without anybody who looks for some. */
+void sv_flow_table_destroy(struct sv_flow_table *table)
+{
+    struct sv_directory *directory = directory_of(table);
+    for (uint32_t i = 0; i < directory->shapes; i++)
+        free(directory->shape[i]);
+    free(directory);
+}
+
 static struct sv_shape *new_shape(uint32_t priority, const union sv_key *mask, uint32_t slots)
 {
     struct sv_shape *shape = sv_alloc_zeroed(sizeof *shape + slots * sizeof shape->slots[0]);

@@ -7,6 +7,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+void sv_mr_table_destroy(struct sv_mr_table *table)
+{
+    if (table == NULL)
+        return;
+    if (table->entries != MAP_FAILED)
+        munmap(table->entries, SV_MR_SLOTS * sizeof *table->entries);
+    free(table->free_list);
+    free(table->generation);
+    free(table);
+}
+
 struct sv_mr_table *sv_mr_table_create(void)
 {
     struct sv_mr_table *table = sv_alloc_zeroed(sizeof *table);
@@ -18,11 +29,7 @@ struct sv_mr_table *sv_mr_table_create(void)
     table->free_list = malloc(SV_MR_SLOTS * sizeof *table->free_list);
     table->generation = calloc(SV_MR_SLOTS, 1);
     if (table->entries == MAP_FAILED || table->free_list == NULL || table->generation == NULL) {
-        if (table->entries != MAP_FAILED)
-            munmap(table->entries, SV_MR_SLOTS * sizeof *table->entries);
-        free(table->free_list);
-        free(table->generation);
-        free(table);
+        sv_mr_table_destroy(table);
         return NULL;
     }
     table->free_count = SV_MR_SLOTS;

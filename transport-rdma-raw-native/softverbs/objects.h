@@ -275,6 +275,7 @@ uint32_t sv_round_up_pow2(uint32_t value);
 /* memory.c */
 struct sv_mr_table;
 struct sv_mr_table *sv_mr_table_create(void);
+void sv_mr_table_destroy(struct sv_mr_table *table);
 
 /* cq.c */
 void sv_cq_overrun(struct sv_cq *cq);

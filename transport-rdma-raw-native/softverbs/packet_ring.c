@@ -46,52 +46,59 @@ static int set_options(struct sv_packet_ring *ring, int filter)
         .tp_block_nr = (unsigned)(ring->map_bytes / BLOCK_BYTES),
         .tp_frame_nr = ring->frames,
     };
-    if (setsockopt(ring->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
-        setsockopt(ring->fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve) != 0 ||
-        setsockopt(ring->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0 ||
-        setsockopt(ring->fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0)
+    if (setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
+        setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve) != 0 ||
+        setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0 ||
+        setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0)
         return errno;
-    if (filter >= 0 && setsockopt(ring->fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof filter) != 0)
+    if (filter >= 0 && setsockopt(ring->receiver.fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof filter) != 0)
         return errno;
     return 0;
+}
+
+/* Asking the socket for its drops sets them to 0. */
+static void count_drops(struct sv_receiver *receiver)
+{
+    struct tpacket_stats stats;
+    socklen_t size = sizeof stats;
+    if (getsockopt(receiver->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0)
+        receiver->counters.wire_full += stats.tp_drops;
 }
 
 int sv_packet_ring_open(struct sv_packet_ring *ring, int ifindex, uint32_t mtu, uint32_t frames, int filter)
 {
     memset(ring, 0, sizeof *ring);
-    ring->fd = -1;
-    int error = sv_receiver_init(&ring->receiver);
+    int error = sv_receiver_init(&ring->receiver, count_drops);
     if (error != 0)
         return error;
     ring->frame_bytes = sv_round_up_pow2(mtu + 18 + HEADER_BYTES);
     ring->map_bytes = ((size_t)ring->frame_bytes * frames + BLOCK_BYTES - 1) & ~(size_t)(BLOCK_BYTES - 1);
     ring->frames = (uint32_t)(ring->map_bytes / ring->frame_bytes);
-    ring->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (ring->fd < 0)
+    ring->receiver.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (ring->receiver.fd < 0)
         return errno;
     error = set_options(ring, filter);
     if (error != 0)
         return error;
-    ring->map = mmap(NULL, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+    ring->map = mmap(NULL, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->receiver.fd, 0);
     if (ring->map == MAP_FAILED) {
         ring->map = NULL;
         return errno;
     }
     /* Only now does it receive: through the filter, from this interface. */
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = ifindex};
-    return bind(ring->fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+    return bind(ring->receiver.fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
 }
 
 void sv_packet_ring_close(struct sv_packet_ring *ring)
 {
     if (ring->map != NULL)
         munmap(ring->map, ring->map_bytes);
-    if (ring->fd >= 0)
-        close(ring->fd);
-    free(ring->receiver.cache);
+    if (ring->receiver.fd >= 0)
+        close(ring->receiver.fd);
+    sv_receiver_close(&ring->receiver);
     ring->map = NULL;
-    ring->fd = -1;
-    ring->receiver.cache = NULL;
+    ring->receiver.fd = -1;
 }
 
 /* The kernel takes the outer tag out of every frame; it goes back to where it was. */
@@ -109,15 +116,17 @@ static uint8_t *put_tag_back(const struct tpacket2_hdr *header, uint8_t *data, u
 }
 
 /* False: the frame is lost, and counted. */
-static bool take(struct sv_packet_ring *ring, struct tpacket2_hdr *header, struct sv_frame *frame)
+static bool take(struct sv_packet_ring *ring, struct tpacket2_hdr *header, uint32_t longest, struct sv_frame *frame)
 {
     uint8_t *data = (uint8_t *)header + header->tp_mac;
     uint32_t length = header->tp_len;
-    if (header->tp_snaplen < header->tp_len || length < ETH_HLEN) {
+    bool whole = header->tp_snaplen == header->tp_len && length >= ETH_HLEN;
+    if (whole)
+        data = put_tag_back(header, data, &length);
+    if (!whole || length > longest) {
         ring->receiver.counters.length_errors++;    /* longer than the MTU: a segment that was never cut up */
         return false;
     }
-    data = put_tag_back(header, data, &length);
     /* The sender's kernel left the checksum to an interface that does not exist (veth): fill it in here. */
     if (header->tp_status & TP_STATUS_CSUMNOTREADY) {
         struct sv_headers headers;
@@ -130,12 +139,13 @@ static bool take(struct sv_packet_ring *ring, struct tpacket2_hdr *header, struc
 static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *device)
 {
     struct sv_frame frames[SV_BURST];
+    uint32_t longest = sv_wire_longest_frame(device);
     uint32_t first = atomic_load_explicit(&ring->next, memory_order_relaxed);
     uint32_t next = first;
     unsigned taken = 0;
     unsigned seen = 0;
     while (seen < SV_BURST && (status_of(ring, next) & TP_STATUS_USER)) {
-        taken += take(ring, slot(ring, next), &frames[taken]);
+        taken += take(ring, slot(ring, next), longest, &frames[taken]);
         seen++;
         next = next + 1 == ring->frames ? 0 : next + 1;
     }
@@ -161,16 +171,4 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
     }
     sv_spin_unlock(&ring->receiver.lock);
     return total;
-}
-
-/* Asking the socket for its drops sets them to 0, so they are summed up here. */
-void sv_packet_ring_add_counters(struct sv_packet_ring *ring, struct softverbs_queue_counters *sum)
-{
-    struct tpacket_stats stats;
-    socklen_t size = sizeof stats;
-    sv_spin_lock(&ring->receiver.lock);
-    if (getsockopt(ring->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0)
-        ring->receiver.counters.wire_full += stats.tp_drops;
-    sv_spin_unlock(&ring->receiver.lock);
-    sv_receiver_add_counters(&ring->receiver, sum);
 }

@@ -3,6 +3,7 @@
 #include "placeholders.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ struct sv_placeholder {
     union sv_key mask;
     union sv_key value;
     uint32_t rules;         /* with this match */
+    bool quiet;             /* all sockets are there that the match needs */
     int ipv4;               /* sockets, or -1 */
     int ipv6;
 };
@@ -45,7 +47,9 @@ static int open_silent(int family, const struct sockaddr *address, socklen_t byt
         (tcp && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) ||
         (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) ||
         bind(fd, address, bytes) != 0 || (tcp && listen(fd, 1) != 0)) {
+        int error = errno;
         close(fd);
+        errno = error;
         return -1;
     }
     return fd;
@@ -76,24 +80,45 @@ static struct sv_placeholder **find(struct sv_placeholders *all, const union sv_
     return at;
 }
 
-void sv_placeholders_add(struct sv_placeholders *all, const struct sv_rule_spec *spec)
+/* The kernel answers nothing for a protocol or an address that it does not have. */
+static bool is_foreign(int error)
+{
+    return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
+}
+
+static struct sv_placeholder *new_placeholder(const struct sv_rule_spec *spec)
 {
     const struct sv_headers *mask = &spec->mask.outer;
     const struct sv_headers *value = &spec->value.outer;
-    if (spec->type != IBV_FLOW_ATTR_NORMAL || spec->continues || !names_a_port(mask, value))
-        return;
+    struct sv_placeholder *made = sv_alloc_zeroed(sizeof *made);
+    if (made == NULL)
+        return NULL;
+    bool ipv4 = names_a_port(mask, value) && !(value->layers & SV_LAYER_IPV6);
+    bool ipv6 = names_a_port(mask, value) && !(value->layers & SV_LAYER_IPV4);
+    made->mask = spec->mask;
+    made->value = spec->value;
+    made->quiet = ipv4 || ipv6;
+    made->ipv4 = ipv4 ? open_ipv4(mask, value) : -1;
+    if (ipv4 && made->ipv4 < 0 && !is_foreign(errno))
+        made->quiet = false;
+    made->ipv6 = ipv6 ? open_ipv6(mask, value) : -1;
+    if (ipv6 && made->ipv6 < 0 && !is_foreign(errno))
+        made->quiet = false;
+    return made;
+}
+
+int sv_placeholders_add(struct sv_placeholders *all, const struct sv_rule_spec *spec)
+{
+    if (spec->type != IBV_FLOW_ATTR_NORMAL || spec->continues)
+        return 0;
     struct sv_placeholder **at = find(all, &spec->mask, &spec->value);
-    if (*at == NULL) {
-        struct sv_placeholder *made = sv_alloc_zeroed(sizeof *made);
-        if (made == NULL)
-            return;
-        made->mask = spec->mask;
-        made->value = spec->value;
-        made->ipv4 = value->layers & SV_LAYER_IPV6 ? -1 : open_ipv4(mask, value);
-        made->ipv6 = value->layers & SV_LAYER_IPV4 ? -1 : open_ipv6(mask, value);
-        *at = made;
-    }
+    if (*at == NULL)
+        *at = new_placeholder(spec);
+    if (*at == NULL)
+        return ENOMEM;
     (*at)->rules++;
+    all->unquiet += !(*at)->quiet;
+    return 0;
 }
 
 static void release(struct sv_placeholder *placeholder)
@@ -105,13 +130,17 @@ static void release(struct sv_placeholder *placeholder)
     free(placeholder);
 }
 
-void sv_placeholders_remove(struct sv_placeholders *all, const struct sv_flow *flow)
+void sv_placeholders_remove(struct sv_placeholders *all, enum ibv_flow_attr_type type, const union sv_key *mask,
+                            const struct sv_rule *rule)
 {
-    if (flow->type != IBV_FLOW_ATTR_NORMAL || flow->rule->continues)
+    if (type != IBV_FLOW_ATTR_NORMAL || rule->continues)
         return;
-    struct sv_placeholder **at = find(all, &flow->mask, &flow->rule->key);
+    struct sv_placeholder **at = find(all, mask, &rule->key);
     struct sv_placeholder *found = *at;
-    if (found == NULL || --found->rules > 0)
+    if (found == NULL)
+        return;
+    all->unquiet -= !found->quiet;
+    if (--found->rules > 0)
         return;
     *at = found->next;
     release(found);
@@ -124,4 +153,5 @@ void sv_placeholders_close(struct sv_placeholders *all)
         release(all->first);
         all->first = next;
     }
+    all->unquiet = 0;
 }

@@ -62,7 +62,7 @@ static int steer(struct packet_port *port)
     const char *quiet = getenv("SOFTVERBS_PACKET_QUIET");
     bool by_sockets = quiet != NULL && strcmp(quiet, "sockets") == 0;
     port->ingress = filter < 0 || by_sockets ? -1
-            : sv_steering_attach(wire->steering, SV_PROGRAM_TC, wire->ifindex, false);
+            : sv_steering_attach(wire->steering, SV_PROGRAM_TC, wire->ifindex, SV_XDP_GENERIC);
     if (filter < 0) {
         sv_steering_close(wire->steering);
         wire->steering = NULL;
@@ -70,61 +70,36 @@ static int steer(struct packet_port *port)
     return filter;
 }
 
-static int open_port(struct packet_port *port)
+static int open_port(struct sv_wire *wire)
 {
-    struct sv_wire *wire = &port->wire;
-    const char *netdev = strchr(wire->device->ibv.name, ':') + 1;
-    port->send_socket = port->ingress = port->ring.fd = -1;
-    int error = sv_wire_open(wire, wire->device, netdev, "packet", MAX_MTU);
-    if (error != 0)
-        return error;
+    struct packet_port *port = (struct packet_port *)wire;
+    port->send_socket = port->ingress = port->ring.receiver.fd = -1;
     int filter = steer(port);
-    error = sv_packet_ring_open(&port->ring, wire->ifindex, atomic_load(&wire->device->mtu), RING_FRAMES, filter);
+    int error = sv_packet_ring_open(&port->ring, wire->ifindex, atomic_load(&wire->device->mtu), RING_FRAMES, filter);
     if (filter >= 0)
         close(filter);
     if (error == 0)
         error = open_send_socket(port);
-    if (error == 0)
-        error = sv_wire_add_socket(wire, port->ring.fd);
-    return error != 0 ? error : sv_wire_start(wire);
+    return error != 0 ? error : sv_wire_add_receiver(wire, &port->ring.receiver);
 }
 
-static void close_port(struct sv_device *device)
+static void detach(struct sv_wire *wire)
 {
-    struct packet_port *port = device->port;
-    sv_wire_stop(&port->wire);
+    struct packet_port *port = (struct packet_port *)wire;
     if (port->ingress >= 0)
         close(port->ingress);
     sv_placeholders_close(&port->placeholders);
-    sv_wire_retire_counters(&port->wire);
+}
+
+static void close_port(struct sv_wire *wire)
+{
+    struct packet_port *port = (struct packet_port *)wire;
     sv_packet_ring_close(&port->ring);
     if (port->send_socket >= 0)
         close(port->send_socket);
-    sv_wire_close(&port->wire);
-    device->port = NULL;
-    free(port);
-}
-
-static int open_device(struct sv_device *device)
-{
-    struct packet_port *port = sv_alloc_zeroed(sizeof *port);
-    if (port == NULL)
-        return ENOMEM;
-    port->wire.device = device;
-    port->wire.drain = drain;
-    device->port = port;
-    int error = open_port(port);
-    if (error != 0)
-        close_port(device);
-    return error;
 }
 
 /* ---- sending ---- */
-
-static bool is_down(int error)
-{
-    return error == ENETDOWN || error == ENXIO || error == ENODEV;
-}
 
 /* The interface's queue is short; the driver empties it within microseconds. */
 static unsigned send_all(struct packet_port *port, struct mmsghdr *messages, unsigned count, int *error)
@@ -144,70 +119,74 @@ static unsigned send_all(struct packet_port *port, struct mmsghdr *messages, uns
     return sent;
 }
 
-static SV_HOT void transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count)
+static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sender, const struct sv_frame *frames,
+                                   unsigned count, int *error)
 {
-    struct packet_port *port = device->port;
-    struct softverbs_queue_counters *counters = &sender->sq.counters;
-    struct sv_frame out[SV_BURST];
     struct mmsghdr messages[SV_BURST];
     struct iovec vectors[SV_BURST];
-    int error = 0;
-
-    count = sv_wire_split(&port->wire, sender, frames, count, out);
+    (void)sender;
     memset(messages, 0, count * sizeof messages[0]);
     for (unsigned i = 0; i < count; i++) {
-        vectors[i] = (struct iovec){.iov_base = (void *)(uintptr_t)out[i].data, .iov_len = out[i].length};
+        vectors[i] = (struct iovec){.iov_base = (void *)(uintptr_t)frames[i].data, .iov_len = frames[i].length};
         messages[i].msg_hdr.msg_iov = &vectors[i];
         messages[i].msg_hdr.msg_iovlen = 1;
     }
-    unsigned sent = send_all(port, messages, count, &error);
-    for (unsigned i = 0; i < sent; i++)
-        counters->bytes += out[i].length;
-    counters->frames += sent;
-    *(is_down(error) ? &counters->port_down : error == EMSGSIZE ? &counters->length_errors : &counters->wire_full) +=
-        count - sent;
+    return send_all((struct packet_port *)wire, messages, count, error);
 }
 
-/* ---- the rest ---- */
+/* ---- rules ---- */
 
 static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct packet_port *port = device->port;
-    int error = sv_wire_rule_added(device, spec, rule);
-    if (error == 0 && port->ingress < 0)
-        sv_placeholders_add(&port->placeholders, spec);
+    int error = port->ingress < 0 ? sv_placeholders_add(&port->placeholders, spec) : 0;
+    if (error != 0)
+        return error;
+    error = sv_wire_rule_added(device, spec, rule);
+    if (error != 0)
+        sv_placeholders_remove(&port->placeholders, spec->type, &spec->mask, rule);
     return error;
 }
 
 static void rule_removed(struct sv_device *device, struct sv_flow *flow)
 {
     struct packet_port *port = device->port;
-    sv_placeholders_remove(&port->placeholders, flow);
+    sv_placeholders_remove(&port->placeholders, flow->type, &flow->mask, flow->rule);
     sv_wire_rule_removed(device, flow);
-}
-
-static void quiesce(struct sv_device *device)
-{
-    struct packet_port *port = device->port;
-    if (port != NULL)
-        sv_receiver_quiesce(&port->ring.receiver);
 }
 
 static void add_counters(struct sv_device *device, struct softverbs_counters *counters)
 {
     struct packet_port *port = device->port;
-    if (port != NULL && port->ring.fd >= 0)
-        sv_packet_ring_add_counters(&port->ring, &counters->received);
+    sv_wire_add_counters(device, counters);
+    if (port != NULL)
+        counters->unquiet_rules = port->placeholders.unquiet;
+}
+
+static const struct sv_wire_kind packet_kind = {
+    .name = "packet",
+    .max_mtu = MAX_MTU,
+    .port_bytes = sizeof(struct packet_port),
+    .open = open_port,
+    .detach = detach,
+    .close = close_port,
+    .drain = drain,
+    .send = send_frames,
+};
+
+static int open_device(struct sv_device *device)
+{
+    return sv_wire_port_open(device, &packet_kind);
 }
 
 const struct sv_port_ops sv_packet_ops = {
     .open = open_device,
-    .close = close_port,
-    .transmit = transmit,
+    .close = sv_wire_port_close,
+    .transmit = sv_wire_transmit,
     .progress = sv_wire_progress,
     .arm = sv_wire_arm,
     .rule_added = rule_added,
     .rule_removed = rule_removed,
-    .quiesce = quiesce,
+    .quiesce = sv_wire_quiesce,
     .add_counters = add_counters,
 };

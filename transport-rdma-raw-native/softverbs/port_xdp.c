@@ -55,9 +55,9 @@ static int open_queue(struct xdp_port *port, uint32_t number)
         return error;
     }
     port->queue[port->queues++] = queue;
-    wire->max_mtu = queue->chunk_bytes - SV_XDP_HEADROOM - 18;
-    error = sv_steering_set_socket(wire->steering, number, queue->fd);
-    return error != 0 ? error : sv_wire_add_socket(wire, queue->fd);
+    wire->max_mtu = sv_xdp_queue_max_mtu(queue);
+    error = sv_steering_set_socket(wire->steering, number, queue->receiver.fd);
+    return error != 0 ? error : sv_wire_add_receiver(wire, &queue->receiver);
 }
 
 /* Binding tells how many queues there are, without asking the driver. */
@@ -84,13 +84,15 @@ static int open_copies(struct xdp_port *port)
         return sv_explain(-filter, "the socket filter can't be loaded: the process needs CAP_BPF");
     int error = sv_packet_ring_open(&port->copies, wire->ifindex, atomic_load(&wire->device->mtu), COPY_FRAMES, filter);
     close(filter);
-    return error != 0 ? error : sv_wire_add_socket(wire, port->copies.fd);
+    return error != 0 ? error : sv_wire_add_receiver(wire, &port->copies.receiver);
 }
 
 static int attach_program(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
-    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_XDP, wire->ifindex, port->native);
+    bool jumbo = sv_xdp_is_jumbo(atomic_load(&wire->device->mtu));
+    enum sv_xdp_mode mode = !port->native ? SV_XDP_GENERIC : jumbo ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
+    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_XDP, wire->ifindex, mode);
     if (port->program >= 0)
         return 0;
     int error = -port->program;
@@ -105,108 +107,73 @@ static int attach_program(struct xdp_port *port)
                       port->native ? ": try without SOFTVERBS_XDP_MODE=native" : "");
 }
 
-static int open_port(struct xdp_port *port)
+static int open_port(struct sv_wire *wire)
 {
-    struct sv_wire *wire = &port->wire;
+    struct xdp_port *port = (struct xdp_port *)wire;
     const char *mode = getenv("SOFTVERBS_XDP_MODE");
-    port->program = port->copies.fd = -1;
+    port->program = port->copies.receiver.fd = -1;
     port->native = mode != NULL && strcmp(mode, "native") == 0;
-    int error = sv_wire_open(wire, wire->device, strchr(wire->device->ibv.name, ':') + 1, "xdp", SV_XDP_MAX_MTU);
-    if (error == 0)
-        error = sv_steering_open(&wire->steering, wire->device->mac);
+    if (port->native && (wire->flags & IFF_LOOPBACK))
+        return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
+                          "SOFTVERBS_XDP_MODE=native", wire->netdev);
+    int error = sv_steering_open(&wire->steering, wire->device->mac);
     if (error == 0)
         error = open_queues(port);
     if (error == 0)
         error = open_copies(port);
-    if (error == 0)
-        error = attach_program(port);
-    return error != 0 ? error : sv_wire_start(wire);
+    return error != 0 ? error : attach_program(port);
 }
 
-static void add_counters(struct sv_device *device, struct softverbs_counters *counters)
+static void detach(struct sv_wire *wire)
 {
-    struct xdp_port *port = device->port;
-    if (port == NULL)
-        return;
-    if (port->copies.fd >= 0)
-        sv_packet_ring_add_counters(&port->copies, &counters->received);
-    for (uint32_t i = 0; i < port->queues; i++) {
-        sv_receiver_add_counters(&port->queue[i]->receiver, &counters->received);
-        counters->received.wire_full += sv_xdp_queue_drops(port->queue[i]);
-    }
-}
-
-static void close_port(struct sv_device *device)
-{
-    struct xdp_port *port = device->port;
-    sv_wire_stop(&port->wire);
+    struct xdp_port *port = (struct xdp_port *)wire;
     if (port->program >= 0)
         close(port->program);
-    sv_wire_retire_counters(&port->wire);
+}
+
+static void close_port(struct sv_wire *wire)
+{
+    struct xdp_port *port = (struct xdp_port *)wire;
     sv_packet_ring_close(&port->copies);
     for (uint32_t i = 0; i < port->queues; i++) {
         sv_xdp_queue_close(port->queue[i]);
         free(port->queue[i]);
     }
-    sv_wire_close(&port->wire);
-    device->port = NULL;
-    free(port);
 }
+
+/* Queue pairs share the sockets evenly; one queue pair keeps its order. */
+static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sender, const struct sv_frame *frames,
+                                   unsigned count, int *error)
+{
+    struct xdp_port *port = (struct xdp_port *)wire;
+    return sv_xdp_queue_send(port->queue[sender->ibv.qp_num % port->queues], frames, count, error);
+}
+
+static const struct sv_wire_kind xdp_kind = {
+    .name = "xdp",
+    .max_mtu = SV_XDP_MAX_MTU,
+    .port_bytes = sizeof(struct xdp_port),
+    .copies_sent = true,
+    .open = open_port,
+    .detach = detach,
+    .close = close_port,
+    .drain = drain,
+    .send = send_frames,
+};
 
 static int open_device(struct sv_device *device)
 {
-    struct xdp_port *port = sv_alloc_zeroed(sizeof *port);
-    if (port == NULL)
-        return ENOMEM;
-    port->wire.device = device;
-    port->wire.drain = drain;
-    device->port = port;
-    int error = open_port(port);
-    if (error != 0)
-        close_port(device);
-    return error;
-}
-
-/* ---- traffic ---- */
-
-static SV_HOT void transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count)
-{
-    struct xdp_port *port = device->port;
-    struct softverbs_queue_counters *counters = &sender->sq.counters;
-    struct sv_frame out[SV_BURST];
-    int error = 0;
-
-    count = sv_wire_split(&port->wire, sender, frames, count, out);
-    if (count == 0)
-        return;
-    /* Queue pairs share the sockets evenly; one queue pair keeps its order. */
-    struct sv_xdp_queue *queue = port->queue[sender->ibv.qp_num % port->queues];
-    unsigned sent = sv_xdp_queue_send(queue, out, count, &error);
-    for (unsigned i = 0; i < sent; i++)
-        counters->bytes += out[i].length;
-    counters->frames += sent;
-    counters->copied += sent;
-    *(error == ENETDOWN || error == ENXIO ? &counters->port_down : &counters->wire_full) += count - sent;
-}
-
-static void quiesce(struct sv_device *device)
-{
-    struct xdp_port *port = device->port;
-    if (port == NULL)
-        return;
-    sv_receiver_quiesce(&port->copies.receiver);
-    for (uint32_t i = 0; i < port->queues; i++)
-        sv_receiver_quiesce(&port->queue[i]->receiver);
+    return sv_wire_port_open(device, &xdp_kind);
 }
 
 const struct sv_port_ops sv_xdp_ops = {
     .open = open_device,
-    .close = close_port,
-    .transmit = transmit,
+    .close = sv_wire_port_close,
+    .transmit = sv_wire_transmit,
     .progress = sv_wire_progress,
     .arm = sv_wire_arm,
     .rule_added = sv_wire_rule_added,
     .rule_removed = sv_wire_rule_removed,
-    .quiesce = quiesce,
-    .add_counters = add_counters,
+    .quiesce = sv_wire_quiesce,
+    .add_counters = sv_wire_add_counters,
 };

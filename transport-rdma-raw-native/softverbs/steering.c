@@ -127,7 +127,7 @@ static const struct program {
     [SV_PROGRAM_COPIES] = PROGRAM(copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
 };
 
-int sv_steering_load(struct sv_steering *steering, enum sv_program which)
+static int load(struct sv_steering *steering, enum sv_program which, uint32_t flags)
 {
     const struct program *program = &programs[which];
     struct bpf_insn code[MAX_INSTRUCTIONS];
@@ -142,6 +142,7 @@ int sv_steering_load(struct sv_steering *steering, enum sv_program which)
     }
     memset(&attr, 0, sizeof attr);
     attr.prog_type = program->type;
+    attr.prog_flags = flags;
     attr.expected_attach_type = program->attach_type;
     attr.insns = pointer(code);
     attr.insn_cnt = (uint32_t)program->instructions;
@@ -165,9 +166,14 @@ int sv_steering_load(struct sv_steering *steering, enum sv_program which)
     return -error;
 }
 
-int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, bool native)
+int sv_steering_load(struct sv_steering *steering, enum sv_program which)
 {
-    int program = sv_steering_load(steering, which);
+    return load(steering, which, 0);
+}
+
+int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, enum sv_xdp_mode mode)
+{
+    int program = load(steering, which, mode == SV_XDP_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0);
     if (program < 0)
         return program;
     union bpf_attr attr;
@@ -176,7 +182,7 @@ int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int 
     attr.link_create.target_ifindex = (uint32_t)ifindex;
     if (which == SV_PROGRAM_XDP) {
         attr.link_create.attach_type = BPF_XDP;
-        attr.link_create.flags = native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
+        attr.link_create.flags = mode != SV_XDP_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
     } else {
         attr.link_create.attach_type = (enum bpf_attach_type)TCX_INGRESS;
     }

@@ -40,15 +40,15 @@ static void watch(struct sv_wire *wire)
 {
     if (atomic_exchange(&wire->watching, true))
         return;
-    for (uint32_t i = 0; i < wire->socket_count; i++)
-        (void)add(wire, wire->sockets[i], EPOLLIN, SOURCE_SOCKET);
+    for (uint32_t i = 0; i < wire->receiver_count; i++)
+        (void)add(wire, wire->receivers[i]->fd, EPOLLIN, SOURCE_SOCKET);
 }
 
 /* By the watcher only. A thread that is just adding them may leave one behind: its next frame brings us here again. */
 static void unwatch(struct sv_wire *wire)
 {
-    for (uint32_t i = 0; i < wire->socket_count; i++)
-        epoll_ctl(wire->epoll, EPOLL_CTL_DEL, wire->sockets[i], NULL);
+    for (uint32_t i = 0; i < wire->receiver_count; i++)
+        epoll_ctl(wire->epoll, EPOLL_CTL_DEL, wire->receivers[i]->fd, NULL);
     atomic_store(&wire->watching, false);
 }
 
@@ -66,7 +66,7 @@ int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
 unsigned sv_wire_progress(struct sv_device *device)
 {
     struct sv_wire *wire = device->port;
-    unsigned moved = wire->drain(wire);
+    unsigned moved = wire->kind->drain(wire);
     if (moved > 0)
         atomic_fetch_add_explicit(&wire->polled, moved, memory_order_relaxed);
     return moved;
@@ -76,7 +76,7 @@ static void frames_arrived(struct sv_wire *wire)
 {
     static _Thread_local uint64_t polled_before;
     unwatch(wire);
-    while (wire->drain(wire) > 0 && !atomic_load(&wire->stopping))
+    while (wire->kind->drain(wire) > 0 && !atomic_load(&wire->stopping))
         ;
     if (atomic_load(&wire->device->armed_cqs) == 0)
         return;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See wire.h: opening an interface, steering, and frames that stay inside. The watcher thread is watcher.c. */
+/* See wire.h: an interface, and its share in steering. */
 #include "wire.h"
-
-#include "dispatch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -64,8 +62,9 @@ static int read_facts(struct sv_wire *wire, int socket)
  * One process per interface and kind. An abstract name goes with its process and belongs to the network namespace. The
  * last owner may be just ending, so it is tried for a while.
  */
-static int take_guard(struct sv_wire *wire, const char *kind)
+static int take_guard(struct sv_wire *wire)
 {
+    const char *kind = wire->kind->name;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "rdma-raw/%s/%d", kind, wire->ifindex);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
@@ -99,31 +98,21 @@ static int make_descriptors(struct sv_wire *wire)
     return wire->epoll < 0 || wire->kick < 0 ? errno : 0;
 }
 
-int sv_wire_open(struct sv_wire *wire, struct sv_device *device, const char *netdev, const char *kind,
-                 uint32_t max_mtu)
+int sv_wire_open(struct sv_wire *wire)
 {
-    wire->device = device;
     wire->guard = wire->filters = wire->link = wire->kick = wire->epoll = -1;
-    wire->max_mtu = max_mtu;
-    snprintf(wire->netdev, sizeof wire->netdev, "%s", netdev);
+    wire->max_mtu = wire->kind->max_mtu;
+    snprintf(wire->netdev, sizeof wire->netdev, "%s", strchr(wire->device->ibv.name, ':') + 1);
     int error = make_descriptors(wire);
-    return error != 0 ? error : take_guard(wire, kind);
+    return error != 0 ? error : take_guard(wire);
 }
 
-int sv_wire_add_socket(struct sv_wire *wire, int socket)
+int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver)
 {
-    if (wire->socket_count == SV_WIRE_SOCKETS)
+    if (wire->receiver_count == SV_WIRE_RECEIVERS)
         return ENOSPC;
-    wire->sockets[wire->socket_count++] = socket;
+    wire->receivers[wire->receiver_count++] = receiver;
     return 0;
-}
-
-void sv_wire_retire_counters(struct sv_wire *wire)
-{
-    struct softverbs_counters last;
-    memset(&last, 0, sizeof last);
-    wire->device->ops->add_counters(wire->device, &last);
-    sv_counters_add(&wire->device->retired_rx, &last.received);
 }
 
 static void close_one(int fd)
@@ -243,78 +232,8 @@ void sv_wire_rule_removed(struct sv_device *device, struct sv_flow *flow)
         unclaim(wire, mac_number(mac));
 }
 
-/* ---- sending ---- */
-
-static bool stays_inside(const struct sv_wire *wire, const uint8_t *destination)
+SV_HOT bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination)
 {
     uint64_t mac = mac_number(destination);
     return mac == mac_number(wire->device->mac) || find_claim(wire, mac) >= 0;
-}
-
-unsigned sv_wire_split(struct sv_wire *wire, struct sv_qp *sender, const struct sv_frame *frames, unsigned count,
-                       struct sv_frame *out)
-{
-    struct softverbs_queue_counters *counters = &sender->sq.counters;
-    struct sv_frame own[SV_BURST];
-    struct sv_frame group[SV_BURST];
-    unsigned outside = 0;
-    unsigned inside = 0;
-    unsigned groups = 0;
-
-    if (SV_UNLIKELY(!atomic_load_explicit(&wire->device->port_up, memory_order_relaxed))) {
-        counters->port_down += count;
-        return 0;
-    }
-    for (unsigned i = 0; i < count; i++) {
-        bool multicast = frames[i].data[0] & 1;
-        if (!multicast && stays_inside(wire, frames[i].data)) {
-            own[inside++] = frames[i];
-            counters->frames++;
-            counters->bytes += frames[i].length;
-            continue;
-        }
-        if (multicast)
-            group[groups++] = frames[i];
-        out[outside++] = frames[i];
-    }
-    if (inside > 0)
-        sv_dispatch(wire->device, sender, sender->sq.cache, counters, own, inside);
-    if (groups > 0) {
-        struct softverbs_queue_counters copies = {0};
-        sv_dispatch(wire->device, sender, sender->sq.cache, &copies, group, groups);
-        copies.no_match = 0;    /* nobody here wanted a copy: no loss */
-        sv_counters_add(counters, &copies);
-    }
-    return outside;
-}
-
-/* ---- receiving ---- */
-
-int sv_receiver_init(struct sv_receiver *receiver)
-{
-    receiver->cache = sv_alloc_zeroed(sizeof *receiver->cache);
-    return receiver->cache == NULL ? ENOMEM : 0;
-}
-
-void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
-                          unsigned count)
-{
-    receiver->counters.copied += count;
-    sv_dispatch(device, NULL, receiver->cache, &receiver->counters, frames, count);
-}
-
-void sv_receiver_quiesce(struct sv_receiver *receiver)
-{
-    sv_spin_lock(&receiver->lock);
-    sv_spin_unlock(&receiver->lock);
-}
-
-/* What no rule takes is the kernel's, and not a drop: without eBPF the ring sees those frames too. */
-void sv_receiver_add_counters(struct sv_receiver *receiver, struct softverbs_queue_counters *sum)
-{
-    sv_spin_lock(&receiver->lock);
-    struct softverbs_queue_counters counters = receiver->counters;
-    sv_spin_unlock(&receiver->lock);
-    counters.no_match = 0;
-    sv_counters_add(sum, &counters);
 }

@@ -16,32 +16,55 @@
  * something is armed or the interface changes.
  */
 
-enum { SV_WIRE_SOCKETS = 65 };
+enum { SV_WIRE_RECEIVERS = 65 };
 
-/* Frames waiting in the kernel's rings: one per ring. The lock is part of a grace period. */
+/* Frames waiting in one of the kernel's rings. The lock is part of a grace period. */
 struct sv_receiver {
+    int fd;                         /* the socket of the ring, or -1 */
     struct sv_spin lock;
     struct sv_steer_cache *cache;
+    /* Counts what the kernel had no room for since the last call. With the lock held. */
+    void (*count_drops)(struct sv_receiver *receiver);
     struct softverbs_queue_counters counters;
 };
 
+struct sv_wire;
+
+/* How a kind of device gets frames from an interface and to it: all that differs between them. */
+struct sv_wire_kind {
+    const char *name;               /* as in xdp:<interface> */
+    uint32_t max_mtu;
+    size_t port_bytes;              /* of what starts with the struct sv_wire */
+    bool copies_sent;               /* send() copies frames out of registered memory */
+    /* The interface is there and nobody else has it. On an error close() follows. */
+    int (*open)(struct sv_wire *wire);
+    /* Gives the kernel its frames back; the rings stay, for their counters. */
+    void (*detach)(struct sv_wire *wire);
+    void (*close)(struct sv_wire *wire);
+    /* Moves received frames; returns how many. Called by any thread. */
+    unsigned (*drain)(struct sv_wire *wire);
+    /* Returns how many of the frames the interface took; *error is why not all. The sender's sq.lock is held. */
+    unsigned (*send)(struct sv_wire *wire, const struct sv_qp *sender, const struct sv_frame *frames, unsigned count,
+                     int *error);
+};
+
 struct sv_wire {
+    const struct sv_wire_kind *kind;
     struct sv_device *device;
+    bool opened;                    /* kind->open() was called */
     char netdev[IFNAMSIZ];
     int ifindex;
     unsigned flags;                 /* IFF_*, at the time of opening */
     uint32_t max_mtu;               /* beyond this the port can't carry the interface's frames */
     struct sv_steering *steering;   /* NULL: without eBPF */
-    /* Moves received frames; returns how many. Called by any thread. */
-    unsigned (*drain)(struct sv_wire *wire);
 
     int guard;                      /* holds the name that keeps other processes off the interface */
     int filters;                    /* the packet socket that holds what the interface must let in */
     int link;                       /* netlink: changes of interfaces */
     int kick;
     int epoll;                      /* over `link` and `kick`, and over the sockets while something is armed */
-    int sockets[SV_WIRE_SOCKETS];   /* those that receive */
-    uint32_t socket_count;
+    struct sv_receiver *receivers[SV_WIRE_RECEIVERS];
+    uint32_t receiver_count;
     pthread_t watcher;
     bool watcher_runs;
     _Atomic bool stopping;
@@ -55,33 +78,48 @@ struct sv_wire {
 /* Whether `name` is `prefix` and what can be the name of an interface. */
 bool sv_wire_name(const char *name, const char *prefix);
 
-/* The device's mutex is held. Finds the interface and makes the descriptors; errno with the reason explained. */
-int sv_wire_open(struct sv_wire *wire, struct sv_device *device, const char *netdev, const char *kind,
-                 uint32_t max_mtu);
-/* The port's sockets are ready to receive: starts the watcher. */
-int sv_wire_start(struct sv_wire *wire);
-/* Adds a socket whose frames the watcher waits for; 0 or an errno. */
-int sv_wire_add_socket(struct sv_wire *wire, int socket);
-/* Stops the watcher; no drain runs for it any more. Harmless when it was never started. */
-void sv_wire_stop(struct sv_wire *wire);
-/* Keeps the port's own counters with the device's. */
-void sv_wire_retire_counters(struct sv_wire *wire);
-void sv_wire_close(struct sv_wire *wire);
+/* Of what an interface may deliver: a VLAN tag makes a frame longer than the MTU says. */
+static inline uint32_t sv_wire_longest_frame(const struct sv_device *device)
+{
+    return atomic_load_explicit(&device->mtu, memory_order_relaxed) + 18;
+}
 
-/* Operations for struct sv_port_ops; device->port is the struct sv_wire, or starts with it. */
+/* ---- wire.c: the interface. The device's mutex is held. ---- */
+
+/* Finds the interface and makes the descriptors; errno with the reason explained. */
+int sv_wire_open(struct sv_wire *wire);
+/* Adds a ring whose frames the watcher waits for; 0 or an errno. */
+int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver);
+void sv_wire_close(struct sv_wire *wire);
+/* Whether frames to this address are for the port itself. Without any lock. */
+bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination);
+
+/* ---- watcher.c ---- */
+
+/* The receivers are ready: starts the thread. */
+int sv_wire_start(struct sv_wire *wire);
+/* Ends it; no drain runs for it any more. Harmless when it was never started. */
+void sv_wire_stop(struct sv_wire *wire);
+
+/* ---- operations for struct sv_port_ops; device->port starts with the struct sv_wire ---- */
+
+/* wire_port.c */
+int sv_wire_port_open(struct sv_device *device, const struct sv_wire_kind *kind);
+void sv_wire_port_close(struct sv_device *device);
+void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count);
+void sv_wire_quiesce(struct sv_device *device);
+void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *counters);
+/* watcher.c */
 unsigned sv_wire_progress(struct sv_device *device);
 int sv_wire_arm(struct sv_device *device, struct sv_cq *cq);
+/* wire.c */
 int sv_wire_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
 void sv_wire_rule_removed(struct sv_device *device, struct sv_flow *flow);
 
-/*
- * The first step of every transmit: counts, and delivers inside what the port sends to itself. Returns how many frames
- * have to leave; they are in `out`, which has room for SV_BURST.
- */
-unsigned sv_wire_split(struct sv_wire *wire, struct sv_qp *sender, const struct sv_frame *frames, unsigned count,
-                       struct sv_frame *out);
+/* ---- wire_port.c: receivers ---- */
 
-int sv_receiver_init(struct sv_receiver *receiver);
+int sv_receiver_init(struct sv_receiver *receiver, void (*count_drops)(struct sv_receiver *receiver));
+void sv_receiver_close(struct sv_receiver *receiver);
 static inline bool sv_receiver_try(struct sv_receiver *receiver)
 {
     return atomic_exchange_explicit(&receiver->lock.held, 1, memory_order_acquire) == 0;
@@ -89,15 +127,10 @@ static inline bool sv_receiver_try(struct sv_receiver *receiver)
 /* Dispatches frames from outside. With the receiver's lock held. */
 void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
                           unsigned count);
-/* Takes and releases the lock: whoever was dispatching is done. */
-void sv_receiver_quiesce(struct sv_receiver *receiver);
-void sv_receiver_add_counters(struct sv_receiver *receiver, struct softverbs_queue_counters *sum);
-
 /* ---- AF_PACKET receive ring, TPACKET_V2 ---- */
 
 struct sv_packet_ring {
     struct sv_receiver receiver;
-    int fd;
     uint8_t *map;
     size_t map_bytes;
     uint32_t frame_bytes;
@@ -109,6 +142,5 @@ struct sv_packet_ring {
 int sv_packet_ring_open(struct sv_packet_ring *ring, int ifindex, uint32_t mtu, uint32_t frames, int filter);
 void sv_packet_ring_close(struct sv_packet_ring *ring);
 unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *device);
-void sv_packet_ring_add_counters(struct sv_packet_ring *ring, struct softverbs_queue_counters *sum);
 
 #endif

@@ -1,234 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See xdp_queue.h. */
+/* See xdp_queue.h: what goes through a socket. */
 #include "xdp_queue.h"
 
 #include "copy.h"
 
 #include <errno.h>
-#include <linux/if_xdp.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-#ifndef SOL_XDP
-#define SOL_XDP 283
-#endif
-
-/*
- * The fill ring takes every chunk that receives, so giving one back never fails. Under a low memlock limit there are
- * fewer chunks.
- */
-enum { RECEIVE_CHUNKS = 4096, MIN_RECEIVE_CHUNKS = 512, DRAIN_BURSTS = 4 };
-enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25, KICK_TRIES = 1000 };
-
-/* ---- opening ---- */
-
-static int map_ring(struct sv_xdp_queue *queue, struct sv_xdp_ring *ring, const struct xdp_ring_offset *offset,
-                    uint64_t page, uint32_t entries, size_t entry_bytes)
-{
-    size_t bytes = offset->desc + entries * entry_bytes;
-    uint8_t *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, queue->fd, (off_t)page);
-    if (map == MAP_FAILED)
-        return errno;
-    *ring = (struct sv_xdp_ring){
-        .producer = (uint32_t *)(map + offset->producer),
-        .consumer = (uint32_t *)(map + offset->consumer),
-        .entries = map + offset->desc,
-        .mask = entries - 1,
-        .map = map,
-        .map_bytes = bytes,
-    };
-    return 0;
-}
-
-static int map_rings(struct sv_xdp_queue *queue)
-{
-    struct xdp_mmap_offsets offsets;
-    socklen_t size = sizeof offsets;
-    if (getsockopt(queue->fd, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &size) != 0)
-        return errno;
-    int error = map_ring(queue, &queue->rx, &offsets.rx, XDP_PGOFF_RX_RING, queue->receive_chunks,
-                         sizeof(struct xdp_desc));
-    if (error == 0)
-        error = map_ring(queue, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, queue->send_chunks,
-                         sizeof(struct xdp_desc));
-    if (error == 0)
-        error = map_ring(queue, &queue->fill, &offsets.fr, XDP_UMEM_PGOFF_FILL_RING, queue->receive_chunks,
-                         sizeof(uint64_t));
-    if (error == 0)
-        error = map_ring(queue, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING, queue->send_chunks,
-                         sizeof(uint64_t));
-    return error;
-}
-
-static int set_ring(int fd, int option, uint32_t entries)
-{
-    return setsockopt(fd, SOL_XDP, option, &entries, sizeof entries) == 0 ? 0 : errno;
-}
-
-static int try_umem(struct sv_xdp_queue *queue)
-{
-    queue->umem_bytes = (size_t)(queue->receive_chunks + queue->send_chunks) * queue->chunk_bytes;
-    void *memory = mmap(NULL, queue->umem_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return errno;
-    struct xdp_umem_reg umem;
-    memset(&umem, 0, sizeof umem);
-    umem.addr = (uint64_t)(uintptr_t)memory;
-    umem.len = queue->umem_bytes;
-    umem.chunk_size = queue->chunk_bytes;
-    if (setsockopt(queue->fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof umem) == 0) {
-        queue->umem = memory;
-        return 0;
-    }
-    int error = errno;
-    munmap(memory, queue->umem_bytes);
-    return error;
-}
-
-static int register_umem(struct sv_xdp_queue *queue)
-{
-    int error = ENOBUFS;
-    for (uint32_t chunks = RECEIVE_CHUNKS; error == ENOBUFS && chunks >= MIN_RECEIVE_CHUNKS; chunks /= 2) {
-        queue->receive_chunks = chunks;
-        queue->send_chunks = chunks / 2;
-        error = try_umem(queue);
-    }
-    if (error == ENOBUFS)
-        return sv_explain(ENOMEM, "the memlock limit is too low for %zu bytes of AF_XDP memory per receive queue: "
-                          "ulimit -l unlimited, or CAP_IPC_LOCK", queue->umem_bytes);
-    return error;
-}
-
-/* A socket that was closed a moment ago, by us or by a process that has just ended, holds its queue a little longer. */
-static int bind_queue(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool native)
-{
-    struct sockaddr_xdp address;
-    memset(&address, 0, sizeof address);
-    address.sxdp_family = AF_XDP;
-    address.sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (native ? 0 : XDP_COPY));
-    address.sxdp_ifindex = (uint32_t)ifindex;
-    address.sxdp_queue_id = number;
-    for (int i = 0; bind(queue->fd, (struct sockaddr *)&address, sizeof address) != 0; i++) {
-        if (errno != EBUSY || i == BUSY_RETRIES)
-            return errno;
-        struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
-        nanosleep(&pause, NULL);
-    }
-    return 0;
-}
-
-static int set_up(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool native)
-{
-    int error = register_umem(queue);
-    if (error == 0)
-        error = set_ring(queue->fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
-    if (error == 0)
-        error = set_ring(queue->fd, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
-    if (error == 0)
-        error = set_ring(queue->fd, XDP_RX_RING, queue->receive_chunks);
-    if (error == 0)
-        error = set_ring(queue->fd, XDP_TX_RING, queue->send_chunks);
-    if (error == 0)
-        error = map_rings(queue);
-    return error != 0 ? error : bind_queue(queue, ifindex, number, native);
-}
-
-static int hand_out_chunks(struct sv_xdp_queue *queue)
-{
-    uint64_t *fill = queue->fill.entries;
-    queue->free_chunks = malloc(queue->send_chunks * sizeof queue->free_chunks[0]);
-    if (queue->free_chunks == NULL)
-        return ENOMEM;
-    for (uint32_t i = 0; i < queue->receive_chunks; i++)
-        fill[i] = (uint64_t)i * queue->chunk_bytes;
-    queue->fill.position = queue->receive_chunks;
-    __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
-    for (uint32_t i = 0; i < queue->send_chunks; i++)
-        queue->free_chunks[queue->free_count++] = (uint64_t)(queue->receive_chunks + i) * queue->chunk_bytes;
-    return 0;
-}
-
-int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, uint32_t mtu, bool native)
-{
-    memset(queue, 0, sizeof *queue);
-    queue->chunk_bytes = mtu + 18 + SV_XDP_HEADROOM <= SV_XDP_SMALL_CHUNK ? SV_XDP_SMALL_CHUNK : SV_XDP_LARGE_CHUNK;
-    queue->fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-    if (queue->fd < 0)
-        return errno == EPERM ? sv_explain(EPERM, "AF_XDP sockets are not permitted: the process needs CAP_NET_RAW")
-                              : sv_explain(errno, "AF_XDP sockets can't be made: the kernel must be built with "
-                                           "CONFIG_XDP_SOCKETS; soft:packet: works without");
-    int error = sv_receiver_init(&queue->receiver);
-    if (error == 0)
-        error = set_up(queue, ifindex, number, native);
-    if (error == 0)
-        error = hand_out_chunks(queue);
-    if (error != 0)
-        sv_xdp_queue_close(queue);
-    return error;
-}
-
-static void unmap_ring(struct sv_xdp_ring *ring)
-{
-    if (ring->map != NULL)
-        munmap(ring->map, ring->map_bytes);
-    ring->map = NULL;
-}
-
-void sv_xdp_queue_close(struct sv_xdp_queue *queue)
-{
-    /* The rings first: the kernel unbinds the socket only when nothing maps it. */
-    unmap_ring(&queue->rx);
-    unmap_ring(&queue->tx);
-    unmap_ring(&queue->fill);
-    unmap_ring(&queue->completion);
-    if (queue->fd >= 0)
-        close(queue->fd);
-    if (queue->umem != NULL)
-        munmap(queue->umem, queue->umem_bytes);
-    free(queue->free_chunks);
-    free(queue->receiver.cache);
-    queue->fd = -1;
-    queue->umem = NULL;
-    queue->free_chunks = NULL;
-    queue->receiver.cache = NULL;
-}
+enum { DRAIN_BURSTS = 4, KICK_TRIES = 1000 };
 
 /* ---- receiving ---- */
+
+/* In the upper bits there is how far behind the chunk's beginning the frame lies, when chunks are not aligned. */
+static inline const uint8_t *data_at(const struct sv_xdp_queue *queue, uint64_t address)
+{
+    return queue->umem + (address & XSK_UNALIGNED_BUF_ADDR_MASK) + (address >> XSK_UNALIGNED_BUF_OFFSET_SHIFT);
+}
+
+static const struct xdp_desc *received(const struct sv_xdp_queue *queue, uint32_t position)
+{
+    return (const struct xdp_desc *)queue->rx.entries + (position & queue->rx.mask);
+}
+
+/* A frame in several chunks. Returns how many, or 0: the last one is not there yet, or there is no room for the frame. */
+static unsigned assemble(struct sv_xdp_queue *queue, uint32_t position, uint32_t limit, struct sv_frame *frame)
+{
+    const uint32_t room = SV_XDP_MAX_MTU + 18;
+    unsigned parts = 0;
+    uint32_t length = 0;
+    bool more = true;
+    if (queue->scratch_used == SV_XDP_SCRATCH_FRAMES)
+        return 0;
+    uint8_t *to = queue->scratch + queue->scratch_used * room;
+    for (; more && (int32_t)(limit - (position + parts)) > 0; parts++) {
+        const struct xdp_desc *part = received(queue, position + parts);
+        if (part->len <= room && length <= room - part->len)
+            memcpy(to + length, data_at(queue, part->addr), part->len);
+        length += part->len;    /* beyond the room it is too long in any case */
+        more = part->options & XDP_PKT_CONTD;
+    }
+    if (more)
+        return 0;
+    queue->scratch_used++;
+    *frame = (struct sv_frame){.data = to, .length = length};
+    return parts;
+}
+
+static inline unsigned take(struct sv_xdp_queue *queue, uint32_t position, uint32_t limit, struct sv_frame *frame)
+{
+    const struct xdp_desc *descriptor = received(queue, position);
+    if (SV_UNLIKELY(descriptor->options & XDP_PKT_CONTD))
+        return assemble(queue, position, limit, frame);
+    *frame = (struct sv_frame){.data = data_at(queue, descriptor->addr), .length = descriptor->len};
+    __builtin_prefetch(frame->data);
+    return 1;
+}
+
+/* Gives chunks back, and has the kernel see it. */
+static void refill(struct sv_xdp_queue *queue, unsigned count)
+{
+    uint64_t *fill = queue->fill.entries;
+    for (unsigned i = 0; i < count; i++)
+        fill[queue->fill.position++ & queue->fill.mask] = received(queue, queue->rx.position + i)->addr &
+                                                          queue->base_mask;
+    queue->rx.position += count;
+    __atomic_store_n(queue->rx.consumer, queue->rx.position, __ATOMIC_RELEASE);
+    __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
+}
 
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
     struct sv_frame frames[SV_BURST];
-    const struct xdp_desc *descriptors = queue->rx.entries;
-    uint64_t *fill = queue->fill.entries;
+    uint32_t longest = sv_wire_longest_frame(device);
     uint32_t position = queue->rx.position;
     unsigned taken = 0;
     unsigned seen = 0;
 
-    while (seen < SV_BURST && (int32_t)(limit - (position + seen)) > 0) {
-        const struct xdp_desc *descriptor = &descriptors[(position + seen++) & queue->rx.mask];
-        if (SV_UNLIKELY(descriptor->len < 14)) {
+    queue->scratch_used = 0;
+    for (unsigned i = 0; i < SV_BURST && (int32_t)(limit - (position + seen)) > 0; i++) {
+        unsigned parts = take(queue, position + seen, limit, &frames[taken]);
+        if (SV_UNLIKELY(parts == 0))
+            break;
+        seen += parts;
+        if (SV_UNLIKELY(frames[taken].length < 14 || frames[taken].length > longest))
             queue->receiver.counters.length_errors++;
-            continue;
-        }
-        frames[taken++] = (struct sv_frame){.data = queue->umem + descriptor->addr, .length = descriptor->len};
-        __builtin_prefetch(queue->umem + descriptor->addr);
+        else
+            taken++;
     }
     if (taken > 0)
         sv_receiver_dispatch(&queue->receiver, device, frames, taken);
-    for (unsigned i = 0; i < seen; i++)
-        fill[queue->fill.position++ & queue->fill.mask] =
-            descriptors[(position + i) & queue->rx.mask].addr & ~(uint64_t)(queue->chunk_bytes - 1);
-    queue->rx.position = position + seen;
-    __atomic_store_n(queue->rx.consumer, queue->rx.position, __ATOMIC_RELEASE);
-    __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
+    refill(queue, seen);
     return seen;
 }
 
@@ -248,16 +111,6 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
     return total;
 }
 
-uint64_t sv_xdp_queue_drops(const struct sv_xdp_queue *queue)
-{
-    struct xdp_statistics statistics;
-    socklen_t size = sizeof statistics;
-    memset(&statistics, 0, sizeof statistics);
-    if (getsockopt(queue->fd, SOL_XDP, XDP_STATISTICS, &statistics, &size) != 0)
-        return 0;
-    return statistics.rx_dropped + statistics.rx_ring_full;
-}
-
 /* ---- sending, with send_lock held ---- */
 
 static void take_completions(struct sv_xdp_queue *queue)
@@ -275,7 +128,7 @@ static int kick(struct sv_xdp_queue *queue)
     for (int i = 0; i < KICK_TRIES; i++) {
         if (__atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE) == queue->tx.position)
             return 0;
-        if (sendto(queue->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
+        if (sendto(queue->receiver.fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
             continue;
         if (errno != EAGAIN && errno != EBUSY && errno != ENOBUFS && errno != EINTR)
             return errno;
@@ -285,16 +138,32 @@ static int kick(struct sv_xdp_queue *queue)
     return ENOBUFS;
 }
 
+static void put_part(struct sv_xdp_queue *queue, const uint8_t *data, uint32_t length, uint32_t options)
+{
+    uint64_t chunk = queue->free_chunks[--queue->free_count];
+    struct xdp_desc *descriptors = queue->tx.entries;
+    sv_copy(queue->umem + chunk, data, length);
+    descriptors[queue->tx.position++ & queue->tx.mask] =
+        (struct xdp_desc){.addr = chunk, .len = length, .options = options};
+}
+
 static unsigned put(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count)
 {
-    struct xdp_desc *descriptors = queue->tx.entries;
     uint32_t room = queue->tx.mask + 1 - (queue->tx.position - __atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE));
+    uint32_t chunk_bytes = queue->chunk_bytes;
     unsigned n = 0;
-    for (; n < count && n < room && queue->free_count > 0; n++) {
-        uint64_t chunk = queue->free_chunks[--queue->free_count];
-        sv_copy(queue->umem + chunk, frames[n].data, frames[n].length);
-        descriptors[queue->tx.position++ & queue->tx.mask] = (struct xdp_desc){.addr = chunk,
-                                                                               .len = frames[n].length};
+    if (room > queue->free_count)
+        room = queue->free_count;
+    for (; n < count; n++) {
+        const uint8_t *data = frames[n].data;
+        uint32_t left = frames[n].length;
+        uint32_t parts = SV_LIKELY(left <= chunk_bytes) ? 1 : (left + chunk_bytes - 1) / chunk_bytes;
+        if (parts > room)
+            break;
+        room -= parts;
+        for (; left > chunk_bytes; left -= chunk_bytes, data += chunk_bytes)
+            put_part(queue, data, chunk_bytes, XDP_PKT_CONTD);
+        put_part(queue, data, left, 0);
     }
     __atomic_store_n(queue->tx.producer, queue->tx.position, __ATOMIC_RELEASE);
     return n;

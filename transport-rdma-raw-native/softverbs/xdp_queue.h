@@ -4,14 +4,31 @@
 
 #include "wire.h"
 
+#include <linux/if_xdp.h>
+
+/* Newer than the oldest <linux/if_xdp.h> this builds with: Linux 6.6. */
+#ifndef XDP_USE_SG
+#define XDP_USE_SG (1 << 4)
+#endif
+#ifndef XDP_PKT_CONTD
+#define XDP_PKT_CONTD (1 << 0)
+#endif
+
 /*
  * One AF_XDP socket: it serves one receive queue of the interface, and has a UMEM of its own. See af_xdp.rst of
  * the kernel.
  */
 
-/* Frames lie behind the headroom that XDP keeps in front of them. */
-enum { SV_XDP_HEADROOM = 256, SV_XDP_SMALL_CHUNK = 2048, SV_XDP_LARGE_CHUNK = 4096 };
-enum { SV_XDP_MAX_MTU = SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - 18 };
+/* Frames lie behind the headroom that XDP keeps in front of them; those beyond a large chunk come in several. */
+enum { SV_XDP_HEADROOM = 256, SV_XDP_SMALL_CHUNK = 2048, SV_XDP_LARGE_CHUNK = 4096, SV_XDP_MAX_MTU = 9000 };
+
+/*
+ * With chunks a power of two apart the heads of all frames would share a few sets of every cache, and a ring of them
+ * would not fit in any. Where the kernel copies, chunks may lie anywhere, so they are a line further apart.
+ */
+enum { SV_XDP_SPREAD = 64 };
+
+enum { SV_XDP_SCRATCH_FRAMES = 16, SV_XDP_SCRATCH_BYTES = SV_XDP_SCRATCH_FRAMES * (SV_XDP_MAX_MTU + 18) };
 
 /* A ring shared with the kernel. `position` is our own side's index. */
 struct sv_xdp_ring {
@@ -28,12 +45,16 @@ struct sv_xdp_queue {
     struct sv_receiver receiver;
     struct sv_xdp_ring rx;
     struct sv_xdp_ring fill;
-    int fd;
+    bool multi_buffer;              /* frames may come in several chunks */
     uint32_t chunk_bytes;
+    uint32_t stride_bytes;          /* from chunk to chunk */
+    uint64_t base_mask;             /* of a received frame's address: where its chunk begins */
     uint32_t receive_chunks;
     uint32_t send_chunks;
     uint8_t *umem;
     size_t umem_bytes;
+    uint8_t *scratch;               /* with multi_buffer: frames put together, for one burst */
+    uint32_t scratch_used;
 
     SV_SEPARATE struct sv_spin send_lock;
     struct sv_xdp_ring tx;
@@ -48,6 +69,13 @@ struct sv_xdp_queue {
  */
 int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, uint32_t mtu, bool native);
 void sv_xdp_queue_close(struct sv_xdp_queue *queue);
+/* The largest MTU that the queue can carry. */
+uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue);
+/* Whether frames of this MTU need several chunks. */
+static inline bool sv_xdp_is_jumbo(uint32_t mtu)
+{
+    return mtu + 18 + SV_XDP_HEADROOM > SV_XDP_LARGE_CHUNK;
+}
 
 /* How far the kernel has filled the receive ring by now. */
 static inline uint32_t sv_xdp_queue_produced(const struct sv_xdp_queue *queue)
@@ -59,8 +87,5 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
 
 /* Copies frames out and has the kernel send them. Returns how many it took; *error is why not all. */
 unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
-
-/* What the kernel dropped since the queue was opened because nobody emptied it. */
-uint64_t sv_xdp_queue_drops(const struct sv_xdp_queue *queue);
 
 #endif

@@ -44,8 +44,9 @@ static void run_group(const struct test *tests, const char *filter, unsigned *pa
 
 int main(int argc, char **argv)
 {
-    const struct test *const groups[] = {object_tests, queue_tests, flow_tests, steer_tests, rss_tests, event_tests,
-                                         fault_tests, offload_tests, thread_tests, wire_tests};
+    const struct test *const groups[] = {object_tests, queue_tests, queue_error_tests, completion_tests, flow_tests,
+                                         steer_tests, rss_tests, event_tests, fault_tests, offload_tests, thread_tests,
+                                         wire_tests, wire_port_tests, xdp_tests};
     unsigned passed = 0, failed = 0;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         run_group(groups[i], argc > 1 ? argv[1] : NULL, &passed, &failed);
@@ -407,4 +408,24 @@ struct ibv_flow *steer_mac(struct side *side, const uint8_t *mac)
     rule_init(&rule, 4);
     rule_eth(&rule, mac, NULL, 0, -1);
     return must_create(side, &rule);
+}
+
+/* ---- two queue pairs of a device ---- */
+
+void pair_open(struct pair *pair)
+{
+    struct frame_spec spec = default_frame();
+    world_open(&pair->world);
+    side_open(&pair->world, &pair->a);
+    side_open(&pair->world, &pair->b);
+    pair->to_b = steer_mac(&pair->b, mac_b);
+    pair->length = build_frame(&spec, pair->frame);
+}
+
+void pair_close(struct pair *pair)
+{
+    CHECK_EQ(0, ibv_destroy_flow(pair->to_b));
+    side_close(&pair->a);
+    side_close(&pair->b);
+    world_close(&pair->world);
 }

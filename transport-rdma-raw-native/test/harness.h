@@ -16,23 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "softverbs.h"
-
-void test_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn));
-
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) \
-            test_failed(__FILE__, __LINE__, "%s", #condition); \
-    } while (0)
-
-#define CHECK_EQ(expected, actual) \
-    do { \
-        long long expected_ = (long long)(expected); \
-        long long actual_ = (long long)(actual); \
-        if (expected_ != actual_) \
-            test_failed(__FILE__, __LINE__, "%s: expected %lld (%s), got %lld", #actual, expected_, #expected, actual_); \
-    } while (0)
 
 /* The call returns NULL and sets this errno. */
 #define CHECK_FAILS(error, call) \
@@ -42,13 +27,9 @@ void test_failed(const char *file, int line, const char *format, ...) __attribut
         CHECK_EQ(error, errno); \
     } while (0)
 
-struct test {
-    const char *name;
-    void (*run)(void);
-};
-
-extern const struct test object_tests[], queue_tests[], flow_tests[], steer_tests[], rss_tests[], event_tests[], fault_tests[],
-    offload_tests[], thread_tests[], wire_tests[];
+extern const struct test object_tests[], queue_tests[], queue_error_tests[], completion_tests[], flow_tests[],
+    steer_tests[], rss_tests[], event_tests[], fault_tests[], offload_tests[], thread_tests[], wire_tests[],
+    wire_port_tests[], xdp_tests[];
 
 /* ---- a device and queue pairs on it ---- */
 
@@ -133,5 +114,19 @@ void rule_tag(struct rule *rule, uint32_t tag);
 struct ibv_flow *must_create(struct side *side, struct rule *rule);
 /* All frames to a MAC address. */
 struct ibv_flow *steer_mac(struct side *side, const uint8_t *mac);
+
+/* ---- two queue pairs of a device ---- */
+
+struct pair {
+    struct world world;
+    struct side a;
+    struct side b;
+    struct ibv_flow *to_b;
+    uint8_t frame[2048];    /* from a to b */
+    uint32_t length;
+};
+
+void pair_open(struct pair *pair);
+void pair_close(struct pair *pair);
 
 #endif

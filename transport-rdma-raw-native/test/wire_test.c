@@ -1,129 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ports on network interfaces, over veth pairs in a network namespace of this process: frames take a moment, so that
- * tests wait for conditions here. Without the permission to make a namespace the group says so and is left out.
- */
+/* What devices on network interfaces do alike. */
 #define _GNU_SOURCE
-#include "harness.h"
+#include "wire_fixture.h"
 
 #include <linux/capability.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static const char *const kinds[] = {"packet", "xdp"};
-static unsigned pair_number;
-
-struct wire {
-    char name[2][16];
-    struct world world[2];
-    struct side side[2];
-};
-
-static bool have_namespace(void)
-{
-    static int state;
-    if (state == 0) {
-        state = unshare(CLONE_NEWNET) == 0 && system("ip link set lo up") == 0 ? 1 : -1;
-        if (state < 0)
-            printf("left out: tests on network interfaces, which need CAP_SYS_ADMIN, CAP_NET_ADMIN and ip\n");
-    }
-    return state > 0;
-}
-
-static struct timespec now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time;
-}
-
-static bool overdue(struct timespec since)
-{
-    return now().tv_sec - since.tv_sec > 20;
-}
-
-static void run(const char *format, const char *a, const char *b)
-{
-    char command[256];
-    snprintf(command, sizeof command, format, a, b);
-    CHECK_EQ(0, system(command));
-}
-
-static void open_end(struct wire *wire, const char *kind, int end)
-{
-    struct world *world = &wire->world[end];
-    char netdev[16];
-    memcpy(netdev, wire->name[end], sizeof netdev);
-    snprintf(world->device_name, sizeof world->device_name, "%s:%s", kind, netdev);
-    CHECK_EQ(0, softverbs_add_device(world->device_name));
-    struct ibv_device *device = find_device(world->device_name);
-    world->context = ibv_open_device(device);
-    if (world->context == NULL)
-        test_failed(__FILE__, __LINE__, "%s: %s", world->device_name, softverbs_open_error(device));
-    world->pd = ibv_alloc_pd(world->context);
-    side_open(world, &wire->side[end]);
-}
-
-static void wire_open(struct wire *wire, const char *kind)
-{
-    unsigned number = ++pair_number;
-    snprintf(wire->name[0], sizeof wire->name[0], "svt%ua", number);
-    snprintf(wire->name[1], sizeof wire->name[1], "svt%ub", number);
-    run("ip link add %s type veth peer name %s", wire->name[0], wire->name[1]);
-    for (int end = 0; end < 2; end++) {
-        run("sysctl -qw net.ipv6.conf.%s.disable_ipv6=1%s", wire->name[end], "");
-        run("ip link set %s up%s", wire->name[end], "");
-    }
-    for (int end = 0; end < 2; end++)
-        open_end(wire, kind, end);
-    struct timespec start = now();
-    for (int end = 0; end < 2; end++) {
-        struct ibv_port_attr port = {.state = IBV_PORT_DOWN};
-        while (port.state != IBV_PORT_ACTIVE && !overdue(start))
-            CHECK_EQ(0, ibv_query_port(wire->world[end].context, 1, &port));
-        CHECK_EQ(IBV_PORT_ACTIVE, port.state);
-    }
-}
-
-static void wire_close(struct wire *wire)
-{
-    for (int end = 0; end < 2; end++) {
-        side_close(&wire->side[end]);
-        world_close(&wire->world[end]);
-    }
-    run("ip link del %s 2>/dev/null || true%s", wire->name[0], "");
-}
-
-static struct ibv_flow *udp_rule(struct side *side, uint16_t port)
-{
-    struct rule rule;
-    rule_init(&rule, 0);
-    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
-    struct ibv_flow *flow = ibv_create_flow(side->qp, &rule.attr);
-    CHECK(flow != NULL);
-    return flow;
-}
-
-static struct ibv_wc wait_one(struct ibv_cq *cq)
-{
-    struct ibv_wc wc;
-    struct timespec start = now();
-    int count = 0;
-    while (count == 0 && !overdue(start))
-        count = ibv_poll_cq(cq, 1, &wc);
-    CHECK_EQ(1, count);
-    return wc;
-}
 
 static void frames_pass(const char *kind)
 {
     struct wire wire;
-    wire_open(&wire, kind);
+    wire_open(&wire, kind, 1500, 1);
     struct ibv_flow *flow = udp_rule(&wire.side[1], 2000);
     for (unsigned i = 0; i < 300; i++) {
         uint8_t frame[2048];
@@ -152,7 +42,7 @@ static void floods_are_counted(const char *kind)
     uint8_t frame[2048];
     struct frame_spec spec = default_frame();
     uint32_t length = build_frame(&spec, frame);
-    wire_open(&wire, kind);
+    wire_open(&wire, kind, 1500, 1);
     struct ibv_flow *flow = udp_rule(&wire.side[1], 2000);
     for (unsigned i = 0; i < 10; i++)
         CHECK_EQ(0, post_recv_slot(&wire.side[1], i, SLOT_BYTES));
@@ -216,7 +106,7 @@ static void threads_share_a_port(const char *kind)
     uint8_t frame[2048];
     struct frame_spec spec = default_frame();
     uint32_t length = build_frame(&spec, frame);
-    wire_open(&wire, kind);
+    wire_open(&wire, kind, 1500, 1);
     struct ibv_flow *flow = udp_rule(&wire.side[1], 2000);
     struct churn churn = {.side = &wire.side[1]};
     pthread_t thread;
@@ -238,9 +128,9 @@ static void threads_share_a_port(const char *kind)
 static void an_interface_can_go(const char *kind)
 {
     struct wire wire;
-    wire_open(&wire, kind);
+    wire_open(&wire, kind, 1500, 1);
     CHECK_EQ(0, post_recv_slot(&wire.side[1], 0, SLOT_BYTES));
-    run("ip link del %s%s", wire.name[0], "");
+    run("ip link del %s", wire.name[0]);
     for (int end = 0; end < 2; end++) {
         struct ibv_async_event event = {.event_type = IBV_EVENT_CQ_ERR};
         while (event.event_type != IBV_EVENT_DEVICE_FATAL) {
@@ -298,13 +188,7 @@ static void test_permissions(void)
     CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw));
     CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | bpf));
     CHECK_EQ(0, open_with("xdp:svtcap0", raw | admin | bpf));
-    run("ip link del %s%s", "svtcap0", "");
-}
-
-static void for_each_kind(void (*test)(const char *kind))
-{
-    for (size_t i = 0; have_namespace() && i < sizeof kinds / sizeof kinds[0]; i++)
-        test(kinds[i]);
+    run("ip link del %s", "svtcap0");
 }
 
 static void test_frames(void)

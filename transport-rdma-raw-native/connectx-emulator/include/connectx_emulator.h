@@ -23,8 +23,8 @@ struct cxemu_counters {
     uint64_t no_match;              /* no rule wanted it */
     uint64_t no_receive;            /* no receive was posted */
     uint64_t not_ready;             /* the receive queue was in no state to receive */
-    uint64_t port_down;             /* sent while the port was down */
-    uint64_t wire_lost;             /* the wire took no more */
+    uint64_t port_down;             /* sent, or come in, while the port was down */
+    uint64_t wire_lost;             /* the wire took no more, or brought what is no frame */
     uint64_t dropped_by_test;
     uint64_t duplicated_by_test;
     uint64_t send_errors;           /* completions with an error, flushed requests not among them */
@@ -72,7 +72,8 @@ int cxemu_set_port_up(const char *device, int up);
 /* IBV_EVENT_DEVICE_FATAL; every queue in error, every command from now on fails with EIO. */
 int cxemu_remove_device(const char *device);
 int cxemu_restore_device(const char *device);
-/* The next `count` commands of this number fail; 0: of any number. */
+/* The next `count` commands of this number, of enum ib_uverbs_write_cmds, fail; CXEMU_ANY_COMMAND: of any number. */
+#define CXEMU_ANY_COMMAND UINT32_MAX
 int cxemu_fail_commands(const char *device, uint32_t command, int error, uint32_t count);
 int cxemu_set_mtu(const char *device, uint32_t mtu);
 /* A frame from outside. */

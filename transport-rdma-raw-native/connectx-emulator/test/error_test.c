@@ -170,6 +170,9 @@ static void commands_fail_on_request(void)
     struct world world;
     struct side side;
     struct ibv_flow *flow = open_side(&world, &side);
+    CHECK_EQ(0, emulator.fail_commands("mlx5_0", CXEMU_ANY_COMMAND, EIO, 1));
+    CHECK(ibv_reg_mr(world.pd, frame, sizeof frame, IBV_ACCESS_LOCAL_WRITE) == NULL);
+    CHECK_EQ(EIO, errno);
     CHECK_EQ(0, emulator.fail_commands("mlx5_0", IB_USER_VERBS_CMD_REG_MR, ENOMEM, 1));
     errno = 0;
     CHECK(ibv_reg_mr(world.pd, side.memory, 100, 0) == NULL);
@@ -200,7 +203,34 @@ static void a_removed_device_says_so(void)
     close_side(&world, &side, flow);
 }
 
+/* The first frame fails the queue pair's own receives while its request is being executed; the others are behind it. */
+static void what_a_queue_pair_sends_itself_may_fail_it(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_flow *flow = open_side(&world, &side);
+    const enum ibv_wc_status expected[] = {IBV_WC_LOC_LEN_ERR, IBV_WC_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR,
+                                           IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR};
+    uint32_t done;
+    CHECK_EQ(0, emulator.set_stepping("mlx5_0", 1));
+    for (unsigned i = 0; i < 3; i++)
+        post_receive(&side, i, i == 0 ? 10 : SLOT_BYTES);
+    for (unsigned i = 0; i < 3; i++)
+        post_send(&side, FIRST_SEND + i, frame, length, IBV_SEND_SIGNALED);
+    CHECK_EQ(0, emulator.step("mlx5_0", 64, &done));
+    CHECK_EQ(0, emulator.set_stepping("mlx5_0", 0));
+    for (unsigned i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        struct ibv_wc wc = next_completion(side.cq);
+        CHECK_EQ(expected[i], wc.status);
+        CHECK_EQ(i < 3 ? i : FIRST_SEND + i - 3, wc.wr_id);
+    }
+    check_quiet(&side);
+    recover(&side);
+    close_side(&world, &side, flow);
+}
+
 const struct test error_tests[] = {
+    {"what a queue pair sends itself may fail it", what_a_queue_pair_sends_itself_may_fail_it},
     {"wrong keys are protection errors", wrong_keys_are_protection_errors},
     {"small buffers are length errors", small_buffers_are_length_errors},
     {"everything flushes in error", everything_flushes_in_error},

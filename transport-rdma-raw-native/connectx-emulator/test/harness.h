@@ -8,6 +8,7 @@
  * only a lost completion reaches.
  */
 
+#include "../../test/check.h"
 #include "connectx_emulator.h"
 
 #include <infiniband/mlx5dv.h>
@@ -15,28 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-void test_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn));
-
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) \
-            test_failed(__FILE__, __LINE__, "%s", #condition); \
-    } while (0)
-
-#define CHECK_EQ(expected, actual) \
-    do { \
-        long long expected_ = (long long)(expected); \
-        long long actual_ = (long long)(actual); \
-        if (expected_ != actual_) \
-            test_failed(__FILE__, __LINE__, "%s: expected %lld (%s), got %lld", #actual, expected_, #expected, \
-                        actual_); \
-    } while (0)
-
-struct test {
-    const char *name;
-    void (*run)(void);
-};
 
 extern const struct test ring_tests[], offload_tests[], event_tests[], error_tests[], rss_tests[], compression_tests[],
     wire_tests[], tap_tests[];

@@ -55,6 +55,7 @@ struct softverbs_counters {
     struct softverbs_queue_counters received;
     uint64_t flow_rules;        /* in force now */
     uint64_t registered_bytes;  /* now */
+    uint64_t unquiet_rules;     /* in force now: a packet device cannot keep the kernel from answering what they take */
 };
 
 int softverbs_query_counters(struct ibv_context *context, struct softverbs_counters *counters);

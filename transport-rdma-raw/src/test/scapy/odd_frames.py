@@ -161,7 +161,7 @@ SECOND = 50
 sequences = {
     "fragments4-in-order": [(0, f) for f in cut4],
     "fragments4-backwards": [(0, f) for f in reversed(cut4)],
-    "fragments6-shuffled": [(0, cut6[i]) for i in (1, 2, 0)],
+    "fragments6-shuffled": [(0, cut6[i]) for i in (1, 3, 2, 0)],
     "fragments6-repeated": [(0, f) for f in cut6[:-1] + cut6],
     "fragments4-too-late": [(0, f) for f in cut4[:-1]] + [(250, cut4[0])] * 7 + [(0, cut4[-1])],
     "fragments-overlapping": [(0, f) for f in overlapping],

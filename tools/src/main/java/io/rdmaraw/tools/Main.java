@@ -52,7 +52,7 @@ public final class Main implements Runnable {
     /** What the user can put right is one sentence; anything else is our fault and shows where it happened. */
     private static int report(Exception e, CommandLine command) {
         if (e instanceof ToolException || e instanceof VerbsException || e instanceof PcapException
-                || e instanceof IllegalArgumentException) {
+                || e instanceof IllegalArgumentException && !(e instanceof NumberFormatException)) {
             command.getErr().println("rdma-raw: " + e.getMessage());
         } else {
             e.printStackTrace(command.getErr());

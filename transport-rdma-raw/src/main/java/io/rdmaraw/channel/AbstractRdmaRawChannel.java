@@ -7,6 +7,7 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.IoEvent;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoRegistration;
+import io.netty.util.concurrent.Future;
 
 /** What all channels of this transport have in common: that they are open, and which loop they are on. */
 abstract class AbstractRdmaRawChannel extends AbstractChannel {
@@ -32,6 +33,16 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     /** Returns what drives the channel's loop; null while it is on none. */
     final RdmaRawIoHandler ioHandler() {
         return ioHandler;
+    }
+
+    /**
+     * The channel is about to join this loop. What the returned future waits for is done before; what is thrown, or
+     * fails the future, fails the registration.
+     *
+     * @return null when there is nothing to wait for
+     */
+    Future<?> prepareToJoin(RdmaRawIoHandler loop) {
+        return null;
     }
 
     /** The channel is on this loop now. What is thrown fails the registration. */
@@ -61,15 +72,40 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
             }
             registration = (IoRegistration) future.getNow();
             ioHandler = registration.attachment();
-            try {
-                joinLoop(ioHandler);
-            } catch (RuntimeException e) {
-                promise.setFailure(e);
-                return;
-            }
-            promise.setSuccess();
-            registrationDone();
+            prepare(promise);
         });
+    }
+
+    private void prepare(ChannelPromise promise) {
+        Future<?> prepared;
+        try {
+            prepared = prepareToJoin(ioHandler);
+        } catch (RuntimeException e) {
+            promise.setFailure(e);
+            return;
+        }
+        if (prepared == null) {
+            join(promise);
+            return;
+        }
+        prepared.addListener(done -> {
+            if (done.isSuccess()) {
+                join(promise);
+            } else {
+                promise.setFailure(done.cause());
+            }
+        });
+    }
+
+    private void join(ChannelPromise promise) {
+        try {
+            joinLoop(ioHandler);
+        } catch (RuntimeException e) {
+            promise.setFailure(e);
+            return;
+        }
+        promise.setSuccess();
+        registrationDone();
     }
 
     @Override

@@ -2,7 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.Channel;
 
-/** The connections that a server channel accepted; keeps up to the backlog of them while the user does not read. */
+/** The connections that a server channel accepted; they wait here while the user does not read. */
 final class AcceptInbox extends Inbox<Channel> {
     private final RdmaRawServerSocketChannel server;
 
@@ -11,8 +11,10 @@ final class AcceptInbox extends Inbox<Channel> {
         this.server = server;
     }
 
-    boolean mayAccept() {
-        return keptMessages() < server.config().getBacklog();
+    @Override
+    boolean deliver(Channel child) {
+        server.accepted();
+        return super.deliver(child);
     }
 
     @Override
@@ -32,6 +34,7 @@ final class AcceptInbox extends Inbox<Channel> {
 
     @Override
     void discard(Channel child) {
+        server.accepted();
         child.unsafe().closeForcibly();
     }
 

@@ -32,6 +32,7 @@ final class DirectSends {
     private long pendingBytes;
     private boolean flushing;
     private boolean promisesToKeep;
+    private boolean onlySlots = true;
 
     boolean isEmpty() {
         return size == next;
@@ -54,6 +55,7 @@ final class DirectSends {
         } else {
             slotIndices[index] = FOREIGN;
             foreignFrames[index] = frame;
+            onlySlots = false;
         }
         if (promises[index] != promise) {
             promises[index] = promise;
@@ -108,6 +110,11 @@ final class DirectSends {
 
     private void offerBurst(FrameQueue queue) {
         int end = Math.min(flushedEnd, next + FrameQueue.BURST_FRAMES);
+        if (onlySlots && !promisesToKeep) {
+            // Without listeners nothing is added before all is handed over, and then pendingBytes begins anew.
+            next += queue.offerSlots(slotIndices, next, end);
+            return;
+        }
         while (next < end) {
             ByteBuf frame = frame(next);
             int lengthBytes = frame.readableBytes();
@@ -156,6 +163,7 @@ final class DirectSends {
         flushedEnd = 0;
         pendingBytes = 0;
         promisesToKeep = false;
+        onlySlots = true;
     }
 
     /** Takes away all frames that are left, in order. */

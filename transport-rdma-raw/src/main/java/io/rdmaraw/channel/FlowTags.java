@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Which channels a flow tag stands for. Every rule of a loop has a tag of its own, rules that loops share have higher
@@ -60,6 +61,7 @@ final class FlowTags {
         this.device = device;
     }
 
+    /** Returns the rule of a tag; null when nobody on this loop receives by it. */
     Entry entry(int tag) {
         if (tag < SpreadFlows.FIRST_TAG) {
             return tag > 0 && tag < byTag.length ? byTag[tag] : null;
@@ -85,7 +87,7 @@ final class FlowTags {
     /** Has a channel of this loop share a rule with those of other loops. */
     void attachSpread(QueueChannel channel, FlowSpec spec) {
         Entry entry = spreadBySpec.get(spec);
-        if (entry == null) {
+        if (entry == null || entry.spread.isWithdrawn()) {
             spec.checkHostTraffic();
             entry = new Entry(spec, 0);
             joinSpread(entry);
@@ -99,7 +101,8 @@ final class FlowTags {
     }
 
     private void joinSpread(Entry entry) {
-        entry.spread = device.spreadFlows().join(entry.spec, queue);
+        Object ownerOrNull = entry.isSpread() ? entry.spread.ownerOrNull() : null;
+        entry.spread = device.spreadFlows().join(entry.spec, queue, ownerOrNull);
         entry.tag = entry.spread.tag();
         int index = entry.tag - SpreadFlows.FIRST_TAG;
         if (index >= bySpreadTag.length) {
@@ -139,13 +142,14 @@ final class FlowTags {
 
     private List<Entry> entries() {
         List<Entry> entries = new ArrayList<>(bySpec.values());
-        entries.addAll(spreadBySpec.values());
+        // A rule that was withdrawn may have been followed by one of the same kind already.
+        Arrays.stream(bySpreadTag).filter(Objects::nonNull).forEach(entries::add);
         return entries;
     }
 
     private void remove(Entry entry) {
         if (entry.isSpread()) {
-            spreadBySpec.remove(entry.spec);
+            spreadBySpec.remove(entry.spec, entry);
         } else {
             byTag[entry.tag] = null;
             bySpec.remove(entry.spec);
@@ -169,7 +173,9 @@ final class FlowTags {
         action.run();
         for (Entry entry : entries) {
             if (entry.isSpread()) {
-                joinSpread(entry);
+                if (!entry.spread.isWithdrawn()) {
+                    joinSpread(entry);
+                }
             } else {
                 steer(entry);
             }

@@ -1,6 +1,8 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelPipeline;
+import io.rdmaraw.queue.ReceiveBurst;
 
 /** The frames that a raw channel received, one by one or as {@link FrameBurst}s. */
 final class FrameInbox extends Inbox<ByteBuf> {
@@ -33,6 +35,44 @@ final class FrameInbox extends Inbox<ByteBuf> {
     void count(int messages, int bytes) {
         statistics.receivedFrames += messages;
         statistics.receivedBytes += bytes;
+    }
+
+    /**
+     * Hands on frames of a burst as long as the user reads all that comes and the channel stays where it is; returns
+     * behind the last one. The loop is short and near the handler because the JIT compiler gives up inlining at a
+     * certain depth of calls, and then every access to a buffer costs several.
+     */
+    int receiveRun(ReceiveBurst burst, int from, int end) {
+        if (!takesNow() || !channel.config().isAutoRead()) {
+            return from;
+        }
+        int next = channel.config().isFrameBursts() ? collect(burst, from, end) : fire(burst, from, end);
+        taken(next - from, burst.bytes(from, next));
+        return next;
+    }
+
+    private int fire(ReceiveBurst burst, int from, int end) {
+        beginBurst();
+        PortQueue port = channel.port();
+        ChannelPipeline pipeline = channel.pipeline();
+        RdmaRawChannelConfig config = channel.config();
+        int next = from;
+        do {
+            pipeline.fireChannelRead(burst.takeFrame(next++));
+        } while (next < end && isReadPending() && config.isAutoRead() && channel.port() == port);
+        return next;
+    }
+
+    private int collect(ReceiveBurst burst, int from, int end) {
+        beginBurst();
+        if (currentBurst == null) {
+            currentBurst = channel.port().burstPool().take();
+        }
+        int next = from;
+        while (next < end && !currentBurst.isFull()) {
+            currentBurst.add(burst.takeFrame(next++));
+        }
+        return next;
     }
 
     @Override

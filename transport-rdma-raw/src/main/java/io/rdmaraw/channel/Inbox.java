@@ -65,9 +65,24 @@ abstract class Inbox<M> {
         return false;
     }
 
+    /** Tells whether what is received now goes on to the pipeline and is not kept. */
+    final boolean takesNow() {
+        return readPending && (!backlogScheduled || inBurst);
+    }
+
+    /** Messages are handed on until {@link #endBurst()}; {@link #taken} counts them. */
+    final void beginBurst() {
+        inBurst = true;
+    }
+
+    final void taken(int messages, int bytes) {
+        burstMessages += messages;
+        burstBytes += bytes;
+    }
+
     /** Takes a message; returns true for the first that is handed on since {@link #endBurst()}. */
     final boolean receive(M message) {
-        if (readPending && (!backlogScheduled || inBurst)) {
+        if (takesNow()) {
             boolean first = !inBurst;
             take(message);
             return first;

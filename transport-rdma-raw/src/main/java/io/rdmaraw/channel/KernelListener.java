@@ -25,9 +25,9 @@ final class KernelListener {
      *
      * @param accepted takes the channels of connections that the kernel carries
      */
-    KernelListener(EventLoop loop, InetSocketAddress local, int backlog, Consumer<Channel> accepted)
-            throws IOException {
-        socket.config().setBacklog(backlog).setOption(ChannelOption.SO_REUSEADDR, true);
+    KernelListener(EventLoop loop, InetSocketAddress local, RdmaRawServerSocketChannelConfig config,
+                   Consumer<Channel> accepted) throws IOException {
+        socket.config().setBacklog(config.getBacklog()).setOption(ChannelOption.SO_REUSEADDR, true);
         socket.pipeline().addLast(new ChannelInboundHandlerAdapter() {
             @Override
             public void channelRead(ChannelHandlerContext ctx, Object child) {

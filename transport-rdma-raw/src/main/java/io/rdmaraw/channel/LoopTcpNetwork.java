@@ -93,6 +93,23 @@ final class LoopTcpNetwork implements TcpNetwork {
     }
 
     @Override
+    public boolean reaches(IpAddress remote) {
+        return host.isLocal(remote);
+    }
+
+    @Override
+    public boolean isSteered() {
+        return false;
+    }
+
+    /** The hash of the host chooses among those that share a port. */
+    @Override
+    public Binding join(Binding listening) {
+        LoopEndpoint first = ((Taken) listening).endpoint;
+        return first.mac() == mac ? null : new Taken(host, host.share(first, mac));
+    }
+
+    @Override
     public boolean isKernelServed() {
         return false;
     }
@@ -114,6 +131,6 @@ final class LoopTcpNetwork implements TcpNetwork {
                         int targetPort) {
         LoopEndpoint to = host.find(IpProtocol.TCP, new IpAddress(sourceHigh, sourceLow), sourcePort,
                 new IpAddress(targetHigh, targetLow), targetPort);
-        return to == null ? null : new TcpPath(0, mac, to.mac(), null);
+        return to == null ? null : new TcpPath(0, mac, to.mac(), Integer.MAX_VALUE, null);
     }
 }

@@ -37,6 +37,11 @@ final class NioLoop {
         return handles > 0 || cancelled;
     }
 
+    /** Tells whether a closed channel still holds its descriptor, and a server its port. */
+    boolean holdsClosed() {
+        return cancelled;
+    }
+
     boolean isCompatible(Class<? extends IoHandle> handleType) {
         return NioIoHandle.class.isAssignableFrom(handleType);
     }

@@ -9,6 +9,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.ControlOutput;
+import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
 import io.rdmaraw.route.LoopHost;
@@ -55,6 +56,7 @@ final class OwnNetworkHost implements IpHost {
     private final Map<Long, OwnPort> owners = new ConcurrentHashMap<>();
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
     private final List<Driver> drivers = new ArrayList<>();
+    private final List<TcpStack> stacks = new CopyOnWriteArrayList<>();
     private final RdmaRawDatagramStatistics fragmentStatistics = new RdmaRawDatagramStatistics();
     private OwnHost host;
     private volatile NetworkSnapshot snapshot;
@@ -153,6 +155,20 @@ final class OwnNetworkHost implements IpHost {
     @Override
     public void solicit(int linkIndex, IpAddress hop) {
         onDriver(driver -> driver.solicit(hop));
+    }
+
+    /** A stack is to hear of ICMP errors: its connections may be on any loop. */
+    void add(TcpStack stack) {
+        stacks.add(stack);
+    }
+
+    void remove(TcpStack stack) {
+        stacks.remove(stack);
+    }
+
+    /** Tells all stacks of an ICMP error; any thread. */
+    void tellStacks(IcmpError error) {
+        stacks.forEach(stack -> stack.icmpError(error));
     }
 
     OwnHostCounters counters() {

@@ -6,6 +6,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.SpreadFlow;
 import io.rdmaraw.queue.SpreadFlows;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.AsyncEvent;
@@ -193,23 +194,17 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private void dispatch(int received) {
-        for (int i = 0; i < received; i++) {
-            ByteBuf frame = burst.takeFrame(i);
-            FlowTags.Entry entry = tags.entry(burst.flowTag(i));
+        int next = 0;
+        while (next < received) {
+            FlowTags.Entry entry = tags.entry(burst.flowTag(next));
             if (entry == null) {
-                statistics.unmatchedFrames++;
-                frame.release();
-                continue;
+                entry = joinedBy(burst.flowTag(next));
             }
-            QueueChannel[] channels = entry.channels;
-            if (channels.length > 1 && entry.isSpread()) {
-                deliver(channels[FlowHash.choose(frame, channels.length)], frame, burst.checksumVerified(i));
-                continue;
+            int end = dispatchRun(entry, next);
+            if (end == next) {
+                dispatchFrame(entry, end++);
             }
-            for (int c = 1; c < channels.length; c++) {
-                deliver(channels[c], frame.retainedDuplicate(), burst.checksumVerified(i));
-            }
-            deliver(channels[0], frame, burst.checksumVerified(i));
+            next = end;
         }
         for (int i = 0; i < touchedCount; i++) {
             touched[i].endBurst();
@@ -218,14 +213,62 @@ final class PortQueue implements SharedDevice.AsyncListener {
         touchedCount = 0;
     }
 
+    /** Loops that share a rule from the beginning hear of it by a task, and may get frames before. */
+    private FlowTags.Entry joinedBy(int tag) {
+        SpreadFlow flow = tag < SpreadFlows.FIRST_TAG ? null : device.spreadFlows().find(tag);
+        if (flow == null || !(flow.ownerOrNull() instanceof SpreadOwner owner)) {
+            return null;
+        }
+        owner.joinBy(this);
+        return tags.entry(tag);
+    }
+
+    /** Frames of one channel are handed over together; returns behind the last that was. */
+    private int dispatchRun(FlowTags.Entry entry, int from) {
+        if (entry == null || entry.channels.length != 1) {
+            return from;
+        }
+        QueueChannel channel = entry.channels[0];
+        boolean first = !channel.isInBurst();
+        int end = channel.receiveRun(burst, from, burst.endOfRun(from));
+        if (first && end > from) {
+            touch(channel);
+        }
+        return end;
+    }
+
+    private void dispatchFrame(FlowTags.Entry entry, int index) {
+        ByteBuf frame = burst.takeFrame(index);
+        if (entry == null) {
+            statistics.unmatchedFrames++;
+            frame.release();
+            return;
+        }
+        QueueChannel[] channels = entry.channels;
+        boolean checksumVerified = burst.checksumVerified(index);
+        if (channels.length > 1 && entry.isSpread()) {
+            deliver(channels[FlowHash.choose(frame, channels.length)], frame, checksumVerified);
+            return;
+        }
+        for (int c = 1; c < channels.length; c++) {
+            deliver(channels[c], frame.retainedDuplicate(), checksumVerified);
+        }
+        deliver(channels[0], frame, checksumVerified);
+    }
+
     private void deliver(QueueChannel channel, ByteBuf frame, boolean checksumVerified) {
         if (channel.receive(frame, checksumVerified)) {
-            if (touchedCount == touched.length) {
-                channel.endBurst();
-                return;
-            }
-            touched[touchedCount++] = channel;
+            touch(channel);
         }
+    }
+
+    /** Has the channel told when the frames of this poll have been handed out. */
+    private void touch(QueueChannel channel) {
+        if (touchedCount == touched.length) {
+            channel.endBurst();
+            return;
+        }
+        touched[touchedCount++] = channel;
     }
 
     private void resumeWaiting() {

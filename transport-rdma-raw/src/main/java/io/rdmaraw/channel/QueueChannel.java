@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.rdmaraw.queue.ReceiveBurst;
 
 /**
  * A channel as its queue sees it: what channels implement in a part of their own, so that their users do not see it.
@@ -18,6 +19,22 @@ interface QueueChannel {
      * @return true for the first frame of a burst: the queue then calls {@link #endBurst()} once
      */
     boolean receive(ByteBuf frame, boolean checksumVerified);
+
+    /**
+     * Takes frames that follow one another in a burst and came by one rule, with as little ado for each as can be.
+     *
+     * @param from the first of them; none is taken yet ({@link ReceiveBurst#takeFrame})
+     * @param end behind the last of them
+     * @return behind the last that the channel has taken; {@code from} when it has to be given them one by one
+     */
+    default int receiveRun(ReceiveBurst burst, int from, int end) {
+        return from;
+    }
+
+    /** Tells whether the channel has taken frames since {@link #endBurst()}; for those that take runs. */
+    default boolean isInBurst() {
+        return false;
+    }
 
     /** Ends the frames of one poll. */
     void endBurst();

@@ -6,6 +6,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.net.SocketAddress;
@@ -238,6 +239,16 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         @Override
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
             return inbox.receive(frame);
+        }
+
+        @Override
+        public int receiveRun(ReceiveBurst burst, int from, int end) {
+            return inbox.receiveRun(burst, from, end);
+        }
+
+        @Override
+        public boolean isInBurst() {
+            return inbox.isInBurst();
         }
 
         @Override

@@ -62,6 +62,14 @@ public final class RdmaRawChannelOption {
     public static final ChannelOption<Integer> TCP_USER_TIMEOUT =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_USER_TIMEOUT");
 
+    /**
+     * The group whose loops serve a listening port, each the connections that the device's hash gives it: the group of
+     * the children, when that is not the server channel's own. Then nothing is passed between loops. To be set before
+     * the server channel is registered, as {@link io.netty.bootstrap.ServerBootstrap#option} does.
+     */
+    public static final ChannelOption<RdmaRawEventLoopGroup> ACCEPT_GROUP =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "ACCEPT_GROUP");
+
     private RdmaRawChannelOption() {
     }
 }

@@ -4,14 +4,18 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelPromise;
+import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.SingleThreadIoEventLoop;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
 
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 
 /** A loop that knows its channels, its own and the NIO guests, as Netty's own loops do. */
 final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
@@ -36,6 +40,34 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
                 channel.closeFuture().addListener(closed -> forget(channel));
             }
         });
+    }
+
+    /**
+     * Makes this loop's TCP ready for ports that it shares with others. Any thread.
+     *
+     * @param told the loop on which the future tells
+     */
+    Future<TcpStack> tcpStack(EventLoop told) {
+        Promise<TcpStack> promise = told.newPromise();
+        Runnable make = () -> {
+            try {
+                TcpStack stack = ((RdmaRawIoHandler) ioHandler()).tcp();
+                stack.prepareToShare();
+                promise.setSuccess(stack);
+            } catch (RuntimeException e) {
+                promise.setFailure(e);
+            }
+        };
+        if (inEventLoop()) {
+            make.run();
+        } else {
+            try {
+                execute(make);
+            } catch (RejectedExecutionException e) {
+                promise.setFailure(e);
+            }
+        }
+        return promise;
     }
 
     private void forget(Channel channel) {

@@ -8,7 +8,12 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
+import io.netty.util.concurrent.PromiseCombiner;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 
@@ -66,6 +71,32 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     public ChannelFuture register(ChannelPromise promise) {
         EventLoop home = home(promise.channel());
         return home == null ? super.register(promise) : home.register(promise);
+    }
+
+    /**
+     * Makes the TCP of all loops ready for a port that they share.
+     *
+     * @param told the loop on which the future tells; its own TCP comes first if it is one of the group
+     */
+    Future<List<TcpStack>> tcpStacks(EventLoop told) {
+        List<Future<TcpStack>> parts = new ArrayList<>();
+        for (EventExecutor loop : this) {
+            Future<TcpStack> part = ((RdmaRawEventLoop) loop).tcpStack(told);
+            parts.add(loop == told ? 0 : parts.size(), part);
+        }
+        Promise<Void> all = told.newPromise();
+        PromiseCombiner combiner = new PromiseCombiner(told);
+        parts.forEach(combiner::add);
+        combiner.finish(all);
+        Promise<List<TcpStack>> stacks = told.newPromise();
+        all.addListener(done -> {
+            if (done.isSuccess()) {
+                stacks.setSuccess(parts.stream().map(Future::getNow).toList());
+            } else {
+                stacks.setFailure(done.cause());
+            }
+        });
+        return stacks;
     }
 
     /** Returns the loop of this group that a channel's segments come to, or null. */

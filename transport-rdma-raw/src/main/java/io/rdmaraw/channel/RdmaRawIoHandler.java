@@ -121,7 +121,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         int served = pollPorts();
         served += runTcp();
         // A loop about to wait looks at its selector there: in bursts that follow one another it never gets so far.
-        if (nio.hasHandles() && (served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
+        if (nio.hasHandles() && (nio.holdsClosed() || served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
             served += nio.runNow(context);
         }

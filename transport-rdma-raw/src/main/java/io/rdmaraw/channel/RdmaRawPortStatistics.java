@@ -34,6 +34,9 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
             .drop("receive-error", of(QueueCounters::receiveErrors), "the device reported an error for a receive")
             .drop("ring-full", s -> s.device.ringFullDrops(),
                     "dropped by the interface of softverbs because nobody emptied its ring; of the whole device")
+            .drop("no-receive", s -> s.device.noReceiveDrops(),
+                    "dropped by softverbs because the loop was away for longer than its receive queue lasts; of the"
+                            + " whole device")
             .copy("interface-ring", s -> s.device.copiedFromRing(),
                     "received frames that softverbs copied out of the interface's ring; of the whole device")
             .copy("slow-consumer", of(QueueCounters::copiedOutFrames),

@@ -4,14 +4,18 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.ServerSocketChannel;
+import io.netty.util.concurrent.Future;
 import io.rdmaraw.route.PortSharing;
-import io.rdmaraw.tcp.TcpListener;
 
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A listening TCP port. Takes the place of Netty's other server channels: it fires a {@link RdmaRawSocketChannel} for
@@ -26,9 +30,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private final RdmaRawServerSocketChannelConfig config = new RdmaRawServerSocketChannelConfig(this);
     private final AcceptInbox inbox = new AcceptInbox(this);
     private volatile InetSocketAddress localAddress;
-    private TcpStack stack;
-    private TcpSteering steering;
-    private TcpListener listener;
+    /** Of the loops that serve the port. */
+    private List<TcpStack> stacks;
+    private volatile ListeningPort port;
+    /** Connections that are on their way to the pipeline, or wait there to be read. */
+    private final AtomicInteger waiting = new AtomicInteger();
     /** The kernel's socket on the same port, where the kernel has the same addresses. */
     private KernelListener kernel;
 
@@ -77,25 +83,62 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return null;
     }
 
-    /** Returns the rules that the port's connections live by; null when the channel does not listen. */
-    TcpSteering steering() {
-        return steering;
+    /** Returns the port that the channel listens on; null when it does not. Any thread. */
+    ListeningPort port() {
+        return port;
     }
 
-    /** Tells whether there is room for one more connection that the user has not accepted yet. */
+    /** Takes a place in the queue of connections that the user has not accepted yet, if there is one. Any thread. */
     boolean mayAccept() {
-        return isOpen() && inbox.mayAccept();
+        if (isOpen() && waiting.incrementAndGet() <= config.getBacklog()) {
+            return true;
+        }
+        waiting.decrementAndGet();
+        return false;
     }
 
-    /** A connection was opened by a peer: makes it a channel. */
+    /** A connection that had a place leaves the queue. */
+    void accepted() {
+        waiting.decrementAndGet();
+    }
+
+    /** A connection, which has a place in the queue, was opened by a peer: makes it a channel. On any loop. */
     void accepted(TcpFlow flow) {
+        if (eventLoop().inEventLoop()) {
+            makeChannel(flow);
+            return;
+        }
+        try {
+            eventLoop().execute(() -> makeChannel(flow));
+        } catch (RejectedExecutionException e) {
+            flow.closeByChannel(true);
+        }
+    }
+
+    private void makeChannel(TcpFlow flow) {
         if (!isOpen()) {
             flow.closeByChannel(true);
             return;
         }
-        if (inbox.receive(new RdmaRawSocketChannel(this, flow))) {
+        fire(new RdmaRawSocketChannel(this, flow));
+    }
+
+    private void fire(Channel child) {
+        if (inbox.receive(child)) {
             inbox.endBurst();
         }
+    }
+
+    /** All loops of a group serve its ports; each needs a queue for it. */
+    @Override
+    Future<?> prepareToJoin(RdmaRawIoHandler loop) {
+        EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup() : eventLoop().parent();
+        if (!(group instanceof RdmaRawEventLoopGroup ours) || config.isReusePort()) {
+            stacks = List.of(loop.tcp());
+            return null;
+        }
+        Future<List<TcpStack>> made = ours.tcpStacks(eventLoop());
+        return made.addListener(done -> stacks = made.getNow());
     }
 
     @Override
@@ -123,26 +166,40 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private InetSocketAddress listen(InetSocketAddress address) throws IOException {
-        stack = ioHandler().tcp();
+        TcpNetwork network = stacks.getFirst().network();
         InetSocketAddress wanted = address;
-        if (stack.isKernelServed()) {
-            kernel = new KernelListener(eventLoop(), address, config.getBacklog(), this::acceptedByKernel);
+        if (network.isKernelServed()) {
+            kernel = new KernelListener(eventLoop(), address, config, this::acceptedByKernel);
             wanted = new InetSocketAddress(address.getAddress(), kernel.port());
         }
         try {
-            steering = stack.bind(wanted, new PortSharing(false, config.isReusePort()));
-            listener = stack.listen(steering, config.getBacklog(), this);
+            port = open(network.listen(wanted, new PortSharing(false, config.isReusePort())));
         } catch (IOException | RuntimeException e) {
             closeKernel();
             throw e;
         }
-        return new InetSocketAddress(address.getAddress(), steering.binding().port());
+        return new InetSocketAddress(address.getAddress(), port.binding().port());
+    }
+
+    private ListeningPort open(TcpNetwork.Binding binding) throws BindException {
+        ListeningPort kept = ListeningPort.find(stacks.getFirst(), binding.flows());
+        if (kept == null) {
+            return ListeningPort.open(binding, stacks, this);
+        }
+        binding.close();
+        if (!kept.reopen(stacks, this)) {
+            throw new BindException("Address already in use: connections to port " + binding.port()
+                    + " are open on loops of another group; close them first");
+        }
+        return kept;
     }
 
     private void acceptedByKernel(Channel child) {
-        stack.counters().kernelConnections++;
-        if (inbox.receive(child)) {
-            inbox.endBurst();
+        if (mayAccept()) {
+            stacks.getFirst().counters().kernelConnections++;
+            fire(child);
+        } else {
+            child.unsafe().closeForcibly();
         }
     }
 
@@ -155,11 +212,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void stopListening() {
-        TcpSteering held = steering;
+        ListeningPort held = port;
         if (held != null) {
-            steering = null;
-            listener.close();
-            held.release();
+            port = null;
+            held.stopListening();
             closeKernel();
         }
     }
@@ -167,11 +223,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     @Override
     protected void doClose() {
         markClosed();
-        if (stack != null && !stack.isOnLoop()) {
-            stack.execute(this::stopListening);
-        } else {
-            stopListening();
-        }
+        stopListening();
         inbox.close();
     }
 

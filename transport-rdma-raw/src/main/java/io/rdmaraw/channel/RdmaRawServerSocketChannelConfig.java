@@ -17,12 +17,18 @@ public final class RdmaRawServerSocketChannelConfig
                     .with(ChannelOption.SO_REUSEADDR, c -> c.reuseAddress,
                             RdmaRawServerSocketChannelConfig::setReuseAddress)
                     .with(RdmaRawChannelOption.SO_REUSEPORT, c -> c.reusePort,
-                            RdmaRawServerSocketChannelConfig::setReusePort);
+                            RdmaRawServerSocketChannelConfig::setReusePort)
+                    .with(ChannelOption.TCP_FASTOPEN, c -> c.tcpFastopen,
+                            RdmaRawServerSocketChannelConfig::setTcpFastopen)
+                    .with(RdmaRawChannelOption.ACCEPT_GROUP, c -> c.acceptGroup,
+                            RdmaRawServerSocketChannelConfig::setAcceptGroup);
 
     private volatile int backlog = Math.max(1, NetUtil.SOMAXCONN);
     private volatile int receiveBufferBytes = RdmaRawSocketChannelConfig.DEFAULT_RECEIVE_BUFFER_BYTES;
     private volatile boolean reuseAddress = true;
     private volatile boolean reusePort;
+    private volatile RdmaRawEventLoopGroup acceptGroup;
+    private volatile int tcpFastopen;
 
     RdmaRawServerSocketChannelConfig(RdmaRawServerSocketChannel channel) {
         super(channel, new ServerChannelRecvByteBufAllocator());
@@ -73,6 +79,32 @@ public final class RdmaRawServerSocketChannelConfig
     /** Sets {@link RdmaRawChannelOption#SO_REUSEPORT}. */
     public RdmaRawServerSocketChannelConfig setReusePort(boolean reuse) {
         reusePort = reuse;
+        return this;
+    }
+
+    /** Returns how many connections may be open that were accepted with their SYN; 0, the default, for none. */
+    public int getTcpFastopen() {
+        return tcpFastopen;
+    }
+
+    /**
+     * Sets how many connections each loop may have accepted with the data of their SYN, before their handshake is
+     * complete: {@code TCP_FASTOPEN} (RFC 7413). A SYN that the network repeats may then be accepted twice, which the
+     * protocol above must bear. To be set before binding.
+     */
+    public RdmaRawServerSocketChannelConfig setTcpFastopen(int maxPending) {
+        tcpFastopen = ObjectUtil.checkPositiveOrZero(maxPending, "TCP_FASTOPEN");
+        return this;
+    }
+
+    /** Returns the group whose loops serve the port; null for the server channel's own. */
+    public RdmaRawEventLoopGroup getAcceptGroup() {
+        return acceptGroup;
+    }
+
+    /** Sets {@link RdmaRawChannelOption#ACCEPT_GROUP}. */
+    public RdmaRawServerSocketChannelConfig setAcceptGroup(RdmaRawEventLoopGroup group) {
+        acceptGroup = group;
         return this;
     }
 

@@ -6,6 +6,7 @@ import io.rdmaraw.wire.ParseCounters;
 
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.IntFunction;
 import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
@@ -44,6 +45,7 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .drop("unresolved", s -> s.droppedUnresolved, "the next hop's MAC is not known")
             .drop("reply-queue-full", core(c -> c.replyDrops), "answers to strangers, of which there were too many")
             .drop("stray-icmp", core(c -> c.icmpIgnored), "ICMP errors about nothing that was in flight")
+            .drop("icmp-flood", s -> s.droppedIcmp.sum(), "ICMP errors of which there were too many")
             .copy("small-payload", s -> s.copiedPayloads, "received payloads copied because receive slots ran low")
             .copy("unregistered-memory", s -> s.copiedSegments.getAsLong(),
                     "sent segments copied because their payload did not lie in registered memory")
@@ -80,6 +82,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     long movedConnections;
     /** Segments passed on to the loop that their connection is on. */
     long forwardedSegments;
+    /** ICMP errors dropped on the threads that read them. */
+    private final LongAdder droppedIcmp = new LongAdder();
     /** Small payloads copied because receive slots ran low. */
     long copiedPayloads;
 
@@ -91,6 +95,11 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
         this.timeWait = timeWait;
         this.copiedSegments = copiedSegments;
         this.sockets = sockets;
+    }
+
+    /** Any thread. */
+    void countDroppedIcmp() {
+        droppedIcmp.increment();
     }
 
     private static ToLongFunction<RdmaRawTcpStatistics> core(ToLongFunction<TcpCounters> counter) {

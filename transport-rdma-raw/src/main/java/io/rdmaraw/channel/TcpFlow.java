@@ -14,7 +14,7 @@ import java.util.function.Consumer;
 final class TcpFlow {
     /** The stack whose rules bring the connection's segments. */
     private final TcpStack home;
-    private final TcpSteering steering;
+    private final TcpPort port;
     /** The stack that the connection is on. Changes on that stack's loop, when the connection has arrived. */
     private volatile TcpStack stack;
     /** Where the connection is going; the same as {@link #stack} when it is there. */
@@ -36,19 +36,19 @@ final class TcpFlow {
     private boolean wantsSendRoom;
     private boolean hasSendRoom;
 
-    TcpFlow(TcpStack stack, TcpSteering steering) {
+    TcpFlow(TcpStack stack, TcpPort port) {
         home = stack;
         this.stack = stack;
         target = stack;
-        this.steering = steering;
+        this.port = port;
     }
 
     TcpStack stack() {
         return stack;
     }
 
-    TcpSteering steering() {
-        return steering;
+    TcpPort port() {
+        return port;
     }
 
     TcpConnection connection() {
@@ -66,6 +66,9 @@ final class TcpFlow {
             current = network.path(connection.localHigh(), connection.localLow(), connection.localPort(),
                     connection.remoteHigh(), connection.remoteLow(), connection.remotePort());
             path = current;
+            if (current != null) {
+                connection.limitMtu(current.mtuBytes());
+            }
         }
         return current;
     }
@@ -293,11 +296,11 @@ final class TcpFlow {
     }
 
     /** The connection is over: nobody lives by its rules any more. */
-    void releaseSteering() {
+    void releasePort() {
         if (home.isOnLoop()) {
             home.flowEnded(this);
         } else {
-            home.executeOrElse(() -> home.flowEnded(this), () -> { });
+            home.executeOrElse(() -> home.flowEnded(this), () -> port.release(null));
         }
     }
 

@@ -25,6 +25,21 @@ interface TcpNetwork {
         void close();
     }
 
+    /** The stack of this loop is there now. */
+    default void joined(TcpStack stack) {
+    }
+
+    /** The stack of this loop ends. */
+    default void left(TcpStack stack) {
+    }
+
+    /** Tells whether the device leads to a peer. */
+    boolean reaches(IpAddress remote);
+
+    /** A router on the way to a peer has said, and the connection believes, how long packets may be. */
+    default void tooBig(IpAddress remote, int mtuBytes) {
+    }
+
     /** Returns the rules that steer to the stack what is for none of its bindings' rules. */
     List<FlowSpec> flows();
 
@@ -35,6 +50,18 @@ interface TcpNetwork {
      * @throws IOException when the address is not there or the port is taken
      */
     Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException;
+
+    /**
+     * Takes part in what another loop's network listens on.
+     *
+     * @return this loop's share, to be closed with the port; null when there is nothing to it
+     */
+    default Binding join(Binding listening) {
+        return null;
+    }
+
+    /** Tells whether bindings have rules of their own, which several loops may share. */
+    boolean isSteered();
 
     /**
      * Takes a local address and port to connect from.

@@ -7,9 +7,10 @@ package io.rdmaraw.channel;
  * @param generation of the network when the path was found
  * @param sourceMac ours
  * @param targetMac the next hop's; 0 while it is not known
+ * @param mtuBytes the longest IP packet, as far as is known
  * @param hopOrNull the next hop when there is one to be kept fresh
  */
-record TcpPath(long generation, long sourceMac, long targetMac, DatagramPath.NextHop hopOrNull) {
+record TcpPath(long generation, long sourceMac, long targetMac, int mtuBytes, DatagramPath.NextHop hopOrNull) {
     boolean isResolved() {
         return targetMac != 0;
     }

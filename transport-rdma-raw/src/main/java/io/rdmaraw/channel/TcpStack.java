@@ -4,8 +4,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
@@ -16,7 +16,11 @@ import io.rdmaraw.wire.ParseCounters;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
@@ -26,9 +30,6 @@ import java.util.random.RandomGenerator;
  * and then sends what the core has to say in one burst. For the loop's thread.
  */
 final class TcpStack implements TcpEvents {
-    /** As long as the core keeps connections in that state. */
-    private static final int TIME_WAIT_SECONDS = 60;
-
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
     private final TcpNetwork network;
@@ -36,7 +37,10 @@ final class TcpStack implements TcpEvents {
     private final SegmentReceiver receiver;
     private final SegmentSender sender;
     private final TcpSteering ownRules;
+    private final TcpIcmp icmp;
     private final RdmaRawTcpStatistics counters;
+    /** Ports that are kept for connections in TIME-WAIT alone. */
+    private final Set<TcpPort> lingering = new HashSet<>();
     private final TouchedFlows touched = new TouchedFlows();
     private boolean burstReceived;
     private boolean reading;
@@ -55,8 +59,10 @@ final class TcpStack implements TcpEvents {
                 writer::copiedSegments, this::sockets);
         receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts);
         sender = new SegmentSender(this, port, network, engine, writer, (EventLoop) loop);
-        ownRules = new TcpSteering(this, port, null);
+        ownRules = new TcpSteering(this);
         port.attach(ownRules, network.flows());
+        icmp = new TcpIcmp(this, engine, network);
+        network.joined(this);
     }
 
     TcpEngine engine() {
@@ -76,6 +82,27 @@ final class TcpStack implements TcpEvents {
         return ownRules;
     }
 
+    TcpNetwork network() {
+        return network;
+    }
+
+    /** Makes ready for ports that several loops share. */
+    void prepareToShare() {
+        if (network.isSteered() && port.device().spreadFlows().isSupported()) {
+            port.queue().workQueue();
+        }
+    }
+
+    /** Returns what takes tasks for the stack's loop, and refuses them when that has ended. */
+    Executor executor() {
+        return loop::execute;
+    }
+
+    /** ICMP says something of a segment that some stack has sent; any thread. */
+    void icmpError(IcmpError error) {
+        icmp.receive(error);
+    }
+
     /** Tells whether the caller is on the stack's loop. */
     boolean isOnLoop() {
         return loop.isExecutorThread(Thread.currentThread());
@@ -89,6 +116,15 @@ final class TcpStack implements TcpEvents {
     /** Has something done on the stack's loop, unless that has ended. */
     void execute(Runnable task) {
         executeOrElse(task, () -> { });
+    }
+
+    /** Has something done on the stack's loop: now if that is the caller's. */
+    void onLoop(Runnable task) {
+        if (isOnLoop()) {
+            task.run();
+        } else {
+            execute(task);
+        }
     }
 
     /** Has something done on the stack's loop; {@code ended} is done here when there is no loop any more. */
@@ -123,21 +159,44 @@ final class TcpStack implements TcpEvents {
     }
 
     /**
-     * A connection that this stack's rules served is over. While it is in TIME-WAIT its segments must not reach the
-     * kernel, which would reset the peer.
+     * A connection that this stack's rules served is over. While it is in TIME-WAIT its segments come here, wherever
+     * it has lived.
      */
     void flowEnded(TcpFlow flow) {
         receiver.forwards().remove(flow);
-        if (network.isKernelServed() && flow.connection().state() == TcpState.TIME_WAIT && flow.steering().isLast()) {
-            ((EventLoop) loop).schedule(flow.steering()::release, TIME_WAIT_SECONDS, TimeUnit.SECONDS);
-        } else {
-            flow.steering().release();
+        if (flow.connection().state() == TcpState.TIME_WAIT) {
+            if (flow.stack() != this) {
+                engine.adoptTimeWait(flow.connection(), System.nanoTime());
+            }
+            if (network.isKernelServed()) {
+                flow.port().timeWaitBegins();
+            }
         }
+        flow.port().release(this);
     }
 
-    /** Tells whether listeners' ports are the kernel's too. */
-    boolean isKernelServed() {
-        return network.isKernelServed();
+    /** Keeps a port for a while that only connections in TIME-WAIT live by. */
+    void linger(TcpPort kept, long nanos) {
+        if (gone) {
+            kept.closeIfUnused();
+            return;
+        }
+        lingering.add(kept);
+        ((EventLoop) loop).schedule(() -> {
+            if (lingering.remove(kept)) {
+                kept.closeIfUnused();
+            }
+        }, nanos, TimeUnit.NANOSECONDS);
+    }
+
+    /** Takes a frame that came by no rule of the stack's. */
+    void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
+        if (gone) {
+            frame.release();
+            return;
+        }
+        receive(frame, checksumVerified);
+        endBurst();
     }
 
     /** Takes frames that came to another loop. */
@@ -163,14 +222,15 @@ final class TcpStack implements TcpEvents {
             target = target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
         }
         TcpNetwork.Binding binding = network.connect(localOrNull, target, remote.getPort());
-        TcpSteering steering = steer(binding);
-        TcpFlow flow = new TcpFlow(this, steering);
+        TcpPort taken = new ConnectedPort(this, binding);
+        TcpFlow flow = new TcpFlow(this, taken);
         try {
             IpAddress local = binding.local();
             flow.connection(engine.connect(System.nanoTime(), local.high(), local.low(), binding.port(),
                     target.high(), target.low(), remote.getPort(), null, port.limits().mtuBytes(), flow));
+            flow.path(network);
         } catch (IllegalStateException e) {
-            steering.release();
+            taken.release(null);
             throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
         }
         flow.channel(channel);
@@ -186,32 +246,6 @@ final class TcpStack implements TcpEvents {
      */
     void checkLocal(InetSocketAddress local) throws IOException {
         network.checkLocal(IpAddress.of(local.getAddress()));
-    }
-
-    private TcpSteering steer(TcpNetwork.Binding binding) throws IOException {
-        TcpSteering steering = new TcpSteering(this, port, binding);
-        try {
-            if (!binding.flows().isEmpty()) {
-                port.attach(steering, binding.flows());
-            }
-        } catch (RuntimeException e) {
-            binding.close();
-            throw e;
-        }
-        return steering;
-    }
-
-    /** Listens on what was bound; accepted connections go to the channel. */
-    TcpListener listen(TcpSteering steering, int backlog, RdmaRawServerSocketChannel server) {
-        IpAddress local = steering.binding().local();
-        boolean any = local.isAny();
-        return engine.listen(any ? 0 : local.high(), any ? 0 : local.low(), steering.binding().port(), backlog,
-                server);
-    }
-
-    /** Takes a port to listen on. */
-    TcpSteering bind(InetSocketAddress local, PortSharing sharing) throws IOException {
-        return steer(network.listen(local, sharing));
     }
 
     // ---- frames in ----
@@ -232,7 +266,7 @@ final class TcpStack implements TcpEvents {
         boolean worked = burstReceived || !touched.isEmpty();
         burstReceived = false;
         touched.deliver();
-        if (gone || sender.isWaitingForRoom()) {
+        if (gone) {
             return worked;
         }
         long deadline = engine.nextDeadlineNanos();
@@ -245,7 +279,9 @@ final class TcpStack implements TcpEvents {
         }
         engine.advance(now);
         touched.deliver();
-        transmit(now);
+        if (!sender.isWaitingForRoom()) {
+            transmit(now);
+        }
         return true;
     }
 
@@ -336,16 +372,16 @@ final class TcpStack implements TcpEvents {
     @Override
     public void accepted(TcpListener listener, TcpConnection connection) {
         RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) listener.attachment();
-        TcpSteering steering = server.steering();
-        if (steering == null || !server.mayAccept()) {
+        ListeningPort listening = server.port();
+        if (listening == null || !server.mayAccept() || !listening.retain()) {
             counters.refusedByBacklog++;
             connection.abort();
             return;
         }
-        steering.retain();
-        TcpFlow flow = new TcpFlow(this, steering);
+        TcpFlow flow = new TcpFlow(this, listening);
         flow.connection(connection);
         flow.markConnected();
+        flow.path(network);
         flow.acceptor(server);
         connection.attachment(flow);
         counters.flows++;
@@ -383,15 +419,11 @@ final class TcpStack implements TcpEvents {
         }
         counters.flows--;
         flow.markClosed(reason);
-        flow.releaseSteering();
+        flow.releasePort();
         touch(flow);
     }
 
     // ---- the queue ----
-
-    void queueEvent(RdmaRawQueueEvent event) {
-        // TCP sends again what was lost.
-    }
 
     /** The device is gone: nothing can be sent any more. */
     void queueGone() {
@@ -403,10 +435,13 @@ final class TcpStack implements TcpEvents {
         if (gone) {
             return;
         }
+        network.left(this);
         engine.shutdown();
         touched.deliver();
         transmit(System.nanoTime());
         gone = true;
-        ownRules.close();
+        port.detach(ownRules);
+        List.copyOf(lingering).forEach(TcpPort::closeIfUnused);
+        lingering.clear();
     }
 }

@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.OwnHostConfig;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -22,20 +23,20 @@ final class TcpStacks {
      */
     static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) {
         String device = handler.config().ipDevice();
-        TcpNetwork network = networkOf(handler, device, loop);
+        TcpNetwork network = networkOf(handler, device, (EventLoop) loop);
         return new TcpStack(handler.port(device, PORT_NUMBER), network, handler.config(), loop, new SecureRandom());
     }
 
-    private static TcpNetwork networkOf(RdmaRawIoHandler handler, String device, ThreadAwareExecutor loop) {
+    private static TcpNetwork networkOf(RdmaRawIoHandler handler, String device, EventLoop loop) {
         if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
             return new LoopTcpNetwork(device);
         }
-        if (handler.config().ownHostOrNull() != null) {
-            throw new UnsupportedOperationException("TCP channels have the kernel's addresses on " + device
-                    + "; leave ownHost out of the settings, or use other loops for the datagram channels that need it");
-        }
+        OwnHostConfig ownHost = handler.config().ownHostOrNull();
+        DatagramLoop datagrams = handler.datagrams();
         try {
-            return new SharedTcpNetwork(device, handler.datagrams(), (EventLoop) loop);
+            return ownHost == null ? new SharedTcpNetwork(device, datagrams, loop)
+                    : new OwnTcpNetwork(device, OwnNetworkHost.join(device, ownHost,
+                            handler.port(device, PORT_NUMBER), datagrams, loop), datagrams, loop);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -124,6 +124,20 @@ public final class NativeMemory {
         MemorySegment.copy(ALL, sourceAddress, ALL, targetAddress, lengthBytes);
     }
 
+    /**
+     * Writes the first {@code count} values one after the other. A list of structures that is written for every burst is
+     * kept in an array and copied whole: an array is written inline at any depth of calls, native memory only where the
+     * JIT compiler still inlines the half dozen methods below each access.
+     */
+    public static void putLongs(long address, long[] values, int count) {
+        MemorySegment.copy(values, 0, ALL, ValueLayout.JAVA_LONG_UNALIGNED, address, count);
+    }
+
+    /** Reads {@code values.length} values that lie one after the other. */
+    public static void getLongs(long address, long[] values) {
+        MemorySegment.copy(ALL, ValueLayout.JAVA_LONG_UNALIGNED, address, values, 0, values.length);
+    }
+
     /** Sets {@code lengthBytes} bytes from {@code address} on to {@code value}. */
     public static void fill(long address, long lengthBytes, byte value) {
         ALL.asSlice(address, lengthBytes).fill(value);

@@ -58,6 +58,17 @@ public final class FrameBuf extends NativeByteBuf {
         return this;
     }
 
+    /** Makes the free slot a live buffer of one reference that holds what the device has written. Hot. */
+    FrameBuf openFilled(int lengthBytes) {
+        resetRefCnt();
+        maxCapacity(Integer.MAX_VALUE);
+        capacityBytes = slotBytes;
+        setIndex(0, lengthBytes);
+        markReaderIndex();
+        markWriterIndex();
+        return this;
+    }
+
     /**
      * Makes the buffer begin at a later byte of its content and end earlier, as a slice does but without another
      * object. Only the one holder of the buffer may do this.

@@ -125,9 +125,7 @@ public final class SlotPool {
     /** Makes a slot that was taken closed a buffer with the {@code lengthBytes} that the device wrote to it. */
     public FrameBuf openReceived(int slotIndex, int lengthBytes) {
         FrameBuf buf = slots[slotIndex];
-        buf.open(buf.slotBytes(), Integer.MAX_VALUE);
-        buf.writerIndex(lengthBytes);
-        return buf;
+        return buf.openFilled(lengthBytes);
     }
 
     /** Returns a slot that was taken closed and never opened. Owner's thread only. */

@@ -46,6 +46,16 @@ public interface FrameQueue extends AutoCloseable {
     int offer(ByteBuf frame);
 
     /**
+     * As {@link #offer(ByteBuf)}, for frames that are slots of {@link #slots()}.
+     *
+     * @param slotIndices the numbers of the slots ({@link FrameBuf#slotIndex()})
+     * @param from the first to offer
+     * @param end behind the last to offer
+     * @return how many were accepted, beginning with the first; there was no room for the next
+     */
+    int offerSlots(int[] slotIndices, int from, int end);
+
+    /**
      * Adds a frame that consists of headers and a payload; as {@link #offer(ByteBuf)} otherwise. The payload is sent
      * from where it lies when that memory is registered, and copied behind the headers if not.
      *

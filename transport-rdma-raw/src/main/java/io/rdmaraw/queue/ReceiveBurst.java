@@ -47,6 +47,25 @@ public final class ReceiveBurst {
         return flowTags[index];
     }
 
+    /** Returns behind the last of the frames from {@code index} on that one rule steered here. */
+    public int endOfRun(int index) {
+        int tag = flowTags[index];
+        int end = index + 1;
+        while (end < size && flowTags[end] == tag) {
+            end++;
+        }
+        return end;
+    }
+
+    /** Returns the length of the frames from {@code from} on and before {@code end}, all together. */
+    public int bytes(int from, int end) {
+        int bytes = 0;
+        for (int i = from; i < end; i++) {
+            bytes += lengthsBytes[i];
+        }
+        return bytes;
+    }
+
     /** Tells whether the device has verified the frame's IPv4 header and TCP or UDP checksum. */
     public boolean checksumVerified(int index) {
         return checksumsVerified[index];
@@ -61,17 +80,22 @@ public final class ReceiveBurst {
 
     /**
      * Loads the beginning of every frame at once. The device has written them, so each load misses the cache; here the
-     * misses overlap, while a handler's release of a frame, a locked instruction, would make each wait for the last.
+     * misses overlap.
+     *
+     * @return the length of all frames
      */
-    void fetchHeaders() {
+    int fetchHeaders() {
         int fetched = 0;
+        int bytes = 0;
         for (int i = 0; i < size; i++) {
+            bytes += lengthsBytes[i];
             int slotIndex = slotIndices[i];
             if (slotIndex != COPIED) {
                 fetched += NativeMemory.getByte(slots.slot(slotIndex).slotAddress());
             }
         }
         lastFetched = fetched;
+        return bytes;
     }
 
     void addSlot(int slotIndex, int lengthBytes, int flowTag, boolean checksumVerified) {

@@ -61,7 +61,8 @@ abstract class ReceiveRing {
         if (poll(burst) == 0) {
             counters.emptyReceivePolls++;
         } else {
-            burst.fetchHeaders();
+            counters.receivedFrames += burst.size();
+            counters.receivedBytes += burst.fetchHeaders();
         }
         own().refillIfLow();
         PostedReceives shared = sharedOrNull();
@@ -84,8 +85,6 @@ abstract class ReceiveRing {
         } else {
             burst.addSlot(slotIndex, lengthBytes, flowTag, checksumVerified);
         }
-        counters.receivedFrames++;
-        counters.receivedBytes += lengthBytes;
     }
 
     private ByteBuf copyOut(int slotIndex, int lengthBytes) {

@@ -154,6 +154,29 @@ abstract class SendRing {
         return offerInParts(frame, lengthBytes);
     }
 
+    /** Returns how many of the frames were taken. */
+    int offerSlots(int[] slotIndices, int from, int end) {
+        for (int i = from; i < end; i++) {
+            FrameBuf slot = slots.slot(slotIndices[i]);
+            int lengthBytes = slot.readableBytes();
+            if (room() == 0) {
+                return i - from;
+            }
+            if (lengthBytes < MIN_FRAME_BYTES || !slot.isRegistered()) {
+                if (offerInParts(slot, lengthBytes) == FrameQueue.FULL) {
+                    return i - from;
+                }
+                continue;
+            }
+            int index = offered;
+            describe(index, slot.readableAddress(), lengthBytes, slot.lkey());
+            slotsInFlight[(int) (postedSequence + index) & mask] = slotIndices[i];
+            offered = index + 1;
+            offeredBytes += lengthBytes;
+        }
+        return end - from;
+    }
+
     /** The frame has several parts, or needs padding, or lies outside this queue's slots. */
     private int offerInParts(ByteBuf frame, int lengthBytes) {
         long sge = elementsOf(offered);

@@ -132,6 +132,11 @@ public final class SharedDevice {
         return receivedCount(SoftverbsQueueCounters::wireFull);
     }
 
+    /** As {@link #ringFullDrops()}, the frames that came in while no receive was posted on their queue. */
+    public long noReceiveDrops() {
+        return receivedCount(SoftverbsQueueCounters::noReceive);
+    }
+
     /** As {@link #ringFullDrops()}, the received frames that softverbs copied out of the interface's ring. */
     public long copiedFromRing() {
         return receivedCount(SoftverbsQueueCounters::copied);

@@ -9,16 +9,19 @@ import java.util.List;
 public final class SpreadFlow {
     private final FlowSpec spec;
     private final int tag;
+    private final Object ownerOrNull;
     /** In the order they came. */
     private List<FrameQueue> members = List.of();
     private Flow flow;
     /** Null when all frames go to one queue. */
     private RssPath path;
     private int changes;
+    private boolean withdrawn;
 
-    SpreadFlow(FlowSpec spec, int tag) {
+    SpreadFlow(FlowSpec spec, int tag, Object ownerOrNull) {
         this.spec = spec;
         this.tag = tag;
+        this.ownerOrNull = ownerOrNull;
     }
 
     /** Returns the rule that the members asked for. */
@@ -31,12 +34,26 @@ public final class SpreadFlow {
         return tag;
     }
 
+    /** Returns who opened it for several queues at once, or null. */
+    public Object ownerOrNull() {
+        return ownerOrNull;
+    }
+
     List<FrameQueue> members() {
         return members;
     }
 
     RssPath path() {
         return path;
+    }
+
+    /** Tells whether the rule is out of force, and its members only have to leave. */
+    public boolean isWithdrawn() {
+        return withdrawn;
+    }
+
+    void markWithdrawn() {
+        withdrawn = true;
     }
 
     void setMembers(List<FrameQueue> newMembers) {

@@ -65,30 +65,91 @@ public final class SpreadFlows {
     }
 
     /**
-     * Adds a queue to those that a rule's frames are spread over; to be called on its loop's thread.
+     * Spreads a rule's frames over several queues from the beginning, so that none of its flows moves later. Each of
+     * them {@linkplain #join joins} when it first has to do with the rule.
      *
-     * @param spec the same for all of them; its priority and the next one are used, and it says which version of IP
+     * @param members whose {@link FrameQueue#workQueue()} has been made
+     * @param owner for the queues to find out whose rule it is, see {@link #find}
      */
-    public synchronized SpreadFlow join(FlowSpec spec, FrameQueue member) {
+    public synchronized void open(FlowSpec spec, List<FrameQueue> members, Object owner) {
+        requireIpVersion(spec);
+        if (flows.containsKey(spec)) {
+            throw new IllegalStateException("the rule \"" + spec + "\" is there already");
+        }
+        add(spec, members, owner);
+    }
+
+    /** Returns the rule that has a tag, or null. */
+    public synchronized SpreadFlow find(int tag) {
+        for (SpreadFlow flow : flows.values()) {
+            if (flow.tag() == tag) {
+                return flow;
+            }
+        }
+        return null;
+    }
+
+    /** Returns who {@linkplain #open opened} a rule that is in force, or null. */
+    public synchronized Object ownerOf(FlowSpec spec) {
+        SpreadFlow flow = flows.get(spec);
+        return flow == null ? null : flow.ownerOrNull();
+    }
+
+    /** Takes a rule of an owner out of force at once for all of its queues, which still have to leave. */
+    public synchronized void withdraw(FlowSpec spec, Object owner) {
+        SpreadFlow flow = flows.get(spec);
+        if (flow != null && flow.ownerOrNull() == owner) {
+            flows.remove(spec);
+            flow.markWithdrawn();
+            take(flow, flow.members(), null, null);
+        }
+    }
+
+    private static void requireIpVersion(FlowSpec spec) {
         if (RssOptions.fieldsOf(spec) == 0) {
             throw new IllegalArgumentException("frames are spread by their IP addresses, so the rule \"" + spec
                     + "\" has to say which version of IP it is for");
         }
+    }
+
+    private SpreadFlow add(FlowSpec spec, List<FrameQueue> members, Object ownerOrNull) {
+        SpreadFlow flow = new SpreadFlow(spec, FIRST_TAG + tagsInUse.nextClearBit(0), ownerOrNull);
+        steer(flow, members);
+        flows.put(spec, flow);
+        tagsInUse.set(flow.tag() - FIRST_TAG);
+        return flow;
+    }
+
+    /**
+     * Adds a queue to those that a rule's frames are spread over, if it is not one of them; to be called on its loop's
+     * thread.
+     *
+     * @param spec the same for all of them; its priority and the next one are used, and it says which version of IP
+     */
+    public SpreadFlow join(FlowSpec spec, FrameQueue member) {
+        return join(spec, member, null);
+    }
+
+    /**
+     * As {@link #join(FlowSpec, FrameQueue)}.
+     *
+     * @param ownerOrNull whose rule it is if the queue is the first, as {@link #open} has it
+     */
+    public synchronized SpreadFlow join(FlowSpec spec, FrameQueue member, Object ownerOrNull) {
+        requireIpVersion(spec);
+        SpreadFlow flow = flows.get(spec);
+        if (flow != null && flow.members().contains(member)) {
+            return flow;
+        }
         if (isSupported()) {
             member.workQueue();
         }
-        SpreadFlow flow = flows.get(spec);
-        boolean isNew = flow == null;
-        if (isNew) {
-            flow = new SpreadFlow(spec, FIRST_TAG + tagsInUse.nextClearBit(0));
+        if (flow == null) {
+            return add(spec, List.of(member), ownerOrNull);
         }
         List<FrameQueue> members = new ArrayList<>(flow.members());
         members.add(member);
         steer(flow, members);
-        if (isNew) {
-            flows.put(spec, flow);
-            tagsInUse.set(flow.tag() - FIRST_TAG);
-        }
         return flow;
     }
 
@@ -96,6 +157,13 @@ public final class SpreadFlows {
     public synchronized void leave(SpreadFlow flow, FrameQueue member) {
         List<FrameQueue> members = new ArrayList<>(flow.members());
         if (!members.remove(member)) {
+            return;
+        }
+        if (flow.isWithdrawn()) {
+            flow.setMembers(members);
+            if (members.isEmpty()) {
+                tagsInUse.clear(flow.tag() - FIRST_TAG);
+            }
             return;
         }
         if (members.isEmpty()) {

@@ -168,6 +168,11 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
+    public int offerSlots(int[] slotIndices, int from, int end) {
+        return sendRing.offerSlots(slotIndices, from, end);
+    }
+
+    @Override
     public int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums) {
         return sendRing.offer(headers, payload, fillChecksums);
     }

@@ -20,10 +20,17 @@ final class VerbsPostedReceives extends PostedReceives {
     private static final int STREAM_SHIFT = 32;
     private static final int EPOCH_SHIFT = 1;
     private static final int MAX_STREAM = 0x7fffffff;
+    private static final int REQUEST_WORDS = ReceiveWr.SIZE_BYTES / Long.BYTES;
+    private static final int ID_WORD = ReceiveWr.WR_ID_OFFSET / Long.BYTES;
+    private static final int ELEMENT_WORDS = Sge.SIZE_BYTES / Long.BYTES;
+    private static final int ADDRESS_WORD = Sge.ADDR_OFFSET / Long.BYTES;
 
     private final Target target;
     private final long workRequests;
     private final long scatterList;
+    /** What {@link #workRequests} and {@link #scatterList} are to hold, copied there when a batch is posted. */
+    private final long[] requestWords = new long[MAX_BATCH * REQUEST_WORDS];
+    private final long[] elementWords = new long[MAX_BATCH * ELEMENT_WORDS];
     private final long badWorkRequest;
     /** Which slots are posted, so that a reset queue's slots can be taken back. */
     private final boolean[] postedSlots;
@@ -53,6 +60,8 @@ final class VerbsPostedReceives extends PostedReceives {
             Sge.length(sge, any.slotBytes());
             Sge.lkey(sge, any.lkey());
         }
+        NativeMemory.getLongs(workRequests, requestWords);
+        NativeMemory.getLongs(scatterList, elementWords);
     }
 
     /** Returns the native memory that one of these takes of its {@link NativeArrays}. */
@@ -84,17 +93,17 @@ final class VerbsPostedReceives extends PostedReceives {
 
     @Override
     void describe(int index, FrameBuf slot) {
-        ReceiveWr.wrId(workRequest(index), stream << STREAM_SHIFT | slot.slotIndex());
-        Sge.addr(scatterList + (long) index * Sge.SIZE_BYTES, slot.slotAddress());
+        requestWords[index * REQUEST_WORDS + ID_WORD] = stream << STREAM_SHIFT | slot.slotIndex();
+        elementWords[index * ELEMENT_WORDS + ADDRESS_WORD] = slot.slotAddress();
         postedSlots[slot.slotIndex()] = true;
     }
 
     @Override
     int postDescribed(int count) {
-        long last = workRequest(count - 1);
-        ReceiveWr.next(last, 0);
+        NativeMemory.putLongs(workRequests, requestWords, count * REQUEST_WORDS);
+        NativeMemory.putLongs(scatterList, elementWords, count * ELEMENT_WORDS);
+        ReceiveWr.next(workRequest(count - 1), 0);
         int errno = target.postReceive(workRequests, badWorkRequest);
-        ReceiveWr.next(last, nextOf(count - 1));
         if (errno == 0) {
             return count;
         }

@@ -16,12 +16,17 @@ import io.rdmaraw.verbs.Wc;
  */
 final class VerbsSendRing extends SendRing {
     private static final int POLL_ENTRIES = 32;
+    private static final int ELEMENT_WORDS = Sge.SIZE_BYTES / Long.BYTES;
+    private static final int ADDRESS_WORD = Sge.ADDR_OFFSET / Long.BYTES;
+    private static final int LENGTH_AND_LKEY_WORD = Sge.LENGTH_OFFSET / Long.BYTES;
 
     private final QueuePair queuePair;
     private final CompletionQueue completions;
     private final long workRequests;
     /** One element for each request: all that most frames need, side by side so that they share cache lines. */
     private final long singleElements;
+    /** What {@link #singleElements} are to hold, copied there when a burst is posted. */
+    private final long[] elementWords = new long[FrameQueue.BURST_FRAMES * ELEMENT_WORDS];
     /** As many elements as a frame may have for each request, used where one does not do. */
     private final long elementLists;
     private final long badWorkRequest;
@@ -69,7 +74,9 @@ final class VerbsSendRing extends SendRing {
 
     @Override
     void describe(int index, long address, int lengthBytes, int lkey) {
-        writeSge(singleElement(index), address, lengthBytes, lkey);
+        int words = index * ELEMENT_WORDS;
+        elementWords[words + ADDRESS_WORD] = address;
+        elementWords[words + LENGTH_AND_LKEY_WORD] = Sge.lengthAndLkey(lengthBytes, lkey);
     }
 
     @Override
@@ -101,6 +108,9 @@ final class VerbsSendRing extends SendRing {
 
     @Override
     long postDescribed(int count) {
+        if (Long.bitCount(inParts) < count) {
+            NativeMemory.putLongs(singleElements, elementWords, count * ELEMENT_WORDS);
+        }
         int last = count - 1;
         long lastWr = workRequest(last);
         SendWr.next(lastWr, 0);

@@ -130,6 +130,16 @@ public final class LoopHost {
                 sharing));
     }
 
+    /**
+     * Has another queue take part in a bound port: flows are spread over both.
+     *
+     * @param mac of {@link #newMac()}, the other queue's
+     */
+    public synchronized LoopEndpoint share(LoopEndpoint bound, long mac) {
+        return add(new LoopEndpoint(bound.protocol(), mac, bound.local(), bound.dualStack(), bound.port(), null, 0,
+                bound.sharing()));
+    }
+
     /** Returns a MAC address that no endpoint of the process has. */
     public static long newMac() {
         return MAC_PREFIX | MAC_COUNT.incrementAndGet();
@@ -216,8 +226,8 @@ public final class LoopHost {
             }
             equals = score == bestScore ? equals + 1 : 1;
             bestScore = score;
-            // Of equals, the hash of the flow chooses with SO_REUSEPORT, else the one bound last receives.
-            if (equals == 1 || !endpoint.sharing().reusePort() || choice(source, sourcePort, equals) == 0) {
+            // Of equals, the hash of the flow chooses, but with SO_REUSEADDR the one bound last receives.
+            if (equals == 1 || endpoint.sharing().reuseAddress() && !endpoint.sharing().reusePort() || choice(source, sourcePort, equals) == 0) {
                 best = endpoint;
             }
         }

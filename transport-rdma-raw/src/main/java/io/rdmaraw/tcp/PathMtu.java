@@ -13,12 +13,17 @@ final class PathMtu {
     private PathMtu() {
     }
 
+    /** No path is taken to carry less. */
+    static int least(TcpConnection c) {
+        return c.isIpv4() ? MIN_IPV4 : MIN_IPV6;
+    }
+
     /** An ICMP message, checked to be about data in flight, says what the next hop takes; 0 if it doesn't say. */
     static void onPacketTooBig(TcpConnection c, int nextHopMtu, long now) {
         // RFC 1191 section 5: routers of old leave it out; then the next plateau below.
         int told = nextHopMtu == 0 ? plateauBelow(c.mtu) : nextHopMtu;
         // RFC 8201 section 4: never below the minimum MTU of IPv6
-        int mtu = Math.max(told, c.isIpv4() ? MIN_IPV4 : MIN_IPV6);
+        int mtu = Math.max(told, least(c));
         if (mtu < c.mtu) {
             c.engine.counters.pathMtuReductions++;
             reduce(c, mtu, now);

@@ -227,6 +227,17 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
         }
     }
 
+    /** The route to the peer carries packets of so many bytes at most; more than is known now changes nothing. */
+    public void limitMtu(int mtuBytes) {
+        if (mtuBytes < linkMtu) {
+            linkMtu = (char) Math.max(mtuBytes, PathMtu.least(this));
+            mtu = (char) Math.min(mtu, linkMtu);
+            if (state != SYN_SENT) {
+                Handshake.updateSendMss(this);
+            }
+        }
+    }
+
     // ---- what it is ----
 
     public TcpState state() {

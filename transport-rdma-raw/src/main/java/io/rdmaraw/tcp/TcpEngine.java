@@ -181,6 +181,13 @@ public final class TcpEngine {
         replies.resetFor(s);
     }
 
+    /** Tells whether there is a connection between two ends that is not in TIME-WAIT. */
+    public boolean hasConnection(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
+            int remotePort) {
+        int hash = connections.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
+        return connections.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort) != null;
+    }
+
     /**
      * An ICMP message quoted a segment of ours. Only one that quotes data in flight is believed (RFC 5927 section 4.1).
      *
@@ -290,6 +297,16 @@ public final class TcpEngine {
         c.hash = connections.hash(c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow, c.remotePort);
         connections.add(c);
         ready(c);
+    }
+
+    /**
+     * Takes over the TIME-WAIT of a connection that ended in that state with another engine, because its segments come
+     * to this one.
+     */
+    public void adoptTimeWait(TcpConnection c, long nowNanos) {
+        this.nowNanos = nowNanos;
+        c.hash = connections.hash(c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow, c.remotePort);
+        timeWait.add(c, nowNanos);
     }
 
     private void unready(TcpConnection c) {

@@ -46,8 +46,12 @@ public final class Sge {
 
     /** Writes length and key, which lie side by side, with one store. */
     public static void lengthAndLkey(long address, int lengthBytes, int lkey) {
-        NativeMemory.putLong(address + LENGTH_OFFSET, LITTLE_ENDIAN
-                ? lengthBytes & 0xffffffffL | (long) lkey << Integer.SIZE
-                : (long) lengthBytes << Integer.SIZE | lkey & 0xffffffffL);
+        NativeMemory.putLong(address + LENGTH_OFFSET, lengthAndLkey(lengthBytes, lkey));
+    }
+
+    /** Returns the 64-bit value at {@link #LENGTH_OFFSET} of an element of this length and key. */
+    public static long lengthAndLkey(int lengthBytes, int lkey) {
+        return LITTLE_ENDIAN ? lengthBytes & 0xffffffffL | (long) lkey << Integer.SIZE
+                : (long) lengthBytes << Integer.SIZE | lkey & 0xffffffffL;
     }
 }

@@ -9,7 +9,8 @@ import java.lang.foreign.Arena;
  * how a program takes them. For a device that {@link VerbsDevices#open} opened by a {@code soft:} name.
  */
 public final class Softverbs {
-    private static final int COUNTERS_SIZE_BYTES = 2 * SoftverbsQueueCounters.SIZE_BYTES + 2 * Long.BYTES;
+    private static final int COUNTERS_SIZE_BYTES = 2 * SoftverbsQueueCounters.SIZE_BYTES + 3 * Long.BYTES;
+    private static final int UNQUIET_RULES_OFFSET = COUNTERS_SIZE_BYTES - Long.BYTES;
 
     private final VerbsContext context;
     private final String device;
@@ -44,6 +45,18 @@ public final class Softverbs {
     /** Asks for what the device has received since it was first opened, all queues together. */
     public SoftverbsQueueCounters received() {
         return counters(SoftverbsQueueCounters.SIZE_BYTES);
+    }
+
+    /**
+     * Asks how many rules in force take frames that the kernel may answer too: a {@code soft:packet:} device without
+     * eBPF cannot keep it from that when a rule names no port, or when there is a socket on the port already.
+     */
+    public long unquietRules() {
+        try (Arena arena = Arena.ofConfined()) {
+            long memory = arena.allocate(COUNTERS_SIZE_BYTES, Long.BYTES).address();
+            call("softverbs_query_counters", context.openAddress(), memory);
+            return NativeMemory.getLong(memory + UNQUIET_RULES_OFFSET);
+        }
     }
 
     private SoftverbsQueueCounters counters(int offset) {

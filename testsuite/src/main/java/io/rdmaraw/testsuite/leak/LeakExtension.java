@@ -1,6 +1,5 @@
 package io.rdmaraw.testsuite.leak;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.util.ResourceLeakDetector;
 import io.rdmaraw.memory.Slab;
@@ -12,6 +11,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Runs a test class with Netty's leak detector at {@code paranoid}, and fails it if a buffer was lost, or if a slot is
@@ -19,7 +19,7 @@ import java.util.List;
  */
 public final class LeakExtension implements BeforeAllCallback, AfterAllCallback {
     private static final Duration LIMIT = Duration.ofSeconds(30);
-    private static final String CANARY = "lost on purpose, to see that losses are found";
+    private static final AtomicInteger CANARIES = new AtomicInteger();
 
     private ResourceLeakDetector.Level levelBefore;
     private int slabsBefore;
@@ -67,13 +67,15 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);
         List<String> found = new ArrayList<>();
         try {
-            loseCanary();
+            // Netty reports a loss only once that looks like another one.
+            String canary = "lost on purpose, to see that losses are found: " + CANARIES.incrementAndGet();
+            lose(canary);
             Await.until("the leak detector", LIMIT, () -> {
                 System.gc();
                 // The detector looks when something new is to be watched.
                 UnpooledByteBufAllocator.DEFAULT.directBuffer(1).release();
                 found.addAll(RecordingLeakDetector.takeReports());
-                return found.removeIf(report -> report.contains(CANARY));
+                return found.removeIf(report -> report.contains(canary));
             });
         } finally {
             ResourceLeakDetector.setLevel(level);
@@ -81,8 +83,7 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
         return found;
     }
 
-    private static void loseCanary() {
-        ByteBuf canary = UnpooledByteBufAllocator.DEFAULT.directBuffer(1);
-        canary.touch(CANARY);
+    private static void lose(String canary) {
+        UnpooledByteBufAllocator.DEFAULT.directBuffer(1).touch(canary);
     }
 }

@@ -32,6 +32,9 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
 
     private final EventLoopGroup group = new RdmaRawEventLoopGroup(LOOPS,
             new DefaultThreadFactory("testsuite-rdma-raw-worker", true), RdmaRawIoHandlerConfig.defaults());
+    /** Some handlers of the suite block until the other end has done something, so it must not be on the same loop. */
+    private final EventLoopGroup clients = new RdmaRawEventLoopGroup(LOOPS,
+            new DefaultThreadFactory("testsuite-rdma-raw-client", true), RdmaRawIoHandlerConfig.defaults());
 
     private RdmaRawSocketTestPermutation() {
         addAddressThatNeverAnswers();
@@ -86,6 +89,6 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
 
     @Override
     public List<BootstrapFactory<Bootstrap>> clientSocket() {
-        return List.of(() -> new Bootstrap().group(group).channel(RdmaRawSocketChannel.class));
+        return List.of(() -> new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class));
     }
 }

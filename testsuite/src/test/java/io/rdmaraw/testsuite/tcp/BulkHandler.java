@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.tcp;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -23,7 +24,6 @@ final class BulkHandler extends ChannelInboundHandlerAdapter {
     private final CompletableFuture<String> received = new CompletableFuture<>();
     private long sentBytes;
     private int chunks;
-    private boolean finished;
 
     /** @param bytes how many to send */
     BulkHandler(BulkContent content, long bytes) {
@@ -51,14 +51,14 @@ final class BulkHandler extends ChannelInboundHandlerAdapter {
             int limit = CHUNKS_BYTES[chunks++ % CHUNKS_BYTES.length];
             ByteBuf chunk = ctx.alloc().directBuffer(limit);
             sentBytes += content.write(sentBytes, chunk, Math.min(limit, bytes - sentBytes));
-            ctx.write(chunk).addListener(ChannelFutureListener.FIRE_EXCEPTION_ON_FAILURE);
+            ChannelFuture written = ctx.write(chunk).addListener(ChannelFutureListener.FIRE_EXCEPTION_ON_FAILURE);
+            if (sentBytes == bytes) {
+                // Netty drops what waits in the channel when its output is shut down.
+                written.addListener((ChannelFuture last) -> ((DuplexChannel) last.channel()).shutdownOutput()
+                        .addListener(ChannelFutureListener.FIRE_EXCEPTION_ON_FAILURE));
+            }
         }
         ctx.flush();
-        if (sentBytes == bytes && !finished) {
-            finished = true;
-            ((DuplexChannel) ctx.channel()).shutdownOutput().addListener(
-                    ChannelFutureListener.FIRE_EXCEPTION_ON_FAILURE);
-        }
     }
 
     @Override

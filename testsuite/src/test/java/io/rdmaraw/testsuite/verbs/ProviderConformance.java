@@ -29,6 +29,11 @@ abstract class ProviderConformance {
 
         /** The device that receives what {@link #sender} sends; can be the same. */
         String receiver();
+
+        /** What a frame carries at most, behind its Ethernet header. */
+        default int mtuBytes() {
+            return 1500;
+        }
     }
 
     final Devices devices;

@@ -22,8 +22,6 @@ import org.junit.jupiter.api.Test;
 
 /** Moving frames: gather and scatter, inline data, lists, signalling, and requests that are wrong. */
 abstract class SendReceiveConformance extends ProviderConformance {
-    private static final int MTU_FRAME_BYTES = 1514;
-
     SendReceiveConformance(Devices devices) {
         super(devices);
     }
@@ -37,8 +35,9 @@ abstract class SendReceiveConformance extends ProviderConformance {
         QueuePair sending = sender.readyQueuePair();
         listener("ether-type 0x88b5", 40);
         List<byte[]> sent = new ArrayList<>();
+        int longest = devices.mtuBytes() + Frames.ETHERNET_HEADER_BYTES;
         for (int length : new int[] {60, 61, 63, 64, 65, 127, 128, 255, 256, 511, 1000, 1023, 1024, 1513,
-                MTU_FRAME_BYTES}) {
+                longest / 2, longest - 1, longest}) {
             byte[] frame = frame(length);
             sender.send(sending, frame);
             sent.add(frame);

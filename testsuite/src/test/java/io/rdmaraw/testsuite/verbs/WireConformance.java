@@ -11,13 +11,22 @@ import java.time.Duration;
 /** A veth pair with a softverbs device on each end: what one sends the other receives, and the kernel stays silent. */
 final class WireConformance implements ProviderConformance.Devices {
     private static final Duration LIMIT = Duration.ofSeconds(20);
+    private static final int DEFAULT_MTU_BYTES = 1500;
 
     private final String kind;
+    private final int mtuBytes;
     private final VethPair pair;
 
     WireConformance(String kind, TestNetwork network) {
+        this(kind, network, DEFAULT_MTU_BYTES);
+    }
+
+    WireConformance(String kind, TestNetwork network, int mtuBytes) {
         this.kind = kind;
+        this.mtuBytes = mtuBytes;
         pair = network.withoutCapture().vethPair(network.current(), network.current());
+        pair.ours().setMtu(mtuBytes);
+        pair.peer().setMtu(mtuBytes);
         quiet(pair.ours());
         quiet(pair.peer());
     }
@@ -36,6 +45,11 @@ final class WireConformance implements ProviderConformance.Devices {
     @Override
     public String receiver() {
         return "soft:" + kind + ':' + pair.peer().name();
+    }
+
+    @Override
+    public int mtuBytes() {
+        return mtuBytes;
     }
 
     /** Frames are on their way for a while; whoever polls moves them. */

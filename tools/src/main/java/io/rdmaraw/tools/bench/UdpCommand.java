@@ -70,8 +70,8 @@ final class UdpCommand implements Callable<Integer> {
         for (int i = 0; i < options.runs(3); i++) {
             for (UdpPair.Transport transport : UdpPair.Transport.values()) {
                 try (UdpPair pair = new UdpPair(transport, window, payloadBytes)) {
-                    pair.run(quick ? 1.5 : 3);
-                    UdpPair.Sample sample = pair.run(quick ? 1 : 2);
+                    pair.run(quick ? 1 : 3);
+                    UdpPair.Sample sample = pair.run(quick ? 0.7 : 2);
                     rates.computeIfAbsent(transport, t -> new ArrayList<>()).add(sample.roundTripsPerSecond());
                     allocated.computeIfAbsent(transport, t -> new ArrayList<>()).add(sample.bytesPerDatagram());
                 }

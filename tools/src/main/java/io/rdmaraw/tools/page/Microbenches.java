@@ -15,7 +15,7 @@ import java.util.List;
 /** The JMH suite, by its runnable jar; its result in the rows that the benches have. */
 final class Microbenches {
     static final String NAME = "microbench";
-    static final double QUICK_SECONDS = 75;
+    static final double QUICK_SECONDS = 60;
     private static final String JAR = "microbench/target/microbenchmarks.jar";
     private static final List<String> QUICK_OPTIONS = List.of("-f", "1", "-wi", "1", "-i", "3", "-w", "200ms", "-r",
             "200ms", "-p", "burst=64", "-prof", "gc");

@@ -1,8 +1,5 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.tools.report.BenchReport;
-import io.rdmaraw.tools.report.EndOnSignal;
-import io.rdmaraw.tools.report.Json;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -21,21 +18,11 @@ public final class BurstLatCommand implements Callable<Integer> {
     private static final int DEFAULT_BURST = 100;
 
     @Mixin
-    private SideOptions sides;
-    @Mixin
-    private LengthOptions lengths;
-    @Mixin
-    private FrameOptions frameOptions;
-    @Mixin
-    private QueueOptions queueOptions;
-    @Mixin
-    private SteeringOptions steering;
+    private PerfOptions options;
     @Mixin
     private RateOptions rate;
     @Mixin
     private LatencyOptions latency;
-    @Mixin
-    private OutputOptions output;
 
     @Option(names = {"--reply_every", "--reply-every"}, paramLabel = "N", defaultValue = "1",
             description = "the server answers every so many pings; the same on both sides")
@@ -46,28 +33,16 @@ public final class BurstLatCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        PerfUsage.check(spec.commandLine(), sides::check);
+        options.check();
         PerfUsage.check(spec.commandLine(), rate::check);
-        PerfQueueOptions queues = PerfUsage.checked(spec.commandLine(), () -> queueOptions.options(sides.events()));
-        PerfFrames frames = PerfUsage.checked(spec.commandLine(), () -> frameOptions.frames(sides, 1));
-        int burst = rate.burst(DEFAULT_BURST);
         if (replyEvery < 1 || replyEvery > 1 << 20) {
             throw new ParameterException(spec.commandLine(), "--reply-every must be 1 to 1048576");
         }
-        LatencyRun run = new LatencyRun(sides, frames, queues, steering, lengths, spec.commandLine().getErr());
-        BenchReport.warnIfBusy(spec.commandLine().getErr());
-        PerfReport report = new PerfReport("Send_Burst_Latency_Test", sides, frames, queues);
-        report.info().put("Burst_size", burst).put("Reply_every", replyEvery);
-        try (EndOnSignal goOn = new EndOnSignal()) {
-            LatencyTable table = latency.measure(run, size -> pings(size, queues),
-                    PerfUsage.checked(spec.commandLine(), run::sizes), goOn, report);
-            if (output.json()) {
-                Json.print(spec.commandLine().getOut(), report.toJson());
-            } else if (sides.runsClient()) {
-                table.table().print(spec.commandLine().getOut());
-                latency.printHistograms(spec.commandLine().getOut());
-            }
-        }
+        PerfFrames frames = options.frames();
+        PerfQueueOptions queues = options.queues();
+        PerfReport report = new PerfReport("Send_Burst_Latency_Test", options.sides(), frames, queues);
+        report.info().put("Burst_size", rate.burst(DEFAULT_BURST)).put("Reply_every", replyEvery);
+        latency.print(options, frames, queues, report, size -> pings(size, queues));
         return 0;
     }
 

@@ -22,19 +22,9 @@ import picocli.CommandLine.Spec;
                 + " fast as it can, the other counts. Without -Z and -P both run here.")
 public final class BwCommand implements Callable<Integer> {
     @Mixin
-    private SideOptions sides;
-    @Mixin
-    private LengthOptions lengths;
-    @Mixin
-    private FrameOptions frameOptions;
-    @Mixin
-    private QueueOptions queueOptions;
-    @Mixin
-    private SteeringOptions steering;
+    private PerfOptions options;
     @Mixin
     private RateOptions rate;
-    @Mixin
-    private OutputOptions output;
 
     @Option(names = "--flood", description = "when both sides run here: send even when the other side has no buffers"
             + " left, which loses frames. Without it no more are under way than half of what it has")
@@ -48,12 +38,12 @@ public final class BwCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        PerfUsage.check(spec.commandLine(), sides::check);
+        options.check();
         PerfUsage.check(spec.commandLine(), rate::check);
-        queues = PerfUsage.checked(spec.commandLine(), () -> queueOptions.options(sides.events()));
-        frames = PerfUsage.checked(spec.commandLine(), () -> frameOptions.frames(sides, queueOptions.queuePairs()));
-        List<Integer> sizes = PerfUsage.checked(spec.commandLine(), () -> lengths.sizes(frames));
-        BenchReport.warnIfBusy(spec.commandLine().getErr());
+        queues = options.queues();
+        frames = options.framesOfAllQueues();
+        List<Integer> sizes = options.sizes(frames);
+        BenchReport.warnIfBusy(options.err());
         List<BandwidthSample> samples = new ArrayList<>();
         try (EndOnSignal goOn = new EndOnSignal()) {
             for (int size : sizes) {
@@ -65,10 +55,10 @@ public final class BwCommand implements Callable<Integer> {
     }
 
     private List<BandwidthSample> measure(int frameBytes, BooleanSupplier goOn) throws InterruptedException {
-        if (sides.both()) {
+        if (options.sides().both()) {
             return measureBoth(frameBytes, goOn);
         }
-        if (sides.runsServer()) {
+        if (options.sides().runsServer()) {
             try (PerfEndpoint server = openServer(frames, frameBytes)) {
                 return List.of(receiver(server, frames, frameBytes).run(goOn));
             }
@@ -100,30 +90,30 @@ public final class BwCommand implements Callable<Integer> {
     private BandwidthSample send(PerfEndpoint client, int frameBytes, Window window, BooleanSupplier goOn) {
         BandwidthSender sender = new BandwidthSender(client, frameBytes, queues.postList(), window, goOn);
         rate.applyTo(client, frameBytes);
-        sender.run(lengths.warmUp(), rate.schedule(frameBytes, queues.postList()), Stamp.WARM_UP);
-        return sender.run(lengths.length(), rate.schedule(frameBytes, queues.postList()), 0);
+        sender.run(options.lengths().warmUp(), rate.schedule(frameBytes, queues.postList()), Stamp.WARM_UP);
+        return sender.run(options.lengths().length(), rate.schedule(frameBytes, queues.postList()), 0);
     }
 
     private BandwidthReceiver receiver(PerfEndpoint server, PerfFrames atServer, int frameBytes) {
         return new BandwidthReceiver(server, atServer.stampOffset(frameBytes), frameBytes,
-                steering.copies() ? 0 : lengths.length().iterations());
+                options.steering().copies() ? 0 : options.lengths().length().iterations());
     }
 
     private PerfEndpoint openServer(PerfFrames atServer, int frameBytes) {
-        PerfSide side = sides.server();
-        return PerfEndpoint.open(side, queues, atServer, frameBytes, true, steering.rules(side.portNumber()));
+        PerfSide side = options.sides().server();
+        return PerfEndpoint.open(side, queues, atServer, frameBytes, true, options.steering().rules(side.portNumber()));
     }
 
     private PerfEndpoint openClient(int frameBytes) {
-        return PerfEndpoint.open(sides.client(), queues, frames, frameBytes, false, List.of());
+        return PerfEndpoint.open(options.sides().client(), queues, frames, frameBytes, false, List.of());
     }
 
     private void print(List<BandwidthSample> samples) {
-        String unit = output.gigabits() ? "Gb/sec" : "MiB/sec";
-        double bytesPerUnit = output.gigabits() ? 1e9 / 8 : 1 << 20;
+        String unit = options.output().gigabits() ? "Gb/sec" : "MiB/sec";
+        double bytesPerUnit = options.output().gigabits() ? 1e9 / 8 : 1 << 20;
         TextTable table = new TextTable("#bytes", "#iterations", "BW peak[" + unit + ']', "BW average[" + unit + ']',
                 "MsgRate[Mpps]", "side", "lost");
-        PerfReport report = new PerfReport("Send_BW_Test", sides, frames, queues);
+        PerfReport report = new PerfReport("Send_BW_Test", options.sides(), frames, queues);
         for (BandwidthSample sample : samples) {
             double peak = sample.peakFramesPerSecond() * sample.frameBytes() / bytesPerUnit;
             double average = sample.framesPerSecond() * sample.frameBytes() / bytesPerUnit;
@@ -138,10 +128,10 @@ public final class BwCommand implements Callable<Integer> {
                 row.put("lost", sample.lost());
             }
         }
-        if (output.json()) {
-            Json.print(spec.commandLine().getOut(), report.toJson());
+        if (options.output().json()) {
+            Json.print(options.out(), report.toJson());
         } else {
-            table.print(spec.commandLine().getOut());
+            table.print(options.out());
         }
     }
 

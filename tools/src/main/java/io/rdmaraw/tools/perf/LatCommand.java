@@ -1,14 +1,9 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.tools.report.BenchReport;
-import io.rdmaraw.tools.report.EndOnSignal;
-import io.rdmaraw.tools.report.Json;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw lat}. */
 @Command(name = "lat", mixinStandardHelpOptions = true, showDefaultValues = true, sortOptions = false,
@@ -19,19 +14,9 @@ import picocli.CommandLine.Spec;
                 + " ping really went, which is what perftest prints."})
 public final class LatCommand implements Callable<Integer> {
     @Mixin
-    private SideOptions sides;
-    @Mixin
-    private LengthOptions lengths;
-    @Mixin
-    private FrameOptions frameOptions;
-    @Mixin
-    private QueueOptions queueOptions;
-    @Mixin
-    private SteeringOptions steering;
+    private PerfOptions options;
     @Mixin
     private LatencyOptions latency;
-    @Mixin
-    private OutputOptions output;
 
     @Option(names = {"--latency_gap", "--latency-gap"}, paramLabel = "USEC", defaultValue = "0",
             description = "between two pings; 0: twice the median of the warm-up")
@@ -40,28 +25,14 @@ public final class LatCommand implements Callable<Integer> {
     @Option(names = "--closed-loop", description = "send each ping when the last pong is there, as perftest does")
     private boolean closedLoop;
 
-    @Spec
-    private CommandSpec spec;
-
     @Override
     public Integer call() {
-        PerfUsage.check(spec.commandLine(), sides::check);
-        PerfQueueOptions queues = PerfUsage.checked(spec.commandLine(), () -> queueOptions.options(sides.events()));
-        PerfFrames frames = PerfUsage.checked(spec.commandLine(), () -> frameOptions.frames(sides, 1));
-        LatencyRun run = new LatencyRun(sides, frames, queues, steering, lengths, spec.commandLine().getErr());
+        options.check();
         LatencyRun.Pings pings = new LatencyRun.Pings(1, 1, 1, gapMicros * 1e3, closedLoop);
-        BenchReport.warnIfBusy(spec.commandLine().getErr());
-        PerfReport report = new PerfReport("Send_Latency_Test", sides, frames, queues);
-        try (EndOnSignal goOn = new EndOnSignal()) {
-            LatencyTable table = latency.measure(run, size -> pings,
-                    PerfUsage.checked(spec.commandLine(), run::sizes), goOn, report);
-            if (output.json()) {
-                Json.print(spec.commandLine().getOut(), report.toJson());
-            } else if (sides.runsClient()) {
-                table.table().print(spec.commandLine().getOut());
-                latency.printHistograms(spec.commandLine().getOut());
-            }
-        }
+        PerfFrames frames = options.frames();
+        PerfQueueOptions queues = options.queues();
+        latency.print(options, frames, queues, new PerfReport("Send_Latency_Test", options.sides(), frames, queues),
+                size -> pings);
         return 0;
     }
 }

@@ -1,5 +1,8 @@
 package io.rdmaraw.tools.perf;
 
+import io.rdmaraw.tools.report.BenchReport;
+import io.rdmaraw.tools.report.EndOnSignal;
+import io.rdmaraw.tools.report.Json;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
@@ -22,8 +25,29 @@ final class LatencyOptions {
 
     private final List<Histogram> measured = new ArrayList<>();
 
-    /** @param pingsOfSize how pings of a length go */
-    LatencyTable measure(LatencyRun run, IntFunction<LatencyRun.Pings> pingsOfSize, List<Integer> sizes,
+    /**
+     * Measures with every length that is wanted, and prints what came of it.
+     *
+     * @param pingsOfSize how pings of a length go
+     */
+    void print(PerfOptions options, PerfFrames frames, PerfQueueOptions queues, PerfReport report,
+            IntFunction<LatencyRun.Pings> pingsOfSize) {
+        LatencyRun run = new LatencyRun(options.sides(), frames, queues, options.steering(), options.lengths(),
+                options.err());
+        List<Integer> sizes = options.sizes(frames);
+        BenchReport.warnIfBusy(options.err());
+        try (EndOnSignal goOn = new EndOnSignal()) {
+            LatencyTable table = measure(run, pingsOfSize, sizes, goOn, report);
+            if (options.output().json()) {
+                Json.print(options.out(), report.toJson());
+            } else if (options.sides().runsClient()) {
+                table.table().print(options.out());
+                printHistograms(options.out());
+            }
+        }
+    }
+
+    private LatencyTable measure(LatencyRun run, IntFunction<LatencyRun.Pings> pingsOfSize, List<Integer> sizes,
             BooleanSupplier goOn, PerfReport report) {
         LatencyTable table = new LatencyTable(roundTrip);
         for (int frameBytes : sizes) {
@@ -42,7 +66,7 @@ final class LatencyOptions {
         return table;
     }
 
-    void printHistograms(PrintWriter out) {
+    private void printHistograms(PrintWriter out) {
         if (!histogram) {
             return;
         }

@@ -1,7 +1,6 @@
 package io.rdmaraw.tools.perf;
 
 import java.io.PrintWriter;
-import java.util.List;
 import java.util.Locale;
 import java.util.function.BooleanSupplier;
 
@@ -83,9 +82,5 @@ final class LatencyRun {
                 : pings.burst() + " pings", nanos / 1e3));
         progress.flush();
         return SendSchedule.every(Math.max(1, nanos), pings.burst());
-    }
-
-    List<Integer> sizes() {
-        return lengths.sizes(frames);
     }
 }

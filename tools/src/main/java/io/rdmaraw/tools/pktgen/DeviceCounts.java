@@ -36,6 +36,7 @@ final class DeviceCounts implements AutoCloseable {
             Softverbs device = Softverbs.of(context);
             put(counts, "sent.", device.sent());
             put(counts, "received.", device.received());
+            counts.put("unquietRules", device.unquietRules());
         }
         return counts;
     }

@@ -84,13 +84,17 @@ final class TrafficOptions {
         return replay ? new ReplayPace(frames.timestampsNanos(), speed, nowNanos) : rate.pace(nowNanos);
     }
 
-    /** Says so when the rate that was asked for was not held: the machine or the device does not keep up with it. */
+    /** The share of the rate that was asked for; 0 where none was. */
+    double reached(TrafficResult result) {
+        return rate.reached(result.frames(), result.frameBytes(), result.seconds());
+    }
+
+    /** Says so when the rate that was asked for was not held within 1 %. */
     void warnIfMissed(PrintWriter err, TrafficResult result) {
-        double units = rate.bits() ? result.frameBytes() * 8.0 : result.frames();
-        double reached = result.seconds() == 0 ? 0 : units / result.seconds();
-        if (reached > 0 && reached < rate.perSecond() * (1 - RATE_TOLERANCE)) {
+        double reached = reached(result);
+        if (reached > 0 && Math.abs(reached - 1) > RATE_TOLERANCE) {
             err.println(String.format(Locale.ROOT, "rdma-raw: of the rate asked for %.1f %% were reached: this machine"
-                    + " or the device does not keep up", 100 * reached / rate.perSecond()));
+                    + " or the device does not keep up", 100 * reached));
             err.flush();
         }
     }

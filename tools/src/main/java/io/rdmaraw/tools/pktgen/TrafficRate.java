@@ -34,6 +34,11 @@ record TrafficRate(double perSecond, boolean bits) {
         return bits ? frameBytes * 8.0 : 1;
     }
 
+    /** Of this rate what so many frames and bytes in a time were, 1 for all of it; 0 where nothing was asked for. */
+    double reached(long frames, long frameBytes, double seconds) {
+        return perSecond == 0 || seconds == 0 ? 0 : (bits ? frameBytes * 8.0 : frames) / seconds / perSecond;
+    }
+
     Pace pace(long nowNanos) {
         return perSecond == 0 ? Pace.unlimited() : new RatePace(this, nowNanos);
     }

@@ -25,8 +25,17 @@ record TrafficResult(String direction, String device, long frames, long frameByt
         return seconds == 0 ? 0 : frameBytes * 8 / seconds / 1e9;
     }
 
-    void print(PrintWriter out, boolean json) {
-        print(out, json, null);
+    /** @param rateReached share of the rate that was asked for, or 0 */
+    void print(PrintWriter out, boolean json, double rateReached) {
+        if (json) {
+            ObjectNode result = toJson();
+            if (rateReached > 0) {
+                result.put("rateReachedPercent", Json.rounded(100 * rateReached));
+            }
+            Json.print(out, result);
+        } else {
+            print(out, false, null);
+        }
     }
 
     /** @param probeOrNull what frames with probes told */

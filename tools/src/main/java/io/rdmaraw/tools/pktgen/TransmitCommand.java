@@ -49,7 +49,7 @@ final class TransmitCommand implements Callable<Integer> {
         try (EndOnSignal goOn = new EndOnSignal()) {
             TrafficResult result = transmit(transmitter, done, goOn);
             traffic.warnIfMissed(spec.commandLine().getErr(), result);
-            result.print(spec.commandLine().getOut(), options.json());
+            result.print(spec.commandLine().getOut(), options.json(), traffic.reached(result));
         }
         failure.throwIfReported("sending on " + options.device());
         return 0;

@@ -71,6 +71,14 @@ class PaceTest {
         assertEquals(new TrafficRate(perSecond, Boolean.parseBoolean(bits)), TrafficRate.parse(text));
     }
 
+    @ParameterizedTest
+    @CsvSource({"1000pps,500,1,0.5", "1kpps,1010,100000,1.01", "8kbit,3,2000,2", "0,5,500,0"})
+    void theShareOfARateIsToldInItsUnit(String rate, long frames, long bytes, double share) {
+        assertEquals(share, TrafficRate.parse(rate).reached(frames, bytes, 1), 1e-9);
+        assertEquals(share / 4, TrafficRate.parse(rate).reached(frames, bytes, 4), 1e-9);
+        assertEquals(0, TrafficRate.parse(rate).reached(frames, bytes, 0));
+    }
+
     @Test
     void aReplayKeepsTheDistancesRoundAfterRound() {
         Pace pace = new ReplayPace(new long[] {100, 400, 350, 1000}, 1, 5000);

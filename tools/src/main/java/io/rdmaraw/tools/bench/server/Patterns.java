@@ -31,6 +31,9 @@ final class Patterns {
         while (digits < text.length() && (Character.isDigit(text.charAt(digits)) || text.charAt(digits) == '.')) {
             digits++;
         }
+        if (digits == 0) {
+            throw new ToolException('\'' + text + "' is not a time: nothing was answered");
+        }
         double value = Double.parseDouble(text.substring(0, digits));
         return switch (text.substring(digits)) {
             case "us" -> value;

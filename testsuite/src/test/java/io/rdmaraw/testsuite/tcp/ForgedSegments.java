@@ -1,0 +1,81 @@
+package io.rdmaraw.testsuite.tcp;
+
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.SegmentHeaders;
+import io.rdmaraw.testsuite.net.PacketPort;
+import io.rdmaraw.testsuite.net.VethEnd;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.InternetChecksum;
+
+/** Puts segments on a wire that no TCP has sent, under any address. */
+final class ForgedSegments implements AutoCloseable {
+    private static final int FRAME_BYTES = 256;
+
+    private final PacketPort port;
+    private final long targetMac;
+    private final long sourceMac;
+    private final long frames = Libc.allocateZeroed((long) PacketPort.BURST * FRAME_BYTES);
+    private final int[] lengthsBytes = new int[PacketPort.BURST];
+    private int waiting;
+
+    /** Frames go from one end to the other. */
+    ForgedSegments(VethEnd from, VethEnd to) {
+        port = PacketPort.open(from);
+        sourceMac = EthernetHeader.parseMac(from.mac());
+        targetMac = EthernetHeader.parseMac(to.mac());
+    }
+
+    /** An IPv4 address as segments have it. */
+    static long mapped(String ipv4) {
+        long address = 0xFFFF;
+        for (String part : ipv4.split("\\.")) {
+            address = address << 8 | Integer.parseInt(part);
+        }
+        return address;
+    }
+
+    /** Sends a segment, at the latest with the next {@link #flush()}. Its payload, if any, is one direct buffer. */
+    void send(Segment segment) {
+        long frame = frame(waiting);
+        EthernetHeader.write(frame, targetMac, sourceMac, EtherType.IPV4);
+        long headers = frame + EthernetHeader.LENGTH_BYTES;
+        int payloadBytes = segment.payloadLength();
+        long sum = 0;
+        if (payloadBytes > 0) {
+            long payload = segment.sliceBuffer(0).memoryAddress() + segment.sliceIndex(0);
+            sum = InternetChecksum.sum(payload, payloadBytes);
+            NativeMemory.copy(payload, headers + SegmentHeaders.lengthBytes(segment), payloadBytes);
+        }
+        lengthsBytes[waiting] = EthernetHeader.LENGTH_BYTES + SegmentHeaders.write(segment, headers, sum)
+                + payloadBytes;
+        waiting++;
+        if (waiting == PacketPort.BURST) {
+            flush();
+        }
+    }
+
+    private long frame(int i) {
+        return frames + (long) i * FRAME_BYTES;
+    }
+
+    /** Sends what waits. */
+    void flush() {
+        int sent = 0;
+        while (sent < waiting) {
+            for (int i = sent; i < waiting; i++) {
+                port.sendFrom(i - sent, frame(i), lengthsBytes[i]);
+            }
+            sent += port.send(waiting - sent);
+        }
+        waiting = 0;
+    }
+
+    @Override
+    public void close() {
+        port.close();
+        Libc.free(frames);
+    }
+}

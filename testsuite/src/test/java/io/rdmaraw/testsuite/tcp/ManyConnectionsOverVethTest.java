@@ -1,0 +1,82 @@
+package io.rdmaraw.testsuite.tcp;
+
+import io.rdmaraw.testsuite.leak.LeakExtension;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+/** Ten thousand connections of the kernel's that are open at the same time, used, and closed in every way. */
+@Timeout(180)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
+class ManyConnectionsOverVethTest {
+    private static final Duration LIMIT = Duration.ofSeconds(60);
+    private static final int CONNECTIONS = 10_000;
+    private static final int AT_ONCE = 500;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"packet", "xdp"})
+    void comeAndGoAndLeaveNothingBehind(String provider, TestNetwork network) throws Exception {
+        try (EchoLab lab = new EchoLab(network.withoutCapture(), provider)) {
+            List<Socket> sockets = lab.pair().peer().namespace().call(() -> open(lab));
+            try {
+                Await.until("every connection to have a channel", LIMIT, () -> lab.children().size() == CONNECTIONS);
+                assertEquals(CONNECTIONS, lab.tcp("connections"));
+                for (int i = 0; i < CONNECTIONS; i++) {
+                    EchoLab.exchange(sockets.get(i), 10, i);
+                }
+                for (int i = 0; i < CONNECTIONS; i += AT_ONCE) {
+                    close(sockets.subList(i, i + AT_ONCE));
+                    int left = CONNECTIONS - i - AT_ONCE;
+                    Await.until("all but " + left + " channels to close", LIMIT, () -> lab.children().size() == left);
+                }
+            } finally {
+                close(sockets);
+            }
+            Await.until("every connection to end", LIMIT, () -> lab.tcp("connections") == 0);
+            assertEquals(CONNECTIONS, lab.tcp("accepted.connections"));
+            assertEquals(0, lab.tcp("refused-by-backlog"));
+            assertEquals(0, lab.tcp("timeouts"));
+        }
+    }
+
+    private static List<Socket> open(EchoLab lab) throws IOException {
+        List<Socket> sockets = new ArrayList<>();
+        try {
+            for (int i = 0; i < CONNECTIONS; i++) {
+                sockets.add(lab.connectHere());
+            }
+            return sockets;
+        } catch (IOException e) {
+            close(sockets);
+            throw e;
+        }
+    }
+
+    /** By FIN, by RST, and by FIN with the server's answer unread; those that are closed stay so. */
+    private static void close(List<Socket> sockets) throws IOException {
+        for (int i = 0; i < sockets.size(); i++) {
+            Socket socket = sockets.get(i);
+            if (socket.isClosed()) {
+                continue;
+            }
+            if (i % 3 == 0) {
+                socket.setSoLinger(true, 0);
+            } else if (i % 3 == 1) {
+                socket.getOutputStream().write(i);
+            }
+            socket.close();
+        }
+    }
+}

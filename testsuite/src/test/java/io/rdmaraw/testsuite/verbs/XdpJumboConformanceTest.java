@@ -1,0 +1,12 @@
+package io.rdmaraw.testsuite.verbs;
+
+import io.rdmaraw.testsuite.net.TestNetwork;
+import org.junit.jupiter.api.BeforeAll;
+
+/** The conformance suite on AF_XDP with an MTU at which a frame comes in several chunks. */
+class XdpJumboConformanceTest extends WireConformanceSuite {
+    @BeforeAll
+    static void connect(TestNetwork network) {
+        wire = new WireConformance("xdp", network, 9000);
+    }
+}

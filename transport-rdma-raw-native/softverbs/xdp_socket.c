@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See xdp_queue.h: opening a socket and closing it. The traffic is in xdp_queue.c. */
+#include "xdp_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef AF_XDP
+#define AF_XDP 44
+#endif
+#ifndef SOL_XDP
+#define SOL_XDP 283
+#endif
+#ifndef XDP_MAX_TX_SKB_BUDGET
+#define XDP_MAX_TX_SKB_BUDGET 9     /* Linux 6.17 */
+#endif
+
+/*
+ * The fill ring takes every chunk that receives, so giving one back never fails. The kernel goes through all of them in
+ * turn: more would absorb longer pauses, and cost every frame cache misses. Under a low memlock limit there are fewer.
+ */
+enum { RECEIVE_CHUNKS = 2048, MIN_RECEIVE_CHUNKS = 512, PAGE = 4096 };
+enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
+
+/* ---- opening ---- */
+
+static int map_ring(struct sv_xdp_queue *queue, struct sv_xdp_ring *ring, const struct xdp_ring_offset *offset,
+                    uint64_t page, uint32_t entries, size_t entry_bytes)
+{
+    size_t bytes = offset->desc + entries * entry_bytes;
+    uint8_t *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, queue->receiver.fd, (off_t)page);
+    if (map == MAP_FAILED)
+        return errno;
+    *ring = (struct sv_xdp_ring){
+        .producer = (uint32_t *)(map + offset->producer),
+        .consumer = (uint32_t *)(map + offset->consumer),
+        .entries = map + offset->desc,
+        .mask = entries - 1,
+        .map = map,
+        .map_bytes = bytes,
+    };
+    return 0;
+}
+
+static int map_rings(struct sv_xdp_queue *queue)
+{
+    struct xdp_mmap_offsets offsets;
+    socklen_t size = sizeof offsets;
+    if (getsockopt(queue->receiver.fd, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &size) != 0)
+        return errno;
+    int error = map_ring(queue, &queue->rx, &offsets.rx, XDP_PGOFF_RX_RING, queue->receive_chunks,
+                         sizeof(struct xdp_desc));
+    if (error == 0)
+        error = map_ring(queue, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, queue->send_chunks,
+                         sizeof(struct xdp_desc));
+    if (error == 0)
+        error = map_ring(queue, &queue->fill, &offsets.fr, XDP_UMEM_PGOFF_FILL_RING, queue->receive_chunks,
+                         sizeof(uint64_t));
+    if (error == 0)
+        error = map_ring(queue, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING, queue->send_chunks,
+                         sizeof(uint64_t));
+    return error;
+}
+
+static int set_ring(int fd, int option, uint32_t entries)
+{
+    return setsockopt(fd, SOL_XDP, option, &entries, sizeof entries) == 0 ? 0 : errno;
+}
+
+static int try_umem(struct sv_xdp_queue *queue)
+{
+    size_t bytes = (size_t)(queue->receive_chunks + queue->send_chunks) * queue->stride_bytes;
+    queue->umem_bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+    void *memory = mmap(NULL, queue->umem_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return errno;
+    struct xdp_umem_reg umem;
+    memset(&umem, 0, sizeof umem);
+    umem.addr = (uint64_t)(uintptr_t)memory;
+    umem.len = queue->umem_bytes;
+    umem.chunk_size = queue->chunk_bytes;
+    umem.flags = queue->stride_bytes == queue->chunk_bytes ? 0 : XDP_UMEM_UNALIGNED_CHUNK_FLAG;
+    if (setsockopt(queue->receiver.fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof umem) == 0) {
+        queue->umem = memory;
+        return 0;
+    }
+    int error = errno;
+    munmap(memory, queue->umem_bytes);
+    return error;
+}
+
+static int register_umem(struct sv_xdp_queue *queue)
+{
+    int error = ENOBUFS;
+    for (uint32_t chunks = RECEIVE_CHUNKS; error == ENOBUFS && chunks >= MIN_RECEIVE_CHUNKS; chunks /= 2) {
+        queue->receive_chunks = chunks;
+        queue->send_chunks = chunks / 2;
+        error = try_umem(queue);
+    }
+    if (error == ENOBUFS)
+        return sv_explain(ENOMEM, "the memlock limit is too low for %zu bytes of AF_XDP memory per receive queue: "
+                          "ulimit -l unlimited, or CAP_IPC_LOCK", queue->umem_bytes);
+    return error;
+}
+
+/* A socket that was closed a moment ago, by us or by a process that has just ended, holds its queue a little longer. */
+static int bind_queue(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool native)
+{
+    struct sockaddr_xdp address;
+    memset(&address, 0, sizeof address);
+    address.sxdp_family = AF_XDP;
+    address.sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (native ? 0 : XDP_COPY) |
+                                    (queue->multi_buffer ? XDP_USE_SG : 0));
+    address.sxdp_ifindex = (uint32_t)ifindex;
+    address.sxdp_queue_id = number;
+    for (int i = 0; bind(queue->receiver.fd, (struct sockaddr *)&address, sizeof address) != 0; i++) {
+        if (errno != EBUSY || i == BUSY_RETRIES)
+            return errno;
+        struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+static int set_up(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool native)
+{
+    int error = register_umem(queue);
+    if (error == 0)
+        error = set_ring(queue->receiver.fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
+    if (error == 0)
+        error = set_ring(queue->receiver.fd, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
+    if (error == 0)
+        error = set_ring(queue->receiver.fd, XDP_RX_RING, queue->receive_chunks);
+    if (error == 0)
+        error = set_ring(queue->receiver.fd, XDP_TX_RING, queue->send_chunks);
+    if (error == 0)
+        error = map_rings(queue);
+    if (error != 0)
+        return error;
+    /* A whole burst with each call; older kernels send 32. */
+    const int budget = SV_BURST;
+    (void)setsockopt(queue->receiver.fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof budget);
+    error = bind_queue(queue, ifindex, number, native);
+    if (error == EINVAL && number == 0 && queue->multi_buffer)
+        return sv_explain(EOPNOTSUPP, "AF_XDP carries frames of this MTU from Linux 6.6 on: set the MTU to %d or less, "
+                          "or use soft:packet:", SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - 18);
+    return error;
+}
+
+static int hand_out_chunks(struct sv_xdp_queue *queue)
+{
+    uint64_t *fill = queue->fill.entries;
+    queue->free_chunks = malloc(queue->send_chunks * sizeof queue->free_chunks[0]);
+    if (queue->free_chunks == NULL)
+        return ENOMEM;
+    for (uint32_t i = 0; i < queue->receive_chunks; i++)
+        fill[i] = (uint64_t)i * queue->stride_bytes;
+    queue->fill.position = queue->receive_chunks;
+    __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < queue->send_chunks; i++)
+        queue->free_chunks[queue->free_count++] = (uint64_t)(queue->receive_chunks + i) * queue->stride_bytes;
+    return 0;
+}
+
+static int open_socket(struct sv_xdp_queue *queue)
+{
+    queue->receiver.fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (queue->receiver.fd >= 0)
+        return 0;
+    return errno == EPERM ? sv_explain(EPERM, "AF_XDP sockets are not permitted: the process needs CAP_NET_RAW")
+                          : sv_explain(errno, "AF_XDP sockets can't be made: the kernel must be built with "
+                                       "CONFIG_XDP_SOCKETS; soft:packet: works without");
+}
+
+/* The kernel counts from the opening of the socket on. */
+static void count_drops(struct sv_receiver *receiver)
+{
+    struct xdp_statistics statistics;
+    socklen_t size = sizeof statistics;
+    memset(&statistics, 0, sizeof statistics);
+    if (getsockopt(receiver->fd, SOL_XDP, XDP_STATISTICS, &statistics, &size) == 0)
+        receiver->counters.wire_full = statistics.rx_dropped + statistics.rx_ring_full;
+}
+
+/* A driver that does without copies may refuse chunks that cross pages, so in native mode they are aligned. */
+static void choose_chunks(struct sv_xdp_queue *queue, uint32_t mtu, bool native)
+{
+    queue->chunk_bytes = mtu + 18 + SV_XDP_HEADROOM <= SV_XDP_SMALL_CHUNK ? SV_XDP_SMALL_CHUNK : SV_XDP_LARGE_CHUNK;
+    queue->stride_bytes = queue->chunk_bytes + (native ? 0 : SV_XDP_SPREAD);
+    queue->base_mask = native ? ~(uint64_t)(queue->chunk_bytes - 1) : XSK_UNALIGNED_BUF_ADDR_MASK;
+    queue->multi_buffer = sv_xdp_is_jumbo(mtu);
+}
+
+uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue)
+{
+    return queue->multi_buffer ? SV_XDP_MAX_MTU : queue->chunk_bytes - SV_XDP_HEADROOM - 18;
+}
+
+int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, uint32_t mtu, bool native)
+{
+    memset(queue, 0, sizeof *queue);
+    choose_chunks(queue, mtu, native);
+    int error = sv_receiver_init(&queue->receiver, count_drops);
+    if (error == 0)
+        error = open_socket(queue);
+    if (error == 0)
+        error = set_up(queue, ifindex, number, native);
+    if (error == 0)
+        error = hand_out_chunks(queue);
+    if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
+        error = ENOMEM;
+    if (error != 0)
+        sv_xdp_queue_close(queue);
+    return error;
+}
+
+static void unmap_ring(struct sv_xdp_ring *ring)
+{
+    if (ring->map != NULL)
+        munmap(ring->map, ring->map_bytes);
+    ring->map = NULL;
+}
+
+void sv_xdp_queue_close(struct sv_xdp_queue *queue)
+{
+    /* The rings first: the kernel unbinds the socket only when nothing maps it. */
+    unmap_ring(&queue->rx);
+    unmap_ring(&queue->tx);
+    unmap_ring(&queue->fill);
+    unmap_ring(&queue->completion);
+    if (queue->receiver.fd >= 0)
+        close(queue->receiver.fd);
+    if (queue->umem != NULL)
+        munmap(queue->umem, queue->umem_bytes);
+    free(queue->free_chunks);
+    free(queue->scratch);
+    sv_receiver_close(&queue->receiver);
+    queue->receiver.fd = -1;
+    queue->umem = NULL;
+    queue->free_chunks = NULL;
+    queue->scratch = NULL;
+}

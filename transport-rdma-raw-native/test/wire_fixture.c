@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "wire_fixture.h"
+
+#include <sched.h>
+#include <stdarg.h>
+
+static unsigned pair_number;
+
+bool have_namespace(void)
+{
+    static int state;
+    if (state == 0) {
+        state = unshare(CLONE_NEWNET) == 0 && system("ip link set lo up") == 0 ? 1 : -1;
+        if (state < 0)
+            printf("left out: tests on network interfaces, which need CAP_SYS_ADMIN, CAP_NET_ADMIN and ip\n");
+    }
+    return state > 0;
+}
+
+struct timespec now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time;
+}
+
+bool overdue(struct timespec since)
+{
+    return now().tv_sec - since.tv_sec > 20;
+}
+
+void run(const char *format, ...)
+{
+    char command[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    CHECK_EQ(0, system(command));
+}
+
+static void open_end(struct wire *wire, const char *kind, int end)
+{
+    struct world *world = &wire->world[end];
+    char netdev[16];
+    memcpy(netdev, wire->name[end], sizeof netdev);
+    snprintf(world->device_name, sizeof world->device_name, "%s:%s", kind, netdev);
+    CHECK_EQ(0, softverbs_add_device(world->device_name));
+    struct ibv_device *device = find_device(world->device_name);
+    world->context = ibv_open_device(device);
+    if (world->context == NULL)
+        test_failed(__FILE__, __LINE__, "%s: %s", world->device_name, softverbs_open_error(device));
+    world->pd = ibv_alloc_pd(world->context);
+    side_open(world, &wire->side[end]);
+}
+
+void link_open(struct wire *wire, unsigned mtu, unsigned queues)
+{
+    unsigned number = ++pair_number;
+    snprintf(wire->name[0], sizeof wire->name[0], "svt%ua", number);
+    snprintf(wire->name[1], sizeof wire->name[1], "svt%ub", number);
+    run("ip link add %s numrxqueues %u numtxqueues %u type veth peer name %s numrxqueues %u numtxqueues %u",
+        wire->name[0], queues, queues, wire->name[1], queues, queues);
+    for (int end = 0; end < 2; end++) {
+        run("sysctl -qw net.ipv6.conf.%s.disable_ipv6=1", wire->name[end]);
+        run("ip link set %s mtu %u up", wire->name[end], mtu);
+    }
+}
+
+void link_close(struct wire *wire)
+{
+    run("ip link del %s 2>/dev/null || true", wire->name[0]);
+}
+
+void wire_open(struct wire *wire, const char *kind, unsigned mtu, unsigned queues)
+{
+    link_open(wire, mtu, queues);
+    for (int end = 0; end < 2; end++)
+        open_end(wire, kind, end);
+    struct timespec start = now();
+    for (int end = 0; end < 2; end++) {
+        struct ibv_port_attr port = {.state = IBV_PORT_DOWN};
+        while (port.state != IBV_PORT_ACTIVE && !overdue(start))
+            CHECK_EQ(0, ibv_query_port(wire->world[end].context, 1, &port));
+        CHECK_EQ(IBV_PORT_ACTIVE, port.state);
+    }
+}
+
+void wire_close(struct wire *wire)
+{
+    for (int end = 0; end < 2; end++) {
+        side_close(&wire->side[end]);
+        world_close(&wire->world[end]);
+    }
+    link_close(wire);
+}
+
+struct ibv_flow *udp_rule(struct side *side, uint16_t port)
+{
+    struct rule rule;
+    rule_init(&rule, 0);
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
+    struct ibv_flow *flow = ibv_create_flow(side->qp, &rule.attr);
+    CHECK(flow != NULL);
+    return flow;
+}
+
+struct ibv_wc wait_one(struct ibv_cq *cq)
+{
+    struct ibv_wc wc;
+    struct timespec start = now();
+    int count = 0;
+    while (count == 0 && !overdue(start))
+        count = ibv_poll_cq(cq, 1, &wc);
+    CHECK_EQ(1, count);
+    return wc;
+}
+
+void for_each_kind(void (*test)(const char *kind))
+{
+    static const char *const kinds[] = {"packet", "xdp"};
+    for (size_t i = 0; have_namespace() && i < sizeof kinds / sizeof kinds[0]; i++)
+        test(kinds[i]);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_TEST_WIRE_FIXTURE_H
+#define SV_TEST_WIRE_FIXTURE_H
+
+/*
+ * Ports on network interfaces, over veth pairs in a network namespace of this process: frames take a moment, so that
+ * tests wait for conditions here. Without the permission to make a namespace these tests say so and are left out.
+ */
+
+#include "harness.h"
+
+#include <time.h>
+
+struct wire {
+    char name[2][16];       /* the interfaces */
+    struct world world[2];
+    struct side side[2];
+};
+
+bool have_namespace(void);
+void for_each_kind(void (*test)(const char *kind));
+
+/* Waiting has gone on for longer than anything takes. */
+bool overdue(struct timespec since);
+struct timespec now(void);
+void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A veth pair, without devices on it. */
+void link_open(struct wire *wire, unsigned mtu, unsigned queues);
+void link_close(struct wire *wire);
+/* The same with a device of a kind ("xdp") on either end, and a queue pair each that is ready. */
+void wire_open(struct wire *wire, const char *kind, unsigned mtu, unsigned queues);
+void wire_close(struct wire *wire);
+
+struct ibv_flow *udp_rule(struct side *side, uint16_t port);
+struct ibv_wc wait_one(struct ibv_cq *cq);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What only devices on AF_XDP have: modes, receive queues of the interface, kernels that lack something. */
+#include "wire_fixture.h"
+
+#include <linux/if_xdp.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef AF_XDP
+#define AF_XDP 44
+#endif
+#ifndef XDP_USE_SG
+#define XDP_USE_SG (1 << 4)
+#endif
+
+static bool kernel_is_old;
+
+/* In the place of the C library's: a kernel before 6.6 refuses sockets for frames in several chunks. */
+int bind(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+    if (kernel_is_old && address->sa_family == AF_XDP &&
+        (((const struct sockaddr_xdp *)address)->sxdp_flags & XDP_USE_SG)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return (int)syscall(SYS_bind, fd, address, bytes);
+}
+
+static void check_opens(const char *interface, int error, const char *why)
+{
+    char name[32];
+    snprintf(name, sizeof name, "xdp:%s", interface);
+    int added = softverbs_add_device(name);
+    CHECK(added == 0 || added == EEXIST);
+    struct ibv_device *device = find_device(name);
+    struct ibv_context *context = ibv_open_device(device);
+    if (error == 0) {
+        if (context == NULL)
+            test_failed(__FILE__, __LINE__, "%s: %s", name, softverbs_open_error(device));
+        CHECK_EQ(0, ibv_close_device(context));
+        return;
+    }
+    CHECK(context == NULL);
+    CHECK_EQ(error, errno);
+    if (strstr(softverbs_open_error(device), why) == NULL)
+        test_failed(__FILE__, __LINE__, "%s: %s", name, softverbs_open_error(device));
+}
+
+static void a_kernel_without_multi_buffer_is_named(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 9000, 1);
+    kernel_is_old = true;
+    check_opens(wire.name[0], EOPNOTSUPP, "Linux 6.6");
+    check_opens(wire.name[0], EOPNOTSUPP, "3822");
+    run("ip link set %s mtu 3822", wire.name[0]);
+    check_opens(wire.name[0], 0, "");
+    kernel_is_old = false;
+    run("ip link set %s mtu 3823", wire.name[0]);
+    check_opens(wire.name[0], 0, "");
+    run("ip link set %s mtu 9001", wire.name[0]);
+    check_opens(wire.name[0], EMSGSIZE, "mtu 9000");
+    link_close(&wire);
+}
+
+static void loopback_is_generic_only(void)
+{
+    if (!have_namespace())
+        return;
+    run("ip link set lo mtu 1500");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
+    check_opens("lo", EOPNOTSUPP, "SOFTVERBS_XDP_MODE=native");
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    check_opens("lo", 0, "");
+}
+
+/* ---- several queues of the interface, several loops ---- */
+
+enum { LOOPS = 2, INTERFACE_QUEUES = 4, RECEIVES = 512, FLOWS = 64, PER_FLOW = 8, FIRST_PORT = 5000 };
+
+static uint8_t key[40] = {
+    0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
+    0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
+};
+
+/* One of the work queues that share a rule, polled by a thread of its own. */
+struct loop {
+    struct ibv_cq *cq;
+    struct ibv_wq *wq;
+    uint8_t *memory;
+    struct ibv_mr *mr;
+    _Atomic unsigned *received;     /* by all loops */
+    struct timespec start;
+    unsigned of_flow[FLOWS];
+    bool bad;
+};
+
+/* The definition: for each bit of the input that is set, the 32 bits of the key from there on. */
+static uint32_t toeplitz(const uint8_t *input, unsigned bytes)
+{
+    uint32_t hash = 0;
+    for (unsigned bit = 0; bit < bytes * 8; bit++)
+        for (unsigned i = 0; (input[bit / 8] & (0x80 >> bit % 8)) && i < 32; i++)
+            hash ^= (uint32_t)(key[(bit + i) / 8] >> (7 - (bit + i) % 8) & 1) << (31 - i);
+    return hash;
+}
+
+static void loop_open(struct loop *loop, struct world *world, _Atomic unsigned *received)
+{
+    *loop = (struct loop){.received = received, .start = now()};
+    struct ibv_wq_attr ready = {.attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY};
+    loop->memory = aligned_alloc(4096, RECEIVES * SLOT_BYTES);
+    loop->mr = ibv_reg_mr(world->pd, loop->memory, RECEIVES * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    loop->cq = ibv_create_cq(world->context, RECEIVES, NULL, NULL, 0);
+    CHECK(loop->mr != NULL && loop->cq != NULL);
+    struct ibv_wq_init_attr init = {.wq_type = IBV_WQT_RQ, .max_wr = RECEIVES, .max_sge = 1, .pd = world->pd,
+                                    .cq = loop->cq};
+    loop->wq = ibv_create_wq(world->context, &init);
+    CHECK(loop->wq != NULL);
+    CHECK_EQ(0, ibv_modify_wq(loop->wq, &ready));
+    for (unsigned i = 0; i < RECEIVES; i++) {
+        struct ibv_sge sge = {(uintptr_t)loop->memory + i * SLOT_BYTES, SLOT_BYTES, loop->mr->lkey};
+        struct ibv_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
+        struct ibv_recv_wr *bad;
+        CHECK_EQ(0, ibv_post_wq_recv(loop->wq, &wr, &bad));
+    }
+}
+
+static void loop_close(struct loop *loop)
+{
+    CHECK_EQ(0, ibv_destroy_wq(loop->wq));
+    CHECK_EQ(0, ibv_destroy_cq(loop->cq));
+    CHECK_EQ(0, ibv_dereg_mr(loop->mr));
+    free(loop->memory);
+}
+
+static void *run_loop(void *argument)
+{
+    struct loop *loop = argument;
+    struct ibv_wc wc[16];
+    while (*loop->received < FLOWS * PER_FLOW && !overdue(loop->start)) {
+        int count = ibv_poll_cq(loop->cq, 16, wc);
+        for (int i = 0; i < count; i++) {
+            const uint8_t *frame = loop->memory + wc[i].wr_id * SLOT_BYTES;
+            unsigned flow = ((unsigned)frame[34] << 8 | frame[35]) - FIRST_PORT;
+            if (wc[i].status != IBV_WC_SUCCESS || flow >= FLOWS)
+                loop->bad = true;
+            else
+                loop->of_flow[flow]++;
+            ++*loop->received;
+        }
+    }
+    return NULL;
+}
+
+/* From one queue pair for each queue of the interface. */
+static void send_all(struct wire *wire)
+{
+    struct side *from = &wire->side[0];
+    struct ibv_qp *first = from->qp;
+    struct ibv_qp *senders[INTERFACE_QUEUES];
+    for (unsigned i = 0; i < INTERFACE_QUEUES; i++) {
+        senders[i] = qp_create(&wire->world[0], from->cq);
+        to_ready(senders[i]);
+    }
+    for (unsigned i = 0; i < FLOWS * PER_FLOW; i++) {
+        uint8_t frame[2048];
+        struct frame_spec spec = default_frame();
+        spec.src_port = (uint16_t)(FIRST_PORT + i % FLOWS);
+        uint32_t length = build_frame(&spec, frame);
+        from->qp = senders[i / FLOWS % INTERFACE_QUEUES];
+        CHECK_EQ(0, send_frame(from, frame, length, IBV_SEND_SIGNALED));
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
+    }
+    for (unsigned i = 0; i < INTERFACE_QUEUES; i++)
+        CHECK_EQ(0, ibv_destroy_qp(senders[i]));
+    from->qp = first;
+}
+
+static void check_spread(const struct loop *loops)
+{
+    for (unsigned flow = 0; flow < FLOWS; flow++) {
+        unsigned port = FIRST_PORT + flow;
+        const uint8_t input[12] = {192, 0, 2, 1, 192, 0, 2, 2, (uint8_t)(port >> 8), (uint8_t)port, 2000 >> 8, 2000 & 255};
+        unsigned expected = toeplitz(input, sizeof input) % LOOPS;
+        CHECK_EQ(PER_FLOW, loops[expected].of_flow[flow]);
+    }
+}
+
+static void frames_are_spread_over_loops(void)
+{
+    struct wire wire;
+    struct loop loops[LOOPS];
+    pthread_t threads[LOOPS];
+    _Atomic unsigned received = 0;
+    wire_open(&wire, "xdp", 1500, INTERFACE_QUEUES);
+    struct world *world = &wire.world[1];
+    for (int i = 0; i < LOOPS; i++)
+        loop_open(&loops[i], world, &received);
+    struct ibv_wq *queues[LOOPS] = {loops[0].wq, loops[1].wq};
+    struct ibv_rwq_ind_table_init_attr entries = {.log_ind_tbl_size = 1, .ind_tbl = queues};
+    struct ibv_rwq_ind_table *table = ibv_create_rwq_ind_table(world->context, &entries);
+    CHECK(table != NULL);
+    struct ibv_qp_init_attr_ex attr = {
+        .qp_type = IBV_QPT_RAW_PACKET, .pd = world->pd, .rwq_ind_tbl = table,
+        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
+        .rx_hash_conf = {.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ, .rx_hash_key_len = sizeof key,
+                         .rx_hash_key = key, .rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
+                                                                    IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP},
+    };
+    struct side spread = {.qp = ibv_create_qp_ex(world->context, &attr)};
+    CHECK(spread.qp != NULL);
+    struct ibv_flow *flow = udp_rule(&spread, 2000);
+    for (int i = 0; i < LOOPS; i++)
+        CHECK_EQ(0, pthread_create(&threads[i], NULL, run_loop, &loops[i]));
+    send_all(&wire);
+    for (int i = 0; i < LOOPS; i++)
+        CHECK_EQ(0, pthread_join(threads[i], NULL));
+    CHECK_EQ(FLOWS * PER_FLOW, received);
+    CHECK(!loops[0].bad && !loops[1].bad);
+    check_spread(loops);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    CHECK_EQ(0, ibv_destroy_qp(spread.qp));
+    CHECK_EQ(0, ibv_destroy_rwq_ind_table(table));
+    for (int i = 0; i < LOOPS; i++)
+        loop_close(&loops[i]);
+    wire_close(&wire);
+}
+
+/* In native mode the frames come by all the queues of a veth. */
+static void test_spread(void)
+{
+    if (!have_namespace())
+        return;
+    frames_are_spread_over_loops();
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
+    frames_are_spread_over_loops();
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+}
+
+const struct test xdp_tests[] = {
+    {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
+    {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
+    {"xdp: frames of all queues are spread over loops by the hash", test_spread},
+    {NULL, NULL},
+};

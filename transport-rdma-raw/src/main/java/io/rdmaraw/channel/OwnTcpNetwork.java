@@ -1,0 +1,85 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
+import io.rdmaraw.route.IcmpError;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LoopEndpoint;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.wire.IpProtocol;
+
+import java.io.IOException;
+import java.util.concurrent.Executor;
+
+/** The network of a host of our own for one loop's TCP: the kernel has no part in it. */
+final class OwnTcpNetwork extends LinkTcpNetwork {
+    private final OwnNetworkHost host;
+    private TcpStack stack;
+
+    OwnTcpNetwork(String deviceName, OwnNetworkHost host, DatagramLoop datagrams, EventLoop loop) throws IOException {
+        super(deviceName, host, datagrams, loop);
+        this.host = host;
+    }
+
+    @Override
+    public void joined(TcpStack joining) {
+        stack = joining;
+        host.add(joining);
+    }
+
+    @Override
+    public void left(TcpStack leaving) {
+        host.remove(leaving);
+    }
+
+    @Override
+    Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException {
+        LoopEndpoint bound = host.bind(IpProtocol.TCP, local, local.isAny(), port, sharing,
+                new Unsteered(host, stack));
+        return new Port(bound.port(), () -> host.unbind(bound));
+    }
+
+    @Override
+    Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
+        LoopEndpoint bound = host.bind(IpProtocol.TCP, local, false, port, PortSharing.NONE,
+                new Unsteered(host, stack));
+        LoopEndpoint connected = host.connect(bound, local, remote, remotePort);
+        return new Port(connected.port(), () -> host.unbind(connected));
+    }
+
+    @Override
+    String elsewhere(IpAddress remote) {
+        return remote + " is this host's own address, which is reached from other hosts only";
+    }
+
+    @Override
+    public boolean isKernelServed() {
+        return false;
+    }
+
+    /** What came for a port by no rule of its own. */
+    private record Unsteered(OwnNetworkHost host, TcpStack stack) implements OwnPort {
+        @Override
+        public Executor loop() {
+            return stack.executor();
+        }
+
+        @Override
+        public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
+            stack.receiveUnsteered(frame, checksumVerified);
+        }
+
+        /** Segments are sent with DF, so that there are no fragments of them. */
+        @Override
+        public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
+            stack.counters().otherFrames++;
+            packet.release();
+        }
+
+        /** All stacks hear of it: the connection may be on any. */
+        @Override
+        public void icmpError(IcmpError error) {
+            host.tellStacks(error);
+        }
+    }
+}
