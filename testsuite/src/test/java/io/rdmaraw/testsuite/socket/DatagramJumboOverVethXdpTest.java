@@ -1,0 +1,8 @@
+package io.rdmaraw.testsuite.socket;
+
+class DatagramJumboOverVethXdpTest extends DatagramJumboOverVethTest {
+    @Override
+    String provider() {
+        return "soft:xdp:";
+    }
+}
