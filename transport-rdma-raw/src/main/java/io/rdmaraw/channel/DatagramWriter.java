@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.wire.EtherType;
@@ -90,9 +91,29 @@ final class DatagramWriter {
     }
 
     private void writeWhole(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
-        int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
+        long contentSum = offload ? 0 : InternetChecksum.sum(content, index, lengthBytes);
+        boolean whole = index == content.readerIndex() && lengthBytes == content.readableBytes();
+        if (whole && content instanceof FrameBuf slot && queue.slots().owns(slot)
+                && slot.prepend(headerBytes(path))) {
+            // The answer to a datagram, in the slot that brought it: its headers take the place of those that came.
+            writeHeaders(path, slot.readableAddress(), lengthBytes, contentSum);
+            slot.retain();
+            queue.offer(slot, Unpooled.EMPTY_BUFFER, offload);
+            return;
+        }
         FrameBuf headers = queue.slots().take();
-        long address = headers.memoryAddress();
+        writeHeaders(path, headers.memoryAddress(), lengthBytes, contentSum);
+        headers.writerIndex(headerBytes(path));
+        queue.offer(headers, whole ? content.retain() : content.retainedSlice(index, lengthBytes), offload);
+    }
+
+    private static int headerBytes(DatagramPath path) {
+        return EthernetHeader.LENGTH_BYTES + UdpHeader.LENGTH_BYTES
+                + (path.isIpv4() ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
+    }
+
+    private void writeHeaders(DatagramPath path, long address, int lengthBytes, long contentSum) {
+        int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
         int ipBytes;
         if (path.isIpv4()) {
             // RFC 6864: only packets that nobody may cut up go without an identification.
@@ -104,11 +125,8 @@ final class DatagramWriter {
         if (offload) {
             UdpHeader.write(address + ipBytes, path.sourcePort(), path.targetPort(), udpBytes);
         } else {
-            writeUdp(path, address + ipBytes, lengthBytes, InternetChecksum.sum(content, index, lengthBytes));
+            writeUdp(path, address + ipBytes, lengthBytes, contentSum);
         }
-        headers.writerIndex(ipBytes + UdpHeader.LENGTH_BYTES);
-        boolean whole = index == content.readerIndex() && lengthBytes == content.readableBytes();
-        queue.offer(headers, whole ? content.retain() : content.retainedSlice(index, lengthBytes), offload);
     }
 
     private void writeFragments(DatagramPath path, ByteBuf content, int index, int lengthBytes) {

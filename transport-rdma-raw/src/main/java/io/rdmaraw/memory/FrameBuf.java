@@ -87,6 +87,26 @@ public final class FrameBuf extends NativeByteBuf {
         return this;
     }
 
+    /**
+     * Makes what is readable begin so many bytes earlier, over whatever lies there, if the slot has room in front of it
+     * and the caller holds the one reference: then nobody else can want those bytes any more.
+     *
+     * @return whether that could be done; else nothing has changed
+     */
+    public boolean prepend(int lengthBytes) {
+        int roomBytes = (int) (readableAddress() - slotAddress);
+        if (overflow != null || refCnt() != 1 || attached() != null || roomBytes < lengthBytes) {
+            return false;
+        }
+        int readableBytes = readableBytes();
+        address += readerIndex() - lengthBytes;
+        capacityBytes = lengthBytes + readableBytes;
+        setIndex(0, capacityBytes);
+        markReaderIndex();
+        markWriterIndex();
+        return true;
+    }
+
     /** Ties a buffer's reference to this one: it is released when this buffer goes back to its pool. */
     public void attach(ByteBuf buf) {
         if (buf instanceof FrameBuf slot && slot.pool == pool) {

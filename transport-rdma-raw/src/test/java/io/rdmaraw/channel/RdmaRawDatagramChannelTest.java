@@ -8,6 +8,7 @@ import io.netty.channel.DefaultAddressedEnvelope;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.channel.unix.SegmentedDatagramPacket;
+import io.netty.util.CharsetUtil;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.route.IpAddress;
@@ -123,6 +124,30 @@ class RdmaRawDatagramChannelTest {
         content.release();
         assertEquals(1, server.channel.statistics().reassembledDatagrams());
         assertEquals(client.channel.statistics().sentFragments(), server.channel.statistics().receivedFragments());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"127.0.0.1,false", "127.0.0.1,true", "::1,false", "::1,true"})
+    void answersGoOutInTheSlotThatBroughtTheQuestion(String host, boolean keptToo) throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at(host, 0));
+        DatagramLab.Inbox client = lab.bind(at(host, 0));
+        client.send("a question, longer than the least frame", server.address());
+        DatagramPacket packet = server.take();
+        FrameBuf content = (FrameBuf) packet.content();
+        long payloadAddress = content.memoryAddress();
+        content.skipBytes(2);
+        if (keptToo) {
+            content.retain();
+        }
+        server.channel.writeAndFlush(new DatagramPacket(content, packet.sender())).sync();
+        assertEquals("question, longer than the least frame", client.takeText());
+        server.channel.eventLoop().submit(() -> { }).sync();
+        if (keptToo) {
+            // Somebody else holds it: the headers went out of another slot, and nothing has changed.
+            assertEquals("question, longer than the least frame", content.toString(CharsetUtil.US_ASCII));
+            assertEquals(payloadAddress, content.memoryAddress());
+            content.release();
+        }
     }
 
     @Test

@@ -214,6 +214,21 @@ class FrameBufTest {
         assertEquals(0x010203, buf.getMedium(100));
     }
 
+    @Test
+    void beginsEarlierWhereTheSlotHasRoomAndNobodyElseHoldsIt() {
+        buf.writeLong(0x0102030405060708L);
+        buf.window(3, 4);
+        buf.skipBytes(1);
+        assertFalse(buf.prepend(5), "the slot begins four bytes before");
+        buf.retain();
+        assertFalse(buf.prepend(4), "somebody else may read there");
+        buf.release();
+        assertTrue(buf.prepend(4));
+        assertEquals(buf.slotAddress(), buf.memoryAddress());
+        assertEquals(7, buf.readableBytes());
+        assertEquals(0x050607, buf.getUnsignedMedium(4), "the content is where it was");
+    }
+
     /** As when a frame was sent from the slot before: the window of the next one must not be cut. */
     @Test
     void limitsSetOnTheSlotsViewDoNotCutAWindow() {
