@@ -110,8 +110,9 @@ final class WireChecks {
         }
         long seq = acks.unwrap(p.seq);
         if (config.cookies && myEdge != UNKNOWN && maxAck == iss && p.has(Packet.ACK) && p.ack == (int) (iss + 1)) {
+            // Who began with a SYN of its own has given no cookie.
             cookieForgotten = !p.has(Packet.SYN) && !p.timestamps && peerSyn.timestamps && mySyn != null
-                    && mySyn.timestamps;
+                    && mySyn.has(Packet.ACK) && mySyn.timestamps;
         }
         if (p.timestamps) {
             tsValues.add(p.tsValue);
