@@ -9,9 +9,6 @@ import java.lang.foreign.Arena;
  * how a program takes them. For a device that {@link VerbsDevices#open} opened by a {@code soft:} name.
  */
 public final class Softverbs {
-    private static final int COUNTERS_SIZE_BYTES = 2 * SoftverbsQueueCounters.SIZE_BYTES + 3 * Long.BYTES;
-    private static final int UNQUIET_RULES_OFFSET = COUNTERS_SIZE_BYTES - Long.BYTES;
-
     private final VerbsContext context;
     private final String device;
 
@@ -39,12 +36,12 @@ public final class Softverbs {
 
     /** Asks for what the device has sent since it was first opened, all queues together. */
     public SoftverbsQueueCounters sent() {
-        return counters(0);
+        return counters(SoftverbsCountersLayout.SENT_OFFSET);
     }
 
     /** Asks for what the device has received since it was first opened, all queues together. */
     public SoftverbsQueueCounters received() {
-        return counters(SoftverbsQueueCounters.SIZE_BYTES);
+        return counters(SoftverbsCountersLayout.RECEIVED_OFFSET);
     }
 
     /**
@@ -53,15 +50,15 @@ public final class Softverbs {
      */
     public long unquietRules() {
         try (Arena arena = Arena.ofConfined()) {
-            long memory = arena.allocate(COUNTERS_SIZE_BYTES, Long.BYTES).address();
+            long memory = arena.allocate(SoftverbsCountersLayout.SIZE_BYTES, Long.BYTES).address();
             call("softverbs_query_counters", context.openAddress(), memory);
-            return NativeMemory.getLong(memory + UNQUIET_RULES_OFFSET);
+            return NativeMemory.getLong(memory + SoftverbsCountersLayout.UNQUIET_RULES_OFFSET);
         }
     }
 
     private SoftverbsQueueCounters counters(int offset) {
         try (Arena arena = Arena.ofConfined()) {
-            long memory = arena.allocate(COUNTERS_SIZE_BYTES, Long.BYTES).address();
+            long memory = arena.allocate(SoftverbsCountersLayout.SIZE_BYTES, Long.BYTES).address();
             call("softverbs_query_counters", context.openAddress(), memory);
             return SoftverbsQueueCounters.read(memory + offset);
         }

@@ -35,6 +35,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Rules that loops share: each frame arrives once, at the loop that the hash of its addresses and ports chooses. */
 class SpreadFlowsTest {
+    /** Odd, so that different flows have different ports. */
+    private static final int SCATTER = 40503;
     private static final long MAC = 0x02_00_00_00_00_aaL;
     private static final int PORT = 4321;
     private static final int CLIENT = 0x0a000001;
@@ -138,9 +140,13 @@ class SpreadFlowsTest {
         return frame;
     }
 
-    private void send(int firstPort, int count) throws InterruptedException {
+    /**
+     * Sends from so many different ports. They are scattered, as the hash is linear and its key is drawn by lot: the
+     * hashes of ports in a row may differ in bits that no table of two looks at.
+     */
+    private void send(int firstFlow, int count) throws InterruptedException {
         for (int i = 0; i < count; i++) {
-            sender.write(frameFrom(firstPort + i));
+            sender.write(frameFrom((firstFlow + i) * SCATTER & 0xffff));
         }
         sender.flush();
         sender.eventLoop().submit(() -> { }).sync();

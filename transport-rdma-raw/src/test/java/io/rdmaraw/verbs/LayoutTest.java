@@ -31,6 +31,7 @@ class LayoutTest {
     /** The C structure of each class of constants. */
     private static final Map<Class<?>, String> STRUCTS = Map.ofEntries(
             Map.entry(SoftverbsQueueCounters.class, "softverbs_queue_counters"),
+            Map.entry(SoftverbsCountersLayout.class, "softverbs_counters"),
             Map.entry(Sge.class, "ibv_sge"), Map.entry(SendWr.class, "ibv_send_wr"),
             Map.entry(ReceiveWr.class, "ibv_recv_wr"), Map.entry(Wc.class, "ibv_wc"),
             Map.entry(DeviceLayout.class, "ibv_device"), Map.entry(ContextLayout.class, "ibv_context"),
