@@ -91,12 +91,17 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         }
 
         private List<Meter> bindChannels(RdmaRawPortStatistics port, Tags tags) {
-            List<RdmaRawMetric> metrics = new ArrayList<>(RdmaRawChannelStatistics.TABLE.metrics());
-            metrics.addAll(RdmaRawDatagramStatistics.TABLE.metrics());
             List<Meter> made = new ArrayList<>();
-            metrics.forEach(metric -> made.add(bindTotal("channel.", port, metric, tags)));
-            RdmaRawTcpStatistics.TABLE.metrics().forEach(metric -> made.add(bindTotal("tcp.", port, metric, tags)));
+            bindTotals("channel.", RdmaRawChannelStatistics.TABLE.metrics(), port, tags, made);
+            bindTotals("datagram.", RdmaRawDatagramStatistics.TABLE.metrics(), port, tags, made);
+            bindTotals("tcp.", RdmaRawTcpStatistics.TABLE.metrics(), port, tags, made);
             return made;
+        }
+
+        /** Each kind of channel has its scope: they share names, and a registry takes a name with the same tags once. */
+        private void bindTotals(String scope, List<RdmaRawMetric> metrics, RdmaRawPortStatistics port, Tags tags,
+                List<Meter> made) {
+            metrics.forEach(metric -> made.add(bindTotal(scope, port, metric, tags)));
         }
 
         private Meter bindTotal(String scope, RdmaRawPortStatistics port, RdmaRawMetric metric, Tags tags) {

@@ -186,6 +186,8 @@ class RdmaRawMetricsTest {
             }
             assertEquals(1, registry.get("rdmaraw.port.copies").tag("device", device.name)
                     .tag("reason", "unregistered-memory").functionCounter().count());
+            assertEquals(0, registry.get("rdmaraw.datagram.drops").tag("device", device.name)
+                    .tag("reason", "not-read").functionCounter().count(), "what other channels dropped is apart");
         }
         assertTrue(registry.getMeters().isEmpty(), "closing the binder removes what it bound");
     }

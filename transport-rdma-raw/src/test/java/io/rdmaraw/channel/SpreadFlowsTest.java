@@ -279,11 +279,14 @@ class SpreadFlowsTest {
             while (first.port.queue().counters().recoveries() < round) {
                 first.onLoop(() -> null);
             }
+            // The count goes up before the loop has joined again, in the same turn.
+            first.onLoop(() -> null);
             members.forEach(member -> member.clientPorts.clear());
             send(1000, 100);
             awaitReceived(100);
             for (Member member : members) {
-                assertTrue(member.clientPorts.size() > 100 / 2 / 3, "an uneven share of 100 flows");
+                assertTrue(member.clientPorts.size() > 100 / 2 / 3, "an uneven share of 100 flows in round " + round
+                        + ": " + member.clientPorts.size());
             }
         }
     }
