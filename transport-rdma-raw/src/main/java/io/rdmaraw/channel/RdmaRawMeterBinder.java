@@ -98,7 +98,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
             return made;
         }
 
-        /** Each kind of channel has its scope: they share names, and a registry takes a name with the same tags once. */
+        /** Each kind of channel has its scope: they share names; a registry takes a name with the same tags once. */
         private void bindTotals(String scope, List<RdmaRawMetric> metrics, RdmaRawPortStatistics port, Tags tags,
                 List<Meter> made) {
             metrics.forEach(metric -> made.add(bindTotal(scope, port, metric, tags)));
