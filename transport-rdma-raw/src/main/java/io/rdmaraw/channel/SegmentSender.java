@@ -88,9 +88,7 @@ final class SegmentSender {
     }
 
     private void send() {
-        TcpFlow flow = out.connection() == null ? null : (TcpFlow) out.connection().attachment();
-        TcpPath path = flow != null ? flow.path(network) : network.path(out.sourceHigh(), out.sourceLow(),
-                out.sourcePort(), out.destinationHigh(), out.destinationLow(), out.destinationPort());
+        TcpPath path = pathOf(out);
         if (path == null) {
             stack.counters().droppedUnroutable++;
             out.transmitted();
@@ -103,6 +101,20 @@ final class SegmentSender {
         }
         path.touch();
         writer.write(out, path.sourceMac(), path.targetMac());
+    }
+
+    /**
+     * What closes a connection goes the way of its other segments: a port that several loops share leads to another of
+     * them when their number has changed meanwhile.
+     */
+    private TcpPath pathOf(Segment segment) {
+        TcpFlow flow = (TcpFlow) segment.attachment();
+        TcpPath path = null;
+        if (flow != null) {
+            path = segment.connection() != null ? flow.path(network) : flow.lastPath(network);
+        }
+        return path != null ? path : network.path(segment.sourceHigh(), segment.sourceLow(), segment.sourcePort(),
+                segment.destinationHigh(), segment.destinationLow(), segment.destinationPort());
     }
 
     /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */

@@ -73,6 +73,11 @@ final class TcpFlow {
         return current;
     }
 
+    /** Returns the path of the segments so far; null if there is none, or routes have changed since. */
+    TcpPath lastPath(TcpNetwork network) {
+        return path == null || path.generation() != network.generation() ? null : path;
+    }
+
     /** The flow was opened by this channel, on its loop. */
     void channel(RdmaRawSocketChannel opener) {
         channel = opener;

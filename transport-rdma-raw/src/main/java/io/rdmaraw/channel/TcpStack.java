@@ -30,6 +30,9 @@ import java.util.random.RandomGenerator;
  * and then sends what the core has to say in one burst. For the loop's thread.
  */
 final class TcpStack implements TcpEvents {
+    /** Ports that are tried before a connection fails for want of one. */
+    private static final int MAX_PORT_ATTEMPTS = 64;
+
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
     private final TcpNetwork network;
@@ -221,22 +224,41 @@ final class TcpStack implements TcpEvents {
             // As on Linux: the wildcard is this host.
             target = target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
         }
-        TcpNetwork.Binding binding = network.connect(localOrNull, target, remote.getPort());
+        TcpFlow flow = openOnFreePort(localOrNull, target, remote.getPort());
+        flow.channel(channel);
+        channel.config().applyTo(flow.connection());
+        counters.flows++;
+        return flow;
+    }
+
+    /** A port that is free for the network may be in TIME-WAIT towards this peer: another one may not. */
+    private TcpFlow openOnFreePort(InetSocketAddress localOrNull, IpAddress target, int targetPort)
+            throws IOException {
+        boolean anyPort = localOrNull == null || localOrNull.getPort() == 0;
+        for (int attempt = 1;; attempt++) {
+            try {
+                return open(network.connect(localOrNull, target, targetPort), target, targetPort);
+            } catch (IllegalStateException e) {
+                if (!anyPort || attempt == MAX_PORT_ATTEMPTS) {
+                    throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
+                }
+            }
+        }
+    }
+
+    private TcpFlow open(TcpNetwork.Binding binding, IpAddress target, int targetPort) {
         TcpPort taken = new ConnectedPort(this, binding);
         TcpFlow flow = new TcpFlow(this, taken);
         try {
             IpAddress local = binding.local();
             flow.connection(engine.connect(System.nanoTime(), local.high(), local.low(), binding.port(),
-                    target.high(), target.low(), remote.getPort(), null, port.limits().mtuBytes(), flow));
+                    target.high(), target.low(), targetPort, null, port.limits().mtuBytes(), flow));
             flow.path(network);
+            return flow;
         } catch (IllegalStateException e) {
             taken.release(null);
-            throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
+            throw e;
         }
-        flow.channel(channel);
-        channel.config().applyTo(flow.connection());
-        counters.flows++;
-        return flow;
     }
 
     /**

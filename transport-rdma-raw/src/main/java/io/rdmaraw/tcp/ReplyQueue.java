@@ -38,6 +38,7 @@ final class ReplyQueue {
             return false;
         }
         out.copyHeader(ring[head]);
+        ring[head].attachment = null;
         head = head + 1 & CAPACITY - 1;
         count--;
         return true;
@@ -78,6 +79,7 @@ final class ReplyQueue {
         counters.resetsOut++;
         SegmentOutput.address(c, out);
         out.connection = null;
+        out.attachment = c.attachment();
         out.seq = c.sndNxt;
         out.ack = c.rcvNxt;
         out.flags = TcpFlags.RST | TcpFlags.ACK;
@@ -89,6 +91,7 @@ final class ReplyQueue {
         if (out != null) {
             SegmentOutput.begin(c, out, c.sndNxt, TcpFlags.ACK, now);
             out.connection = null;
+            out.attachment = c.attachment();
         }
     }
 }

@@ -65,6 +65,8 @@ public final class Segment {
     final int[] lengths = new int[MAX_SLICES];
 
     TcpConnection connection;
+    /** Whose last words these are, when the connection itself is over. */
+    Object attachment;
 
     /** Forgets everything; payload references are dropped, not released. */
     public Segment clear() {
@@ -82,6 +84,7 @@ public final class Segment {
         ecn = 0;
         dscp = 0;
         connection = null;
+        attachment = null;
         clearOptions();
         detachPayload();
         return this;
@@ -429,6 +432,7 @@ public final class Segment {
         sackCount = other.sackCount;
         System.arraycopy(other.sack, 0, sack, 0, sack.length);
         connection = other.connection;
+        attachment = other.attachment;
     }
 
     /** Sequence space it takes: payload, SYN and FIN. */
@@ -439,6 +443,14 @@ public final class Segment {
     /** The connection an output segment belongs to; null for answers that belong to none. */
     public TcpConnection connection() {
         return connection;
+    }
+
+    /**
+     * What {@link TcpConnection#attachment()} is of the connection that an output segment belongs to, or is the last one
+     * of; null for answers that belong to none.
+     */
+    public Object attachment() {
+        return connection != null ? connection.attachment() : attachment;
     }
 
     @Override
