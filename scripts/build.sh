@@ -47,3 +47,13 @@ require_built() {
   # The tool must not inherit the lock, or it would hold the next build up for as long as it runs.
   exec 9>&-
 }
+
+# The profiler is no part of the build and never insisted on.
+want_profiler() {
+  local -a jars
+  mapfile -t jars < <(compgen -G "$ROOT/tools/target/profiler/async-profiler-*.jar")
+  [ "${#jars[@]}" -eq 0 ] || return 0
+  say "getting async-profiler from Maven Central"
+  run_maven -q -B -ntp -pl tools dependency:copy@async-profiler >&2 \
+    || say "async-profiler cannot be had; the JDK's flight recorder is used, which sees no C and no kernel"
+}
