@@ -9,6 +9,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoop;
+import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.util.CharsetUtil;
 import io.rdmaraw.channel.RdmaRawChannelOption;
@@ -253,11 +254,15 @@ class TcpToThisHostOverVethTest {
                 lingering.close().sync();
                 assertReset(socket);
             }
+            TcpHost.Client client = new TcpHost.Client();
             Channel unread = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
-                    .option(ChannelOption.AUTO_READ, false).handler(new TcpHost.Client())
-                    .connect(address("127.0.0.1", server.getLocalPort())).sync().channel();
+                    .option(ChannelOption.AUTO_READ, false)
+                    .option(ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(1).maxMessagesPerRead(1))
+                    .handler(client).connect(address("127.0.0.1", server.getLocalPort())).sync().channel();
             try (Socket socket = accept(server)) {
-                socket.getOutputStream().write(1);
+                socket.getOutputStream().write("two".getBytes(CharsetUtil.US_ASCII));
+                unread.read();
+                client.await("t");
                 unread.close().sync();
                 assertReset(socket);
             }
