@@ -5,6 +5,7 @@ import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.OwnAddress;
 import io.rdmaraw.route.OwnHostConfig;
+import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.wire.EthernetHeader;
@@ -18,10 +19,14 @@ public final class RdmaRawIoHandlerConfig {
     /** The system property that sets the default of {@link Builder#compressedCompletions}. */
     public static final String COMPRESSED_COMPLETIONS_PROPERTY = "io.rdmaraw.compressedCompletions";
 
+    /** The system property that sets the default of {@link Builder#segmentationOffload}. */
+    public static final String SEGMENTATION_OFFLOAD_PROPERTY = "io.rdmaraw.segmentationOffload";
+
     private static final RdmaRawIoHandlerConfig DEFAULT = builder().build();
 
     private final FrameQueueOptions queueOptions;
     private final long spinNanos;
+    private final boolean segmentationOffload;
     private final String ipDevice;
     private final OwnHostConfig ownHost;
 
@@ -29,6 +34,7 @@ public final class RdmaRawIoHandlerConfig {
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.maxSendSge,
                 builder.slotCount, builder.slotBytes, builder.directVerbs, builder.compressedCompletions);
         spinNanos = builder.spinNanos;
+        segmentationOffload = builder.segmentationOffload;
         ipDevice = builder.ipDevice;
         ownHost = builder.ownMac == 0 ? null : new OwnHostConfig(builder.ownMac, builder.ownAddresses,
                 builder.ownGateways, builder.detectDuplicates);
@@ -44,9 +50,15 @@ public final class RdmaRawIoHandlerConfig {
         return new Builder();
     }
 
-    /** Returns the settings of a loop's TCP on a device of this MTU that gathers so many parts of payload. */
-    TcpConfig tcpConfig(int mtuBytes, int maxParts) {
-        return TcpConfig.builder().mtuBytes(mtuBytes).maxSlices(Math.max(1, maxParts)).build();
+    /**
+     * Returns the settings of a loop's TCP.
+     *
+     * @param maxParts from how many parts of payload the device gathers a frame
+     * @param segmentationBytes the longest payload that the device cuts into segments; 0 if it cuts none
+     */
+    TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
+        return TcpConfig.builder().mtuBytes(mtuBytes).maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES))
+                .segmentationBytes(segmentationBytes).build();
     }
 
     FrameQueueOptions queueOptions() {
@@ -66,6 +78,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns for how long a loop without work polls before it sleeps, in nanoseconds. */
     public long spinNanos() {
         return spinNanos;
+    }
+
+    /** Returns whether devices that can cut the payloads of TCP into segments do so. */
+    public boolean segmentationOffload() {
+        return segmentationOffload;
     }
 
     /** Returns how many frames can come in between two polls of a loop. */
@@ -107,11 +124,12 @@ public final class RdmaRawIoHandlerConfig {
     public static final class Builder {
         private int receiveQueueDepth = 1024;
         private int sendQueueDepth = 1024;
-        private int maxSendSge = 4;
+        private int maxSendSge = 18;
         private int slotCount = 4096;
         private int slotBytes = 2048;
         private DirectVerbs directVerbs = DirectVerbs.ofProperty();
         private boolean compressedCompletions = Boolean.getBoolean(COMPRESSED_COMPLETIONS_PROPERTY);
+        private boolean segmentationOffload = !"false".equals(System.getProperty(SEGMENTATION_OFFLOAD_PROPERTY));
         private long spinNanos = TimeUnit.MICROSECONDS.toNanos(20);
         private String ipDevice = "soft:loop";
         private long ownMac;
@@ -156,6 +174,16 @@ public final class RdmaRawIoHandlerConfig {
         /** Sets from how many parts a frame is gathered before it is copied together: at least 2. */
         public Builder maxSendSge(int parts) {
             maxSendSge = parts;
+            return this;
+        }
+
+        /**
+         * Sets whether the device cuts the payloads of TCP into segments (TSO) if it can. That needs a
+         * {@link #maxSendSge} of some size, for as many pieces of memory as a payload consists of. The default is the
+         * system property {@value #SEGMENTATION_OFFLOAD_PROPERTY}, else true.
+         */
+        public Builder segmentationOffload(boolean offload) {
+            segmentationOffload = offload;
             return this;
         }
 

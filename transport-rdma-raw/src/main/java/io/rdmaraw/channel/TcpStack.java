@@ -54,10 +54,10 @@ final class TcpStack implements TcpEvents {
         this.port = port;
         this.network = network;
         this.loop = loop;
-        SegmentWriter writer = new SegmentWriter(port.queue());
+        SegmentWriter writer = new SegmentWriter(port.queue(), config.segmentationOffload());
         ParseCounters verdicts = new ParseCounters();
-        engine = new TcpEngine(config.tcpConfig(port.limits().mtuBytes(), port.queue().maxParts()), this, random,
-                System.nanoTime());
+        engine = new TcpEngine(config.tcpConfig(port.limits().mtuBytes(), port.queue().maxParts(),
+                writer.maxSegmentedBytes()), this, random, System.nanoTime());
         counters = new RdmaRawTcpStatistics(engine.counters(), verdicts, engine::timeWaitCount,
                 writer::copiedSegments, this::sockets);
         receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts);

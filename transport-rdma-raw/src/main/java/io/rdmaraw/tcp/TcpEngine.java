@@ -42,6 +42,7 @@ public final class TcpEngine {
     private TcpConnection readyHead;
     private TcpConnection readyTail;
     private int burst;
+    private int segmentationBytes;
     private long nowNanos;
 
     /**
@@ -52,6 +53,7 @@ public final class TcpEngine {
         this.config = Objects.requireNonNull(config, "config");
         this.events = Objects.requireNonNull(events, "events");
         this.nowNanos = nowNanos;
+        segmentationBytes = config.segmentationBytes;
         SipHash hash = new SipHash(random.nextLong(), random.nextLong());
         connections = new ConnectionTable(random.nextLong(), random.nextLong());
         initialSequence = new InitialSequence(hash, config.initialSequence);
@@ -245,6 +247,14 @@ public final class TcpEngine {
         return false;
     }
 
+    /**
+     * Limits the payload of the segments to be polled from now on below {@link TcpConfig.Builder#segmentationBytes},
+     * because the device's memory is short. Whatever the limit, single segments are polled.
+     */
+    public void limitSegmentation(int bytes) {
+        segmentationBytes = Math.min(bytes, config.segmentationBytes);
+    }
+
     /** Runs the timers that are due. Returns how many connections had one. */
     public int advance(long nowNanos) {
         this.nowNanos = nowNanos;
@@ -358,6 +368,10 @@ public final class TcpEngine {
 
     long now() {
         return nowNanos;
+    }
+
+    int segmentationBytes() {
+        return segmentationBytes;
     }
 
     void ready(TcpConnection c) {
