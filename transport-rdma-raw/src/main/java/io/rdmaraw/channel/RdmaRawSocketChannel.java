@@ -186,6 +186,21 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         TcpFlow opening = loopStack.connect(requestedLocal, remote, this);
         flow = opening;
         localAddress = localOf(opening.connection());
+        if (config.isTcpFastOpenConnect()) {
+            openFast(opening);
+        }
+    }
+
+    /** With the server's cookie the SYN takes along what was written; without, that waits for the connection. */
+    private void openFast(TcpFlow opening) throws IOException {
+        ChannelOutboundBuffer written = unsafe().outboundBuffer();
+        boolean hasCookie = opening.connection().fastOpen();
+        if (written != null) {
+            written.addFlush();
+            if (hasCookie) {
+                sender.writeEarly(written, opening);
+            }
+        }
     }
 
     private void establish(TcpConnection connection) {
@@ -214,6 +229,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (current.isConnected() && !established) {
             establish(current.connection());
             unsafe.connector.succeed();
+            if (config.isTcpFastOpenConnect()) {
+                unsafe.resumeFlush();
+            }
         }
         if (!established) {
             if (current.closeReason() != null) {
