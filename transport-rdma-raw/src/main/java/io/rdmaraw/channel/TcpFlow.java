@@ -5,6 +5,8 @@ import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
 
 import java.util.ArrayDeque;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -25,6 +27,8 @@ final class TcpFlow {
     private RdmaRawSocketChannel channel;
     private RdmaRawServerSocketChannel acceptor;
     private ArrayDeque<ByteBuf> received;
+    /** Stacks besides {@link #home} that the connection's segments come to; null when there are none, or at the end. */
+    private volatile Set<TcpStack> followers;
     private CloseReason closeReason;
     private long bytesRead;
     private boolean touched;
@@ -300,8 +304,25 @@ final class TcpFlow {
         stack.flush();
     }
 
+    /** The device leads the connection's segments to another stack now, which passes them on until the end. */
+    void followedBy(TcpStack follower) {
+        Set<TcpStack> all = new HashSet<>(followers == null ? Set.of() : followers);
+        all.add(follower);
+        followers = all;
+    }
+
+    /** Tells whether segments of the connection are to be passed on by stacks that were told so. Any thread. */
+    boolean isFollowed() {
+        return followers != null;
+    }
+
     /** The connection is over: nobody lives by its rules any more. */
     void releasePort() {
+        Set<TcpStack> following = followers;
+        if (following != null) {
+            followers = null;
+            following.forEach(follower -> follower.execute(() -> follower.forget(this)));
+        }
         if (home.isOnLoop()) {
             home.flowEnded(this);
         } else {

@@ -80,6 +80,11 @@ public final class TcpEngine {
         return listener;
     }
 
+    /** Tells whether there is a listener on an address, the wildcard 0, 0 for instance, and port. */
+    public boolean isListening(long localHigh, long localLow, int port) {
+        return listeners.exact(localHigh, localLow, port) != null;
+    }
+
     /**
      * Opens a connection. {@link TcpEvents#connected} or {@link TcpEvents#closed} tells how it ended.
      *
@@ -171,6 +176,9 @@ public final class TcpEngine {
                 return;
             }
         }
+        if (events.stray(s)) {
+            return;
+        }
         TcpListener listener = listeners.find(s.destinationHigh, s.destinationLow, s.destinationPort);
         if (listener != null) {
             int isn = initialSequence.isn(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh,
@@ -181,6 +189,25 @@ public final class TcpEngine {
         }
         counters.unmatchedSegments++;
         replies.resetFor(s);
+    }
+
+    /** Tells whether a segment received is of a connection of this engine, one in TIME-WAIT too. */
+    public boolean knows(Segment s) {
+        if (find(s) != null) {
+            return true;
+        }
+        int hash = connections.hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort);
+        return timeWait.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort) != TimeWaitTable.NONE;
+    }
+
+    /** Returns the connection that a segment received is of; null when there is none, or one in TIME-WAIT. */
+    public TcpConnection find(Segment s) {
+        int hash = connections.hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort);
+        return connections.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort);
     }
 
     /** Tells whether there is a connection between two ends that is not in TIME-WAIT. */
