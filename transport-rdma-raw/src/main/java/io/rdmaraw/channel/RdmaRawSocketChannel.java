@@ -192,16 +192,25 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (loopStack.isForKernel(remote)) {
             KernelConnection opening = new KernelConnection(this, loopStack.counters());
             carrier = opening;
+            if (config.isTcpFastOpenConnect()) {
+                flushed();
+            }
             opening.connect(requestedLocal, remote);
         } else {
             TcpFlow opening = loopStack.connect(requestedLocal, remote, this);
             carrier = opening;
             localAddress = opening.localAddress();
-            ChannelOutboundBuffer written = unsafe().outboundBuffer();
-            if (config.isTcpFastOpenConnect() && written != null) {
-                opening.openFast(written);
+            if (config.isTcpFastOpenConnect()) {
+                opening.openFast(flushed());
             }
         }
+    }
+
+    /** What was written before connecting goes out with the SYN, or as soon as the connection is open. */
+    private ChannelOutboundBuffer flushed() {
+        ChannelOutboundBuffer written = unsafe().outboundBuffer();
+        written.addFlush();
+        return written;
     }
 
     private void establish(StreamCarrier connection) {

@@ -301,7 +301,6 @@ final class TcpFlow implements StreamCarrier {
 
     /** With the server's cookie the SYN takes along what was written; without, that waits for the connection. */
     void openFast(ChannelOutboundBuffer written) throws IOException {
-        written.addFlush();
         if (connection.fastOpen()) {
             channel.sender().writeEarly(written, this);
         }
