@@ -97,7 +97,7 @@ class HttpServerTest {
                       http-reuse always
                       server ours %s:%d check inter 50ms fall 1
                     """.formatted(stage.clientAddress(), at.getHostString(), at.getPort()));
-            try (PeerProcess haproxy = stage.clients().start("haproxy", "-db", "-f", settings.toString())) {
+            try (PeerProcess haproxy = stage.clients().start("haproxy", "-W", "-db", "-f", settings.toString())) {
                 String site = "http://" + stage.clientAddress() + ":8080";
                 haproxy.awaitOutput("Loading success", Duration.ofSeconds(20));
                 Curl.checkSite(stage, site, directory, "--http1.1");

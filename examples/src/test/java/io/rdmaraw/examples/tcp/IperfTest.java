@@ -21,7 +21,7 @@ import java.util.regex.Pattern;
 @Timeout(180)
 class IperfTest {
     private static final String PORT = "5201";
-    private static final long BYTES = 32 << 20;
+    private static final long BYTES = 64 << 20;
 
     @ParameterizedTest
     @EnumSource(mode = Mode.INCLUDE, names = {"EPOLL_VETH", "RDMA_RAW_PACKET", "RDMA_RAW_XDP"})

@@ -118,6 +118,13 @@ class DatagramOverVethTest {
         return packet;
     }
 
+    private String takeText() throws InterruptedException {
+        DatagramPacket packet = take();
+        String text = packet.content().toString(CharsetUtil.US_ASCII);
+        packet.release();
+        return text;
+    }
+
     private static ByteBuf text(String text) {
         return Unpooled.copiedBuffer(text, CharsetUtil.US_ASCII);
     }
@@ -259,7 +266,7 @@ class DatagramOverVethTest {
                 member.joinGroup(at(group, port), link).sync();
                 assertTrue(host.run("ip", "maddress", "show", "dev", pair.ours().name()).output().contains(group));
                 send(wanted, "for all", at(group, port));
-                assertEquals("for all", take().content().toString(CharsetUtil.US_ASCII));
+                assertEquals("for all", takeText());
                 member.leaveGroup(at(group, port), link).sync();
                 send(wanted, "missed", at(group, port));
                 member.joinGroup(at(group, port).getAddress(), link, InetAddress.ofLiteral(
@@ -268,7 +275,7 @@ class DatagramOverVethTest {
                     send(other, "not from there", at(group, port));
                 }
                 send(wanted, "from the source", at(group, port));
-                assertEquals("from the source", take().content().toString(CharsetUtil.US_ASCII));
+                assertEquals("from the source", takeText());
                 member.leaveGroup(at(group, port).getAddress(), link, InetAddress.ofLiteral(
                         ipv4 ? pair.peer().ipv4() : pair.peer().ipv6())).sync();
                 assertFalse(host.run("ip", "maddress", "show", "dev", pair.ours().name()).output().contains(group));
