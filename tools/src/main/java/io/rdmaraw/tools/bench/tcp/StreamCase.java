@@ -24,6 +24,11 @@ sealed interface StreamCase {
     Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
             throws InterruptedException;
 
+    /** Tells whether a first measurement is made for the sake of the compiler alone. */
+    default boolean warmsUp() {
+        return true;
+    }
+
     private static void await(double seconds) throws InterruptedException {
         TimeUnit.NANOSECONDS.sleep((long) (seconds * 1e9));
     }
@@ -43,10 +48,17 @@ sealed interface StreamCase {
      */
     record RequestResponse(int connections, boolean apart) implements StreamCase {
         private static final double NANOS_PER_MICRO = 1000;
+        private static final int MANY = 10_000;
 
         @Override
         public String name() {
             return "rr.conns" + connections;
+        }
+
+        /** So many take their time to open, and fewer have warmed the same code up. */
+        @Override
+        public boolean warmsUp() {
+            return connections < MANY;
         }
 
         @Override

@@ -11,6 +11,9 @@ import java.util.List;
  * end. The server has a core to itself, and so have the client and what the kernel does to receive for it.
  */
 final class WireStreams {
+    private static final String PREFIX = "tcp.wire.";
+    /** New processes have compilers to warm up. */
+    private static final int FIRST_SETTLES = 4;
     private static final int CLIENT_CORE = 0;
     private static final int SERVER_CORE = 1;
 
@@ -33,35 +36,37 @@ final class WireStreams {
 
     void addTo(BenchReport report) throws InterruptedException {
         ServerNetwork.require("taskset", "util-linux");
-        StreamFigures figures = new StreamFigures("tcp.wire.",
-                transport -> transport == Transport.RDMA_RAW ? "soft:xdp" : "veth");
+        StreamFigures figures = new StreamFigures(PREFIX,
+                transport -> transport == Transport.RDMA_RAW ? "soft:xdp" : "veth", options, progress);
         try (ServerNetwork network = new ServerNetwork()) {
             network.receiveForClientsOn(CLIENT_CORE);
             for (int run = 1; run <= options.runs(); run++) {
-                progress.println("tcp.wire, run " + run + " of " + options.runs());
-                progress.flush();
+                figures.say("tcp.wire, run " + run + " of " + options.runs());
                 for (Transport transport : options.transports()) {
-                    measure(network, transport, figures);
+                    measure(network, transport, run, figures);
                 }
             }
         }
         figures.addTo(report);
     }
 
-    private void measure(ServerNetwork network, Transport transport, StreamFigures figures)
+    private void measure(ServerNetwork network, Transport transport, int run, StreamFigures figures)
             throws InterruptedException {
-        try (TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), transport, "--device",
-                "soft:xdp:" + network.serverInterface(), "--serve", network.serverAddress());
-                TcpPeer client = TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE), Transport.EPOLL, "--ask",
-                        network.serverAddress())) {
-            server.ask("counts");
+        try (StreamEnds ends = new StreamEnds(() -> start(network, transport))) {
             boolean first = true;
-            for (StreamCase streamCase : cases()) {
-                double settleSeconds = first ? 4 * options.settleSeconds() : options.settleSeconds();
-                figures.add(streamCase.name(), transport, streamCase.measure(server, client,
-                        settleSeconds, options.seconds()));
+            for (StreamCase streamCase : options.wanted(PREFIX, cases())) {
+                figures.measure(streamCase, transport, run, ends,
+                        first ? FIRST_SETTLES * options.settleSeconds() : options.settleSeconds());
                 first = false;
             }
         }
+    }
+
+    private static StreamEnds.Pair start(ServerNetwork network, Transport transport) {
+        TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), transport, "--device",
+                "soft:xdp:" + network.serverInterface(), "--serve", network.serverAddress());
+        server.ask("counts");
+        return new StreamEnds.Pair(server, TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE),
+                Transport.EPOLL, "--ask", network.serverAddress()));
     }
 }
