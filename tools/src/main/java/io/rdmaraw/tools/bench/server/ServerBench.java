@@ -15,8 +15,8 @@ import java.util.Map;
 
 /**
  * One server on one transport after the other, in turns, under the same generators: answers per second of the server's
- * processor time, of all processor time, and of the clock. The server has a core to itself, and so have the generator
- * and what the kernel does to receive for it. Each run has a process of its own, so that nothing of one transport, such
+ * processor time, of all processor time, and of the clock. The server has a core to itself with what the kernel does to
+ * receive for it, and so has the generator. Each run has a process of its own, so that nothing of one transport, such
  * as an XDP program, is in the way of another.
  */
 final class ServerBench {
@@ -83,7 +83,7 @@ final class ServerBench {
         List<Map<ServerTransport, Series>> all = new ArrayList<>();
         generators.forEach(generator -> all.add(new EnumMap<>(ServerTransport.class)));
         try (ServerNetwork network = new ServerNetwork()) {
-            network.receiveForClientsOn(GENERATOR_CORE);
+            network.receiveOn(SERVER_CORE, GENERATOR_CORE);
             for (int run = 1; run <= options.runs(); run++) {
                 say("run " + run + " of " + options.runs());
                 for (ServerTransport transport : ServerTransport.values()) {
@@ -110,23 +110,23 @@ final class ServerBench {
             List<Map<ServerTransport, Series>> all) {
         List<String> words = new ArrayList<>(List.of(transport.options(network.serverInterface())));
         words.addAll(List.of("--port", Integer.toString(PORT)));
-        try (PeerProcess server = network.start(pinnedTo(SERVER_CORE), generators.getFirst().example(),
+        try (PeerProcess _ = network.start(pinnedTo(SERVER_CORE), generators.getFirst().example(),
                 words.toArray(String[]::new))) {
             generators.getFirst().run(network, pinnedTo(GENERATOR_CORE), PORT, options.warmUpSeconds());
             for (int i = 0; i < generators.size(); i++) {
                 Series series = all.get(i).computeIfAbsent(transport, t -> new Series());
-                measure(network, server.pid(), generators.get(i), series);
+                measure(network, generators.get(i), series);
             }
         }
     }
 
-    private void measure(ServerNetwork network, long pid, LoadGenerator generator, Series series) {
-        CpuTimes before = CpuTimes.read(pid);
+    private void measure(ServerNetwork network, LoadGenerator generator, Series series) {
+        CpuTimes before = CpuTimes.read(SERVER_CORE);
         long start = System.nanoTime();
         Load load = generator.run(network, pinnedTo(GENERATOR_CORE), PORT, options.runSeconds());
         double seconds = (System.nanoTime() - start) / 1e9;
-        CpuTimes spent = CpuTimes.read(pid).since(before);
-        series.perServerCpuSecond.add(load.answers() / spent.processSeconds());
+        CpuTimes.Spent spent = CpuTimes.read(SERVER_CORE).since(before);
+        series.perServerCpuSecond.add(load.answers() / spent.serverSeconds());
         series.perMachineCpuSecond.add(load.answers() / spent.machineSeconds());
         series.perSecond.add(load.answers() / seconds);
         series.p50Micros.add(load.p50Micros());

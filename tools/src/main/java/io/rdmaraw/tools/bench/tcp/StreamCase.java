@@ -44,7 +44,7 @@ sealed interface StreamCase {
     /**
      * A request under way on each of a number of connections.
      *
-     * @param apart whether the server is a process of its own, whose processor time can be told
+     * @param apart whether the server has a core to itself, whose time can be told
      */
     record RequestResponse(int connections, boolean apart) implements StreamCase {
         private static final double NANOS_PER_MICRO = 1000;
@@ -67,11 +67,11 @@ sealed interface StreamCase {
             client.ask("ask " + connections);
             await(warmUpSeconds);
             client.ask("times");
-            CpuTimes cpuBefore = CpuTimes.read(server.pid());
+            CpuTimes cpuBefore = CpuTimes.read(WireStreams.SERVER_CORE);
             JsonNode before = client.ask("counts");
             await(seconds);
             JsonNode after = client.ask("counts");
-            CpuTimes spent = CpuTimes.read(server.pid()).since(cpuBefore);
+            CpuTimes.Spent spent = CpuTimes.read(WireStreams.SERVER_CORE).since(cpuBefore);
             JsonNode times = client.ask("times");
             client.ask("stop");
             Map<String, Figure> figures = new LinkedHashMap<>();
@@ -81,7 +81,7 @@ sealed interface StreamCase {
             if (apart) {
                 double answers = difference("roundTrips", before, after);
                 figures.put(".perServerCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
-                        answers / spent.processSeconds()));
+                        answers / spent.serverSeconds()));
                 figures.put(".perMachineCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
                         answers / spent.machineSeconds()));
             }

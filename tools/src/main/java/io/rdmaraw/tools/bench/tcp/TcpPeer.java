@@ -45,9 +45,6 @@ final class TcpPeer implements AutoCloseable {
         return new TcpPeer(namespace.start(command.toArray(String[]::new)));
     }
 
-    long pid() {
-        return process.pid();
-    }
 
     /** Has the process do something; its answer. */
     JsonNode ask(String what) {

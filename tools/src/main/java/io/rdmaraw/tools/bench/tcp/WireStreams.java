@@ -8,14 +8,14 @@ import java.util.List;
 
 /**
  * A server on one transport after the other, at the near end of a veth pair, under the same client on epoll at the far
- * end. The server has a core to itself, and so have the client and what the kernel does to receive for it.
+ * end. Each end has a core to itself with what the kernel does to receive for it.
  */
 final class WireStreams {
     private static final String PREFIX = "tcp.wire.";
     /** New processes have compilers to warm up. */
     private static final int FIRST_SETTLES = 4;
     private static final int CLIENT_CORE = 0;
-    private static final int SERVER_CORE = 1;
+    static final int SERVER_CORE = 1;
 
     private final StreamOptions options;
     private final PrintWriter progress;
@@ -39,7 +39,7 @@ final class WireStreams {
         StreamFigures figures = new StreamFigures(PREFIX,
                 transport -> transport == Transport.RDMA_RAW ? "soft:xdp" : "veth", options, progress);
         try (ServerNetwork network = new ServerNetwork()) {
-            network.receiveForClientsOn(CLIENT_CORE);
+            network.receiveOn(SERVER_CORE, CLIENT_CORE);
             for (int run = 1; run <= options.runs(); run++) {
                 figures.say("tcp.wire, run " + run + " of " + options.runs());
                 for (Transport transport : options.transports()) {
