@@ -4,7 +4,9 @@ import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A server on one transport after the other, at the near end of a veth pair, under the same client on epoll at the far
@@ -13,7 +15,7 @@ import java.util.List;
 final class WireStreams {
     private static final String PREFIX = "tcp.wire.";
     /** New processes have compilers to warm up. */
-    private static final int FIRST_SETTLES = 4;
+    private static final int FIRST_SETTLES = 12;
     private static final int CLIENT_CORE = 0;
     static final int SERVER_CORE = 1;
 
@@ -38,27 +40,44 @@ final class WireStreams {
         ServerNetwork.require("taskset", "util-linux");
         StreamFigures figures = new StreamFigures(PREFIX,
                 transport -> transport == Transport.RDMA_RAW ? "soft:xdp" : "veth", options, progress);
-        try (ServerNetwork network = new ServerNetwork()) {
-            network.receiveOn(SERVER_CORE, CLIENT_CORE);
+        Map<Transport, Stand> stands = new EnumMap<>(Transport.class);
+        try {
+            for (Transport transport : options.transports()) {
+                stands.put(transport, stand(transport));
+            }
             for (int run = 1; run <= options.runs(); run++) {
                 figures.say("tcp.wire, run " + run + " of " + options.runs());
-                for (Transport transport : options.transports()) {
-                    measure(network, transport, run, figures);
+                for (Map.Entry<Transport, Stand> of : stands.entrySet()) {
+                    measure(of.getKey(), of.getValue().ends(), run, figures);
                 }
             }
+        } finally {
+            stands.values().forEach(Stand::close);
         }
         figures.addTo(report);
     }
 
-    private void measure(ServerNetwork network, Transport transport, int run, StreamFigures figures)
+    /** A transport's processes, which are idle while another is measured, on a network of their own. */
+    private record Stand(ServerNetwork network, StreamEnds ends) {
+        void close() {
+            ends.close();
+            network.close();
+        }
+    }
+
+    private static Stand stand(Transport transport) {
+        ServerNetwork network = new ServerNetwork();
+        network.receiveOn(SERVER_CORE, CLIENT_CORE);
+        return new Stand(network, new StreamEnds(() -> start(network, transport)));
+    }
+
+    private void measure(Transport transport, StreamEnds ends, int run, StreamFigures figures)
             throws InterruptedException {
-        try (StreamEnds ends = new StreamEnds(() -> start(network, transport))) {
-            boolean first = true;
-            for (StreamCase streamCase : options.wanted(PREFIX, cases())) {
-                figures.measure(streamCase, transport, run, ends,
-                        first ? FIRST_SETTLES * options.settleSeconds() : options.settleSeconds());
-                first = false;
-            }
+        boolean first = run == 1;
+        for (StreamCase streamCase : options.wanted(PREFIX, cases())) {
+            figures.measure(streamCase, transport, run, ends,
+                    first ? FIRST_SETTLES * options.settleSeconds() : options.settleSeconds());
+            first = false;
         }
     }
 
