@@ -45,6 +45,9 @@ final class KernelListener {
         socket = ServerSocketChannel.open();
         try {
             socket.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+            if (server.config().isReusePort()) {
+                socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
+            }
             socket.bind(local, server.config().getBacklog());
         } catch (IOException | RuntimeException e) {
             socket.close();

@@ -7,6 +7,7 @@ import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
+import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
@@ -42,6 +43,7 @@ final class TcpStack implements TcpEvents {
     private final SegmentSender sender;
     private final TcpSteering ownRules;
     private final TcpIcmp icmp;
+    private final StraySegments strays;
     private final RdmaRawTcpStatistics counters;
     /** Ports that are kept for connections in TIME-WAIT alone. */
     private final Set<TcpPort> lingering = new HashSet<>();
@@ -55,10 +57,10 @@ final class TcpStack implements TcpEvents {
         this.port = port;
         this.network = network;
         this.loop = loop;
-        SegmentWriter writer = new SegmentWriter(port.queue());
+        SegmentWriter writer = new SegmentWriter(port.queue(), config.segmentationOffload());
         ParseCounters verdicts = new ParseCounters();
-        engine = new TcpEngine(config.tcpConfig(port.limits().mtuBytes(), port.queue().maxParts()), this, random,
-                System.nanoTime());
+        engine = new TcpEngine(config.tcpConfig(port.limits().mtuBytes(), port.queue().maxParts(),
+                writer.maxSegmentedBytes()), this, random, System.nanoTime());
         counters = new RdmaRawTcpStatistics(engine.counters(), verdicts, engine::timeWaitCount,
                 writer::copiedSegments, this::sockets);
         receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts);
@@ -66,7 +68,9 @@ final class TcpStack implements TcpEvents {
         ownRules = new TcpSteering(this);
         port.attach(ownRules, network.flows());
         icmp = new TcpIcmp(this, engine, network);
+        strays = new StraySegments(this, engine, receiver, counters);
         network.joined(this);
+        DeviceStacks.add(this);
     }
 
     TcpEngine engine() {
@@ -179,6 +183,16 @@ final class TcpStack implements TcpEvents {
         flow.port().release(this);
     }
 
+    /** A connection of another loop whose segments come here is over. */
+    void forget(TcpFlow flow) {
+        receiver.forwards().remove(flow);
+    }
+
+    /** Returns what came here and is perhaps for other loops. */
+    StraySegments strays() {
+        return strays;
+    }
+
     /** Keeps a port for a while that only connections in TIME-WAIT live by. */
     void linger(TcpPort kept, long nanos) {
         if (gone) {
@@ -220,16 +234,25 @@ final class TcpStack implements TcpEvents {
      */
     TcpFlow connect(InetSocketAddress localOrNull, InetSocketAddress remote, RdmaRawSocketChannel channel)
             throws IOException {
-        IpAddress target = IpAddress.of(remote.getAddress());
-        if (target.isAny()) {
-            // As on Linux: the wildcard is this host.
-            target = target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
-        }
-        TcpFlow flow = openOnFreePort(localOrNull, target, remote.getPort());
+        TcpFlow flow = openOnFreePort(localOrNull, targetOf(remote), remote.getPort());
         flow.channel(channel);
         channel.config().applyTo(flow.connection());
         counters.flows++;
         return flow;
+    }
+
+    /** Tells whether the kernel has to carry a connection to this peer, because the device's link does not lead there. */
+    boolean isForKernel(InetSocketAddress remote) {
+        return network.isForKernel(targetOf(remote));
+    }
+
+    private static IpAddress targetOf(InetSocketAddress remote) {
+        IpAddress target = IpAddress.of(remote.getAddress());
+        if (!target.isAny()) {
+            return target;
+        }
+        // As on Linux: the wildcard is this host.
+        return target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
     }
 
     /**
@@ -453,6 +476,11 @@ final class TcpStack implements TcpEvents {
         touch(flow);
     }
 
+    @Override
+    public boolean stray(Segment segment) {
+        return strays.take(segment);
+    }
+
     // ---- the queue ----
 
     /** The device is gone: nothing can be sent any more. */
@@ -465,6 +493,7 @@ final class TcpStack implements TcpEvents {
         if (gone) {
             return;
         }
+        DeviceStacks.remove(this);
         network.left(this);
         engine.shutdown();
         touched.deliver();

@@ -70,14 +70,22 @@ class RdmaRawChannelWriteTest {
         expected.release();
     }
 
+    /** The frame may arrive before the device has written the completion of its send. */
+    private void awaitReclaimed(ByteBuf sent) throws Exception {
+        long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (sent.refCnt() > 0) {
+            onLoop(() -> sender.port().queue().reclaim());
+            assertTrue(System.nanoTime() < endNanos, "the completion of the send did not come");
+        }
+    }
+
     @Test
     void registeredMemoryIsSentInPlaceAndReleasedWhenSent() throws Exception {
         ByteBuf frame = registered(1, 100);
         ByteBuf expected = frame.copy();
         sender.writeAndFlush(frame).sync();
         expect(expected);
-        onLoop(() -> sender.port().queue().reclaim());
-        assertEquals(0, frame.refCnt());
+        awaitReclaimed(frame);
         assertEquals(0, counters().copiedInFrames());
     }
 
@@ -150,7 +158,7 @@ class RdmaRawChannelWriteTest {
     void aCompositeOfMorePartsThanTheDeviceGathersIsCopiedTogether() throws Exception {
         CompositeByteBuf composite = Unpooled.compositeBuffer();
         composite.addComponent(true, registered(9, 64));
-        for (int i = 0; i < 9; i++) {
+        for (int i = 0; i < 30; i++) {
             composite.addComponent(true, registered(i, 20));
         }
         ByteBuf expected = composite.copy();

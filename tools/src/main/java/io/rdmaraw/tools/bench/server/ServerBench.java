@@ -89,14 +89,17 @@ final class ServerBench {
                 stands.put(transport, warmedUp(transport));
             }
             for (int run = 1; run <= options.runs(); run++) {
-                say("run " + run + " of " + options.runs());
+                say(name + ", run " + run + " of " + options.runs());
                 stands.forEach((transport, stand) -> measure(stand.network(), transport, all));
+                for (int i = 0; i < generators.size(); i++) {
+                    report(generators.get(i).caseName(), all.get(i), report);
+                }
             }
         } finally {
             stands.values().forEach(Stand::close);
         }
         for (int i = 0; i < generators.size(); i++) {
-            report(generators.get(i).caseName(), all.get(i), report);
+            tellLosses(generators.get(i).caseName(), all.get(i));
         }
         return report;
     }
@@ -186,6 +189,9 @@ final class ServerBench {
                 }
             }
         }
+    }
+
+    private void tellLosses(String caseName, Map<ServerTransport, Series> series) {
         series.forEach((transport, s) -> {
             if (s.lost > 0) {
                 say(String.format(Locale.ROOT, "%s on %s: %d of %s were lost or wrong", caseName, transport.text(),

@@ -50,6 +50,7 @@ final class LoopStreams {
             }
             for (StreamCase streamCase : options.wanted(PREFIX, cases())) {
                 measure(streamCase, ends, figures);
+                figures.addRowsTo(report);
             }
         } finally {
             ends.values().forEach(StreamEnds::close);

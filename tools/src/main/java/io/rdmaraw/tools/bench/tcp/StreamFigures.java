@@ -80,10 +80,15 @@ final class StreamFigures {
                 .values().computeIfAbsent(transport, t -> new TreeMap<>()).put(run, figure.value()));
     }
 
-    /** Adds a row for each case and transport; ours is compared with each of the others. */
+    /** Adds a row for each case and transport, ours compared with each of the others, and what failed. */
     void addTo(BenchReport report) {
-        cases.forEach((name, series) -> addRows(report, name, series));
+        addRowsTo(report);
         failures.forEach(failure -> report.addNotMeasured(failure.what(), failure.reason()));
+    }
+
+    /** Adds the rows that there are by now, or puts them in the place of those of fewer runs. */
+    void addRowsTo(BenchReport report) {
+        cases.forEach((name, series) -> addRows(report, name, series));
     }
 
     private void addRows(BenchReport report, String name, Series series) {

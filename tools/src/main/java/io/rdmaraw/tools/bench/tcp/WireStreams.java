@@ -50,6 +50,7 @@ final class WireStreams {
                 for (Map.Entry<Transport, Stand> of : stands.entrySet()) {
                     measure(of.getKey(), of.getValue().ends(), run, figures);
                 }
+                figures.addRowsTo(report);
             }
         } finally {
             stands.values().forEach(Stand::close);
