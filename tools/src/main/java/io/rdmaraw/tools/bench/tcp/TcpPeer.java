@@ -45,6 +45,9 @@ final class TcpPeer implements AutoCloseable {
         return new TcpPeer(namespace.start(command.toArray(String[]::new)));
     }
 
+    long pid() {
+        return process.pid();
+    }
 
     /** Has the process do something; its answer. */
     JsonNode ask(String what) {
