@@ -159,7 +159,7 @@ class TcpOptionsOverVethTest {
         timedOut.channel().closeFuture().sync();
         Await.until("its end", PATIENCE, () -> TcpHost.tcp(device(), "connections") == 0);
 
-        ChannelFuture cancelled = client().connect(nobody);
+        ChannelFuture cancelled = client().handler(new TcpHost.Client()).connect(nobody);
         Await.until("the attempt to begin", PATIENCE, () -> TcpHost.tcp(device(), "connections") == 1);
         assertTrue(cancelled.cancel(true));
         assertTrue(cancelled.channel().closeFuture().await(PATIENCE_MILLIS));
