@@ -37,9 +37,9 @@ final class EmulatedFaults implements DeviceFaults {
     }
 
     @Override
-    public void failNextCompletion(QueuePair queuePair, boolean receive, int status) {
+    public void failNextCompletion(VerbsFrameQueue queue, boolean receive, int status) {
         int syndrome = status == WcStatus.LOC_PROT_ERR ? LOCAL_PROT_ERR : UNKNOWN;
-        assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, queuePair.number(),
+        assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, number(queue, receive),
                 receive ? 1 : 0, syndrome));
     }
 
@@ -50,8 +50,12 @@ final class EmulatedFaults implements DeviceFaults {
 
     @Override
     public void overrunCompletions(VerbsFrameQueue queue, boolean receive) {
-        assertEquals(0, NativeCall.status(function("cxemu_overrun_completions"), device, queue.queuePair().number(),
+        assertEquals(0, NativeCall.status(function("cxemu_overrun_completions"), device, number(queue, receive),
                 receive ? 1 : 0));
+    }
+
+    private static int number(VerbsFrameQueue queue, boolean receive) {
+        return receive ? queue.receiveQueueNumber() : queue.queuePair().number();
     }
 
     @Override

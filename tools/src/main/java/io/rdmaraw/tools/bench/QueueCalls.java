@@ -11,6 +11,7 @@ import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.frame.FrameTemplate;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.FlowSpec;
 import java.lang.foreign.Arena;
@@ -41,7 +42,8 @@ final class QueueCalls implements AutoCloseable {
         this.device = device;
         shared = SharedDevice.acquire(deviceName);
         channel = shared.context().createCompletionChannel();
-        queue = VerbsFrameQueue.open(shared, 1, channel, new FrameQueueOptions(1024, 1024, 4, 4096, 2048, directVerbs, false));
+        queue = VerbsFrameQueue.open(shared, 1, channel, new FrameQueueOptions(1024, 1024, 4, 4096, 2048, directVerbs, false,
+                StridingReceive.NEVER));
         flow = queue.steer(FlowSpec.builder().destinationMac(mac).allowHostTraffic().build());
         byte[] frame = FrameTemplate.parse("eth(dst=" + mac + ")/ipv4/udp").build(frameBytes);
         incoming = arena.allocate(frameBytes).copyFrom(MemorySegment.ofArray(frame));
