@@ -18,10 +18,14 @@ record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) {
     private static final int STRIDE_BYTES = 2048;
     /** As many as are taken in one poll. */
     private static final int STRIDES_PER_REQUEST = FrameQueue.BURST_FRAMES;
-    /** While one is filled and one is being taken back, others have to be there; */
-    private static final int LEAST_REQUESTS = 4;
-    /** and some for what handlers hold. */
-    private static final int WANTED_CHUNKS = 2 * LEAST_REQUESTS;
+    /** One is filled, and the device needs the next at once. */
+    private static final int LEAST_POSTED = 2;
+    /** As many again for what handlers hold. */
+    private static final int LEAST_CHUNKS = 2 * LEAST_POSTED;
+    /** Where the device does not want longer requests. */
+    private static final int WANTED_CHUNKS = 8;
+    /** Slots that sending needs at least. */
+    private static final int LEAST_SLOTS = 4 * FrameQueue.BURST_FRAMES;
 
     /**
      * Returns the plan, or null where each request is to be for one frame.
@@ -61,23 +65,24 @@ record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) {
         return Math.max(limits.minStrideBytes(), Math.min(limits.maxStrideBytes(), wanted));
     }
 
-    /** Half of the memory, or what the receive queue takes, if that is more; null when it is no four requests. */
+    /** Half of the memory, or what the receive queue takes, if that is more; null when it is too little. */
     static StridingPlan within(FrameQueueOptions options, StridingLimits limits) {
         int strideBytes = strideBytes(options, limits);
-        int areaSlots = Math.max(options.receiveQueueDepth(), options.slotCount() / 2);
+        int areaSlots = Math.min(options.slotCount() - LEAST_SLOTS,
+                Math.max(options.receiveQueueDepth(), options.slotCount() / 2));
         long strides = (long) areaSlots * options.slotBytes() / strideBytes;
         int perRequest = (int) Math.min(STRIDES_PER_REQUEST, Long.highestOneBit(strides / WANTED_CHUNKS));
         // A frame of the longest kind must find room in a request.
         perRequest = Math.max(perRequest, options.slotBytes() / strideBytes);
         perRequest = Math.max(limits.minStrides(), Math.min(limits.maxStrides(), perRequest));
         int chunks = (int) (strides / perRequest);
-        if (chunks < LEAST_REQUESTS) {
+        if (chunks < LEAST_CHUNKS) {
             return null;
         }
         long posted = (long) options.receiveQueueDepth() * options.slotBytes() / strideBytes / perRequest;
-        int maxRequests = (int) Math.max(LEAST_REQUESTS, Math.min(posted, chunks * 3L / 4));
+        int maxRequests = (int) Math.max(LEAST_POSTED, Math.min(posted, chunks * 3L / 4));
         return new StridingPlan(new StrideLayout(chunks, perRequest, strideBytes), options.slotCount() - areaSlots,
-                Math.min(chunks, maxRequests));
+                maxRequests);
     }
 
     /** Returns how many completions can wait at most: each is of a stride or more, or of a request that failed. */

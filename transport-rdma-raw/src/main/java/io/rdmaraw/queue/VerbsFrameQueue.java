@@ -230,6 +230,14 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
+    public String mode() {
+        if (!direct) {
+            return "calls";
+        }
+        return "rings" + (plan != null ? ", striding receive" : "") + (compresses ? ", compressed completions" : "");
+    }
+
+    @Override
     public int maxParts() {
         return sendRing.maxParts();
     }

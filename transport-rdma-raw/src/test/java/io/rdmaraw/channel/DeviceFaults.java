@@ -54,7 +54,8 @@ interface DeviceFaults {
         @Override
         public long lostFrames() {
             SoftverbsQueueCounters counters = softverbs.received();
-            return counters.cqOverruns() + counters.notReady() + counters.noReceive() + softverbs.sent().noMatch();
+            return counters.cqOverruns() + counters.notReady() + counters.noReceive() + softverbs.sent().noMatch()
+                    + softverbs.sent().portDown();
         }
 
         @Override

@@ -21,8 +21,8 @@ final class EmulatedFaults implements DeviceFaults {
     private static final int UNKNOWN = 0x7f;
     /** The members of {@code struct cxemu_counters}. */
     private static final int COUNTERS = 19;
-    /** no_match, no_receive, not_ready and cq_overruns among them. */
-    private static final int[] LOSSES = {4, 5, 6, 14};
+    /** no_match, no_receive, not_ready, port_down and cq_overruns among them. */
+    private static final int[] LOSSES = {4, 5, 6, 7, 14};
 
     private static final SymbolLookup LIBRARY = NativeLibrary.load(System.getenv("LD_PRELOAD"));
 
