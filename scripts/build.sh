@@ -4,6 +4,8 @@
 # Written when a build has succeeded. Lies in target/, so that `mvnw clean` forgets the build too.
 readonly BUILD_STAMP="$ROOT/target/rdma-raw.built"
 readonly BUILD_LOCK="$ROOT/target/rdma-raw.lock"
+# What the build makes of the C sources.
+readonly SOFTVERBS="$ROOT/transport-rdma-raw-native/target/classes/META-INF/native/libsoftverbs_linux_x86_64.so"
 
 run_maven() {
   # Maven's own libraries still use sun.misc.Unsafe and JNI; on a new JDK that prints warnings which look like ours.
