@@ -13,7 +13,6 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
-import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
@@ -30,7 +29,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 
 /** Netty's own tests of TCP channels over a veth pair: this transport with NIO in another namespace, both ways. */
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@ExtendWith(NetworkExtension.class)
 class StreamOverVethTest extends AbstractStreamTest {
     private VethPair pair;
     private EventLoopGroup ours;
