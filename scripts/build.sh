@@ -4,6 +4,8 @@
 # Written when a build has succeeded. Lies in target/, so that `mvnw clean` forgets the build too.
 readonly BUILD_STAMP="$ROOT/target/rdma-raw.built"
 readonly BUILD_LOCK="$ROOT/target/rdma-raw.lock"
+# What the build makes of the C sources.
+readonly SOFTVERBS="$ROOT/transport-rdma-raw-native/target/classes/META-INF/native/libsoftverbs_linux_x86_64.so"
 
 run_maven() {
   # Maven's own libraries still use sun.misc.Unsafe and JNI; on a new JDK that prints warnings which look like ours.
@@ -46,4 +48,14 @@ require_built() {
   is_built || build
   # The tool must not inherit the lock, or it would hold the next build up for as long as it runs.
   exec 9>&-
+}
+
+# The profiler is no part of the build and never insisted on.
+want_profiler() {
+  local -a jars
+  mapfile -t jars < <(compgen -G "$ROOT/tools/target/profiler/async-profiler-*.jar")
+  [ "${#jars[@]}" -eq 0 ] || return 0
+  say "getting async-profiler from Maven Central"
+  run_maven -q -B -ntp -pl tools dependency:copy@async-profiler >&2 \
+    || say "async-profiler cannot be had; the JDK's flight recorder is used, which sees no C and no kernel"
 }

@@ -18,7 +18,10 @@ enum {
     ARM_SN_SHIFT = 28,
     OPCODE_SHIFT = 4,
     FORMAT_SHIFT = 2,
+    STRIDES_SHIFT = 16,
 };
+
+static const uint32_t FILLER = 1u << 31;
 
 static uint32_t consumer_index(const struct cx_cq *cq)
 {
@@ -69,9 +72,21 @@ static uint16_t payload_checksum(const struct sv_frame *frame)
 
 /* ---- entries ---- */
 
+/* Above the length, which has 16 bits then. */
+static uint32_t strides_and_filler(const struct cx_completion *completion)
+{
+    uint32_t strides = completion->strides;
+    if (strides == 0)
+        return 0;
+    if (cx_mutant(CX_MUTANT_STRIDE_COUNT_OFF))
+        strides++;
+    bool filler = completion->filler && !cx_mutant(CX_MUTANT_FILLER_UNMARKED);
+    return strides << STRIDES_SHIFT | (filler ? FILLER : 0);
+}
+
 static void build_good(struct mlx5_cqe64 *cqe, const struct cx_completion *completion)
 {
-    uint32_t bytes = completion->byte_count;
+    uint32_t bytes = completion->byte_count | strides_and_filler(completion);
     if (cx_mutant(CX_MUTANT_LENGTH_OFF) && completion->opcode == MLX5_CQE_RESP_SEND)
         bytes--;
     cqe->byte_cnt = cx_mutant(CX_MUTANT_BYTE_COUNT_SWAPPED) ? bytes : htobe32(bytes);
@@ -109,6 +124,10 @@ static void build(struct mlx5_cqe64 *cqe, const struct cx_completion *completion
     /* With entries of version 1 this is the number that the program's driver gave the queue. */
     cqe->srqn_uidx = htobe32(completion->uidx & INDEX_MASK);
     cqe->wqe_counter = htobe16((uint16_t)(completion->wqe_counter + cx_mutant(CX_MUTANT_WRONG_COUNTER)));
+    if (completion->strides > 0)
+        cqe->wqe_id = htobe16(completion->wqe_id);
+    if (completion->strides > 0 && cx_mutant(CX_MUTANT_STRIDE_INDEX_STALE))
+        cqe->wqe_counter = 0;
 }
 
 /* The program takes an entry as its own by op_own alone, so that comes last. */
@@ -207,7 +226,7 @@ static bool compress(struct cx_cq *cq, const struct cx_completion *completion, c
 {
     if (cq->session == NULL)
         return false;
-    if (completion->opcode != MLX5_CQE_RESP_SEND || completion->solicited || cq->armed != CX_ARM_NONE) {
+    if (!cx_session_takes(cq->session, completion) || cq->armed != CX_ARM_NONE) {
         close_session(cq);
         return false;
     }

@@ -34,6 +34,14 @@ struct cx_session *cx_session_new(uint8_t format)
     return session;
 }
 
+/* A miniature entry with a hash has no room for a stride's number: frames of several strides go by themselves then. */
+bool cx_session_takes(const struct cx_session *session, const struct cx_completion *completion)
+{
+    if (completion->opcode != MLX5_CQE_RESP_SEND || completion->solicited || completion->filler)
+        return false;
+    return completion->strides <= 1 || session->format == MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX;
+}
+
 uint32_t cx_session_count(const struct cx_session *session)
 {
     return session->count;

@@ -165,6 +165,11 @@ static void respond_device(struct cx_command *command)
         .rss_caps = {.rx_hash_fields_mask = RSS_FIELDS, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ},
         .cqe_comp_caps = {.max_num = CX_MAX_SESSION, .supported_format = MLX5_IB_CQE_RES_FORMAT_HASH |
                           MLX5_IB_CQE_RES_FORMAT_CSUM | MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX},
+        .striding_rq_caps = {.min_single_stride_log_num_of_bytes = CX_MIN_STRIDE_SHIFT,
+                             .max_single_stride_log_num_of_bytes = CX_MAX_STRIDE_SHIFT,
+                             .min_single_wqe_log_num_of_strides = CX_MIN_STRIDES_SHIFT,
+                             .max_single_wqe_log_num_of_strides = CX_MAX_STRIDES_SHIFT,
+                             .supported_qpts = raw_packet},
     };
     CX_DRIVER_RESPOND(command, &driver);
 }

@@ -9,6 +9,7 @@
 #include "objects.h"
 
 struct cx_wire;
+struct cx_completion;
 
 enum { CX_TRACE_ENTRIES = 1024 };
 
@@ -95,6 +96,21 @@ uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_b
 
 /* receive_queue.c */
 void cx_rq_flush(struct cx_rq *rq);
+/* Reads the doorbell record if no request is at hand; whether there is one then. */
+bool cx_rq_has_request(struct cx_rq *rq);
+const uint8_t *cx_rq_request(const struct cx_rq *rq);
+/*
+ * Copies a frame to where the data segments of a request are from `offset` on, of which the first is `first` bytes
+ * behind the request's beginning. 0 or a syndrome.
+ */
+uint8_t cx_rq_scatter(const struct cx_rq *rq, uint32_t first, uint32_t offset, const struct sv_frame *frame);
+
+/* striding.c: where a frame goes in a striding queue. */
+enum cx_placed { CX_PLACED, CX_NO_REQUEST, CX_TOO_LONG };
+enum cx_placed cx_strides_place(struct cx_rq *rq, uint32_t length, struct cx_completion *completion);
+uint8_t cx_strides_fill(const struct cx_rq *rq, const struct sv_frame *frame);
+/* The frame has been written, or could not be. */
+void cx_strides_take(struct cx_rq *rq, const struct cx_completion *completion);
 
 /* completions.c */
 struct cx_completion {
@@ -102,7 +118,10 @@ struct cx_completion {
     uint8_t syndrome;               /* of error CQEs */
     uint8_t send_opcode;
     bool solicited;
-    uint16_t wqe_counter;
+    uint16_t wqe_counter;           /* of a striding queue: the first stride in the request, */
+    uint16_t wqe_id;                /* and which request that is */
+    uint16_t strides;               /* how many were consumed; 0: not a striding queue */
+    bool filler;                    /* they hold no frame: the next one did not fit in */
     uint32_t number;                /* queue number of sends, flow tag of receives */
     uint32_t uidx;
     uint32_t byte_count;
@@ -122,6 +141,8 @@ uint32_t cx_cq_waiting(const struct cx_cq *cq);
 
 /* compression.c: `format` is of enum mlx5_ib_cqe_comp_res_format. NULL without memory. */
 struct cx_session *cx_session_new(uint8_t format);
+/* Whether such completions are compressed at all. */
+bool cx_session_takes(const struct cx_session *session, const struct cx_completion *completion);
 uint32_t cx_session_count(const struct cx_session *session);
 /* Adds a completion to those before it; false when they do not go together, and the session has to be closed first. */
 bool cx_session_add(struct cx_session *session, const struct mlx5_cqe64 *cqe, uint16_t checksum);

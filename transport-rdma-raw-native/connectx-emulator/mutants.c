@@ -23,6 +23,10 @@ static const char *const names[CX_MUTANT_COUNT] = {
     [CX_MUTANT_CHECKSUM_ALWAYS_OK] = "checksum-always-ok",
     [CX_MUTANT_CONSUMER_IGNORED] = "consumer-ignored",
     [CX_MUTANT_MINI_ENTRIES_MISPLACED] = "mini-entries-misplaced",
+    [CX_MUTANT_STRIDE_COUNT_OFF] = "stride-count-off",
+    [CX_MUTANT_STRIDE_INDEX_STALE] = "stride-index-stale",
+    [CX_MUTANT_FILLER_UNMARKED] = "filler-unmarked",
+    [CX_MUTANT_STRIDES_OVERLAP] = "strides-overlap",
 };
 
 void cx_mutant_choose(void)

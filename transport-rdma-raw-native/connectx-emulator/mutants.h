@@ -24,6 +24,10 @@ enum cx_mutant {
     CX_MUTANT_CHECKSUM_ALWAYS_OK,       /* received checksums are reported right, unseen */
     CX_MUTANT_CONSUMER_IGNORED,         /* completions overwrite entries that nobody has polled */
     CX_MUTANT_MINI_ENTRIES_MISPLACED,   /* the second miniature entries of a session are one place too far */
+    CX_MUTANT_STRIDE_COUNT_OFF,         /* a CQE says that one stride more was consumed than was */
+    CX_MUTANT_STRIDE_INDEX_STALE,       /* every CQE of a request names its first stride */
+    CX_MUTANT_FILLER_UNMARKED,          /* the rest of a request looks like a frame */
+    CX_MUTANT_STRIDES_OVERLAP,          /* a frame begins one stride too early */
     CX_MUTANT_COUNT,
 };
 

@@ -46,6 +46,11 @@ enum {
     CX_MKEYS = 16384,
     CX_MAX_SESSION = 64,            /* completions that are compressed together */
     CX_CQE_BYTES = 64,
+    /* Striding receive queues: what the device reports, as logarithms. */
+    CX_MIN_STRIDE_SHIFT = 6,        /* bytes of a stride */
+    CX_MAX_STRIDE_SHIFT = 13,
+    CX_MIN_STRIDES_SHIFT = 3,       /* strides of a request */
+    CX_MAX_STRIDES_SHIFT = 16,
 };
 
 enum cx_kind { CX_PD, CX_MR, CX_CQ, CX_QP, CX_WQ, CX_IND_TABLE, CX_FLOW, CX_COUNTERS, CX_UAR, CX_KINDS };
@@ -118,6 +123,13 @@ struct cx_ring {
 
 enum cx_ring_state { CX_OFF, CX_READY, CX_ERROR };
 
+/* Requests of several strides, of which each frame takes as many as it is long. */
+struct cx_strides {
+    uint32_t per_request;           /* 0: a request is for one frame */
+    uint32_t shift;                 /* logarithm of a stride's bytes */
+    uint32_t next;                  /* the first one that is free in the request at hand */
+};
+
 struct cx_rq {
     struct cx_device *device;
     struct cx_object *owner;        /* the queue pair or the work queue */
@@ -128,6 +140,7 @@ struct cx_rq {
     uint32_t number;
     uint32_t uidx;
     bool signature;                 /* a 16-byte segment before the scatter list */
+    struct cx_strides strides;
     uint8_t fail_next;              /* syndrome of an error that a test asked for; 0: none */
 };
 

@@ -222,6 +222,9 @@ static int init_rss(struct cx_qp *qp, const struct ib_uverbs_ex_create_qp *reque
     if (table == NULL || pd == NULL)
         return EINVAL;
     int error = sv_rss_check(&hash);
+    /* Nothing to hash by is right where there is nothing to choose. */
+    if (error == 0 && hash.rx_hash_fields_mask == 0 && table->entries > 1)
+        error = EINVAL;
     if (error != 0)
         return error;
     qp->steering.rss = sv_rss_create(key, hash.rx_hash_fields_mask);

@@ -23,41 +23,50 @@ static void read_record(struct cx_rq *rq)
     rq->ring.produced = produced;
 }
 
-static const uint8_t *request_at(const struct cx_rq *rq, uint16_t index)
+bool cx_rq_has_request(struct cx_rq *rq)
 {
-    return rq->ring.memory + ((size_t)(index & (rq->ring.units - 1)) << rq->ring.unit_shift);
+    if (rq->ring.consumed == rq->ring.produced)
+        read_record(rq);
+    return rq->ring.consumed != rq->ring.produced;
 }
 
-static void complete(struct cx_rq *rq, struct cx_completion *completion)
+const uint8_t *cx_rq_request(const struct cx_rq *rq)
 {
-    completion->wqe_counter = rq->ring.consumed++;
-    completion->uidx = rq->uidx;
-    cx_cq_add(rq->cq, completion);
+    return rq->ring.memory + ((size_t)(rq->ring.consumed & (rq->ring.units - 1)) << rq->ring.unit_shift);
 }
 
+/* A request is done, whatever of it was used. */
 static void complete_error(struct cx_rq *rq, uint8_t syndrome)
 {
-    struct cx_completion completion = {.opcode = MLX5_CQE_RESP_ERR, .syndrome = syndrome, .number = rq->number};
-    complete(rq, &completion);
+    struct cx_completion completion = {
+        .opcode = MLX5_CQE_RESP_ERR, .syndrome = syndrome, .number = rq->number, .uidx = rq->uidx,
+        .wqe_counter = rq->ring.consumed++,
+    };
+    rq->strides.next = 0;
+    cx_cq_add(rq->cq, &completion);
 }
 
-/* 0 or a syndrome. */
-static uint8_t scatter(const struct cx_rq *rq, const uint8_t *request, const struct sv_frame *frame)
+uint8_t cx_rq_scatter(const struct cx_rq *rq, uint32_t first, uint32_t offset, const struct sv_frame *frame)
 {
+    const uint8_t *request = cx_rq_request(rq);
     uint32_t bytes = 1u << rq->ring.unit_shift;
     uint32_t done = 0;
-    for (uint32_t at = rq->signature ? SEGMENT_BYTES : 0; at < bytes && done < frame->length; at += SEGMENT_BYTES) {
+    for (uint32_t at = first; at < bytes && done < frame->length; at += SEGMENT_BYTES) {
         struct mlx5_wqe_data_seg segment;
         memcpy(&segment, request + at, sizeof segment);
         uint32_t key = be32toh(segment.lkey);
         uint32_t part = be32toh(segment.byte_count);
         if (key == NO_KEY)
             break;
+        uint32_t skipped = offset < part ? offset : part;
+        offset -= skipped;
+        part -= skipped;
         if (part > frame->length - done)
             part = frame->length - done;
         if (part == 0)
             continue;
-        uint8_t *to = cx_translate(rq->device, rq->pd, key, be64toh(segment.addr), part, IBV_ACCESS_LOCAL_WRITE);
+        uint8_t *to = cx_translate(rq->device, rq->pd, key, be64toh(segment.addr) + skipped, part,
+                                   IBV_ACCESS_LOCAL_WRITE);
         if (to == NULL)
             return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
         sv_copy(to, frame->data + done, part);
@@ -66,33 +75,55 @@ static uint8_t scatter(const struct cx_rq *rq, const uint8_t *request, const str
     return done == frame->length ? 0 : MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
 }
 
+/* Writes the frame where the next request has it; sets what its completion says of that. 0 or a syndrome. */
+static uint8_t fill(struct cx_rq *rq, const struct sv_frame *frame, struct cx_completion *completion)
+{
+    if (rq->strides.per_request > 0) {
+        uint8_t syndrome = cx_strides_fill(rq, frame);
+        if (syndrome == 0)
+            cx_strides_take(rq, completion);
+        return syndrome;
+    }
+    uint8_t syndrome = cx_rq_scatter(rq, rq->signature ? SEGMENT_BYTES : 0, 0, frame);
+    if (syndrome == 0) {
+        completion->wqe_counter = rq->ring.consumed++;
+        completion->uidx = rq->uidx;
+    }
+    return syndrome;
+}
+
+static void fail(struct cx_rq *rq, uint8_t syndrome)
+{
+    complete_error(rq, syndrome);
+    rq->device->counters.receive_errors++;
+    cx_rq_enter_error(rq);
+}
+
 static void receive(struct cx_rq *rq, const struct sv_frame *frame, uint32_t tag)
 {
     struct cxemu_counters *counters = &rq->device->counters;
+    struct cx_completion completion = {
+        .opcode = MLX5_CQE_RESP_SEND, .number = tag, .byte_count = frame->length, .frame = frame,
+    };
     if (rq->state != CX_READY) {
         counters->not_ready++;
         return;
     }
-    if (rq->ring.consumed == rq->ring.produced)
-        read_record(rq);
-    if (rq->ring.consumed == rq->ring.produced) {
+    enum cx_placed placed = rq->strides.per_request > 0 ? cx_strides_place(rq, frame->length, &completion)
+                                                        : cx_rq_has_request(rq) ? CX_PLACED : CX_NO_REQUEST;
+    if (placed == CX_NO_REQUEST || (placed == CX_TOO_LONG && !cx_rq_has_request(rq))) {
         counters->no_receive++;
         return;
     }
-    uint8_t syndrome = rq->fail_next;
+    uint8_t syndrome = placed == CX_TOO_LONG ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : rq->fail_next;
     rq->fail_next = 0;
     if (syndrome == 0)
-        syndrome = scatter(rq, request_at(rq, rq->ring.consumed), frame);
+        syndrome = fill(rq, frame, &completion);
     if (syndrome != 0) {
-        complete_error(rq, syndrome);
-        counters->receive_errors++;
-        cx_rq_enter_error(rq);
+        fail(rq, syndrome);
         return;
     }
-    struct cx_completion completion = {
-        .opcode = MLX5_CQE_RESP_SEND, .number = tag, .byte_count = frame->length, .frame = frame,
-    };
-    complete(rq, &completion);
+    cx_cq_add(rq->cq, &completion);
     counters->received_frames++;
     counters->received_bytes += frame->length;
 }

@@ -7,7 +7,29 @@
 #include <rdma/mlx5-abi.h>
 #include <stdlib.h>
 
-enum { MAX_LOG_TABLE = 9 };
+enum { MAX_LOG_TABLE = 9, MIN_STRIDING_REQUEST_SHIFT = 5 };
+
+/*
+ * A request begins with a segment that links it to the next one in shared receive queues, and without meaning here; at
+ * least one data segment follows.
+ */
+static int init_strides(struct cx_rq *rq, const struct mlx5_ib_create_wq *driver)
+{
+    uint32_t bytes = driver->single_stride_log_num_of_bytes;
+    uint32_t strides = driver->single_wqe_log_num_of_strides;
+    if (!(driver->comp_mask & MLX5_IB_CREATE_WQ_STRIDING_RQ))
+        return 0;
+    if (bytes < CX_MIN_STRIDE_SHIFT || bytes > CX_MAX_STRIDE_SHIFT)
+        return EINVAL;
+    if (strides < CX_MIN_STRIDES_SHIFT || strides > CX_MAX_STRIDES_SHIFT)
+        return EINVAL;
+    if (driver->rq_wqe_shift < MIN_STRIDING_REQUEST_SHIFT)
+        return EINVAL;
+    if (driver->two_byte_shift_en)
+        return EOPNOTSUPP;
+    rq->strides = (struct cx_strides){.per_request = 1u << strides, .shift = bytes};
+    return 0;
+}
 
 static int init_wq(struct cx_wq *wq, const struct ib_uverbs_ex_create_wq *request,
                    const struct mlx5_ib_create_wq *driver)
@@ -20,6 +42,8 @@ static int init_wq(struct cx_wq *wq, const struct ib_uverbs_ex_create_wq *reques
         return EINVAL;
     int error = cx_ring_init(&rq->ring, driver->buf_addr, driver->rq_wqe_count, driver->rq_wqe_shift,
                              driver->db_addr);
+    if (error == 0)
+        error = init_strides(rq, driver);
     if (error != 0)
         return error;
     rq->device = context->device;
@@ -43,8 +67,7 @@ int cx_ex_create_wq(struct cx_command *command)
         return error;
     if (request.comp_mask != 0 || request.wq_type != IBV_WQT_RQ)
         return EINVAL;
-    /* The device reports no striding queues, so that libmlx5 does not ask for one. */
-    if (request.create_flags != 0 || driver.comp_mask != 0)
+    if (request.create_flags != 0 || (driver.comp_mask & ~(uint32_t)MLX5_IB_CREATE_WQ_STRIDING_RQ) != 0)
         return EOPNOTSUPP;
     struct cx_wq *wq = cx_object_new(command->context, CX_WQ, sizeof *wq, request.user_handle);
     if (wq == NULL)
@@ -96,6 +119,7 @@ static void apply(struct cx_wq *wq, uint32_t to)
     }
     if (to == IBV_WQS_RESET) {
         cx_ring_reset(&wq->rq.ring);
+        wq->rq.strides.next = 0;
         wq->rq.fail_next = 0;
     }
     wq->state = to;

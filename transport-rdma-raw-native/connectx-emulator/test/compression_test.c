@@ -3,72 +3,12 @@
  * Compressed completions, read in place: libmlx5 makes such queues for programs that do so, and has no reader of its
  * own. The same frames go to a queue pair whose completions are plain, which libmlx5 polls: both have to agree.
  */
-#include "harness.h"
+#include "cqe_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum { ENTRIES = 128, TAG = 0x70707, FIRST_SEND = SLOTS / 2, MINIS = 8, COMPRESSED = 3 };
-
-struct reader {
-    struct mlx5dv_cq ring;
-    uint32_t consumed;
-    uint32_t sessions;
-};
-
-struct mini {
-    __be32 first;
-    __be32 byte_count;
-};
-
-struct received {
-    uint32_t length;
-    uint16_t counter;
-    uint32_t tag;
-    bool checksum_ok;
-};
-
-static struct mlx5_cqe64 *entry(const struct reader *reader, uint32_t index)
-{
-    return (struct mlx5_cqe64 *)reader->ring.buf + (index & (ENTRIES - 1));
-}
-
-static struct ibv_cq_ex *create(struct world *world, uint8_t format)
-{
-    struct ibv_cq_init_attr_ex attr = {.cqe = ENTRIES - 1, .wc_flags = IBV_WC_STANDARD_FLAGS};
-    struct mlx5dv_cq_init_attr dv = {.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE,
-                                     .cqe_comp_res_format = format};
-    return mlx5dv_create_cq(world->context, &attr, &dv);
-}
-
-/* Takes a completion or a session; returns how many there were. */
-static uint32_t take(struct reader *reader, struct received *to)
-{
-    struct mlx5_cqe64 *title = entry(reader, reader->consumed);
-    uint8_t op_own = __atomic_load_n(&title->op_own, __ATOMIC_ACQUIRE);
-    uint8_t owner = (reader->consumed & ENTRIES) != 0;
-    if (op_own >> 4 == MLX5_CQE_INVALID || (op_own & 1) != owner)
-        return 0;
-    CHECK_EQ(MLX5_CQE_RESP_SEND, op_own >> 4);
-    uint32_t count = (op_own >> 2 & 3) == COMPRESSED ? be32toh(title->byte_cnt) : 1;
-    CHECK(count >= 1 && count <= ENTRIES);
-    reader->sessions += count > 1;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct mini *minis = (struct mini *)entry(reader, reader->consumed + (i < MINIS ? 1 : i / MINIS * MINIS));
-        to[i] = (struct received){
-            .length = be32toh(count == 1 ? title->byte_cnt : minis[i % MINIS].byte_count),
-            .counter = (uint16_t)(be16toh(title->wqe_counter) + i),
-            .tag = be32toh(title->sop_drop_qpn) & 0xffffff,
-            .checksum_ok = (title->hds_ip_ext & (MLX5_CQE_L3_OK | MLX5_CQE_L4_OK)) == (MLX5_CQE_L3_OK | MLX5_CQE_L4_OK),
-        };
-    }
-    /* What lies between is left to us: in the next round it must not be taken for completions. */
-    for (uint32_t i = 0; i < count; i++)
-        entry(reader, reader->consumed + i)->op_own = MLX5_CQE_INVALID << 4;
-    reader->consumed += count;
-    __atomic_store_n(&reader->ring.dbrec[0], htobe32(reader->consumed & 0xffffff), __ATOMIC_RELEASE);
-    return count;
-}
+enum { ENTRIES = 128, TAG = 0x70707, FIRST_SEND = SLOTS / 2 };
 
 struct pair {
     struct world world;
@@ -78,7 +18,7 @@ struct pair {
     struct ibv_qp *qp;
     struct mlx5dv_qp rings;
     uint32_t posted;
-    struct reader reader;
+    struct cqe_reader reader;
     struct ibv_flow *flows[2];
 };
 
@@ -93,18 +33,15 @@ static struct ibv_qp *receiver(struct pair *pair)
 
 static void pair_open(struct pair *pair, uint8_t format)
 {
-    memset(&pair->reader, 0, sizeof pair->reader);
     world_open(&pair->world, "mlx5_0");
     side_open(&pair->world, &pair->plain, 0, false);
     side_open(&pair->world, &pair->sender, 0, false);
-    pair->cq = create(&pair->world, format);
+    pair->cq = create_compressed(&pair->world, ENTRIES, format);
     CHECK(pair->cq != NULL);
-    struct mlx5dv_obj object = {.cq = {.in = ibv_cq_ex_to_cq(pair->cq), .out = &pair->reader.ring}};
-    CHECK_EQ(0, mlx5dv_init_obj(&object, MLX5DV_OBJ_CQ));
+    cqe_reader_open(&pair->reader, ibv_cq_ex_to_cq(pair->cq), format);
     pair->qp = receiver(pair);
     CHECK(pair->qp != NULL);
-    object.qp.in = pair->qp;
-    object.qp.out = &pair->rings;
+    struct mlx5dv_obj object = {.qp = {.in = pair->qp, .out = &pair->rings}};
     CHECK_EQ(0, mlx5dv_init_obj(&object, MLX5DV_OBJ_QP));
     pair->posted = 0;
     to_ready(pair->qp);
@@ -167,18 +104,18 @@ static void deliver(struct pair *pair, uint32_t burst, uint32_t seed, const uint
 
 static void compare_bursts(struct pair *pair, uint32_t round)
 {
-    struct received received[ENTRIES];
+    struct cqe_fields received[ENTRIES];
     uint32_t burst = 1 + round * 5 % SENDS;
     post_receives(pair, burst);
     deliver(pair, burst, round, mac_b);
     deliver(pair, burst, round, mac_a);
     uint32_t count = 0;
-    for (uint32_t taken; (taken = take(&pair->reader, received + count)) > 0;)
+    for (uint32_t taken; (taken = cqe_reader_take(&pair->reader, received + count)) > 0;)
         count += taken;
     CHECK_EQ(burst, count);
     for (uint32_t i = 0; i < burst; i++) {
         struct ibv_wc wc = next_success(pair->plain.cq);
-        CHECK_EQ(wc.byte_len, received[i].length);
+        CHECK_EQ(wc.byte_len, received[i].byte_count);
         CHECK_EQ(wc.qp_num, received[i].tag);
         CHECK_EQ((wc.wc_flags & IBV_WC_IP_CSUM_OK) != 0, received[i].checksum_ok);
         CHECK_EQ((uint16_t)(pair->reader.consumed - burst + i), received[i].counter);
@@ -213,8 +150,8 @@ static void what_can_be_compressed_is_said_and_checked(void)
     CHECK_EQ(0, mlx5dv_query_device(world.context, &caps));
     CHECK_EQ(64, caps.cqe_comp_caps.max_num);
     CHECK((caps.cqe_comp_caps.supported_format & MLX5DV_CQE_RES_FORMAT_HASH) != 0);
-    CHECK(create(&world, 1 << 6) == NULL);
-    CHECK(create(&world, MLX5DV_CQE_RES_FORMAT_HASH | MLX5DV_CQE_RES_FORMAT_CSUM) == NULL);
+    CHECK(create_compressed(&world, ENTRIES, 1 << 6) == NULL);
+    CHECK(create_compressed(&world, ENTRIES, MLX5DV_CQE_RES_FORMAT_HASH | MLX5DV_CQE_RES_FORMAT_CSUM) == NULL);
     CHECK_EQ(EINVAL, errno);
     world_close(&world);
 }

@@ -70,7 +70,7 @@ static bool has_cable(void)
 int main(int argc, char **argv)
 {
     const struct test *const groups[] = {ring_tests, offload_tests, event_tests, error_tests, rss_tests,
-                                         compression_tests, wire_tests, tap_tests};
+                                         compression_tests, striding_tests, wire_tests, tap_tests};
     unsigned passed = 0;
     const char *patience = getenv("EMULATOR_TEST_PATIENCE_SECONDS");
     if (patience != NULL)

@@ -7,6 +7,7 @@ module io.rdmaraw {
     requires transitive io.netty.buffer;
     requires transitive io.netty.transport;
     requires static io.netty.transport.unix.common;
+    requires jdk.net;
     requires static java.management;
     requires static jdk.jfr;
     requires static micrometer.core;

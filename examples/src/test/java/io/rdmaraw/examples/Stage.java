@@ -29,7 +29,6 @@ public final class Stage implements AutoCloseable {
     private final NetworkNamespace serverSide;
     private final NetworkNamespace clientSide;
     private final String serverAddress;
-    private final String clientAddress;
     private final String device;
 
     public Stage(Setup setup) {
@@ -38,7 +37,6 @@ public final class Stage implements AutoCloseable {
             serverSide = network.current();
             clientSide = network.current();
             serverAddress = "127.0.0.1";
-            clientAddress = serverAddress;
             device = setup.device("");
             return;
         }
@@ -49,7 +47,6 @@ public final class Stage implements AutoCloseable {
             serverSide = pair.ours().namespace();
             clientSide = pair.peer().namespace();
             serverAddress = pair.ours().ipv4();
-            clientAddress = pair.peer().ipv4();
             device = setup.device(pair.ours().name());
         } catch (Throwable e) {
             network.close();
@@ -69,36 +66,21 @@ public final class Stage implements AutoCloseable {
 
     /** Starts a server on a port that is free, and ends it with this stage. Returns where clients reach it. */
     public InetSocketAddress start(ServerCommand server, String... options) throws Exception {
-        List<String> all = new ArrayList<>(transportOptions());
+        List<String> all = new ArrayList<>(List.of("--address", serverAddress, "--port", "0"));
+        all.addAll(transportOptions());
         all.addAll(List.of(options));
-        return startOn(serverSide, serverAddress, server, all);
-    }
-
-    /**
-     * Starts what a proxy passes its connections on to: on the loop device beside the proxy, else on the kernel's
-     * sockets at the clients' end.
-     */
-    public InetSocketAddress startBehind(ServerCommand server) throws Exception {
-        return setup == Setup.RDMA_RAW_LOOP
-                ? startOn(serverSide, serverAddress, server, transportOptions())
-                : startOn(clientSide, clientAddress, server, List.of("--transport", "nio"));
+        CommandLine.populateCommand(server, all.toArray(String[]::new));
+        ThreadFactory threads = serverSide.isCurrent() ? new DefaultThreadFactory("server")
+                : serverSide.threadFactory();
+        // Sockets belong to the namespace of the thread that opens them.
+        RunningServer running = serverSide.call(() -> server.start(threads));
+        closers.add(running::close);
+        return running.address();
     }
 
     private List<String> transportOptions() {
         List<String> transport = List.of("--transport", setup.transport());
         return device.isEmpty() ? transport : Stream.concat(transport.stream(), Stream.of("--device", device)).toList();
-    }
-
-    private InetSocketAddress startOn(NetworkNamespace side, String address, ServerCommand server, List<String> options)
-            throws Exception {
-        List<String> all = new ArrayList<>(List.of("--address", address, "--port", "0"));
-        all.addAll(options);
-        CommandLine.populateCommand(server, all.toArray(String[]::new));
-        ThreadFactory threads = side.isCurrent() ? new DefaultThreadFactory("server") : side.threadFactory();
-        // Sockets belong to the namespace of the thread that opens them.
-        RunningServer running = side.call(() -> server.start(threads));
-        closers.add(running::close);
-        return running.address();
     }
 
     public Setup setup() {

@@ -11,6 +11,7 @@ import io.rdmaraw.tools.perf.BwCommand;
 import io.rdmaraw.tools.perf.FlowRateCommand;
 import io.rdmaraw.tools.perf.LatCommand;
 import io.rdmaraw.tools.pktgen.PktgenCommand;
+import io.rdmaraw.tools.profile.ProfileCommand;
 import io.rdmaraw.tools.top.AsyncWatchCommand;
 import io.rdmaraw.tools.top.TopCommand;
 import io.rdmaraw.verbs.VerbsException;
@@ -24,7 +25,7 @@ import picocli.CommandLine.Spec;
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND",
         subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, BenchCommand.class,
                 DoctorCommand.class, BwCommand.class, LatCommand.class, BurstLatCommand.class, FlowRateCommand.class,
-                TopCommand.class, AsyncWatchCommand.class, ReportCommand.class},
+                TopCommand.class, AsyncWatchCommand.class, ReportCommand.class, ProfileCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
     /** As BSD's sysexits and picocli have it: the arguments are wrong, nothing was tried. */

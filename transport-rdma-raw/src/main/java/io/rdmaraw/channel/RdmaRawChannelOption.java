@@ -57,7 +57,7 @@ public final class RdmaRawChannelOption {
 
     /**
      * Milliseconds that data may stay unacknowledged before the connection ends, 0 for the core's own limits; the same
-     * option as {@code EpollChannelOption.TCP_USER_TIMEOUT}.
+     * option as {@code EpollChannelOption.TCP_USER_TIMEOUT}. Without effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_USER_TIMEOUT =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_USER_TIMEOUT");

@@ -101,9 +101,9 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
 
     /** Returns the loop of this group that a channel's segments come to, or null. */
     private EventLoop home(Channel channel) {
-        if (channel instanceof RdmaRawSocketChannel socket && socket.flow() != null) {
+        if (channel instanceof RdmaRawSocketChannel socket && socket.carrier() != null) {
             for (EventExecutor loop : this) {
-                if (socket.flow().stack().isOf((EventLoop) loop)) {
+                if (socket.carrier().isOn((EventLoop) loop)) {
                     return (EventLoop) loop;
                 }
             }

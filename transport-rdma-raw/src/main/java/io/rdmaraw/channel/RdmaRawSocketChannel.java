@@ -10,7 +10,6 @@ import io.netty.channel.socket.SocketChannel;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import io.netty.util.internal.StringUtil;
-import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.TcpConnection;
 
 import java.io.IOException;
@@ -27,7 +26,9 @@ import java.util.function.Consumer;
  * fired where the device wrote them; written ones are sent from where they lie when that is registered memory, and
  * copied once otherwise.
  *
- * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#ipDevice} names. A write promise completes when
+ * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#ipDevice} names. With the kernel's own addresses,
+ * a connection that the device's link does not lead to, to this host or by another interface, is carried by the kernel,
+ * by a NIO channel on the same loop. A write promise completes when
  * the send buffer ({@code SO_SNDBUF}) has taken the bytes. What it has no room for, because the peer has not
  * acknowledged enough, counts against the channel's write buffer water marks.
  */
@@ -39,7 +40,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     private final StreamInbox inbox = new StreamInbox(this);
     private final StreamSender sender = new StreamSender(this);
     /** The connection, from the call of connect or from the accepting on; kept when the channel is closed. */
-    private volatile TcpFlow flow;
+    private volatile StreamCarrier carrier;
     private volatile TcpStack loopStack;
     private volatile boolean established;
     private volatile boolean outputShutdown;
@@ -56,8 +57,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     RdmaRawSocketChannel(RdmaRawServerSocketChannel parent, TcpFlow accepted) {
         super(parent);
         parent.config().applyTo(config);
-        flow = accepted;
-        establish(accepted.connection());
+        carrier = accepted;
+        establish(accepted);
     }
 
     @Override
@@ -108,45 +109,50 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     /**
      * Asks where the connection stands, as {@code TCP_INFO} of Linux tells. Any thread.
      *
-     * @return a future of it, which fails when there is no connection
+     * @return a future of it, which fails when there is no connection, or the kernel carries it
      */
     public Future<RdmaRawTcpInfo> tcpInfo() {
         Promise<RdmaRawTcpInfo> promise = eventLoop().newPromise();
-        if (flow == null) {
+        StreamCarrier current = carrier;
+        if (current == null) {
             return promise.setFailure(new NotYetConnectedException());
         }
-        withConnection(connection -> promise.setSuccess(RdmaRawTcpInfo.of(connection.info())));
+        current.info(promise);
         return promise;
     }
 
     /** Returns the connection; null before there is one. */
-    TcpFlow flow() {
-        return flow;
+    StreamCarrier carrier() {
+        return carrier;
     }
 
-    /** Has something done to the connection, if there is one, on its loop. */
-    void withConnection(Consumer<TcpConnection> change) {
-        TcpFlow current = flow;
+    /** A setting has changed, which the connection, if there is one, is told on its loop. */
+    void settingChanged(Consumer<TcpConnection> change) {
+        StreamCarrier current = carrier;
         if (current != null) {
-            current.withConnection(change);
+            current.settingChanged(change);
         }
+    }
+
+    StreamSender sender() {
+        return sender;
     }
 
     // ---- its loop ----
 
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
-        if (flow != null) {
+        if (carrier != null) {
             loopStack = loop.tcp();
-            flow.attach(this, loopStack);
+            carrier.attach(this, loop);
         }
     }
 
     @Override
     void leaveLoop() {
         loopStack = null;
-        if (flow != null) {
-            flow.detach();
+        if (carrier != null) {
+            carrier.detach();
         }
     }
 
@@ -159,7 +165,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     protected void doBind(SocketAddress address) throws IOException {
-        if (flow != null || requestedLocal != null) {
+        if (carrier != null || requestedLocal != null) {
             throw new BindException("the channel is bound already, to " + localAddress);
         }
         requestedLocal = checked(address);
@@ -183,41 +189,35 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             doBind(localOrNull);
         }
         loopStack = ioHandler().tcp();
-        TcpFlow opening = loopStack.connect(requestedLocal, remote, this);
-        flow = opening;
-        localAddress = localOf(opening.connection());
+        if (loopStack.isForKernel(remote)) {
+            KernelConnection opening = new KernelConnection(this, loopStack.counters());
+            carrier = opening;
+            opening.connect(requestedLocal, remote);
+        } else {
+            carrier = loopStack.connect(requestedLocal, remote, this);
+            localAddress = carrier.localAddress();
+        }
     }
 
-    private void establish(TcpConnection connection) {
-        localAddress = localOf(connection);
-        remoteAddress = remoteOf(connection);
+    private void establish(StreamCarrier connection) {
+        localAddress = connection.localAddress();
+        remoteAddress = connection.remoteAddress();
         established = true;
     }
 
-    static InetSocketAddress remoteOf(TcpConnection connection) {
-        return new InetSocketAddress(
-                new IpAddress(connection.remoteHigh(), connection.remoteLow()).toInetAddress(),
-                connection.remotePort());
-    }
-
-    static InetSocketAddress localOf(TcpConnection connection) {
-        return new InetSocketAddress(new IpAddress(connection.localHigh(), connection.localLow()).toInetAddress(),
-                connection.localPort());
-    }
-
-    // ---- what the flow reports ----
+    // ---- what the carrier reports ----
 
     /** Something happened to the connection. */
-    void flowChanged() {
-        TcpFlow current = flow;
+    void carrierChanged() {
+        StreamCarrier current = carrier;
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
         if (current.isConnected() && !established) {
-            establish(current.connection());
+            establish(current);
             unsafe.connector.succeed();
         }
         if (!established) {
-            if (current.closeReason() != null) {
-                unsafe.connector.fail(StreamErrors.ofConnect(current.closeReason()));
+            if (current.isClosed()) {
+                unsafe.connector.fail(current.connectFailure());
             }
             return;
         }
@@ -282,10 +282,10 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     protected void doWrite(ChannelOutboundBuffer in) throws Exception {
-        TcpFlow current = flow;
+        StreamCarrier current = carrier;
         // While the connection moves between loops, what is written waits; attaching resumes it.
         if (current.isAttached()) {
-            sender.write(in, current);
+            current.write(in);
         }
     }
 
@@ -320,7 +320,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             throw new NotYetConnectedException();
         }
         outputShutdown = true;
-        flow.shutdownOutput();
+        carrier.shutdownOutput();
     }
 
     @Override
@@ -368,7 +368,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         markClosed();
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
         unsafe.connector.close();
-        TcpFlow current = flow;
+        StreamCarrier current = carrier;
         if (current != null) {
             current.closeByChannel(config.getSoLinger() == 0);
         }

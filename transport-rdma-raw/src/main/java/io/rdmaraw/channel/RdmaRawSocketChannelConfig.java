@@ -2,8 +2,12 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.SocketChannelConfig;
+import io.netty.channel.socket.nio.NioChannelOption;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.tcp.TcpConnection;
+import jdk.net.ExtendedSocketOptions;
+
+import java.net.SocketOption;
 
 /** The settings of a {@link RdmaRawSocketChannel}. Can be set on any thread. */
 public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawSocketChannelConfig>
@@ -57,6 +61,27 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         }
     }
 
+    /** Hands the settings to a socket of the kernel's; buffers that nobody has set are for the kernel to size. */
+    void applyTo(SocketChannelConfig socket) {
+        socket.setTcpNoDelay(tcpNoDelay).setKeepAlive(keepAlive).setTrafficClass(trafficClass)
+                .setReuseAddress(reuseAddress);
+        if (sendBufferBytes != DEFAULT_SEND_BUFFER_BYTES) {
+            socket.setSendBufferSize(sendBufferBytes);
+        }
+        if (receiveBufferBytes != DEFAULT_RECEIVE_BUFFER_BYTES) {
+            socket.setReceiveBufferSize(receiveBufferBytes);
+        }
+        setIfPositive(socket, ExtendedSocketOptions.TCP_KEEPIDLE, keepIdleSeconds);
+        setIfPositive(socket, ExtendedSocketOptions.TCP_KEEPINTERVAL, keepIntervalSeconds);
+        setIfPositive(socket, ExtendedSocketOptions.TCP_KEEPCOUNT, keepProbes);
+    }
+
+    private static void setIfPositive(SocketChannelConfig socket, SocketOption<Integer> option, int value) {
+        if (value > 0) {
+            socket.setOption(NioChannelOption.of(option), value);
+        }
+    }
+
     private static int millis(int seconds) {
         return (int) Math.min(Integer.MAX_VALUE, seconds * 1000L);
     }
@@ -89,22 +114,22 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
 
     private void setKeepIdle(int seconds) {
         keepIdleSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPIDLE");
-        channel.withConnection(this::applyTo);
+        channel.settingChanged(this::applyTo);
     }
 
     private void setKeepInterval(int seconds) {
         keepIntervalSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPINTVL");
-        channel.withConnection(this::applyTo);
+        channel.settingChanged(this::applyTo);
     }
 
     private void setKeepProbes(int probes) {
         keepProbes = ObjectUtil.checkInRange(probes, 1, Byte.MAX_VALUE, "TCP_KEEPCNT");
-        channel.withConnection(this::applyTo);
+        channel.settingChanged(this::applyTo);
     }
 
     private void setUserTimeout(int millis) {
         userTimeoutMillis = ObjectUtil.checkPositiveOrZero(millis, "TCP_USER_TIMEOUT");
-        channel.withConnection(this::applyTo);
+        channel.settingChanged(connection -> connection.userTimeoutMillis(millis));
     }
 
     /** Returns how many bytes the channel hands to TCP ahead of their acknowledgement. */
@@ -136,7 +161,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setReceiveBufferSize(int bytes) {
         receiveBufferBytes = Math.max(LEAST_RECEIVE_BUFFER_BYTES, ObjectUtil.checkPositive(bytes, "receiveBufferSize"));
-        channel.withConnection(connection -> connection.receiveBuffer(receiveBufferBytes));
+        channel.settingChanged(connection -> connection.receiveBuffer(receiveBufferBytes));
         return this;
     }
 
@@ -149,7 +174,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setTcpNoDelay(boolean noDelay) {
         tcpNoDelay = noDelay;
-        channel.withConnection(connection -> connection.noDelay(noDelay));
+        channel.settingChanged(connection -> connection.noDelay(noDelay));
         return this;
     }
 
@@ -161,7 +186,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setKeepAlive(boolean on) {
         keepAlive = on;
-        channel.withConnection(connection -> connection.keepAlive(on));
+        channel.settingChanged(connection -> connection.keepAlive(on));
         return this;
     }
 
@@ -174,7 +199,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setTrafficClass(int value) {
         trafficClass = ObjectUtil.checkInRange(value, 0, MAX_BYTE, "trafficClass");
-        channel.withConnection(connection -> connection.dscp(value >>> DSCP_SHIFT));
+        channel.settingChanged(connection -> connection.dscp(value >>> DSCP_SHIFT));
         return this;
     }
 

@@ -51,7 +51,7 @@ public record RdmaRawTcpSockets(List<Listener> listeners, Map<String, Integer> b
     }
 
     private static Connection of(TcpConnection c) {
-        return new Connection(RdmaRawSocketChannel.localOf(c), RdmaRawSocketChannel.remoteOf(c),
+        return new Connection(TcpFlow.localOf(c), TcpFlow.remoteOf(c),
                 RdmaRawTcpInfo.of(c.info()));
     }
 }

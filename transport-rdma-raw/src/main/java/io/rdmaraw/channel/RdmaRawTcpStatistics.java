@@ -25,7 +25,7 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .traffic("opened.connections", core(c -> c.activeOpens), "connections opened by this side")
             .traffic("accepted.connections", core(c -> c.passiveOpens), "connections opened by peers")
             .traffic("kernel.connections", s -> s.kernelConnections,
-                    "of them opened to a server's port by way of the kernel: from this host or by other interfaces")
+                    "connections from and to this host and by other interfaces, which the kernel carries")
             .traffic("moved.connections", s -> s.movedConnections, "connections that went to another loop")
             .traffic("forwarded.segments", s -> s.forwardedSegments, "passed on to the loop of their connection")
             .traffic("retransmitted.segments", core(c -> c.retransmittedSegments), "of those sent the repeated ones")

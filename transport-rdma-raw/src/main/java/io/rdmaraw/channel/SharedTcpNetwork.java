@@ -44,8 +44,12 @@ final class SharedTcpNetwork extends LinkTcpNetwork {
 
     @Override
     String elsewhere(IpAddress remote) {
-        return remote + " is not reached by " + linkName() + " of " + deviceName()
-                + "; use a NioSocketChannel for it, on the same loop if you like";
+        return remote + " is not reached by " + linkName() + " of " + deviceName() + " any more; connect again";
+    }
+
+    @Override
+    public boolean isForKernel(IpAddress remote) {
+        return !reaches(remote);
     }
 
     @Override

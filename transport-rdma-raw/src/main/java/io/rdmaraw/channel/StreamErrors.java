@@ -33,6 +33,11 @@ final class StreamErrors {
         };
     }
 
+    /** Returns what a socket of the kernel's reports as the exception that it is, or the cause of one. */
+    static IOException of(Throwable cause) {
+        return cause instanceof IOException e ? e : new IOException(cause.getMessage(), cause);
+    }
+
     /** Returns the same exception with the peer's address in its message, as Netty's other channels do. */
     static IOException withAddress(IOException cause, InetSocketAddress remote) {
         String message = cause.getMessage() + ": " + remote;

@@ -35,21 +35,21 @@ final class StreamInbox {
     }
 
     /** Takes what came in, hands it on if the user reads, and then the end if there is one. */
-    void receiveFrom(TcpFlow flow) {
+    void receiveFrom(StreamCarrier carrier) {
         ByteBuf piece;
-        while ((piece = flow.poll()) != null) {
+        while ((piece = carrier.poll()) != null) {
             if (shutdown) {
-                flow.read(piece.readableBytes());
+                carrier.read(piece.readableBytes());
                 piece.release();
             } else {
                 add(piece);
             }
         }
-        if (flow.isPeerFinished()) {
+        if (carrier.isPeerFinished()) {
             finished = true;
         }
-        if (flow.closeReason() != null && !endReported) {
-            failure = StreamErrors.ofClose(flow.closeReason());
+        if (!endReported) {
+            failure = carrier.failure();
         }
         read();
     }
@@ -79,17 +79,17 @@ final class StreamInbox {
     }
 
     private void read() {
-        if (reading || !channel.isOpen() || !channel.flow().isAttached()) {
+        if (reading || !channel.isOpen() || !channel.carrier().isAttached()) {
             return;
         }
-        TcpStack stack = channel.flow().stack();
-        boolean outer = stack.beginReading();
+        StreamCarrier carrier = channel.carrier();
+        boolean outer = carrier.beginReading();
         reading = true;
         while (readPending && hasBytes() && channel.isOpen()) {
             readOnce();
         }
         reading = false;
-        stack.endReading(outer);
+        carrier.endReading(outer);
         if (!hasBytes() && channel.isOpen()) {
             reportEnd();
         }
@@ -110,7 +110,7 @@ final class StreamInbox {
             handle.lastBytesRead(bytes);
             handle.incMessagesRead(1);
             // Before the handler sees it: it may close the channel, and unread bytes would then reset the connection.
-            channel.flow().read(bytes);
+            channel.carrier().read(bytes);
             channel.pipeline().fireChannelRead(piece);
         } while (hasBytes() && channel.isOpen() && handle.continueReading());
         handle.readComplete();
@@ -224,7 +224,7 @@ final class StreamInbox {
         finished = true;
         while (hasBytes()) {
             ByteBuf piece = pieces.poll();
-            channel.flow().read(piece.readableBytes());
+            channel.carrier().read(piece.readableBytes());
             piece.release();
         }
         schedule();

@@ -1,9 +1,15 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Promise;
+import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
 
+import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.function.Consumer;
 
@@ -11,7 +17,7 @@ import java.util.function.Consumer;
  * A connection of the TCP core with what belongs to it outside the core: its rules, its way through the network, and
  * what has come in since its channel last looked. For the thread of its stack's loop.
  */
-final class TcpFlow {
+final class TcpFlow implements StreamCarrier {
     /** The stack whose rules bring the connection's segments. */
     private final TcpStack home;
     private final TcpPort port;
@@ -87,11 +93,9 @@ final class TcpFlow {
         return target;
     }
 
-    /**
-     * The channel is on a loop now, whose stack is {@code destination}: the connection comes there too. Called on that
-     * loop.
-     */
-    void attach(RdmaRawSocketChannel attaching, TcpStack destination) {
+    @Override
+    public void attach(RdmaRawSocketChannel attaching, RdmaRawIoHandler loop) {
+        TcpStack destination = loop.tcp();
         onLoop(() -> {
             if (stack == destination) {
                 arrive(attaching);
@@ -145,14 +149,40 @@ final class TcpFlow {
         }
     }
 
-    /** The channel leaves its loop; what comes in meanwhile is kept. */
-    void detach() {
+    @Override
+    public void detach() {
         channel = null;
     }
 
-    /** Tells whether the channel and the connection are on the same loop, as the one called on is. */
-    boolean isAttached() {
+    @Override
+    public boolean isAttached() {
         return channel != null;
+    }
+
+    @Override
+    public boolean isOn(EventLoop loop) {
+        return stack.isOf(loop);
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return localOf(connection);
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return remoteOf(connection);
+    }
+
+    static InetSocketAddress localOf(TcpConnection connection) {
+        return new InetSocketAddress(new IpAddress(connection.localHigh(), connection.localLow()).toInetAddress(),
+                connection.localPort());
+    }
+
+    static InetSocketAddress remoteOf(TcpConnection connection) {
+        return new InetSocketAddress(
+                new IpAddress(connection.remoteHigh(), connection.remoteLow()).toInetAddress(),
+                connection.remotePort());
     }
 
     /** The connection was accepted and waits for this channel to make a channel of it. */
@@ -186,22 +216,39 @@ final class TcpFlow {
         received.add(piece);
     }
 
-    /** Returns received bytes in order, with their reference; null when there are no more. */
-    ByteBuf poll() {
+    @Override
+    public ByteBuf poll() {
         return received == null ? null : received.poll();
     }
 
-    boolean isConnected() {
+    @Override
+    public boolean isConnected() {
         return connected;
     }
 
-    boolean isPeerFinished() {
+    @Override
+    public boolean isPeerFinished() {
         return peerFinished;
     }
 
     /** Returns why the connection is over, null while it is not. */
     CloseReason closeReason() {
         return closeReason;
+    }
+
+    @Override
+    public boolean isClosed() {
+        return closeReason != null;
+    }
+
+    @Override
+    public IOException connectFailure() {
+        return StreamErrors.ofConnect(closeReason);
+    }
+
+    @Override
+    public IOException failure() {
+        return closeReason == null ? null : StreamErrors.ofClose(closeReason);
     }
 
     /** The channel has more to write than there is room for; it is told when there is again. */
@@ -220,7 +267,8 @@ final class TcpFlow {
         return false;
     }
 
-    boolean takeSendRoom() {
+    @Override
+    public boolean takeSendRoom() {
         boolean room = hasSendRoom;
         hasSendRoom = false;
         return room;
@@ -232,6 +280,21 @@ final class TcpFlow {
 
     // ---- what the channel asks for ----
 
+    @Override
+    public boolean beginReading() {
+        return stack.beginReading();
+    }
+
+    @Override
+    public void endReading(boolean outer) {
+        stack.endReading(outer);
+    }
+
+    @Override
+    public void write(ChannelOutboundBuffer in) throws IOException {
+        channel.sender().write(in, this);
+    }
+
     /** Returns how many more bytes the send buffer takes; not above 0 when it is full. */
     int sendRoom() {
         return channel.config().getSendBufferSize() - connection.queuedBytes();
@@ -242,19 +305,25 @@ final class TcpFlow {
         connection.send(data);
     }
 
-    /** The channel has read bytes: the peer may send as many more. */
-    void read(int bytes) {
+    @Override
+    public void read(int bytes) {
         connection.readWindowOpened(bytes);
         bytesRead += bytes;
     }
 
-    /** Has something done to the connection on its loop. Any thread. */
-    void withConnection(Consumer<TcpConnection> change) {
+    @Override
+    public void settingChanged(Consumer<TcpConnection> change) {
         onLoop(() -> change.accept(connection));
     }
 
+    @Override
+    public void info(Promise<RdmaRawTcpInfo> promise) {
+        onLoop(() -> promise.setSuccess(RdmaRawTcpInfo.of(connection.info())));
+    }
+
     /** Sends FIN after what is queued. */
-    void shutdownOutput() {
+    @Override
+    public void shutdownOutput() {
         onLoop(() -> {
             connection.shutdownOutput();
             stack.flush();
@@ -270,18 +339,14 @@ final class TcpFlow {
             server.accepted(this);
         }
         if (channel != null) {
-            channel.flowChanged();
+            channel.carrierChanged();
         } else if (orphaned) {
             dropReceived();
         }
     }
 
-    /**
-     * The channel is closed: the connection goes on without it as long as TCP needs. Any thread.
-     *
-     * @param reset whether the peer is to get a RST, as {@code SO_LINGER} 0 says
-     */
-    void closeByChannel(boolean reset) {
+    @Override
+    public void closeByChannel(boolean reset) {
         onLoop(() -> close(reset));
     }
 

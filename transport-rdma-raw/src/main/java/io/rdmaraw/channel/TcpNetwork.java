@@ -81,6 +81,11 @@ interface TcpNetwork {
     /** Tells whether the kernel has sockets on the same addresses, so that a listener's port is its port too. */
     boolean isKernelServed();
 
+    /** Tells whether the kernel, and not the device's link, leads to this peer. */
+    default boolean isForKernel(IpAddress remote) {
+        return false;
+    }
+
     /** Keeps a packet until its next hop's address is known. */
     void await(WaitingPacket packet);
 

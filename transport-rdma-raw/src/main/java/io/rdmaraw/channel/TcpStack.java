@@ -219,16 +219,25 @@ final class TcpStack implements TcpEvents {
      */
     TcpFlow connect(InetSocketAddress localOrNull, InetSocketAddress remote, RdmaRawSocketChannel channel)
             throws IOException {
-        IpAddress target = IpAddress.of(remote.getAddress());
-        if (target.isAny()) {
-            // As on Linux: the wildcard is this host.
-            target = target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
-        }
-        TcpFlow flow = openOnFreePort(localOrNull, target, remote.getPort());
+        TcpFlow flow = openOnFreePort(localOrNull, targetOf(remote), remote.getPort());
         flow.channel(channel);
         channel.config().applyTo(flow.connection());
         counters.flows++;
         return flow;
+    }
+
+    /** Tells whether the kernel has to carry a connection to this peer, because the device's link does not lead there. */
+    boolean isForKernel(InetSocketAddress remote) {
+        return network.isForKernel(targetOf(remote));
+    }
+
+    private static IpAddress targetOf(InetSocketAddress remote) {
+        IpAddress target = IpAddress.of(remote.getAddress());
+        if (!target.isAny()) {
+            return target;
+        }
+        // As on Linux: the wildcard is this host.
+        return target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
     }
 
     /** A port that is free for the network may be in TIME-WAIT towards this peer: another one may not. */

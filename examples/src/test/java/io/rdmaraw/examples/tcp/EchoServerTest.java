@@ -9,9 +9,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 import java.net.InetSocketAddress;
 
 /**
- * The echo, and a proxy in front of it, with a client that ends its sending before it has read. On epoll the client
- * waits for all of it first: Netty 4.2.17 takes a half-closed connection that has nothing to write out of the epoll set
- * and forgets that it did, so that later writes fail with ENOENT.
+ * The echo, and a proxy in front of it on the same host, with a client that ends its sending before it has read. On
+ * epoll the client waits for all of it first: Netty 4.2.17 takes a half-closed connection that has nothing to write out
+ * of the epoll set and forgets that it did, so that later writes fail with ENOENT.
  */
 @Timeout(120)
 class EchoServerTest {
@@ -31,7 +31,7 @@ class EchoServerTest {
     @EnumSource
     void sendsEverythingBackThroughAProxy(Setup setup) throws Exception {
         try (Stage stage = new Stage(setup)) {
-            var echo = stage.startBehind(new EchoServer());
+            var echo = stage.start(new EchoServer());
             var proxy = stage.start(new ProxyServer(), "--to", echo.getHostString() + ':' + echo.getPort());
             check(setup, stage, proxy);
         }

@@ -50,14 +50,14 @@ final class IdleCommand implements Callable<Integer> {
         double runSeconds = options.quick() ? 2 : 5;
         List<Double> without = new ArrayList<>();
         List<Double> with = new ArrayList<>();
+        BenchReport report = new BenchReport("idle");
         percentOfCore(runSeconds);
         for (int i = 0; i < options.runs(3); i++) {
             without.add(percentOfCore(runSeconds));
             with.add(withLoops(runSeconds));
+            report.add(BenchRow.of("idle", "jvm-alone", "none", Unit.PERCENT_OF_CORE, without));
+            report.add(BenchRow.of("idle.loops" + loopCount, "rdma-raw", device, Unit.PERCENT_OF_CORE, with));
         }
-        BenchReport report = new BenchReport("idle");
-        report.add(BenchRow.of("idle", "jvm-alone", "none", Unit.PERCENT_OF_CORE, without));
-        report.add(BenchRow.of("idle.loops" + loopCount, "rdma-raw", device, Unit.PERCENT_OF_CORE, with));
         return report;
     }
 

@@ -76,9 +76,13 @@ final class UdpCommand implements Callable<Integer> {
                     allocated.computeIfAbsent(transport, t -> new ArrayList<>()).add(sample.bytesPerDatagram());
                 }
             }
+            addRows("udp.rr.window" + window, rates, allocated, report);
         }
+    }
+
+    private static void addRows(String name, Map<UdpPair.Transport, List<Double>> rates,
+            Map<UdpPair.Transport, List<Double>> allocated, BenchReport report) {
         UdpPair.Transport nio = UdpPair.Transport.NIO;
-        String name = "udp.rr.window" + window;
         for (UdpPair.Transport transport : UdpPair.Transport.values()) {
             report.add(transport == nio
                     ? BenchRow.of(name, nio.text(), nio.device(), Unit.ROUND_TRIPS_PER_SECOND, rates.get(nio))

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BiConsumer;
 
 /** The few figures of a report that answer whether a change of transport is worth it; the README shows the same. */
 final class KeyFigures {
@@ -87,6 +88,17 @@ final class KeyFigures {
             key.find(report).ifPresent(row -> figures.add(figure(key, row, report)));
         }
         return figures;
+    }
+
+    /** Those that were not measured by a measurement that the report has: its name, and the figure, one by one. */
+    static void missing(Report report, BiConsumer<String, String> each) {
+        for (Key key : KEYS) {
+            boolean wanted = report.results().stream().anyMatch(result -> result.name().equals(key.bench())
+                    && result.result() != null);
+            if (wanted && key.find(report).isEmpty()) {
+                each.accept(key.bench(), key.what());
+            }
+        }
     }
 
     private static Figure figure(Key key, JsonNode row, Report report) {

@@ -3,6 +3,8 @@ package io.rdmaraw.tools.page;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.report.RowsSoFar;
+import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -30,28 +32,35 @@ final class MeasurementProcess {
 
     MeasurementResult run() throws InterruptedException {
         long start = System.nanoTime();
-        Path out = null;
-        Path err = null;
+        Path directory = null;
         try {
-            out = Files.createTempFile("rdma-raw", ".out");
-            err = Files.createTempFile("rdma-raw", ".err");
-            Process process = new ProcessBuilder(command()).redirectOutput(out.toFile()).redirectError(err.toFile())
-                    .start();
-            process.getOutputStream().close();
-            boolean ended = await(process, limitSeconds);
-            double seconds = secondsSince(start);
-            JsonNode result = lastObject(Files.readString(out, StandardCharsets.UTF_8));
-            if (result != null) {
-                return MeasurementResult.of(measurement, seconds, result);
-            }
-            return MeasurementResult.failed(measurement, seconds, ended ? reason(process.exitValue(), err)
-                    : "ended after " + Math.round(limitSeconds) + " s, which is all that the report gives it");
+            directory = Files.createTempDirectory("rdma-raw-report");
+            return run(directory, start);
         } catch (IOException e) {
             return MeasurementResult.failed(measurement, secondsSince(start), e.getMessage());
         } finally {
-            delete(out);
-            delete(err);
+            delete(directory);
         }
+    }
+
+    private MeasurementResult run(Path directory, long start) throws IOException, InterruptedException {
+        Path out = directory.resolve("out");
+        Path err = directory.resolve("err");
+        Path rows = directory.resolve("rows");
+        ProcessBuilder builder = new ProcessBuilder(command()).redirectOutput(out.toFile()).redirectError(err.toFile());
+        builder.environment().put(RowsSoFar.VARIABLE, rows.toString());
+        Process process = builder.start();
+        process.getOutputStream().close();
+        boolean ended = await(process, limitSeconds);
+        double seconds = secondsSince(start);
+        JsonNode result = lastObject(Files.readString(out, StandardCharsets.UTF_8));
+        if (result != null) {
+            return MeasurementResult.of(measurement, seconds, result);
+        }
+        return MeasurementResult.inPart(measurement, seconds, Files.exists(rows)
+                ? lastObject(Files.readString(rows, StandardCharsets.UTF_8)) : null,
+                ended ? reason(process.exitValue(), err) : "ended after " + Math.round(limitSeconds)
+                        + " s, which is all that the report gives it" + progress(err));
     }
 
     private static double secondsSince(long startNanos) {
@@ -107,13 +116,26 @@ final class MeasurementProcess {
                 .orElseGet(() -> "it ended with code " + exitCode + ": " + lastLine(text));
     }
 
+    /** How far it was: benches tell each thing that they begin. */
+    private static String progress(Path err) throws IOException {
+        return Files.readString(err, StandardCharsets.UTF_8).lines()
+                .filter(line -> !line.startsWith("rdma-raw: ") && !line.startsWith(" ")
+                        && !line.startsWith("WARNING")).reduce((first, second) -> second)
+                .map(line -> ", at: " + line.strip()).orElse("");
+    }
+
     private static String lastLine(String text) {
         return text.strip().lines().reduce((first, second) -> second).orElse("it printed nothing");
     }
 
-    private static void delete(Path file) {
-        if (file != null) {
-            file.toFile().delete();
+    private static void delete(Path directory) {
+        if (directory == null) {
+            return;
         }
+        File[] files = directory.toFile().listFiles();
+        for (File file : files == null ? new File[0] : files) {
+            file.delete();
+        }
+        directory.toFile().delete();
     }
 }

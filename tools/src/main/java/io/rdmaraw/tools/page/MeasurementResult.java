@@ -8,8 +8,8 @@ import io.rdmaraw.tools.report.Json;
  * A measurement as it went.
  *
  * @param command as the user types it
- * @param result  what it printed, or null
- * @param failure why there is no result: one sentence, or null
+ * @param result  what it printed; of one that did not come to its end what it had found until then; or null
+ * @param failure why it did not come to its end: one sentence, or null
  */
 record MeasurementResult(String name, String serves, String command, double seconds, JsonNode result, String failure) {
     static MeasurementResult of(Measurement measurement, double seconds, JsonNode result) {
@@ -18,8 +18,18 @@ record MeasurementResult(String name, String serves, String command, double seco
     }
 
     static MeasurementResult failed(Measurement measurement, double seconds, String failure) {
-        return new MeasurementResult(measurement.name(), measurement.serves(), measurement.commandLine(), seconds, null,
-                failure == null || failure.isBlank() ? "it gave no reason" : failure);
+        return inPart(measurement, seconds, null, failure);
+    }
+
+    /** @param result what there was before it failed or was ended, or null */
+    static MeasurementResult inPart(Measurement measurement, double seconds, JsonNode result, String failure) {
+        return new MeasurementResult(measurement.name(), measurement.serves(), measurement.commandLine(), seconds,
+                result, failure == null || failure.isBlank() ? "it gave no reason" : failure);
+    }
+
+    /** Whether there are figures, but not all that were wanted. */
+    boolean isInPart() {
+        return result != null && failure != null;
     }
 
     /** The rows; none where nothing was measured. */
@@ -32,7 +42,8 @@ record MeasurementResult(String name, String serves, String command, double seco
                 .put("seconds", Json.rounded(seconds));
         if (result != null) {
             json.set("result", result);
-        } else {
+        }
+        if (failure != null) {
             json.put("failure", failure);
         }
         return json;

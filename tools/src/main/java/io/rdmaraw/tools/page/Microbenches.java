@@ -7,28 +7,57 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.tools.report.Distribution;
 import io.rdmaraw.tools.report.Json;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.jar.JarFile;
+import java.util.regex.Pattern;
 
-/** The JMH suite, by its runnable jar; its result in the rows that the benches have. */
+/**
+ * The JMH suite, by its runnable jar; its result in the rows that the benches have. Each class runs by itself, as JMH
+ * writes its result at its end: one that is ended takes no other with it.
+ */
 final class Microbenches {
     static final String NAME = "microbench";
     static final double QUICK_SECONDS = 60;
     private static final String JAR = "microbench/target/microbenchmarks.jar";
+    private static final String ENDING = "Benchmark";
+    private static final Pattern CLASS = Pattern.compile("\\.(\\w+)" + ENDING + "\\b");
     private static final List<String> QUICK_OPTIONS = List.of("-f", "1", "-wi", "1", "-i", "3", "-w", "200ms", "-r",
             "200ms", "-p", "burst=64", "-prof", "gc");
 
     private Microbenches() {
     }
 
-    static MeasurementResult run(boolean quick, double limitSeconds) throws InterruptedException {
-        Path jar = Path.of(System.getProperty("rdmaraw.home", "."), JAR);
-        List<String> options = quick ? QUICK_OPTIONS : List.of("-prof", "gc");
+    private static Path jar() {
+        return Path.of(System.getProperty("rdmaraw.home", "."), JAR);
+    }
+
+    /** The classes of the suite as JMH lists them in the jar, without their ending; one without a name if it has none. */
+    static List<String> names() {
+        try (JarFile jar = new JarFile(jar().toFile())) {
+            String list = new String(jar.getInputStream(jar.getEntry("META-INF/BenchmarkList")).readAllBytes(),
+                    StandardCharsets.UTF_8);
+            return CLASS.matcher(list).results().map(match -> match.group(1)).distinct().toList();
+        } catch (IOException e) {
+            return List.of("");
+        }
+    }
+
+    /** The measurement of a class. */
+    static String nameOf(String benchmark) {
+        return benchmark.isEmpty() ? NAME : NAME + '.' + benchmark;
+    }
+
+    static MeasurementResult run(String benchmark, boolean quick, double limitSeconds) throws InterruptedException {
+        Path jar = jar();
+        List<String> options = new ArrayList<>(List.of(benchmark + ENDING));
+        options.addAll(quick ? QUICK_OPTIONS : List.of("-prof", "gc"));
         String command = "java -jar " + JAR + ' ' + String.join(" ", options);
         if (!Files.exists(jar)) {
-            return result(command, 0, null, jar + " is missing: ./mvnw -pl microbench -am package");
+            return result(benchmark, command, 0, null, jar + " is missing: ./mvnw -pl microbench -am package");
         }
         long start = System.nanoTime();
         Path rows = null;
@@ -36,10 +65,11 @@ final class Microbenches {
             rows = Files.createTempFile("rdma-raw", ".json");
             boolean ended = MeasurementProcess.await(process(jar, options, rows), limitSeconds);
             double seconds = (System.nanoTime() - start) / 1e9;
-            return ended ? result(command, seconds, toReport(new ObjectMapper().readTree(Files.readString(rows))), null)
-                    : result(command, seconds, null, "ended after " + Math.round(limitSeconds) + " s");
+            return ended ? result(benchmark, command, seconds, toReport(new ObjectMapper().readTree(Files.readString(rows))), null)
+                    : result(benchmark, command, seconds, null, "ended after " + Math.round(limitSeconds)
+                            + " s, which is all that the report gives it");
         } catch (IOException e) {
-            return result(command, (System.nanoTime() - start) / 1e9, null, e.getMessage());
+            return result(benchmark, command, (System.nanoTime() - start) / 1e9, null, e.getMessage());
         } finally {
             if (rows != null) {
                 rows.toFile().delete();
@@ -56,8 +86,8 @@ final class Microbenches {
                 .start();
     }
 
-    private static MeasurementResult result(String command, double seconds, JsonNode result, String failure) {
-        return new MeasurementResult(NAME, "The parts by themselves (JMH): what a call, a buffer, a burst through a"
+    private static MeasurementResult result(String benchmark, String command, double seconds, JsonNode result, String failure) {
+        return new MeasurementResult(nameOf(benchmark), "The parts by themselves (JMH): what a call, a buffer, a burst through a"
                 + " pipeline and its counting cost, in nanoseconds and in bytes allocated.", command, seconds, result,
                 failure);
     }

@@ -27,6 +27,7 @@ final class Page {
         environment();
         contents();
         keyFigures();
+        gaps();
         html.append("<h2 id=\"side-by-side\">Side by side</h2>\n<p>Everything that is compared with something. A ratio"
                 + " compares two runs that followed each other; above 1 is better than the one it is compared with, for"
                 + " costs and for rates alike. The line spans the ratios of all runs, from a tenth to ten"
@@ -94,6 +95,19 @@ final class Page {
         html.append("</tbody></table></div>\n");
     }
 
+    private void gaps() {
+        List<Gaps.Gap> gaps = Gaps.of(report);
+        if (gaps.isEmpty()) {
+            return;
+        }
+        html.append("<h2 id=\"gaps\">Not measured</h2>\n<ul class=\"w\">");
+        for (Gaps.Gap gap : gaps) {
+            html.append("<li><b>").append(Html.escape(gap.measurement())).append("</b>, ")
+                    .append(Html.escape(gap.what())).append(": ").append(Html.escape(gap.reason())).append("</li>\n");
+        }
+        html.append("</ul>\n");
+    }
+
     private void section(MeasurementResult result) {
         String heading = headingOf(result);
         if (!heading.equals(lastHeading)) {
@@ -104,8 +118,11 @@ final class Page {
         }
         html.append("<p><code>").append(Html.escape(result.command())).append("</code> ")
                 .append(String.format(Locale.ROOT, "%.0f s", result.seconds())).append("</p>\n");
+        if (result.failure() != null) {
+            html.append("<p class=\"w\">").append(result.isInPart() ? "Not all of it was measured: " : "Not measured: ")
+                    .append(Html.escape(result.failure())).append("</p>\n");
+        }
         if (result.result() == null) {
-            html.append("<p class=\"w\">Not measured: ").append(Html.escape(result.failure())).append("</p>\n");
             return;
         }
         charts(Charts.of(result.result()));

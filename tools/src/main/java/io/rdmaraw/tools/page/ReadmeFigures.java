@@ -38,12 +38,16 @@ final class ReadmeFigures {
                     .append(figure.ratio() == 0 ? "" : "**" + Html.number(figure.ratio()) + "**").append(" | ")
                     .append(figure.spread()).append(" |\n");
         }
-        List<String> failed = report.results().stream().filter(result -> result.failure() != null)
+        List<String> failed = report.results().stream().filter(result -> result.result() == null)
+                .map(MeasurementResult::name).toList();
+        List<String> inPart = report.results().stream().filter(MeasurementResult::isInPart)
                 .map(MeasurementResult::name).toList();
         text.append("\nMeasured ").append(report.date()).append(" by `").append(report.command()).append("` on ")
                 .append(machine(report.machine())).append(". ").append(noise(report));
         text.append(failed.isEmpty() ? "" : "Not measured there: " + String.join(", ", failed)
                 + "; the page says why.\n");
+        text.append(inPart.isEmpty() ? "" : "Measured in part: " + String.join(", ", inPart)
+                + "; the page says what is missing.\n");
         return text.toString();
     }
 

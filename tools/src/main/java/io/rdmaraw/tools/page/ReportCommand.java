@@ -82,8 +82,9 @@ public final class ReportCommand implements Callable<Integer> {
 
     private Report measure() throws InterruptedException {
         List<Measurement> wanted = Measurements.all(quick, device).stream().filter(m -> isWanted(m.name())).toList();
-        boolean withMicrobench = isWanted(Microbenches.NAME);
-        if (wanted.isEmpty() && !withMicrobench) {
+        List<String> microbenches = Microbenches.names().stream().filter(each -> isWanted(Microbenches.nameOf(each)))
+                .toList();
+        if (wanted.isEmpty() && microbenches.isEmpty()) {
             throw new ParameterException(spec.commandLine(), "--only: there are " + String.join(", ",
                     Measurements.all(quick, device).stream().map(Measurement::name).toList()) + ", "
                     + Microbenches.NAME);
@@ -93,7 +94,7 @@ public final class ReportCommand implements Callable<Integer> {
         String date = ZonedDateTime.now().format(DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm zzz", Locale.ROOT));
         long start = System.nanoTime();
         Noise noise = only.isEmpty() ? new Noise() : null;
-        List<MeasurementResult> results = measure(wanted, withMicrobench, start);
+        List<MeasurementResult> results = measure(wanted, microbenches, start);
         return new Report(machine, Environment.versions(), noise == null ? Json.object() : noise.toJson(), command(),
                 date, results);
     }
@@ -107,10 +108,10 @@ public final class ReportCommand implements Callable<Integer> {
         return only.isEmpty() || only.stream().anyMatch(each -> name.equals(each) || name.startsWith(each + '.'));
     }
 
-    private List<MeasurementResult> measure(List<Measurement> wanted, boolean withMicrobench, long start)
+    private List<MeasurementResult> measure(List<Measurement> wanted, List<String> microbenches, long start)
             throws InterruptedException {
         double reserved = wanted.stream().mapToDouble(Measurement::budgetSeconds).sum()
-                + (withMicrobench ? Microbenches.QUICK_SECONDS : 0);
+                + (microbenches.isEmpty() ? 0 : Microbenches.QUICK_SECONDS);
         List<MeasurementResult> results = new ArrayList<>();
         for (Measurement measurement : wanted) {
             reserved -= measurement.budgetSeconds();
@@ -118,9 +119,11 @@ public final class ReportCommand implements Callable<Integer> {
             results.add(noted(new MeasurementProcess(measurement, limit(measurement.budgetSeconds(), reserved, start))
                     .run()));
         }
-        if (withMicrobench) {
-            say(Microbenches.NAME + " (JMH)");
-            results.add(noted(Microbenches.run(quick, limit(Microbenches.QUICK_SECONDS, 0, start))));
+        for (String each : microbenches) {
+            say(Microbenches.nameOf(each) + " (JMH)");
+            double budget = Microbenches.QUICK_SECONDS / microbenches.size();
+            reserved -= budget;
+            results.add(noted(Microbenches.run(each, quick, limit(budget, reserved, start))));
         }
         return results;
     }
@@ -137,8 +140,8 @@ public final class ReportCommand implements Callable<Integer> {
     }
 
     private MeasurementResult noted(MeasurementResult result) {
-        say(String.format(Locale.ROOT, "  %s, %.0f s", result.failure() == null ? "done" : "NOT MEASURED: "
-                + result.failure(), result.seconds()));
+        say(String.format(Locale.ROOT, "  %s, %.0f s", result.failure() == null ? "done" : (result.isInPart()
+                ? "IN PART: " : "NOT MEASURED: ") + result.failure(), result.seconds()));
         return result;
     }
 

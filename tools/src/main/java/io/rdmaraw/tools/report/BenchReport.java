@@ -29,8 +29,21 @@ public final class BenchReport {
         }
     }
 
+    /**
+     * Adds a row, or puts it in the place of one that says the same of fewer runs. What there is by now is kept where
+     * {@value RowsSoFar#VARIABLE} says, for a report that has to end the bench before it is done.
+     */
     public void add(BenchRow row) {
-        rows.add(row);
+        int place = 0;
+        while (place < rows.size() && !rows.get(place).isOfSameSeries(row)) {
+            place++;
+        }
+        if (place < rows.size()) {
+            rows.set(place, row);
+        } else {
+            rows.add(row);
+        }
+        RowsSoFar.keep(this);
     }
 
     public ObjectNode toJson() {

@@ -3,6 +3,7 @@ package io.rdmaraw.tools.report;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * One case measured on one transport.
@@ -35,6 +36,12 @@ public record BenchRow(String caseName, String transport, String device, String 
         }
         return new BenchRow(caseName, transport, device, unit.text(), Distribution.of(values), ratioTo,
                 Distribution.of(ratios));
+    }
+
+    /** Whether the other row measures the same thing and compares it with the same. */
+    boolean isOfSameSeries(BenchRow other) {
+        return caseName.equals(other.caseName) && transport.equals(other.transport) && device.equals(other.device)
+                && Objects.equals(ratioTo, other.ratioTo);
     }
 
     ObjectNode toJson() {

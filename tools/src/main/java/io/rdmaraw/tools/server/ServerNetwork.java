@@ -81,13 +81,21 @@ public final class ServerNetwork implements AutoCloseable {
 
     /** The command that runs an example in a JVM like this one. */
     public static List<String> exampleCommand(String example) {
+        List<String> command = javaCommand("io.rdmaraw.examples.Main");
+        command.add(example);
+        return command;
+    }
+
+    /** The command that runs a class in a JVM like this one, with the user's own options. */
+    public static List<String> javaCommand(String mainClass) {
         List<String> command = new ArrayList<>(List.of(ProcessHandle.current().info().command().orElseThrow(),
                 "--enable-native-access=ALL-UNNAMED"));
         String options = System.getenv("RDMA_RAW_JAVA_OPTS");
         if (options != null && !options.isBlank()) {
             command.addAll(List.of(options.strip().split("\\s+")));
         }
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "io.rdmaraw.examples.Main", example));
+        command.addAll(List.of("-Drdmaraw.home=" + System.getProperty("rdmaraw.home", "."), "-cp",
+                System.getProperty("java.class.path"), mainClass));
         return command;
     }
 

@@ -60,6 +60,19 @@ class ReportTest {
     }
 
     @Test
+    void aRowOfMoreRunsTakesThePlaceOfTheSameOfFewer() {
+        BenchReport report = new BenchReport("frames");
+        report.add(BenchRow.of("rx", "c", "d", Unit.NANOS_PER_FRAME, List.of(1.0)));
+        report.add(BenchRow.compared("rx", "ours", "d", Unit.NANOS_PER_FRAME, List.of(2.0), "c", List.of(1.0)));
+        report.add(BenchRow.compared("rx", "ours", "d", Unit.NANOS_PER_FRAME, List.of(2.0), "epoll", List.of(1.0)));
+        report.add(BenchRow.of("rx", "c", "d", Unit.NANOS_PER_FRAME, List.of(1.0, 3.0)));
+        JsonNode rows = report.toJson().get("rows");
+        assertEquals(3, rows.size());
+        assertEquals(2, rows.get(0).get("runs").asInt());
+        assertEquals(3, rows.get(0).get("max").asDouble());
+    }
+
+    @Test
     void roundsToFourDigits() {
         assertEquals(0, Json.rounded(0));
         assertEquals(0.0001235, Json.rounded(0.00012345678));

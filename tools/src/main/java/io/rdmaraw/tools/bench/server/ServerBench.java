@@ -85,14 +85,17 @@ final class ServerBench {
         try (ServerNetwork network = new ServerNetwork()) {
             network.receiveForClientsOn(GENERATOR_CORE);
             for (int run = 1; run <= options.runs(); run++) {
-                say("run " + run + " of " + options.runs());
+                say(name + ", run " + run + " of " + options.runs());
                 for (ServerTransport transport : ServerTransport.values()) {
                     measure(network, transport, all);
+                }
+                for (int i = 0; i < generators.size(); i++) {
+                    report(generators.get(i).caseName(), all.get(i), report);
                 }
             }
         }
         for (int i = 0; i < generators.size(); i++) {
-            report(generators.get(i).caseName(), all.get(i), report);
+            tellLosses(generators.get(i).caseName(), all.get(i));
         }
         return report;
     }
@@ -154,6 +157,9 @@ final class ServerBench {
                 }
             }
         }
+    }
+
+    private void tellLosses(String caseName, Map<ServerTransport, Series> series) {
         series.forEach((transport, s) -> {
             if (s.lost > 0) {
                 say(String.format(Locale.ROOT, "%s on %s: %d of %s were lost or wrong", caseName, transport.text(),

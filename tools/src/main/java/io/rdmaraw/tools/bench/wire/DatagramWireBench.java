@@ -65,9 +65,9 @@ public final class DatagramWireBench {
             for (int i = 1; i <= runs; i++) {
                 say("udp.wire, run " + i + " of " + runs);
                 servers.forEach((transport, server) -> measure(wire, server, series.get(transport)));
+                addRows(report);
             }
         }
-        addRows(report);
     }
 
     private void say(String what) {

@@ -148,6 +148,10 @@ final class Wire implements AutoCloseable {
             this.process = process;
         }
 
+        long pid() {
+            return process.pid();
+        }
+
         void open() {
             ask("open");
         }

@@ -60,8 +60,9 @@ final class WireBench {
             for (int i = 1; i <= options.runs(); i++) {
                 say("echo, run " + i + " of " + options.runs());
                 measureAll(wire);
+                reportEchoes();
             }
-            reportEchoes();
+            tellLosses();
             measureRules();
             measureKernelTcp(wire);
         }
@@ -129,6 +130,9 @@ final class WireBench {
         rates.forEach(report::add);
         p50.forEach(report::add);
         p99.forEach(report::add);
+    }
+
+    private void tellLosses() {
         series.forEach((transport, s) -> {
             if (s.lost > 0) {
                 say(s.lost + " round trips of " + transport.text() + " on " + transport.device() + " were lost");

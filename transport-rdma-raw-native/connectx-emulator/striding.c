@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Striding receive queues ("multi-packet receive queues"): a request is a buffer of many strides. A frame begins at the
+ * first stride that is free and takes as many as it is long; when it does not fit into what is left of the request, a
+ * completion that holds no frame, a filler, gives that back to the program, and the frame begins the next request.
+ *
+ * A completion says how many strides it is for, in bits 16 to 30 of byte_cnt, and which one is the first.
+ */
+#include "emulator.h"
+
+enum { SEGMENT_BYTES = 16 };
+
+/* The segment that links requests, and the one with a signature. */
+static uint32_t data_segments_at(const struct cx_rq *rq)
+{
+    return SEGMENT_BYTES + (rq->signature ? SEGMENT_BYTES : 0);
+}
+
+static void describe(const struct cx_rq *rq, uint32_t count, struct cx_completion *completion)
+{
+    completion->wqe_id = rq->ring.consumed;
+    completion->wqe_counter = (uint16_t)rq->strides.next;
+    completion->strides = (uint16_t)count;
+    completion->uidx = rq->uidx;
+}
+
+static void give_rest_back(struct cx_rq *rq)
+{
+    struct cx_completion completion = {.opcode = MLX5_CQE_RESP_SEND, .filler = true};
+    describe(rq, rq->strides.per_request - rq->strides.next, &completion);
+    cx_strides_take(rq, &completion);
+    cx_cq_add(rq->cq, &completion);
+}
+
+enum cx_placed cx_strides_place(struct cx_rq *rq, uint32_t length, struct cx_completion *completion)
+{
+    const struct cx_strides *strides = &rq->strides;
+    uint32_t count = (length + (1u << strides->shift) - 1) >> strides->shift;
+    if (count > strides->per_request)
+        return CX_TOO_LONG;
+    if (!cx_rq_has_request(rq))
+        return CX_NO_REQUEST;
+    if (strides->next + count > strides->per_request) {
+        give_rest_back(rq);
+        if (!cx_rq_has_request(rq))
+            return CX_NO_REQUEST;
+    }
+    describe(rq, count, completion);
+    return CX_PLACED;
+}
+
+uint8_t cx_strides_fill(const struct cx_rq *rq, const struct sv_frame *frame)
+{
+    uint32_t first = rq->strides.next;
+    if (cx_mutant(CX_MUTANT_STRIDES_OVERLAP) && first > 0)
+        first--;
+    return cx_rq_scatter(rq, data_segments_at(rq), first << rq->strides.shift, frame);
+}
+
+void cx_strides_take(struct cx_rq *rq, const struct cx_completion *completion)
+{
+    rq->strides.next += completion->strides;
+    if (rq->strides.next == rq->strides.per_request) {
+        rq->strides.next = 0;
+        rq->ring.consumed++;
+    }
+}

@@ -1,0 +1,348 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.EventLoop;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
+import io.rdmaraw.tcp.TcpConnection;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import java.util.function.Consumer;
+
+/**
+ * A connection that the kernel carries, because the device's link does not lead to the peer: a NIO channel on the
+ * socket channel's loop, whose bytes and events become the socket channel's. For the loop's thread, except where
+ * {@link StreamCarrier} says otherwise.
+ */
+final class KernelConnection extends ChannelInboundHandlerAdapter implements StreamCarrier {
+    private final NioSocketChannel socket = new NioSocketChannel();
+    private final Queue<ByteBuf> received = new ArrayDeque<>(2);
+    private final RdmaRawSocketChannel channel;
+    private final RdmaRawSocketChannelConfig settings;
+    private final RdmaRawTcpStatistics counters;
+    /** Whether the channel and the socket are on the same loop. */
+    private boolean attached = true;
+    private IOException failure;
+    /** Received, and not yet read by the channel's handlers. */
+    private int unreadBytes;
+    /** Written to the socket and not yet taken by the kernel; they are the first in the channel's outbound buffer. */
+    private int handedOver;
+    /** Taken while the channel moved between loops; they are still in its buffer. */
+    private int takenMeanwhile;
+    private boolean writing;
+    private boolean connected;
+    private boolean peerFinished;
+    private boolean closed;
+    private boolean hasSendRoom;
+
+    KernelConnection(RdmaRawSocketChannel channel, RdmaRawTcpStatistics counters) {
+        this.channel = channel;
+        this.counters = counters;
+        settings = channel.config();
+        // Timeouts and half-closure are the channel's business; so is when to read.
+        socket.config().setAutoRead(false).setAllowHalfClosure(true).setConnectTimeoutMillis(0)
+                .setAllocator(settings.getAllocator());
+        socket.pipeline().addLast(this);
+    }
+
+    /**
+     * Opens the connection; the channel is told how it went, perhaps before this returns.
+     *
+     * @param localOrNull what the user chose
+     */
+    void connect(InetSocketAddress localOrNull, InetSocketAddress remote) {
+        settings.applyTo(socket.config());
+        channel.eventLoop().register(socket);
+        socket.connect(remote, localOrNull).addListener(this::connectDone);
+    }
+
+    private void connectDone(Future<?> attempt) {
+        if (attempt.isSuccess()) {
+            connected = true;
+            counters.kernelConnections++;
+            tellChannel();
+            readMore();
+        } else {
+            fail(attempt.cause());
+            close();
+        }
+    }
+
+    private void fail(Throwable cause) {
+        // Netty puts the peer's address into the message; so does the channel.
+        failure = cause.getCause() instanceof IOException original ? original : StreamErrors.of(cause);
+    }
+
+    private void close() {
+        closed = true;
+        socket.close();
+        tellChannel();
+    }
+
+    private void tellChannel() {
+        if (attached && channel.isOpen()) {
+            channel.carrierChanged();
+        }
+    }
+
+    // ---- events of the socket ----
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object msg) {
+        ByteBuf piece = (ByteBuf) msg;
+        unreadBytes += piece.readableBytes();
+        received.add(piece);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        tellChannel();
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (event == ChannelInputShutdownEvent.INSTANCE) {
+            peerFinished = true;
+            tellChannel();
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        failure = StreamErrors.of(cause);
+        close();
+    }
+
+    /** The socket has closed itself, as it does when a write fails; the write's promise tells why. */
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        if (!closed) {
+            closed = true;
+            channel.close();
+        }
+    }
+
+    // ---- the channel's loop ----
+
+    @Override
+    public void attach(RdmaRawSocketChannel attaching, RdmaRawIoHandler loop) {
+        EventLoop destination = attaching.eventLoop();
+        EventLoop current = socket.eventLoop();
+        if (current == destination) {
+            arrive();
+        } else {
+            current.execute(() -> socket.deregister().addListener(left ->
+                    destination.register(socket).addListener(joined -> arrive())));
+        }
+    }
+
+    private void arrive() {
+        if (!channel.isOpen()) {
+            closeNow(false);
+            return;
+        }
+        attached = true;
+        ChannelOutboundBuffer written = channel.unsafe().outboundBuffer();
+        for (; takenMeanwhile > 0 && written != null; takenMeanwhile--) {
+            written.remove();
+        }
+        hasSendRoom = true;
+        // A socket that changes its loop forgets what it was waiting for.
+        socket.flush();
+        readMore();
+        tellChannel();
+    }
+
+    @Override
+    public void detach() {
+        attached = false;
+    }
+
+    @Override
+    public boolean isAttached() {
+        return attached;
+    }
+
+    @Override
+    public boolean isOn(EventLoop loop) {
+        return socket.eventLoop() == loop;
+    }
+
+    // ---- how the connection stands ----
+
+    @Override
+    public boolean isConnected() {
+        return connected;
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return socket.localAddress();
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return socket.remoteAddress();
+    }
+
+    @Override
+    public boolean isClosed() {
+        return closed;
+    }
+
+    @Override
+    public IOException connectFailure() {
+        return failure;
+    }
+
+    @Override
+    public IOException failure() {
+        return connected ? failure : null;
+    }
+
+    @Override
+    public void info(Promise<RdmaRawTcpInfo> promise) {
+        promise.setFailure(new UnsupportedOperationException("the kernel carries the connection: see `ss -ti`"));
+    }
+
+    @Override
+    public void settingChanged(Consumer<TcpConnection> change) {
+        if (socket.isOpen()) {
+            settings.applyTo(socket.config());
+        }
+    }
+
+    // ---- reading ----
+
+    @Override
+    public ByteBuf poll() {
+        return received.poll();
+    }
+
+    @Override
+    public void read(int bytes) {
+        unreadBytes -= bytes;
+        readMore();
+    }
+
+    /** Also when nobody reads: so the end that follows what was read is seen, as it is with epoll. */
+    private void readMore() {
+        if (unreadBytes == 0 && !closed && !peerFinished) {
+            socket.read();
+        }
+    }
+
+    @Override
+    public boolean isPeerFinished() {
+        return peerFinished;
+    }
+
+    @Override
+    public boolean beginReading() {
+        return false;
+    }
+
+    @Override
+    public void endReading(boolean outer) {
+        // The kernel acknowledges by itself.
+    }
+
+    // ---- writing ----
+
+    /** A message stays in the channel's outbound buffer until the kernel has taken it, and counts there till then. */
+    @Override
+    public void write(ChannelOutboundBuffer in) throws IOException {
+        if (closed) {
+            throw failure != null ? failure : new SocketException("Broken pipe: the connection is closed");
+        }
+        writing = true;
+        try {
+            // Those who are told that a message was taken may have written more.
+            while (handedOver == 0 && !in.isEmpty()) {
+                in.forEachFlushedMessage(msg -> handOver(in, msg));
+                socket.flush();
+            }
+        } catch (Exception e) {
+            throw StreamErrors.of(e);
+        } finally {
+            writing = false;
+        }
+    }
+
+    private boolean handOver(ChannelOutboundBuffer in, Object msg) {
+        handedOver++;
+        Object part = msg instanceof ByteBuf data ? data.retainedDuplicate() : ReferenceCountUtil.retain(msg);
+        socket.write(part).addListener(written -> taken(in, written));
+        return true;
+    }
+
+    private void taken(ChannelOutboundBuffer in, Future<?> written) {
+        handedOver--;
+        if (!channel.isOpen()) {
+            // Closing fails what is in the buffer.
+            return;
+        }
+        if (!attached) {
+            takenMeanwhile++;
+            return;
+        }
+        if (written.isSuccess()) {
+            in.remove();
+        } else {
+            in.remove(written.cause());
+        }
+        if (handedOver == 0 && !writing) {
+            hasSendRoom = true;
+            tellChannel();
+        }
+    }
+
+    @Override
+    public boolean takeSendRoom() {
+        boolean room = hasSendRoom;
+        hasSendRoom = false;
+        return room;
+    }
+
+    // ---- the end ----
+
+    @Override
+    public void shutdownOutput() {
+        socket.shutdownOutput();
+    }
+
+    @Override
+    public void closeByChannel(boolean reset) {
+        EventLoop loop = socket.eventLoop();
+        if (loop.inEventLoop()) {
+            closeNow(reset);
+        } else {
+            loop.execute(() -> closeNow(reset));
+        }
+    }
+
+    private void closeNow(boolean reset) {
+        attached = false;
+        received.forEach(ByteBuf::release);
+        received.clear();
+        if (!socket.isOpen()) {
+            return;
+        }
+        if (reset || unreadBytes > 0) {
+            // What the peer has sent and nobody has read is as if it lay in the kernel's buffer.
+            socket.config().setSoLinger(0);
+        }
+        closed = true;
+        socket.close();
+    }
+}

@@ -1,0 +1,86 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Promise;
+import io.rdmaraw.tcp.TcpConnection;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.function.Consumer;
+
+/**
+ * What carries the bytes of a socket channel: this transport's TCP, or the kernel's. It tells the channel that something
+ * has happened by {@link RdmaRawSocketChannel#carrierChanged()}. For the thread of the loop that it is on, unless a
+ * method says otherwise.
+ */
+interface StreamCarrier {
+    /** The channel is on this loop now: the carrier comes there too. Called on that loop. */
+    void attach(RdmaRawSocketChannel channel, RdmaRawIoHandler loop);
+
+    /** The channel leaves its loop; what comes in meanwhile is kept. */
+    void detach();
+
+    /** Tells whether the channel and its carrier are on the same loop, as the one called on is. */
+    boolean isAttached();
+
+    /** Tells whether this loop has the carrier. Any thread. */
+    boolean isOn(EventLoop loop);
+
+    boolean isConnected();
+
+    /** Returns our end's address; may be null before the connection is open. */
+    InetSocketAddress localAddress();
+
+    InetSocketAddress remoteAddress();
+
+    /** Tells whether the connection is over. */
+    boolean isClosed();
+
+    /** Returns why the connection, which is over, could not be opened. */
+    IOException connectFailure();
+
+    /** Returns why the open connection ended, null when it goes on or ended in order. */
+    IOException failure();
+
+    /** Returns received bytes in order, with their reference; null when there are no more. */
+    ByteBuf poll();
+
+    /** The channel has read bytes: the peer may send as many more. */
+    void read(int bytes);
+
+    /** Tells whether the peer sends no more. */
+    boolean isPeerFinished();
+
+    /** The channel's handlers are about to get what was received; returns what to pass to {@link #endReading}. */
+    boolean beginReading();
+
+    void endReading(boolean outer);
+
+    /** Sends as much as there is room for; the channel is told when there is more. */
+    void write(ChannelOutboundBuffer in) throws IOException;
+
+    /** Tells, once, that there is room again after a write that found too little. */
+    boolean takeSendRoom();
+
+    /** Ends our direction behind what was written. */
+    void shutdownOutput();
+
+    /**
+     * One of the channel's settings has changed. Any thread.
+     *
+     * @param change tells this transport's TCP
+     */
+    void settingChanged(Consumer<TcpConnection> change);
+
+    /** Tells where the connection stands. Any thread. */
+    void info(Promise<RdmaRawTcpInfo> promise);
+
+    /**
+     * The channel is closed: the connection goes on without it as long as TCP needs. Any thread.
+     *
+     * @param reset whether the peer is to get a RST, as {@code SO_LINGER} 0 says
+     */
+    void closeByChannel(boolean reset);
+}
