@@ -17,6 +17,8 @@ import java.util.concurrent.TimeUnit;
 public final class RdmaRawIoHandlerConfig {
     /** The system property that sets the default of {@link Builder#compressedCompletions}. */
     public static final String COMPRESSED_COMPLETIONS_PROPERTY = "io.rdmaraw.compressedCompletions";
+    /** System property: for how many nanoseconds loops without work poll before they sleep. */
+    public static final String SPIN_PROPERTY = "io.rdmaraw.spinNanos";
 
     private static final RdmaRawIoHandlerConfig DEFAULT = builder().build();
 
@@ -112,7 +114,7 @@ public final class RdmaRawIoHandlerConfig {
         private int slotBytes = 2048;
         private DirectVerbs directVerbs = DirectVerbs.ofProperty();
         private boolean compressedCompletions = Boolean.getBoolean(COMPRESSED_COMPLETIONS_PROPERTY);
-        private long spinNanos = TimeUnit.MICROSECONDS.toNanos(20);
+        private long spinNanos = Math.max(0, Long.getLong(SPIN_PROPERTY, TimeUnit.MICROSECONDS.toNanos(20)));
         private String ipDevice = "soft:loop";
         private long ownMac;
         private final List<OwnAddress> ownAddresses = new ArrayList<>();
@@ -179,7 +181,8 @@ public final class RdmaRawIoHandlerConfig {
 
         /**
          * Sets for how long a loop without work polls before it sleeps; 0 sleeps at once. Spinning takes a core and
-         * saves the tens of microseconds that waking takes.
+         * saves the tens of microseconds that waking takes. The default is the system property {@value #SPIN_PROPERTY},
+         * else 20 microseconds.
          */
         public Builder spin(long duration, TimeUnit unit) {
             spinNanos = unit.toNanos(ObjectUtil.checkPositiveOrZero(duration, "duration"));
