@@ -21,9 +21,16 @@ final class FrameSink extends ChannelInboundHandlerAdapter {
      * objects around this one belong to the generator's thread, which writes to them all the time on another core.
      */
     private final long[] own = new long[3 * LINES_BETWEEN];
+    private final Runnable afterBurst;
 
     FrameSink(boolean echoes) {
+        this(echoes, null);
+    }
+
+    /** @param afterBurst runs on the loop each time a burst has been handled; or null */
+    FrameSink(boolean echoes, Runnable afterBurst) {
         this.echoes = echoes;
+        this.afterBurst = afterBurst;
     }
 
     @Override
@@ -77,6 +84,9 @@ final class FrameSink extends ChannelInboundHandlerAdapter {
         }
         if (echoes) {
             ctx.flush();
+        }
+        if (afterBurst != null) {
+            ctx.executor().execute(afterBurst);
         }
     }
 

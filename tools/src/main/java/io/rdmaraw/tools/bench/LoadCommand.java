@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -11,16 +12,15 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /**
- * The process that {@code profile} looks at: what {@code bench frames} and {@code bench udp} measure, going on until
- * its input ends. It prints a line when it is under way.
+ * The process that {@code profile} looks at: what {@code bench frames} and {@code bench udp} measure, with both ends on
+ * one loop, going on until its input ends. It prints a line when it is under way.
  */
 @Command(name = "load", hidden = true, description = "Keeps loops busy until its input ends.")
 final class LoadCommand implements Callable<Integer> {
     /** What {@code bench frames} and {@code bench udp} send by default. */
     private static final int FRAME_BYTES = 64;
     private static final int PAYLOAD_BYTES = 18;
-    private static final int BURST = 64;
-    private static final double TURN_SECONDS = 0.5;
+    private static final int WINDOW = 64;
 
     /** What the loops do. */
     enum Path {
@@ -39,36 +39,28 @@ final class LoadCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    private volatile boolean ended;
+    private final CountDownLatch ended = new CountDownLatch(1);
 
     @Override
     public Integer call() throws InterruptedException {
         Thread.ofPlatform().daemon().name("end of input").start(this::awaitEndOfInput);
         if (path == Path.UDP) {
-            try (UdpPair pair = new UdpPair(UdpPair.Transport.RDMA_RAW, BURST, PAYLOAD_BYTES)) {
-                repeat(() -> pair.run(TURN_SECONDS));
-            }
-        } else {
-            FramesCase.Mode mode = path == Path.RX ? FramesCase.Mode.RX : FramesCase.Mode.ECHO;
-            try (LoopUnderTest loop = new LoopUnderTest(new FramesCase(mode, BURST), device, FRAME_BYTES,
-                    burstMessages)) {
-                repeat(() -> loop.run(TURN_SECONDS));
+            try (UdpPair pair = new UdpPair(UdpPair.Transport.RDMA_RAW, WINDOW, PAYLOAD_BYTES, true)) {
+                awaitEnd();
+                return pair.roundTrips() > 0 ? 0 : 1;
             }
         }
-        return 0;
+        try (FedLoop loop = new FedLoop(path == Path.ECHO, device, FRAME_BYTES, VerbsEndpoint.BURST, burstMessages)) {
+            awaitEnd();
+            return loop.frames() > 0 ? 0 : 1;
+        }
     }
 
-    private interface Turn {
-        void run() throws InterruptedException;
-    }
-
-    private void repeat(Turn turn) throws InterruptedException {
+    private void awaitEnd() throws InterruptedException {
         PrintWriter out = spec.commandLine().getOut();
         out.println("under way");
         out.flush();
-        while (!ended) {
-            turn.run();
-        }
+        ended.await();
     }
 
     private void awaitEndOfInput() {
@@ -77,6 +69,6 @@ final class LoadCommand implements Callable<Integer> {
         } catch (IOException closed) {
             // As good as its end.
         }
-        ended = true;
+        ended.countDown();
     }
 }

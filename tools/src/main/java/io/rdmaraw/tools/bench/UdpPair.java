@@ -74,9 +74,15 @@ final class UdpPair implements AutoCloseable {
     private final AllocationMeter allocations;
 
     UdpPair(Transport transport, int window, int payloadBytes) throws InterruptedException {
+        this(transport, window, payloadBytes, false);
+    }
+
+    /** @param onOneLoop whether both ends share one loop, so that neither ever waits for a core */
+    UdpPair(Transport transport, int window, int payloadBytes, boolean onOneLoop) throws InterruptedException {
         serverGroup = transport.newGroup();
-        clientGroup = transport.newGroup();
-        allocations = new AllocationMeter(List.of(threadOf(serverGroup), threadOf(clientGroup)));
+        clientGroup = onOneLoop ? serverGroup : transport.newGroup();
+        allocations = new AllocationMeter(onOneLoop ? List.of(threadOf(serverGroup))
+                : List.of(threadOf(serverGroup), threadOf(clientGroup)));
         InetSocketAddress any = new InetSocketAddress("127.0.0.1", 0);
         server = transport.bootstrap(serverGroup).handler(new Echo(null)).bind(any).sync().channel();
         client = transport.bootstrap(clientGroup).handler(new Echo(roundTrips)).bind(any).sync().channel();
@@ -91,6 +97,10 @@ final class UdpPair implements AutoCloseable {
 
     private static Thread threadOf(EventLoopGroup group) throws InterruptedException {
         return group.submit(Thread::currentThread).sync().getNow();
+    }
+
+    long roundTrips() {
+        return roundTrips.get();
     }
 
     /** Lets the datagrams go round for a while. */

@@ -23,7 +23,9 @@ import java.util.zip.ZipEntry;
 final class AsyncProfiler implements Profiler {
     private static final String DIRECTORY = "tools/target/profiler";
     private static final String LIBRARY = "linux-x64/libasyncProfiler.so";
-    private static final String LOOPS_ONLY = ",include=*" + Samples.LOOP + "*";
+    /** In the page, where names of classes have slashes. */
+    private static final String LOOPS_ONLY = ",include=*" + Samples.LOOP + "*,exclude=*"
+            + Samples.GENERATOR.replace('.', '*');
 
     private final Path library;
 
@@ -71,9 +73,9 @@ final class AsyncProfiler implements Profiler {
             tell(pid, "start,event=cpu,interval=1ms,cstack=vm");
             TimeUnit.NANOSECONDS.sleep((long) (seconds * 1e9));
             tell(pid, "dump,file=" + page.toAbsolutePath() + ",flamegraph,title=" + title.replace(',', ' ') + LOOPS_ONLY);
-            tell(pid, "stop,file=" + stacks.toAbsolutePath() + ",collapsed,dot,ann,lib" + LOOPS_ONLY);
+            tell(pid, "stop,file=" + stacks.toAbsolutePath() + ",collapsed,dot,ann,lib");
             try (Stream<String> lines = Files.lines(stacks)) {
-                return Samples.ofCollapsed("async-profiler", lines);
+                return Samples.ofCollapsed("async-profiler", lines).ofLoops();
             }
         } catch (IOException e) {
             throw new ToolException("cannot profile process " + pid + ": " + e.getMessage(), e);

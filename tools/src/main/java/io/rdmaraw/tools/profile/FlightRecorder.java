@@ -47,7 +47,7 @@ final class FlightRecorder implements Profiler {
         List<Samples.Stack> stacks = new ArrayList<>();
         counts.forEach((frames, count) -> stacks.add(new Samples.Stack(frames, count)));
         Samples samples = new Samples("the flight recorder (C and the kernel count to the methods that call them)",
-                stacks.stream().filter(Samples.Stack::isOfLoop).toList());
+                stacks).ofLoops();
         try {
             Files.writeString(page, CallTree.of(samples).page(title));
         } catch (IOException e) {

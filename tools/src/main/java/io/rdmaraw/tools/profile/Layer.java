@@ -26,7 +26,7 @@ enum Layer {
         return text;
     }
 
-    /** Returns the layer of a call, or null of one that belongs to its caller: of the JDK, of libc. */
+    /** Returns the layer of a call, or null of one that belongs to its caller: of the JDK, of libc, an access to memory. */
     static Layer of(StackFrame frame) {
         return switch (frame.origin()) {
             case KERNEL -> KERNEL;
@@ -50,6 +50,9 @@ enum Layer {
             return isOfJdk(name) ? null : HANDLER;
         }
         String inside = name.substring(OURS.length());
+        if (inside.startsWith("ffi.NativeMemory.") || inside.startsWith("ffi.NativeCall.")) {
+            return null;
+        }
         for (String each : List.of("verbs.", "ffi.", "queue.", "memory.")) {
             if (inside.startsWith(each)) {
                 return QUEUE;

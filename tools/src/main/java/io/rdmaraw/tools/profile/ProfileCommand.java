@@ -21,7 +21,8 @@ import picocli.CommandLine.Spec;
 @Command(name = "profile", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = {"Keeps one path through the transport busy in a process of its own, samples its event loops, and"
                 + " tells where their time goes: by layer, by method, and as a page to look at.",
-            "rx, echo: frames in bursts of 64; udp: 64 datagrams to and fro; tcp: requests on 64 connections. All are on"
+            "rx, echo: frames in bursts of 64, which the loop's own thread sends to it (that part is left out); udp: 64"
+                + " datagrams to and fro on one loop; tcp: requests on 64 connections, a loop for each end. All are on"
                 + " soft:loop, or with --wire, as root, on AF_XDP over a veth pair under the generators of bench wire"
                 + " and bench tcp.",
             "async-profiler sees C and the kernel too; the launcher gets it from Maven Central. Without it the flight"
