@@ -7,16 +7,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.examples.Setup;
 import io.rdmaraw.examples.Stage;
+import io.rdmaraw.testsuite.net.PeerProcess;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.EnumSource.Mode;
 
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -72,6 +75,37 @@ class HttpServerTest {
             assertFalse(report.contains("Socket errors") || report.contains("Non-2xx"), report);
             Matcher count = Pattern.compile("(\\d+) requests in").matcher(report);
             assertTrue(count.find() && Integer.parseInt(count.group(1)) > 64, report);
+        }
+    }
+
+    /** haproxy keeps connections open, and looks after the server with ones that it resets. */
+    @ParameterizedTest
+    @EnumSource(mode = Mode.INCLUDE, names = {"EPOLL_VETH", "RDMA_RAW_PACKET", "RDMA_RAW_XDP"})
+    void servesHaproxy(Setup setup, @TempDir Path directory) throws Exception {
+        Stage.require("haproxy:haproxy", "curl:curl", "wrk:wrk");
+        try (Stage stage = new Stage(setup)) {
+            InetSocketAddress at = stage.start(new HttpServer());
+            Path settings = Files.writeString(directory.resolve("haproxy.cfg"), """
+                    defaults
+                      mode http
+                      timeout connect 10s
+                      timeout client 60s
+                      timeout server 60s
+                      timeout check 20s
+                    listen site
+                      bind %s:8080
+                      option httpchk GET /plaintext
+                      http-reuse always
+                      server ours %s:%d check inter 500ms fall 4
+                    """.formatted(stage.clientAddress(), at.getHostString(), at.getPort()));
+            try (PeerProcess haproxy = stage.clients().start("haproxy", "-W", "-db", "-f", settings.toString())) {
+                String site = "http://" + stage.clientAddress() + ":8080";
+                haproxy.awaitOutput("Loading success", Duration.ofSeconds(20));
+                Curl.checkSite(stage, site, directory, "--http1.1");
+                String report = stage.run("wrk", "-t1", "-c64", "-d2s", site + "/plaintext");
+                assertFalse(report.contains("Socket errors") || report.contains("Non-2xx"), report);
+                assertFalse(haproxy.output().contains("DOWN"), haproxy::output);
+            }
         }
     }
 
