@@ -22,7 +22,8 @@ public final class DemoCommand implements Callable<Integer> {
             description = "the device: see ./rdma-raw devinfo --list")
     private String device;
 
-    @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "5", description = "how long")
+    @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "5",
+            description = "how long; the first half of it, 3 seconds at most, is for the compiler and not in the rates")
     private double seconds;
 
     @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "64",
