@@ -46,7 +46,7 @@ class KeyFiguresTest {
         "tcp, 'tcp.wire.rr.p99, us'"})
     void throughputAndLatencyAreDrawnOverTheConnections(String bench, String title) throws Exception {
         List<String> charts = Charts.of(real(bench).result()).stream().map(Chart::svg).toList();
-        assertTrue(charts.stream().anyMatch(chart -> chart.contains(title) && chart.contains(">conns<")),
+        assertTrue(charts.stream().anyMatch(chart -> chart.contains(title) && chart.contains(">connections<")),
                 title + " in " + charts);
     }
 }
