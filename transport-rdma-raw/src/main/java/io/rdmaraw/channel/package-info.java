@@ -37,7 +37,8 @@
  *
  * <dt>Streams: one loop's TCP, between the core in io.rdmaraw.tcp and the queue</dt>
  * <dd>TcpStack, TcpStacks, TcpFlow, TouchedFlows, TcpPath, TcpPort, ListeningPort, ConnectedPort, TcpSteering,
- * TcpForwards, TcpIcmp, SegmentReceiver, SegmentSender, SegmentWriter, WaitingSegment; the networks under them:
+ * TcpForwards, StraySegments, TcpIcmp, SegmentReceiver, SegmentSender, SegmentWriter, WaitingSegment; the networks
+ * under them:
  * TcpNetwork, LoopTcpNetwork, LinkTcpNetwork, SharedTcpNetwork, OwnTcpNetwork</dd>
  *
  * <dt>What can be seen of it</dt>
