@@ -36,9 +36,9 @@
  * KernelListener, KernelConnection</dd>
  *
  * <dt>Streams: one loop's TCP, between the core in io.rdmaraw.tcp and the queue</dt>
- * <dd>TcpStack, TcpStacks, DeviceStacks, TcpFlow, TouchedFlows, TcpPath, TcpPort, ListeningPort, ConnectedPort, TcpSteering,
- * TcpForwards, StraySegments, TcpIcmp, SegmentReceiver, SegmentSender, SegmentWriter, WaitingSegment; the networks
- * under them: TcpNetwork, LoopTcpNetwork, LinkTcpNetwork, SharedTcpNetwork, OwnTcpNetwork</dd>
+ * <dd>TcpStack, TcpStacks, DeviceStacks, TcpFlow, TouchedFlows, TcpPath, TcpPort, ListeningPort, ConnectedPort,
+ * TcpSteering, TcpForwards, StraySegments, TcpIcmp, SegmentReceiver, SegmentSender, SegmentWriter, WaitingSegment; the
+ * networks under them: TcpNetwork, LoopTcpNetwork, LinkTcpNetwork, SharedTcpNetwork, OwnTcpNetwork</dd>
  *
  * <dt>What can be seen of it</dt>
  * <dd>RdmaRawMetrics, RdmaRawMetric, RdmaRawMetered, MetricTable, RdmaRawLoopStatistics, RdmaRawPortStatistics,
