@@ -27,8 +27,8 @@
  * <dt>Datagrams</dt>
  * <dd>RdmaRawDatagramChannel, RdmaRawDatagramChannelConfig, MulticastDatagramChannel, DatagramLoop, DatagramInbox,
  * DatagramReceiver, DatagramSender, DatagramWriter, DatagramFragments, DatagramSegments, DatagramMemberships,
- * DatagramSteering, DatagramPath, GroupChange, SocketAddressCache, WaitingDatagram; the networks under them:
- * DatagramNetwork, LoopNetwork, LinkNetwork, SharedNetwork, OwnNetwork</dd>
+ * DatagramSteering, DatagramPath, PathCache, GroupChange, SocketAddressCache, WaitingDatagram; the networks under
+ * them: DatagramNetwork, LoopNetwork, LinkNetwork, SharedNetwork, OwnNetwork</dd>
  *
  * <dt>Streams: the channels</dt>
  * <dd>RdmaRawSocketChannel, RdmaRawSocketChannelConfig, RdmaRawServerSocketChannel, RdmaRawServerSocketChannelConfig,
