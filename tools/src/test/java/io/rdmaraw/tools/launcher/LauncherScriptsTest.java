@@ -114,7 +114,8 @@ class LauncherScriptsTest {
                 + " run_maven() { echo \"maven $*\"; return 1; }; want_profiler";
         Result without = run(Map.of(), "bash", "-c", get);
         assertEquals(0, without.exitCode, without.output);
-        assertTrue(without.output.contains("maven -q -B -ntp -pl tools dependency:copy@async-profiler"), without.output);
+        assertTrue(without.output.contains("maven -q -B -ntp -pl tools dependency:copy@async-profiler"),
+                without.output);
         assertTrue(without.output.contains("flight recorder is used"), without.output);
         file("tools/target/profiler/async-profiler-4.1.jar");
         assertEquals(new Result(0, ""), run(Map.of(), "bash", "-c", get));

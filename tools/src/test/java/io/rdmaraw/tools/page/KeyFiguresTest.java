@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The figures and charts of short real runs (counted as three) of {@code bench tcp --wire-only} and {@code bench http}. */
+/** The figures and charts of real runs, counted as three, of {@code bench tcp --wire-only} and {@code bench http}. */
 class KeyFiguresTest {
     private static MeasurementResult real(String bench) throws Exception {
         try (InputStream in = KeyFiguresTest.class.getResourceAsStream(bench + ".json")) {
@@ -22,7 +22,8 @@ class KeyFiguresTest {
     @CsvSource({"tcp, 'TCP over veth, request and response', 'TCP over veth, one request'",
         "http, 'HTTP answers per second, 64', 'HTTP, half of the answers'"})
     void theFiguresAreFoundInRealOutput(String bench, String first, String second) throws Exception {
-        List<String> figures = KeyFigures.of(PageTest.report(real(bench))).stream().map(KeyFigures.Figure::what).toList();
+        List<String> figures = KeyFigures.of(PageTest.report(real(bench))).stream()
+                .map(KeyFigures.Figure::what).toList();
         for (String what : List.of(first, second)) {
             assertTrue(figures.stream().anyMatch(figure -> figure.startsWith(what)), what + " in " + figures);
         }
