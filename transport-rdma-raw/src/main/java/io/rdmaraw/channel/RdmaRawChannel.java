@@ -10,6 +10,7 @@ import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.net.SocketAddress;
+import java.net.BindException;
 
 /**
  * A channel of Ethernet frames. Bind it to a {@link RdmaRawAddress}: it then receives, as {@link ByteBuf}s that lie in
@@ -106,7 +107,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     @Override
-    protected void doBind(SocketAddress address) {
+    protected void doBind(SocketAddress address) throws BindException {
         if (!(address instanceof RdmaRawAddress rawAddress)) {
             throw new IllegalArgumentException("a raw channel binds to an RdmaRawAddress, not to a "
                     + StringUtil.simpleClassName(address));
@@ -115,6 +116,9 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         localAddress = rawAddress;
     }
 
+        if (localAddress != null) {
+            throw new BindException("the channel is bound already, to " + localAddress);
+        }
     private void joinQueue(RdmaRawAddress address) {
         PortQueue joined = ioHandler().port(address.deviceName(), address.portNumber());
         joined.attach(queueSide, address.flows());
