@@ -254,6 +254,11 @@ public final class RdmaRawIoHandler implements IoHandler {
     private long nextDeadlineNanos() {
         return tcp == null ? Long.MAX_VALUE : tcp.nextDeadlineNanos();
     }
+    /** Returns the number of channels of this transport on the loop. */
+    int registrationCount() {
+        return registrations.size();
+    }
+
 
     /**
      * Returns this loop's TCP, made on first use.
