@@ -185,7 +185,17 @@ abstract class Inbox<M> {
         if (readPending && !hasBacklog()) {
             backlogRead();
         }
+    /** The channel is on another loop now: what was to be read is read there. */
+    final void joinedLoop() {
+        backlogScheduled = false;
+        schedule();
     }
+
+    }
+        if (!channel.isRegistered() || !channel.eventLoop().inEventLoop()) {
+            // The channel has left this loop since; nothing of it may be touched here.
+            return;
+        }
 
     /** Auto-read was switched off; any thread. */
     final void autoReadCleared() {

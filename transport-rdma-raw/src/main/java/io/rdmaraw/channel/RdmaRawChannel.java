@@ -102,6 +102,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     @Override
+        inbox.joinedLoop();
     void registrationDone() {
         directUnsafe.resume();
     }

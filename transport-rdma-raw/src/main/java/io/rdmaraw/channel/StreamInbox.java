@@ -73,7 +73,16 @@ final class StreamInbox {
         }
     }
 
+    /** The channel is on another loop now, and will hear there of what was to be read. */
+    void joinedLoop() {
+        scheduled = false;
+    }
+
     private void readScheduled() {
+        if (!channel.isRegistered() || !channel.eventLoop().inEventLoop()) {
+            // The channel has left this loop since; nothing of it may be touched here.
+            return;
+        }
         scheduled = false;
         read();
     }
