@@ -32,6 +32,8 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
             .drop("send-refused", of(QueueCounters::refusedFrames), "the device refused the frame at the post")
             .drop("queue-failed", of(QueueCounters::lostInFlightFrames), "in flight when the queue pair failed")
             .drop("receive-error", of(QueueCounters::receiveErrors), "the device reported an error for a receive")
+            .drop("no-memory", of(QueueCounters::noMemoryFrames),
+                    "handlers hold all slots, and there was no direct memory to copy the frame to")
             .drop("ring-full", s -> s.device.ringFullDrops(),
                     "dropped by the interface of softverbs because nobody emptied its ring; of the whole device")
             .drop("no-receive", s -> s.device.noReceiveDrops(),

@@ -12,6 +12,7 @@ public final class QueueCounters {
     long receiveErrors;
     long receiveQueueLow;
     long copiedOutFrames;
+    long noMemoryFrames;
     long sentFrames;
     long sentBytes;
     long sendBursts;
@@ -60,6 +61,11 @@ public final class QueueCounters {
     }
 
     /** Frames that the device took. */
+    /** Frames that were dropped because there was no memory to copy them to. */
+    public long noMemoryFrames() {
+        return noMemoryFrames;
+    }
+
     public long sentFrames() {
         return sentFrames;
     }

@@ -1,5 +1,6 @@
 package io.rdmaraw.queue;
 
+import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.QueuePair;
@@ -21,7 +22,7 @@ final class VerbsReceiveRing extends ReceiveRing {
 
     VerbsReceiveRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, QueueCounters counters,
                      int depth, int copyOutBelow, NativeArrays arrays) {
-        super(slots, counters, copyOutBelow);
+        super(slots, counters, copyOutBelow, ByteBufAllocator.DEFAULT);
         this.completions = completions;
         this.slots = slots;
         this.counters = counters;
