@@ -4,7 +4,7 @@ import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueCounters;
 import io.rdmaraw.queue.SharedDevice;
 
-import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -56,7 +56,7 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
     private final SharedDevice device;
     private final int portNumber;
     private final QueueCounters counters;
-    private final Map<RdmaRawMetered, QueueChannel> channels = new ConcurrentHashMap<>();
+    private final Map<RdmaRawMetered, Listed> channels = new ConcurrentHashMap<>();
     /** What channels that are gone had counted. */
     private final Map<RdmaRawMetric, Long> retired = new ConcurrentHashMap<>();
     private final long[] fills = new long[FILL_CLASSES + 1];
@@ -66,6 +66,19 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
 
     RdmaRawPortStatistics(SharedDevice device, int portNumber, QueueCounters counters) {
         this.device = device;
+    /**
+     * A channel of the queue.
+     *
+     * @param before what it had counted when it came, on another queue or on this one
+     */
+    private record Listed(QueueChannel channel, Map<RdmaRawMetric, Long> before) {
+        private void addTo(Map<RdmaRawMetric, Long> totals) {
+            RdmaRawMetered counted = channel.statistics();
+            counted.metrics().forEach(metric ->
+                    totals.merge(metric, counted.value(metric) - before.getOrDefault(metric, 0L), Long::sum));
+        }
+    }
+
         this.portNumber = portNumber;
         this.counters = counters;
     }
@@ -105,30 +118,42 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
      */
     public Map<String, RdmaRawMetered> channels() {
         Map<String, RdmaRawMetered> named = new TreeMap<>();
-        channels.forEach((statistics, channel) -> named.put(channel.label(), statistics));
+        channels.forEach((statistics, listed) -> named.put(listed.channel.label(), statistics));
         return named;
     }
 
     /** Returns what all channels that this queue has ever had counted, by metric. */
     public Map<RdmaRawMetric, Long> channelTotals() {
         Map<RdmaRawMetric, Long> totals = new ConcurrentHashMap<>(retired);
-        for (RdmaRawMetered channel : new ArrayList<>(channels.keySet())) {
-            channel.metrics().forEach(metric -> totals.merge(metric, channel.value(metric), Long::sum));
-        }
+        channels.values().forEach(listed -> listed.addTo(totals));
         return totals;
     }
 
     void add(QueueChannel channel) {
         RdmaRawMetered statistics = channel.statistics();
         if (statistics != null) {
-            channels.put(statistics, channel);
+            // A channel whose rules change comes again, as somebody else, before it goes.
+            Listed known = channels.get(statistics);
+            channels.put(statistics, new Listed(channel, known != null ? known.before : countersOf(statistics)));
         }
     }
 
+    private static Map<RdmaRawMetric, Long> countersOf(RdmaRawMetered counted) {
+        Map<RdmaRawMetric, Long> values = new HashMap<>();
+        for (RdmaRawMetric metric : counted.metrics()) {
+            if (metric.kind() != RdmaRawMetric.Kind.LEVEL) {
+                values.put(metric, counted.value(metric));
+            }
+        }
+    }
+
+        return values;
     void remove(QueueChannel channel) {
         RdmaRawMetered statistics = channel.statistics();
-        if (statistics != null && channels.remove(statistics) != null) {
-            statistics.metrics().forEach(metric -> retired.merge(metric, statistics.value(metric), Long::sum));
+        Listed listed = statistics == null ? null : channels.get(statistics);
+        if (listed != null && listed.channel == channel) {
+            channels.remove(statistics);
+            listed.addTo(retired);
         }
     }
 
