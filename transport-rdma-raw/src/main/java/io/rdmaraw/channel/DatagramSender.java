@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.IpAddress;
 
@@ -102,7 +103,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                         (InetSocketAddress) envelope.sender(), DatagramSegments.segmentBytes(msg));
             }
             return send((ByteBuf) msg, null, null, 0);
-        } catch (IOException | NotYetConnectedException e) {
+        } catch (IOException | NotYetConnectedException | IllegalReferenceCountException e) {
             return finish(e);
         }
     }
@@ -134,6 +135,9 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             int lengthBytes = Math.min(datagramBytes, totalBytes - sentBytes);
             if (!sendDatagram(path, content, content.readerIndex() + sentBytes, lengthBytes)) {
                 return false;
+        if (content.refCnt() == 0) {
+            throw new IllegalReferenceCountException(0);
+        }
             }
             sentBytes += lengthBytes;
         } while (sentBytes < totalBytes);

@@ -2,6 +2,8 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPromise;
+import io.netty.util.IllegalReferenceCountException;
+import io.netty.util.ReferenceCountUtil;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.queue.FrameQueue;
@@ -31,6 +33,8 @@ final class DirectSends {
     private int flushedEnd;
     private long pendingBytes;
     private boolean flushing;
+    /** Which frames of the burst somebody has released who had written them: a bit for each. */
+    private long released;
     private boolean promisesToKeep;
     private boolean onlySlots = true;
 
@@ -109,7 +113,9 @@ final class DirectSends {
     }
 
     private void offerBurst(FrameQueue queue) {
+        int from = next;
         int end = Math.min(flushedEnd, next + FrameQueue.BURST_FRAMES);
+        released = 0;
         if (onlySlots && !promisesToKeep) {
             // Without listeners nothing is added before all is handed over, and then pendingBytes begins anew.
             next += queue.offerSlots(slotIndices, next, end);
@@ -120,8 +126,8 @@ final class DirectSends {
             int lengthBytes = frame.readableBytes();
             if (!promises[next].setUncancellable()) {
                 promises[next] = null;
-                frame.release();
-            } else if (queue.offer(frame) != FrameQueue.ACCEPTED) {
+                ReferenceCountUtil.safeRelease(frame);
+            } else if (offer(queue, frame, next - from) != FrameQueue.ACCEPTED) {
                 return;
             }
             if (slotIndices[next] == FOREIGN) {
@@ -132,8 +138,23 @@ final class DirectSends {
         }
     }
 
+    /** A frame that somebody has released who had written it is not sent, and its promise fails. */
+    private int offer(FrameQueue queue, ByteBuf frame, int indexInBurst) {
+        try {
+            if (frame.refCnt() > 0) {
+                return queue.offer(frame);
+            }
+        } catch (IllegalReferenceCountException e) {
+            // A part of it.
+            ReferenceCountUtil.safeRelease(frame);
+        }
+        released |= 1L << indexInBurst;
+        return FrameQueue.ACCEPTED;
+    }
+
     private void complete(int from, int end, long refused, FrameQueue queue) {
-        if (!promisesToKeep && refused == 0) {
+        long releasedEarly = released;
+        if (!promisesToKeep && refused == 0 && releasedEarly == 0) {
             return;
         }
         // A listener may close the channel, which takes the arrays away.
@@ -143,6 +164,10 @@ final class DirectSends {
         for (int i = from; i < end; i++) {
             ChannelPromise promise = written[i];
             if (promise == null) {
+                continue;
+            }
+            if ((releasedEarly >>> i - from & 1) != 0) {
+                promise.tryFailure(new IllegalReferenceCountException(0));
                 continue;
             }
             boolean wasRefused = (refused >>> offered++ & 1) != 0;

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
+import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
@@ -204,6 +205,10 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             ByteBuf frame = (ByteBuf) in.current();
             if (port.limits().allows(frame)) {
                 return queue.reclaim() > 0;
+            if (frame.refCnt() == 0) {
+                in.remove(new IllegalReferenceCountException(0));
+                return true;
+            }
             }
             // Written before the channel was bound, when the limits were not known yet.
             in.remove(port.limits().refusal(frame));
@@ -222,7 +227,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
 
     private boolean offerBuffered(Object msg) {
         ByteBuf frame = (ByteBuf) msg;
-        if (bufferedOffered == FrameQueue.BURST_FRAMES || !port.limits().allows(frame)) {
+        if (bufferedOffered == FrameQueue.BURST_FRAMES || frame.refCnt() == 0 || !port.limits().allows(frame)) {
             return false;
         }
         frame.retain();

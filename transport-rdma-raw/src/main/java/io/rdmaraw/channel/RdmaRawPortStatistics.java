@@ -49,6 +49,8 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
                     "sent frames copied together because they had more parts than the device gathers")
             .error("receive-queue-low", of(QueueCounters::receiveQueueLow),
                     "times that no free slot was left to receive into")
+            .error("released-early", of(QueueCounters::releasedEarlyFrames),
+                    "sent frames that handlers had released though they had written them")
             .error("recoveries", of(QueueCounters::recoveries), "failed queue pairs that were set going again")
             .add(RdmaRawMetric.Kind.LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
             .add(RdmaRawMetric.Kind.LEVEL, "channels", s -> s.channels.size(), "channels on this queue");

@@ -23,6 +23,7 @@ public final class QueueCounters {
     long sendErrors;
     long refusedFrames;
     long lostInFlightFrames;
+    long releasedEarlyFrames;
     long recoveries;
 
     /** Frames received and handed up. */
@@ -113,6 +114,11 @@ public final class QueueCounters {
     /** Frames that were accepted but not sent because the queue failed. */
     public long lostInFlightFrames() {
         return lostInFlightFrames;
+    }
+
+    /** Frames that whoever wrote them had released before the device was done with them. */
+    public long releasedEarlyFrames() {
+        return releasedEarlyFrames;
     }
 
     /** Recoveries of a failed queue. */
