@@ -26,6 +26,8 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     private final KernelSocket kernel;
     private final DatagramPath[] paths = new DatagramPath[CACHED_PATHS];
     private final Throwable[] failures = new Throwable[FrameQueue.BURST_FRAMES + 1];
+    /** What the outbound buffer holds of the burst's messages. */
+    private final Object[] finishedMessages = new Object[FrameQueue.BURST_FRAMES];
     private final byte[] messageOfFrame = new byte[FrameQueue.BURST_FRAMES];
     private DatagramWriter writer;
     private int finished;
@@ -68,6 +70,11 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         for (int i = 0; i < done; i++) {
             Throwable failure = failures[i];
             failures[i] = null;
+            // Netty passes over cancelled messages when it shows them, and leaves them in their place.
+            while (in.current() != finishedMessages[i] && in.remove()) {
+                // Goes on until the message is the current one, or a listener has closed the channel.
+            }
+            finishedMessages[i] = null;
             if (failure == null) {
                 in.remove();
             } else {
@@ -78,6 +85,9 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             // What the burst could not finish is now the oldest message.
             failures[0] = failures[done];
             failures[done] = null;
+        }
+        if (done < finishedMessages.length) {
+            finishedMessages[done] = null;
         }
         return done > 0 || frames > 0 || writer.queue().reclaim() > 0;
     }
@@ -93,6 +103,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         if (finished == FrameQueue.BURST_FRAMES) {
             return false;
         }
+        finishedMessages[finished] = msg;
         IOException error = sentBytes == 0 ? inbox.takeError() : null;
         if (error != null) {
             return finish(error);
@@ -124,6 +135,9 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         if (recipient == null) {
             throw new NotYetConnectedException();
         }
+        if (content.refCnt() == 0) {
+            throw new IllegalReferenceCountException(0);
+        }
         DatagramPath path = pathTo(recipient, senderOrNull);
         int totalBytes = content.readableBytes();
         int datagramBytes = segmentBytes > 0 ? Math.min(segmentBytes, totalBytes) : totalBytes;
@@ -135,9 +149,6 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             int lengthBytes = Math.min(datagramBytes, totalBytes - sentBytes);
             if (!sendDatagram(path, content, content.readerIndex() + sentBytes, lengthBytes)) {
                 return false;
-        if (content.refCnt() == 0) {
-            throw new IllegalReferenceCountException(0);
-        }
             }
             sentBytes += lengthBytes;
         } while (sentBytes < totalBytes);

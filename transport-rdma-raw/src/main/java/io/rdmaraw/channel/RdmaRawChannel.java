@@ -10,8 +10,8 @@ import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.verbs.FlowSpec;
 
-import java.net.SocketAddress;
 import java.net.BindException;
+import java.net.SocketAddress;
 
 /**
  * A channel of Ethernet frames. Bind it to a {@link RdmaRawAddress}: it then receives, as {@link ByteBuf}s that lie in
@@ -36,6 +36,8 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     private PortQueue port;
     private volatile RdmaRawAddress localAddress;
     private boolean waitingForRoom;
+    /** The frames of the outbound buffer that a burst is made of. */
+    private final ByteBuf[] buffered = new ByteBuf[FrameQueue.BURST_FRAMES];
     private int bufferedOffered;
 
     /** Makes an open, unregistered channel. */
@@ -100,10 +102,10 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         if (localAddress != null) {
             joinQueue(localAddress);
         }
+        inbox.joinedLoop();
     }
 
     @Override
-        inbox.joinedLoop();
     void registrationDone() {
         directUnsafe.resume();
     }
@@ -114,13 +116,13 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             throw new IllegalArgumentException("a raw channel binds to an RdmaRawAddress, not to a "
                     + StringUtil.simpleClassName(address));
         }
+        if (localAddress != null) {
+            throw new BindException("the channel is bound already, to " + localAddress);
+        }
         joinQueue(rawAddress);
         localAddress = rawAddress;
     }
 
-        if (localAddress != null) {
-            throw new BindException("the channel is bound already, to " + localAddress);
-        }
     private void joinQueue(RdmaRawAddress address) {
         PortQueue joined = ioHandler().port(address.deviceName(), address.portNumber());
         joined.attach(queueSide, address.flows());
@@ -203,12 +205,12 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         int offered = bufferedOffered;
         if (offered == 0) {
             ByteBuf frame = (ByteBuf) in.current();
-            if (port.limits().allows(frame)) {
-                return queue.reclaim() > 0;
             if (frame.refCnt() == 0) {
                 in.remove(new IllegalReferenceCountException(0));
                 return true;
             }
+            if (port.limits().allows(frame)) {
+                return queue.reclaim() > 0;
             }
             // Written before the channel was bound, when the limits were not known yet.
             in.remove(port.limits().refusal(frame));
@@ -216,6 +218,11 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
         long refused = queue.post();
         for (int i = 0; i < offered; i++) {
+            // Netty passes over cancelled messages when it shows them, and leaves them in their place.
+            while (in.current() != buffered[i] && in.remove()) {
+                // Goes on until the frame is the current one, or a listener has closed the channel.
+            }
+            buffered[i] = null;
             if ((refused >>> i & 1) == 0) {
                 in.remove();
             } else {
@@ -235,7 +242,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             frame.release();
             return false;
         }
-        bufferedOffered++;
+        buffered[bufferedOffered++] = frame;
         return true;
     }
 
