@@ -40,6 +40,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final SpinPolicy spinPolicy = new SpinPolicy();
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
+    private final LoopFailures failures = new LoopFailures(statistics);
     private DatagramLoop datagrams;
     private TcpStack tcp;
     private final Set<Registration> registrations = new LinkedHashSet<>();
@@ -98,6 +99,16 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public int run(IoHandlerContext context) {
+        try {
+            return runOnce(context);
+        } catch (RuntimeException | OutOfMemoryError e) {
+            // Netty ends a loop whose handler throws, and with it every channel on it.
+            failures.add(e);
+            return 0;
+        }
+    }
+
+    private int runOnce(IoHandlerContext context) {
         statistics.rounds++;
         boolean report = context.shouldReportActiveIoTime();
         long startNanos = report ? System.nanoTime() : 0;
@@ -243,6 +254,11 @@ public final class RdmaRawIoHandler implements IoHandler {
         return registration;
     }
 
+    /** Returns the number of channels of this transport on the loop. */
+    int registrationCount() {
+        return registrations.size();
+    }
+
     DatagramLoop datagrams() {
         if (datagrams == null) {
             datagrams = new DatagramLoop(executor);
@@ -254,11 +270,6 @@ public final class RdmaRawIoHandler implements IoHandler {
     private long nextDeadlineNanos() {
         return tcp == null ? Long.MAX_VALUE : tcp.nextDeadlineNanos();
     }
-    /** Returns the number of channels of this transport on the loop. */
-    int registrationCount() {
-        return registrations.size();
-    }
-
 
     /**
      * Returns this loop's TCP, made on first use.
@@ -304,7 +315,8 @@ public final class RdmaRawIoHandler implements IoHandler {
         CompletionChannel channel = null;
         try {
             channel = device.context().createCompletionChannel();
-            return new PortQueue(device, portNumber, channel, executor, burstPool, config, this::closeGone);
+            return new PortQueue(device, portNumber, channel, executor, burstPool, config, failures,
+                    this::closeGone);
         } catch (RuntimeException e) {
             if (channel != null) {
                 channel.close();
@@ -343,7 +355,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             try {
                 registration.handle.close();
             } catch (Exception e) {
-                throw new IllegalStateException("a channel could not be closed", e);
+                failures.add(e);
             }
         }
         nio.prepareToDestroy();

@@ -94,11 +94,18 @@ final class StreamInbox {
         StreamCarrier carrier = channel.carrier();
         boolean outer = carrier.beginReading();
         reading = true;
-        while (readPending && hasBytes() && channel.isOpen()) {
-            readOnce();
+        try {
+            while (readPending && hasBytes() && channel.isOpen()) {
+                readOnce();
+            }
+        } catch (RuntimeException | OutOfMemoryError e) {
+            // An allocator, which is the user's. Bytes may be lost, so the stream cannot go on.
+            channel.pipeline().fireExceptionCaught(e);
+            closeChannel();
+        } finally {
+            reading = false;
+            carrier.endReading(outer);
         }
-        reading = false;
-        carrier.endReading(outer);
         if (!hasBytes() && channel.isOpen()) {
             reportEnd();
         }

@@ -20,6 +20,7 @@ public final class ReceiveBurst {
     private SlotPool slots;
     private boolean tracked;
     private int size;
+    private int takenEnd;
     /** Keeps the loads of {@link #fetchHeaders} from being optimised away. */
     @SuppressWarnings("unused")
     private int lastFetched;
@@ -31,6 +32,7 @@ public final class ReceiveBurst {
 
     /** Makes a frame of the burst a live buffer. To be called once for each: the caller owns its reference. */
     public ByteBuf takeFrame(int index) {
+        takenEnd = index + 1;
         int slotIndex = slotIndices[index];
         ByteBuf frame;
         if (slotIndex == COPIED) {
@@ -40,6 +42,11 @@ public final class ReceiveBurst {
             frame = slots.openReceived(slotIndex, lengthsBytes[index]);
         }
         return tracked ? RegisteredByteBufAllocator.track(frame) : frame;
+    }
+
+    /** Returns behind the frame taken last; 0 before the first. */
+    public int takenEnd() {
+        return takenEnd;
     }
 
     /** Returns the tag of the flow rule that steered the frame here, 0 if none had one. */
@@ -76,6 +83,7 @@ public final class ReceiveBurst {
         slots = pool;
         tracked = RegisteredByteBufAllocator.isReceivedTracked();
         size = 0;
+        takenEnd = 0;
     }
 
     /**

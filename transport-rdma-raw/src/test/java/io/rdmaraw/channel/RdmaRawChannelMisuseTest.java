@@ -122,6 +122,46 @@ class RdmaRawChannelMisuseTest {
         assertFalse(sender.eventLoop().isShuttingDown());
     }
 
+    @Test
+    void anAllocatorThatThrowsDoesNotEndTheLoop() throws InterruptedException {
+        RdmaRawChannel bad = device.bind(group, device.to(LoopDevice.B), new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                ReferenceCountUtil.release(msg);
+            }
+        });
+        bad.config().setRecvByteBufAllocator(new DefaultMaxBytesRecvByteBufAllocator() {
+            @Override
+            @SuppressWarnings("deprecation")
+            public Handle newHandle() {
+                throw new IllegalStateException("no handle today");
+            }
+        });
+        device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = sender();
+        ChannelPromise last = sender.newPromise();
+        sender.eventLoop().submit(() -> {
+            sender.write(LoopDevice.frame(LoopDevice.B, LoopDevice.A, 0, 64));
+            sender.writeAndFlush(frame(1), last);
+        }).sync();
+        last.sync();
+        expectFrame(1);
+        sender.writeAndFlush(frame(2)).sync();
+        expectFrame(2);
+    }
+
+    /** The handler closes its channel at the first of several frames of one poll. */
+    @Test
+    void framesLeftWhenAHandlerClosesItsChannelCountAsOfNoChannel() throws InterruptedException {
+        assertNoChannel(false);
+    }
+
+    /** As above, with another channel of the same rule that is given every frame too. */
+    @Test
+    void framesOfASharedRuleLeftWhenAHandlerClosesTheOtherChannelCountAsOfNoChannel() throws InterruptedException {
+        assertNoChannel(true);
+    }
+
     private void assertNoChannel(boolean shared) throws InterruptedException {
         RdmaRawChannel first = device.bind(group, device.to(LoopDevice.A), new ChannelInboundHandlerAdapter() {
             @Override
@@ -159,5 +199,79 @@ class RdmaRawChannelMisuseTest {
         }
         assertEquals(0, first.statistics().droppedWithoutRead(), "not-read");
         assertEquals(shared ? 1 : 4, port.unmatchedFrames, "no-channel");
+    }
+
+    /** The handler that gets the last frame of a burst closes the other channel, whose burst has not been fired. */
+    @Test
+    void aBurstThatAClosedChannelDidNotFireIsCounted() throws InterruptedException {
+        RdmaRawChannel bursts = device.bind(group, device.to(LoopDevice.B), new ChannelInboundHandlerAdapter());
+        bursts.config().setOption(RdmaRawChannelOption.FRAME_BURSTS, true);
+        device.bind(group, device.to(LoopDevice.A), new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                bursts.close();
+                received.channelRead(ctx, msg);
+            }
+        });
+        RdmaRawChannel sender = sender();
+        sender.eventLoop().submit(() -> {
+            for (int i = 0; i < 3; i++) {
+                sender.write(LoopDevice.frame(LoopDevice.B, LoopDevice.A, i, 64));
+            }
+            sender.writeAndFlush(frame(3));
+        }).sync();
+        expectFrame(3);
+        sender.eventLoop().submit(() -> { }).sync();
+        assertEquals(0, bursts.statistics().receivedFrames());
+        assertEquals(3, bursts.statistics().droppedAtClose());
+    }
+
+    /** A rule takes the place of another while frames of that one are still being handed out. */
+    @Test
+    void aRuleMadeInAHandlerGetsNoneOfTheFramesOfTheOneBefore() throws InterruptedException {
+        BlockingQueue<ChannelFuture> bound = new LinkedBlockingQueue<>();
+        device.bind(group, device.to(LoopDevice.A), new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                ReferenceCountUtil.release(msg);
+                ctx.close();
+                RdmaRawChannel next = new RdmaRawChannel();
+                next.pipeline().addLast(received);
+                group.register(next);
+                bound.add(next.bind(device.to(LoopDevice.B)));
+            }
+        });
+        RdmaRawChannel sender = sender();
+        sender.eventLoop().submit(() -> {
+            for (int i = 0; i < 5; i++) {
+                sender.write(frame(i));
+            }
+            sender.flush();
+        }).sync();
+        FrameQueueHandler.take(bound, "channel").sync();
+        sender.writeAndFlush(LoopDevice.frame(LoopDevice.B, LoopDevice.A, 9, 64)).sync();
+        expectFrame(9);
+    }
+
+    /** Beyond the high water mark frames go through the outbound buffer, where cancelled ones stay in their place. */
+    @Test
+    void aCancelledWriteDoesNotHaveOthersSentTwice() throws InterruptedException {
+        device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = sender();
+        sender.config().setWriteBufferWaterMark(new WriteBufferWaterMark(1, 64));
+        sender.eventLoop().submit(() -> {
+            for (int i = 0; i < 6; i++) {
+                ChannelFuture write = sender.write(frame(i));
+                if (i == 3) {
+                    assertTrue(write.cancel(false));
+                }
+            }
+            sender.flush();
+        }).sync();
+        for (int i : new int[] {0, 1, 2, 4, 5}) {
+            expectFrame(i);
+        }
+        sender.writeAndFlush(frame(6)).sync();
+        expectFrame(6);
     }
 }
