@@ -66,8 +66,6 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
     long unmatchedFrames;
     int rules;
 
-    RdmaRawPortStatistics(SharedDevice device, int portNumber, QueueCounters counters) {
-        this.device = device;
     /**
      * A channel of the queue.
      *
@@ -81,6 +79,8 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
         }
     }
 
+    RdmaRawPortStatistics(SharedDevice device, int portNumber, QueueCounters counters) {
+        this.device = device;
         this.portNumber = portNumber;
         this.counters = counters;
     }
@@ -147,9 +147,9 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
                 values.put(metric, counted.value(metric));
             }
         }
+        return values;
     }
 
-        return values;
     void remove(QueueChannel channel) {
         RdmaRawMetered statistics = channel.statistics();
         Listed listed = statistics == null ? null : channels.get(statistics);

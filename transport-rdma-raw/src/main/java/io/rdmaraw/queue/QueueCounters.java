@@ -61,12 +61,12 @@ public final class QueueCounters {
         return copiedOutFrames;
     }
 
-    /** Frames that the device took. */
     /** Frames that were dropped because there was no memory to copy them to. */
     public long noMemoryFrames() {
         return noMemoryFrames;
     }
 
+    /** Frames that the device took. */
     public long sentFrames() {
         return sentFrames;
     }
