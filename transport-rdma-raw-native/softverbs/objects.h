@@ -199,7 +199,6 @@ struct sv_sq {
     uint16_t max_tso_header;
     uint8_t *scratch;           /* frames gathered or changed on their way out, until the burst has left */
     uint32_t scratch_used;
-    uint8_t *tso_payload;       /* null without TSO */
     struct sv_steer_cache *cache;
     struct softverbs_queue_counters counters;
     SV_SEPARATE struct sv_queue queue;

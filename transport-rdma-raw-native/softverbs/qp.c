@@ -81,8 +81,6 @@ static int init_plain(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
     sq->signal_all = attr->sq_sig_all != 0;
     if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
         sq->max_tso_header = attr->max_tso_header;
-    if (sq->max_tso_header > 0 && (sq->tso_payload = malloc(SV_MAX_TSO_PAYLOAD)) == NULL)
-        return ENOMEM;
     sq->queue.mask = sq->size == 0 ? 0 : sq->size - 1;
     sq->queue.wr_ids = sv_alloc_zeroed((sq->queue.mask + 1) * sizeof *sq->queue.wr_ids);
     sq->scratch = malloc(SV_SCRATCH_BYTES);
@@ -108,7 +106,6 @@ static void release(struct sv_qp *qp)
     sv_rq_destroy(&qp->rq);
     free(qp->sq.queue.wr_ids);
     free(qp->sq.scratch);
-    free(qp->sq.tso_payload);
     free(qp->sq.cache);
     free(qp->rss);
     free(qp);

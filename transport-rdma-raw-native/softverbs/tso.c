@@ -6,6 +6,14 @@
 #include <errno.h>
 #include <string.h>
 
+/* The pieces of a payload, and how far they have been copied. */
+struct pieces {
+    const uint8_t *start[SV_MAX_SGE];
+    const struct ibv_sge *sge;
+    int current;
+    uint32_t offset;
+};
+
 int sv_tso_check(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t payload)
 {
     if (sq->max_tso_header == 0 || wr->tso.hdr == NULL || wr->tso.hdr_sz < SV_MIN_FRAME || wr->tso.mss == 0)
@@ -15,9 +23,44 @@ int sv_tso_check(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t 
     return payload == 0 ? EINVAL : 0;
 }
 
+/* All of the list is looked at before the first segment leaves. */
+static bool translate(const struct sv_qp *qp, const struct ibv_send_wr *wr, struct pieces *pieces)
+{
+    pieces->sge = wr->sg_list;
+    pieces->current = 0;
+    pieces->offset = 0;
+    for (int i = 0; i < wr->num_sge; i++) {
+        const struct ibv_sge *sge = &wr->sg_list[i];
+        if (sge->length == 0)
+            continue;
+        pieces->start[i] = sv_mr_translate(qp->device->mrs, (const struct sv_pd *)qp->ibv.pd, sge->lkey, sge->addr,
+                                           sge->length, 0);
+        if (pieces->start[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+static void copy_next(struct pieces *pieces, uint8_t *to, uint32_t length)
+{
+    while (length > 0) {
+        uint32_t left = pieces->sge[pieces->current].length - pieces->offset;
+        if (left == 0) {
+            pieces->current++;
+            pieces->offset = 0;
+            continue;
+        }
+        uint32_t part = left < length ? left : length;
+        memcpy(to, pieces->start[pieces->current] + pieces->offset, part);
+        pieces->offset += part;
+        to += part;
+        length -= part;
+    }
+}
+
 enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t payload)
 {
-    uint8_t *gathered = burst->qp->sq.tso_payload;
+    struct pieces pieces;
     struct sv_layout layout;
     uint32_t mtu = atomic_load_explicit(&burst->qp->device->mtu, memory_order_relaxed);
 
@@ -25,16 +68,15 @@ enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr 
         return IBV_WC_LOC_LEN_ERR;
     if (!sv_segment_parse(wr->tso.hdr, wr->tso.hdr_sz, &layout))
         return IBV_WC_LOC_QP_OP_ERR;
-    enum ibv_wc_status status = sv_gather(burst->qp, wr, gathered);
-    if (status != IBV_WC_SUCCESS)
-        return status;
+    if (!translate(burst->qp, wr, &pieces))
+        return IBV_WC_LOC_PROT_ERR;
     uint32_t number = 0;
     for (uint32_t offset = 0; offset < payload; offset += wr->tso.mss, number++) {
         uint32_t part = payload - offset < wr->tso.mss ? payload - offset : wr->tso.mss;
         uint32_t length = wr->tso.hdr_sz + part;
         uint8_t *segment = sv_burst_scratch(burst, length);
         memcpy(segment, wr->tso.hdr, wr->tso.hdr_sz);
-        memcpy(segment + wr->tso.hdr_sz, gathered + offset, part);
+        copy_next(&pieces, segment + wr->tso.hdr_sz, part);
         sv_segment_patch(segment, layout, length, number, offset, offset + part == payload);
         sv_burst_add_frame(burst, segment, length);
     }

@@ -6,10 +6,12 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
+import io.netty.channel.socket.nio.NioChannelOption;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.util.function.Consumer;
 
 /**
@@ -28,6 +30,9 @@ final class KernelListener {
     KernelListener(EventLoop loop, InetSocketAddress local, RdmaRawServerSocketChannelConfig config,
                    Consumer<Channel> accepted) throws IOException {
         socket.config().setBacklog(config.getBacklog()).setOption(ChannelOption.SO_REUSEADDR, true);
+        if (config.isReusePort()) {
+            socket.config().setOption(NioChannelOption.of(StandardSocketOptions.SO_REUSEPORT), true);
+        }
         socket.pipeline().addLast(new ChannelInboundHandlerAdapter() {
             @Override
             public void channelRead(ChannelHandlerContext ctx, Object child) {

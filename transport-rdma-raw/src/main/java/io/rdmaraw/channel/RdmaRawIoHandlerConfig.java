@@ -5,10 +5,12 @@ import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.OwnAddress;
 import io.rdmaraw.route.OwnHostConfig;
+import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.wire.EthernetHeader;
 
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -18,18 +20,33 @@ public final class RdmaRawIoHandlerConfig {
     /** The system property that sets the default of {@link Builder#compressedCompletions}. */
     public static final String COMPRESSED_COMPLETIONS_PROPERTY = "io.rdmaraw.compressedCompletions";
 
+    /** The system property that sets the default of {@link Builder#segmentationOffload}. */
+    public static final String SEGMENTATION_OFFLOAD_PROPERTY = "io.rdmaraw.segmentationOffload";
+
+    /** As many parts as a segment of TCP has at most, its headers and room for padding. */
+    private static final int LONG_SEND_SGE = Segment.MAX_SLICES + 2;
+    private static final int SHORT_SEND_SGE = 4;
+    private static final int MOST_LONG_SENDS = 4096;
+
     private static final RdmaRawIoHandlerConfig DEFAULT = builder().build();
 
     private final FrameQueueOptions queueOptions;
     private final long spinNanos;
+    private final boolean segmentationOffload;
     private final String ipDevice;
     private final OwnHostConfig ownHost;
+    private final long fastOpenKeyHigh;
+    private final long fastOpenKeyLow;
 
     private RdmaRawIoHandlerConfig(Builder builder) {
-        queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.maxSendSge,
+        queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.sendSge(),
                 builder.slotCount, builder.slotBytes, builder.directVerbs, builder.compressedCompletions);
         spinNanos = builder.spinNanos;
+        segmentationOffload = builder.segmentationOffload;
         ipDevice = builder.ipDevice;
+        SecureRandom random = new SecureRandom();
+        fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh : random.nextLong();
+        fastOpenKeyLow = builder.fastOpenKeyLow != 0 ? builder.fastOpenKeyLow : random.nextLong();
         ownHost = builder.ownMac == 0 ? null : new OwnHostConfig(builder.ownMac, builder.ownAddresses,
                 builder.ownGateways, builder.detectDuplicates);
     }
@@ -44,9 +61,15 @@ public final class RdmaRawIoHandlerConfig {
         return new Builder();
     }
 
-    /** Returns the settings of a loop's TCP on a device of this MTU that gathers so many parts of payload. */
-    TcpConfig tcpConfig(int mtuBytes, int maxParts) {
-        return TcpConfig.builder().mtuBytes(mtuBytes).maxSlices(Math.max(1, maxParts)).build();
+    /**
+     * Returns the settings of a loop's TCP.
+     *
+     * @param maxParts from how many parts of payload the device gathers a frame
+     * @param segmentationBytes the longest payload that the device cuts into segments; 0 if it cuts none
+     */
+    TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
+        return TcpConfig.builder().mtuBytes(mtuBytes).maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES))
+                .segmentationBytes(segmentationBytes).fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow).build();
     }
 
     FrameQueueOptions queueOptions() {
@@ -66,6 +89,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns for how long a loop without work polls before it sleeps, in nanoseconds. */
     public long spinNanos() {
         return spinNanos;
+    }
+
+    /** Returns whether devices that can cut the payloads of TCP into segments do so. */
+    public boolean segmentationOffload() {
+        return segmentationOffload;
     }
 
     /** Returns how many frames can come in between two polls of a loop. */
@@ -107,13 +135,16 @@ public final class RdmaRawIoHandlerConfig {
     public static final class Builder {
         private int receiveQueueDepth = 1024;
         private int sendQueueDepth = 1024;
-        private int maxSendSge = 4;
+        private int maxSendSge;
         private int slotCount = 4096;
         private int slotBytes = 2048;
         private DirectVerbs directVerbs = DirectVerbs.ofProperty();
         private boolean compressedCompletions = Boolean.getBoolean(COMPRESSED_COMPLETIONS_PROPERTY);
+        private boolean segmentationOffload = !"false".equals(System.getProperty(SEGMENTATION_OFFLOAD_PROPERTY));
         private long spinNanos = TimeUnit.MICROSECONDS.toNanos(20);
         private String ipDevice = "soft:loop";
+        private long fastOpenKeyHigh;
+        private long fastOpenKeyLow;
         private long ownMac;
         private final List<OwnAddress> ownAddresses = new ArrayList<>();
         private final List<IpAddress> ownGateways = new ArrayList<>();
@@ -153,9 +184,30 @@ public final class RdmaRawIoHandlerConfig {
             return this;
         }
 
-        /** Sets from how many parts a frame is gathered before it is copied together: at least 2. */
+        /**
+         * Sets from how many parts a frame is gathered before it is copied together: at least 2. The default is 18, of
+         * which TCP's longest segments need all, and 4 with a send queue of more than 4096, whose requests would be
+         * more than an mlx5 device's ring holds.
+         */
         public Builder maxSendSge(int parts) {
             maxSendSge = parts;
+            return this;
+        }
+
+        private int sendSge() {
+            if (maxSendSge != 0) {
+                return maxSendSge;
+            }
+            return sendQueueDepth <= MOST_LONG_SENDS ? LONG_SEND_SGE : SHORT_SEND_SGE;
+        }
+
+        /**
+         * Sets whether the device cuts the payloads of TCP into segments (TSO) if it can. That needs a
+         * {@link #maxSendSge} of some size, for as many pieces of memory as a payload consists of. The default is the
+         * system property {@value #SEGMENTATION_OFFLOAD_PROPERTY}, else true.
+         */
+        public Builder segmentationOffload(boolean offload) {
+            segmentationOffload = offload;
             return this;
         }
 
@@ -192,6 +244,24 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder ipDevice(String deviceName) {
             ipDevice = ObjectUtil.checkNonEmpty(deviceName, "deviceName");
+            return this;
+        }
+
+        /**
+         * Sets the secret of the cookies by which servers know clients that may send data with their SYN
+         * ({@code TCP_FASTOPEN}, RFC 7413), as {@code net.ipv4.tcp_fastopen_key} does for Linux. All loops with this
+         * configuration share one in any case; servers that one address stands for need the same, and one that is
+         * started again with it still knows its clients.
+         *
+         * @param high the first eight bytes, not 0
+         * @param low the last eight bytes, not 0
+         */
+        public Builder fastOpenKey(long high, long low) {
+            if (high == 0 || low == 0) {
+                throw new IllegalArgumentException("a fast open key of 16 random bytes is wanted, not zeros");
+            }
+            fastOpenKeyHigh = high;
+            fastOpenKeyLow = low;
             return this;
         }
 

@@ -26,6 +26,8 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
             .work("receive.polls.empty", of(QueueCounters::emptyReceivePolls), "polls that found nothing")
             .work("receive.bursts", s -> s.bursts, "polls that found frames")
             .work("send.bursts", of(QueueCounters::sendBursts), "doorbells rung for sends")
+            .work("segmented.frames", of(QueueCounters::segmentedFrames),
+                    "frames sent that the device cut into segments")
             .work("padded.frames", of(QueueCounters::paddedFrames), "frames filled up to Ethernet's least length")
             .drop("no-channel", s -> s.unmatchedFrames, "received by a rule whose channel is gone")
             .drop("send-error", of(QueueCounters::sendErrors), "the device reported an error for a send")

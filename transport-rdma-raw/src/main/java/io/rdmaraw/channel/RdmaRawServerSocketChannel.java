@@ -7,6 +7,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.concurrent.Future;
+import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.PortSharing;
 
 import java.io.IOException;
@@ -183,6 +184,14 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private ListeningPort open(TcpNetwork.Binding binding) throws BindException {
+        IpAddress local = binding.local();
+        boolean any = local.isAny();
+        if (config.isReusePort() && stacks.getFirst().engine().isListening(any ? 0 : local.high(),
+                any ? 0 : local.low(), binding.port())) {
+            binding.close();
+            throw new BindException("Address already in use: another server channel of this event loop listens on port "
+                    + binding.port() + "; with SO_REUSEPORT each has to be registered on an event loop of its own");
+        }
         ListeningPort kept = ListeningPort.find(stacks.getFirst(), binding.flows());
         if (kept == null) {
             return ListeningPort.open(binding, stacks, this);

@@ -193,11 +193,25 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (loopStack.isForKernel(remote)) {
             KernelConnection opening = new KernelConnection(this, loopStack.counters());
             carrier = opening;
+            if (config.isTcpFastOpenConnect()) {
+                flushed();
+            }
             opening.connect(requestedLocal, remote);
         } else {
-            carrier = loopStack.connect(requestedLocal, remote, this);
-            localAddress = carrier.localAddress();
+            TcpFlow opening = loopStack.connect(requestedLocal, remote, this);
+            carrier = opening;
+            localAddress = opening.localAddress();
+            if (config.isTcpFastOpenConnect()) {
+                opening.openFast(flushed());
+            }
         }
+    }
+
+    /** What was written before connecting goes out with the SYN, or as soon as the connection is open. */
+    private ChannelOutboundBuffer flushed() {
+        ChannelOutboundBuffer written = unsafe().outboundBuffer();
+        written.addFlush();
+        return written;
     }
 
     private void establish(StreamCarrier connection) {
@@ -215,6 +229,10 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (current.isConnected() && !established) {
             establish(current);
             unsafe.connector.succeed();
+            if (config.isTcpFastOpenConnect()) {
+                // What the SYN did not take.
+                unsafe.resumeFlush();
+            }
         }
         if (!established) {
             if (current.isClosed()) {

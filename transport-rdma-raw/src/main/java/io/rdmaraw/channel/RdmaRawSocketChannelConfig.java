@@ -33,6 +33,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private volatile boolean keepAlive;
     private volatile boolean reuseAddress;
     private volatile boolean allowHalfClosure;
+    private volatile boolean tcpFastOpenConnect;
 
     RdmaRawSocketChannelConfig(RdmaRawSocketChannel channel) {
         super(channel);
@@ -98,6 +99,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .with(ChannelOption.IP_TOS, c -> c.trafficClass, RdmaRawSocketChannelConfig::setTrafficClass)
                 .with(ChannelOption.ALLOW_HALF_CLOSURE, c -> c.allowHalfClosure,
                         RdmaRawSocketChannelConfig::setAllowHalfClosure)
+                .with(ChannelOption.TCP_FASTOPEN_CONNECT, c -> c.tcpFastOpenConnect,
+                        RdmaRawSocketChannelConfig::setTcpFastOpenConnect)
                 .with(RdmaRawChannelOption.TCP_KEEPIDLE, c -> c.keepIdleSeconds,
                         RdmaRawSocketChannelConfig::setKeepIdle)
                 .with(RdmaRawChannelOption.TCP_KEEPINTVL, c -> c.keepIntervalSeconds,
@@ -242,6 +245,22 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setAllowHalfClosure(boolean allow) {
         allowHalfClosure = allow;
+        return this;
+    }
+
+    /** Returns whether what is written before connecting may go with the SYN. */
+    public boolean isTcpFastOpenConnect() {
+        return tcpFastOpenConnect;
+    }
+
+    /**
+     * Sets whether what is written, and not flushed, before connecting goes with the SYN: {@code TCP_FASTOPEN_CONNECT}
+     * (RFC 7413). The first connection to a server asks it for a cookie and sends the data when it is open; those after
+     * it on the same event loop send with the SYN. The network may bring such data twice. The promise of connecting
+     * completes when the server has answered.
+     */
+    public RdmaRawSocketChannelConfig setTcpFastOpenConnect(boolean fastOpen) {
+        tcpFastOpenConnect = fastOpen;
         return this;
     }
 }

@@ -28,14 +28,20 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
                     "connections from and to this host and by other interfaces, which the kernel carries")
             .traffic("moved.connections", s -> s.movedConnections, "connections that went to another loop")
             .traffic("forwarded.segments", s -> s.forwardedSegments, "passed on to the loop of their connection")
+            .traffic("searched.segments", s -> s.searchedSegments,
+                    "of no connection here: other loops were asked, as those that share a rule have changed")
+            .traffic("found.segments", s -> s.foundSegments, "of them that another loop has taken")
             .traffic("retransmitted.segments", core(c -> c.retransmittedSegments), "of those sent the repeated ones")
             .traffic("fast-opens", core(c -> c.fastOpens), "connections accepted with data in their SYN")
+            .traffic("fast-opens.taken", core(c -> c.fastOpensTaken),
+                    "connections opened by this side whose peer took data with the SYN")
             .traffic("syn-cookies.sent", core(c -> c.synCookiesSent), "SYNs answered by a cookie: the backlog was full")
             .traffic("syn-cookies.accepted", core(c -> c.synCookiesAccepted), "connections opened by a cookie")
             .traffic("time-wait.reuses", core(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
             .drop("unsound", s -> s.frames.rejected(), "cut short, wrong checksum, and so on")
             .drop("not-tcp", s -> s.otherFrames, "sound frames that are no segments")
             .drop("no-connection", core(c -> c.unmatchedSegments), "for no connection or server; answered with a reset")
+            .drop("stray", s -> s.droppedStrays, "of no connection here, when too many were being searched for")
             .drop("out-of-window", core(c -> c.unacceptableSegments), "outside of the receive window")
             .drop("old-timestamp", core(c -> c.pawsDrops), "older than what came before (PAWS)")
             .drop("duplicate", core(c -> c.duplicateSegments), "brought nothing new")
@@ -82,6 +88,12 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     long movedConnections;
     /** Segments passed on to the loop that their connection is on. */
     long forwardedSegments;
+    /** Segments that other loops were asked about. */
+    long searchedSegments;
+    /** Segments of those that another loop has taken. */
+    long foundSegments;
+    /** Segments dropped because other loops were being asked about too many. */
+    long droppedStrays;
     /** ICMP errors dropped on the threads that read them. */
     private final LongAdder droppedIcmp = new LongAdder();
     /** Small payloads copied because receive slots ran low. */

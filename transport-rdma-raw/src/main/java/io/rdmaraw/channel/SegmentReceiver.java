@@ -30,6 +30,7 @@ final class SegmentReceiver {
     private long burstNanos;
     /** The frame whose segment the core looks at, unless its payload went to a flow as it was. */
     private ByteBuf currentFrame;
+    private boolean currentVerified;
 
     /** @param verdicts what parsing is counted in */
     SegmentReceiver(TcpEngine engine, SlotPool slots, RdmaRawTcpStatistics counters, ParseCounters verdicts) {
@@ -59,6 +60,7 @@ final class SegmentReceiver {
         ParseVerdict verdict = parser.parse(DatagramLoop.addressOf(frame), frame.readableBytes(), checksumVerified,
                 parsed);
         currentFrame = frame;
+        currentVerified = checksumVerified;
         try {
             if (verdict == ParseVerdict.TCP) {
                 receiveSegment(frame, checksumVerified);
@@ -86,6 +88,28 @@ final class SegmentReceiver {
             engine.onSegment(in, burstNanos);
         }
         in.detachPayload();
+    }
+
+    /** Takes the frame, and its reference, of the segment that the core looks at. */
+    ByteBuf takeFrame() {
+        ByteBuf frame = currentFrame;
+        currentFrame = null;
+        return frame;
+    }
+
+    /** Tells whether the device has verified the checksums of that frame. */
+    boolean isChecksumVerified() {
+        return currentVerified;
+    }
+
+    /** Returns the headers of a frame that stays the caller's, until the next is received; null if it is no segment. */
+    Segment parse(ByteBuf frame, boolean checksumVerified) {
+        if (parser.parse(DatagramLoop.addressOf(frame), frame.readableBytes(), checksumVerified, parsed)
+                != ParseVerdict.TCP) {
+            return null;
+        }
+        headers.read(parsed, in);
+        return in;
     }
 
     /** Ends the frames of one poll. */

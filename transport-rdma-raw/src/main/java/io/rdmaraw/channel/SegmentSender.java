@@ -67,6 +67,7 @@ final class SegmentSender {
 
     private void transmitBursts(long now) {
         while (roomForOne()) {
+            engine.limitSegmentation(writer.segmentedRoomBytes());
             if (!engine.pollSegment(now, out)) {
                 port.queue().post();
                 return;
@@ -95,6 +96,9 @@ final class SegmentSender {
             return;
         }
         if (!path.isResolved()) {
+            // What waits is one slot; the core sends the rest again.
+            stack.counters().droppedUnresolved += out.segmentCount() - 1;
+            out.keepFirstPiece();
             network.await(new WaitingSegment(stack, loop, path.hopOrNull(),
                     writer.writeUnaddressed(out, path.sourceMac())));
             return;

@@ -40,6 +40,11 @@ final class StreamSender {
         }
     }
 
+    /** Fills the send buffer of a connection whose SYN has not been sent. */
+    void writeEarly(ChannelOutboundBuffer in, TcpFlow flow) throws IOException {
+        fill(in, flow);
+    }
+
     private void fill(ChannelOutboundBuffer in, TcpFlow flow) throws IOException {
         while (!in.isEmpty()) {
             int room = flow.sendRoom();

@@ -11,6 +11,8 @@ import io.rdmaraw.tcp.TcpConnection;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -31,6 +33,8 @@ final class TcpFlow implements StreamCarrier {
     private RdmaRawSocketChannel channel;
     private RdmaRawServerSocketChannel acceptor;
     private ArrayDeque<ByteBuf> received;
+    /** Stacks besides {@link #home} that the connection's segments come to; null when there are none, or at the end. */
+    private volatile Set<TcpStack> followers;
     private CloseReason closeReason;
     private long bytesRead;
     private boolean touched;
@@ -295,6 +299,13 @@ final class TcpFlow implements StreamCarrier {
         channel.sender().write(in, this);
     }
 
+    /** With the server's cookie the SYN takes along what was written; without, that waits for the connection. */
+    void openFast(ChannelOutboundBuffer written) throws IOException {
+        if (connection.fastOpen()) {
+            channel.sender().writeEarly(written, this);
+        }
+    }
+
     /** Returns how many more bytes the send buffer takes; not above 0 when it is full. */
     int sendRoom() {
         return channel.config().getSendBufferSize() - connection.queuedBytes();
@@ -365,8 +376,25 @@ final class TcpFlow implements StreamCarrier {
         stack.flush();
     }
 
+    /** The device leads the connection's segments to another stack now, which passes them on until the end. */
+    void followedBy(TcpStack follower) {
+        Set<TcpStack> all = new HashSet<>(followers == null ? Set.of() : followers);
+        all.add(follower);
+        followers = all;
+    }
+
+    /** Tells whether segments of the connection are to be passed on by stacks that were told so. Any thread. */
+    boolean isFollowed() {
+        return followers != null;
+    }
+
     /** The connection is over: nobody lives by its rules any more. */
     void releasePort() {
+        Set<TcpStack> following = followers;
+        if (following != null) {
+            followers = null;
+            following.forEach(follower -> follower.execute(() -> follower.forget(this)));
+        }
         if (home.isOnLoop()) {
             home.flowEnded(this);
         } else {

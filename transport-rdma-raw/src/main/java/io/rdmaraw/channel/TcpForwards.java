@@ -40,6 +40,21 @@ final class TcpForwards {
         insert(flow);
     }
 
+    /** As {@link #add}, for a flow that another loop was found to have; nothing if it has gone on or is over. */
+    void follow(TcpFlow flow, TcpStack here) {
+        if (flow.isFollowed() && flow.target() != here && !contains(flow)) {
+            add(flow);
+        }
+    }
+
+    private boolean contains(TcpFlow flow) {
+        int i = hash(flow.connection()) & table.length - 1;
+        while (table[i] != null && table[i] != flow) {
+            i = i + 1 & table.length - 1;
+        }
+        return table[i] == flow;
+    }
+
     private void insert(TcpFlow flow) {
         int i = hash(flow.connection()) & table.length - 1;
         while (table[i] != null) {

@@ -7,6 +7,7 @@ import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
+import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
@@ -41,6 +42,7 @@ final class TcpStack implements TcpEvents {
     private final SegmentSender sender;
     private final TcpSteering ownRules;
     private final TcpIcmp icmp;
+    private final StraySegments strays;
     private final RdmaRawTcpStatistics counters;
     /** Ports that are kept for connections in TIME-WAIT alone. */
     private final Set<TcpPort> lingering = new HashSet<>();
@@ -54,10 +56,10 @@ final class TcpStack implements TcpEvents {
         this.port = port;
         this.network = network;
         this.loop = loop;
-        SegmentWriter writer = new SegmentWriter(port.queue());
+        SegmentWriter writer = new SegmentWriter(port.queue(), config.segmentationOffload());
         ParseCounters verdicts = new ParseCounters();
-        engine = new TcpEngine(config.tcpConfig(port.limits().mtuBytes(), port.queue().maxParts()), this, random,
-                System.nanoTime());
+        engine = new TcpEngine(config.tcpConfig(port.limits().mtuBytes(), port.queue().maxParts(),
+                writer.maxSegmentedBytes()), this, random, System.nanoTime());
         counters = new RdmaRawTcpStatistics(engine.counters(), verdicts, engine::timeWaitCount,
                 writer::copiedSegments, this::sockets);
         receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts);
@@ -65,7 +67,9 @@ final class TcpStack implements TcpEvents {
         ownRules = new TcpSteering(this);
         port.attach(ownRules, network.flows());
         icmp = new TcpIcmp(this, engine, network);
+        strays = new StraySegments(this, engine, receiver, counters);
         network.joined(this);
+        DeviceStacks.add(this);
     }
 
     TcpEngine engine() {
@@ -176,6 +180,16 @@ final class TcpStack implements TcpEvents {
             }
         }
         flow.port().release(this);
+    }
+
+    /** A connection of another loop whose segments come here is over. */
+    void forget(TcpFlow flow) {
+        receiver.forwards().remove(flow);
+    }
+
+    /** Returns what came here and is perhaps for other loops. */
+    StraySegments strays() {
+        return strays;
     }
 
     /** Keeps a port for a while that only connections in TIME-WAIT live by. */
@@ -454,6 +468,11 @@ final class TcpStack implements TcpEvents {
         touch(flow);
     }
 
+    @Override
+    public boolean stray(Segment segment) {
+        return strays.take(segment);
+    }
+
     // ---- the queue ----
 
     /** The device is gone: nothing can be sent any more. */
@@ -466,6 +485,7 @@ final class TcpStack implements TcpEvents {
         if (gone) {
             return;
         }
+        DeviceStacks.remove(this);
         network.left(this);
         engine.shutdown();
         touched.deliver();

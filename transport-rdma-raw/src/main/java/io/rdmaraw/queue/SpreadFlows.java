@@ -42,6 +42,8 @@ public final class SpreadFlows {
     private final Map<FlowSpec, SpreadFlow> flows = new HashMap<>();
     private final Map<PathKey, RssPath> paths = new HashMap<>();
     private final BitSet tagsInUse = new BitSet();
+    private volatile boolean moved;
+    private volatile long movedNanos;
 
     SpreadFlows(VerbsContext context, ProtectionDomain protectionDomain) {
         this.context = context;
@@ -57,6 +59,16 @@ public final class SpreadFlows {
     /** Tells whether the device can spread frames at all. */
     public boolean isSupported() {
         return maxTableEntries > 1;
+    }
+
+    /** Tells whether the queues of a rule have ever changed, so that flows lead elsewhere than before. Any thread. */
+    public boolean haveMoved() {
+        return moved;
+    }
+
+    /** Tells whether that was so within the last nanoseconds. Any thread. */
+    public boolean haveMovedWithin(long nanos) {
+        return moved && System.nanoTime() - movedNanos < nanos;
     }
 
     /** Returns the key of the hash. */
@@ -201,6 +213,10 @@ public final class SpreadFlows {
     }
 
     private void take(SpreadFlow flow, List<FrameQueue> members, Flow made, RssPath path) {
+        if (made != null && !flow.members().isEmpty()) {
+            movedNanos = System.nanoTime();
+            moved = true;
+        }
         flow.setMembers(members);
         release(flow.replace(made, path));
     }

@@ -36,6 +36,12 @@ final class FastOpen {
 
     // ---- client ----
 
+    /** Whether data would go with a SYN now. */
+    boolean hasCookie(TcpConnection c) {
+        Server server = find(c.remoteHigh, c.remoteLow);
+        return server != null && server.cookieBytes > 0 && c.engine.now() >= server.blockedUntilNanos;
+    }
+
     /** Section 4.2.1 step 1: the cookie if there is one, else the request for one; nothing while the path is blocked. */
     void offer(TcpConnection c, Segment syn, long now) {
         Server server = find(c.remoteHigh, c.remoteLow);

@@ -125,6 +125,7 @@ final class Handshake {
             c.engine.fastOpen.block(c, now);
         }
         if (dataBytes > 0) {
+            c.engine.counters.fastOpensTaken++;
             c.sndNxt = s.ack;
             c.bytesAcked += dataBytes;
             c.flight.queue.acknowledge(s.ack);

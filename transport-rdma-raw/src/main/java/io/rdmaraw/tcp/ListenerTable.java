@@ -80,7 +80,8 @@ final class ListenerTable {
         return exact != null ? exact : exact(0, 0, port);
     }
 
-    private TcpListener exact(long high, long low, int port) {
+    /** Null if nobody listens on just this address. */
+    TcpListener exact(long high, long low, int port) {
         TcpListener at = heads[bucket(high, low, port)];
         while (at != null && !(at.localPort == port && at.localLow == low && at.localHigh == high)) {
             at = at.nextInBucket;

@@ -2,12 +2,14 @@ package io.rdmaraw.tcp;
 
 /**
  * Segments that belong to no control block: RSTs, acknowledgements from TIME-WAIT, SYN cookies. A bounded ring; what
- * does not fit is dropped and counted, for whoever asked will ask again.
+ * does not fit is dropped and counted. Answers to strangers have little room, for whoever asked will ask again. The last
+ * words of connections are said once, and have room for as many as may end before the device takes more.
  */
 final class ReplyQueue {
     private static final int CAPACITY = 256;
+    private static final int MAX_LAST_WORDS = 1 << 16;
 
-    private final Segment[] ring = new Segment[CAPACITY];
+    private Segment[] ring = new Segment[CAPACITY];
     private final TcpCounters counters;
     private int head;
     private int count;
@@ -22,15 +24,31 @@ final class ReplyQueue {
 
     /** A cleared segment to fill in, at the end of the queue; null if there is no room. */
     Segment add() {
-        if (count == CAPACITY) {
+        return add(CAPACITY);
+    }
+
+    private Segment add(int limit) {
+        if (count >= limit) {
             counters.replyDrops++;
             return null;
         }
-        int slot = head + count++ & CAPACITY - 1;
+        if (count == ring.length) {
+            grow();
+        }
+        int slot = head + count++ & ring.length - 1;
         if (ring[slot] == null) {
             ring[slot] = new Segment();
         }
         return ring[slot].clear();
+    }
+
+    private void grow() {
+        Segment[] old = ring;
+        ring = new Segment[2 * old.length];
+        for (int i = 0; i < count; i++) {
+            ring[i] = old[head + i & old.length - 1];
+        }
+        head = 0;
     }
 
     boolean poll(Segment out) {
@@ -39,8 +57,13 @@ final class ReplyQueue {
         }
         out.copyHeader(ring[head]);
         ring[head].attachment = null;
-        head = head + 1 & CAPACITY - 1;
+        head = head + 1 & ring.length - 1;
         count--;
+        if (count == 0 && ring.length > CAPACITY) {
+            // A flood of endings is over; its segments are not kept.
+            ring = new Segment[CAPACITY];
+            head = 0;
+        }
         return true;
     }
 
@@ -72,7 +95,7 @@ final class ReplyQueue {
 
     /** RFC 9293 section 3.10.5 (ABORT): RST for a connection that is about to be forgotten. */
     void reset(TcpConnection c) {
-        Segment out = add();
+        Segment out = add(MAX_LAST_WORDS);
         if (out == null) {
             return;
         }
@@ -87,7 +110,7 @@ final class ReplyQueue {
 
     /** The acknowledgement of the peer's FIN, from a connection that moves to TIME-WAIT. */
     void finalAck(TcpConnection c, long now) {
-        Segment out = add();
+        Segment out = add(MAX_LAST_WORDS);
         if (out != null) {
             SegmentOutput.begin(c, out, c.sndNxt, TcpFlags.ACK, now);
             out.connection = null;

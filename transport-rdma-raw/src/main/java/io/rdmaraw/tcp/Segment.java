@@ -387,6 +387,33 @@ public final class Segment {
         payloadLength += length;
     }
 
+    /**
+     * Keeps, of a segment that was to be cut, the first piece alone, as it would go out; the references to what is
+     * behind it are released. For the peer the others are lost.
+     */
+    public void keepFirstPiece() {
+        if (segmentSize > 0) {
+            truncate(segmentSize);
+            flags &= ~(TcpFlags.PSH | TcpFlags.FIN);
+        }
+    }
+
+    /** Keeps the first bytes of the payload, at least one, and releases the references to slices behind them. */
+    void truncate(int lengthBytes) {
+        int excess = payloadLength - lengthBytes;
+        while (excess > 0 && lengths[sliceCount - 1] <= excess) {
+            sliceCount--;
+            excess -= lengths[sliceCount];
+            buffers[sliceCount].release();
+            buffers[sliceCount] = null;
+        }
+        if (excess > 0) {
+            lengths[sliceCount - 1] -= excess;
+        }
+        payloadLength = Math.min(payloadLength, lengthBytes);
+        segmentSize = lengthBytes <= segmentSize ? 0 : segmentSize;
+    }
+
     /** This transmission is complete: releases the references that came with the slices, and forgets them. */
     public void transmitted() {
         for (int i = 0; i < sliceCount; i++) {

@@ -178,7 +178,7 @@ final class SegmentOutput {
             return false;
         }
         c.clear(Tcb.OVERRIDE_SWS);
-        if (length == mss && c.engine.config.segmentationBytes > mss && !c.is(Tcb.CWR_OWED)) {
+        if (length == mss && c.engine.segmentationBytes() > mss && !c.is(Tcb.CWR_OWED)) {
             length = segmentsAtOnce(c, Math.min(unsent, room), pipe, mss);
         }
         emitNew(c, f, length, mss, length < room, now, out);
@@ -187,7 +187,7 @@ final class SegmentOutput {
 
     /** Whole segments that the windows let go out together, for the device to cut; one at least. */
     private static int segmentsAtOnce(TcpConnection c, int sendable, int pipe, int mss) {
-        int most = Math.min(Math.min(sendable, c.cwnd - pipe), c.engine.config.segmentationBytes);
+        int most = Math.min(Math.min(sendable, c.cwnd - pipe), c.engine.segmentationBytes());
         return Math.max(mss, most - most % mss);
     }
 
@@ -208,6 +208,11 @@ final class SegmentOutput {
         int sent = 0;
         if (length > 0) {
             sent = f.queue.slice(c.sndNxt, length, c.engine.config.maxSlices, out);
+            if (sent < length && sent > mss) {
+                // The slices ran out within a segment, which is none that the peer should see a part of.
+                sent -= sent % mss;
+                out.truncate(sent);
+            }
             c.engine.counters.payloadBytesOut += sent;
             if (c.is(Tcb.ECN_SENDER) && !repeatsSynData(c)) {
                 // RFC 3168 section 6.1.5: not on retransmissions, probes and acknowledgements

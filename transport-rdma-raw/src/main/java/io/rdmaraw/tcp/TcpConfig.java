@@ -28,8 +28,8 @@ public final class TcpConfig {
         ALWAYS
     }
 
-    /** An IP packet with its headers and options must not pass 65535 bytes. */
-    static final int MAX_SEGMENTATION_BYTES = 65_400;
+    /** The most of {@link Builder#segmentationBytes}: an IP packet with its headers must not pass 65535 bytes. */
+    public static final int MAX_SEGMENTATION_BYTES = 65_400;
 
     /** The defaults. */
     public static final TcpConfig DEFAULT = builder().build();

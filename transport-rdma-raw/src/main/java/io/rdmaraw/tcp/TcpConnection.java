@@ -139,14 +139,16 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
      * (TCP_FASTOPEN_CONNECT, RFC 7413). To be called after {@link TcpEngine#connect}, and {@link #send} too, before the
      * engine is polled. The data may reach the server's user twice; what the SYN-ACK does not acknowledge is sent again.
      *
+     * @return whether there is a cookie, so that what is queued goes with the SYN
      * @throws IllegalStateException if the SYN has been sent
      */
-    public void fastOpen() {
+    public boolean fastOpen() {
         if (state != SYN_SENT || sndNxt != iss) {
             throw new IllegalStateException("The connection is " + state
                     + "; fast open must be asked for between connect() and the next poll of the engine");
         }
         set(FAST_OPEN);
+        return engine.fastOpen.hasCookie(this);
     }
 
     /** SO_KEEPALIVE, with the times of the configuration unless others were set here. */

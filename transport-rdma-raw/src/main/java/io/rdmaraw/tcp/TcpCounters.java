@@ -35,6 +35,8 @@ public final class TcpCounters {
     public long resetsOut;
     /** Connections handed over with their SYN (RFC 7413). */
     public long fastOpens;
+    /** Connections opened by this side whose peer has taken data with the SYN. */
+    public long fastOpensTaken;
     /** Fast open cookies that were not ours, or out of date. */
     public long fastOpenCookiesRejected;
     public long synCookiesSent;

@@ -42,6 +42,7 @@ public final class TcpEngine {
     private TcpConnection readyHead;
     private TcpConnection readyTail;
     private int burst;
+    private int segmentationBytes;
     private long nowNanos;
 
     /**
@@ -52,6 +53,7 @@ public final class TcpEngine {
         this.config = Objects.requireNonNull(config, "config");
         this.events = Objects.requireNonNull(events, "events");
         this.nowNanos = nowNanos;
+        segmentationBytes = config.segmentationBytes;
         SipHash hash = new SipHash(random.nextLong(), random.nextLong());
         connections = new ConnectionTable(random.nextLong(), random.nextLong());
         initialSequence = new InitialSequence(hash, config.initialSequence);
@@ -76,6 +78,11 @@ public final class TcpEngine {
                 attachment);
         listeners.add(listener);
         return listener;
+    }
+
+    /** Tells whether there is a listener on an address, the wildcard 0, 0 for instance, and port. */
+    public boolean isListening(long localHigh, long localLow, int port) {
+        return listeners.exact(localHigh, localLow, port) != null;
     }
 
     /**
@@ -169,6 +176,9 @@ public final class TcpEngine {
                 return;
             }
         }
+        if (events.stray(s)) {
+            return;
+        }
         TcpListener listener = listeners.find(s.destinationHigh, s.destinationLow, s.destinationPort);
         if (listener != null) {
             int isn = initialSequence.isn(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh,
@@ -179,6 +189,25 @@ public final class TcpEngine {
         }
         counters.unmatchedSegments++;
         replies.resetFor(s);
+    }
+
+    /** Tells whether a segment received is of a connection of this engine, one in TIME-WAIT too. */
+    public boolean knows(Segment s) {
+        if (find(s) != null) {
+            return true;
+        }
+        int hash = connections.hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort);
+        return timeWait.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort) != TimeWaitTable.NONE;
+    }
+
+    /** Returns the connection that a segment received is of; null when there is none, or one in TIME-WAIT. */
+    public TcpConnection find(Segment s) {
+        int hash = connections.hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort);
+        return connections.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort);
     }
 
     /** Tells whether there is a connection between two ends that is not in TIME-WAIT. */
@@ -243,6 +272,14 @@ public final class TcpEngine {
             }
         }
         return false;
+    }
+
+    /**
+     * Limits the payload of the segments to be polled from now on below {@link TcpConfig.Builder#segmentationBytes},
+     * because the device's memory is short. Whatever the limit, single segments are polled.
+     */
+    public void limitSegmentation(int bytes) {
+        segmentationBytes = Math.min(bytes, config.segmentationBytes);
     }
 
     /** Runs the timers that are due. Returns how many connections had one. */
@@ -358,6 +395,10 @@ public final class TcpEngine {
 
     long now() {
         return nowNanos;
+    }
+
+    int segmentationBytes() {
+        return segmentationBytes;
     }
 
     void ready(TcpConnection c) {

@@ -54,4 +54,14 @@ public interface TcpEvents {
      */
     default void softError(TcpConnection connection, IcmpError error) {
     }
+
+    /**
+     * A segment has come that belongs to no connection: it opens one, if a listener is there, or is answered by a
+     * reset, unless another engine that serves the same addresses knows more.
+     *
+     * @return whether the segment is taken care of; false, the default, to have it answered
+     */
+    default boolean stray(Segment segment) {
+        return false;
+    }
 }

@@ -158,7 +158,7 @@ class RdmaRawChannelWriteTest {
     void aCompositeOfMorePartsThanTheDeviceGathersIsCopiedTogether() throws Exception {
         CompositeByteBuf composite = Unpooled.compositeBuffer();
         composite.addComponent(true, registered(9, 64));
-        for (int i = 0; i < 9; i++) {
+        for (int i = 0; i < 30; i++) {
             composite.addComponent(true, registered(i, 20));
         }
         ByteBuf expected = composite.copy();

@@ -14,6 +14,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -217,5 +219,59 @@ class RdmaRawSocketChannelTest {
         first.submit(() -> { }).sync();
         assertFalse(server.isRegistered());
         assertEquals(0, first.submit(() -> first.handler().registrationCount()).sync().getNow());
+    }
+
+    private ChannelFuture share(EventLoop loop, int port) throws InterruptedException {
+        return new ServerBootstrap().group(loop).channel(RdmaRawServerSocketChannel.class)
+                .option(RdmaRawChannelOption.SO_REUSEPORT, true).childHandler(new Echo())
+                .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), port)).await();
+    }
+
+    /** Two on one loop could not be told apart; the one that is there goes on. */
+    @Test
+    void serversThatShareAPortAreOnLoopsOfTheirOwn() throws InterruptedException {
+        EventLoopGroup group = ours(2);
+        EventLoop first = group.next();
+        Channel server = share(first, 0).channel();
+        InetSocketAddress at = (InetSocketAddress) server.localAddress();
+        Throwable refusal = share(first, at.getPort()).cause();
+        assertInstanceOf(BindException.class, refusal);
+        assertTrue(refusal.getMessage().contains("event loop of its own"), refusal.getMessage());
+        ChannelFuture other = share(group.next(), at.getPort());
+        assertTrue(other.isSuccess(), () -> "on another loop: " + other.cause());
+        for (int i = 0; i < 8; i++) {
+            Client client = new Client();
+            send(connect(group, at, client), "hello");
+            client.await("hello");
+        }
+        server.close().sync();
+        assertTrue(share(first, at.getPort()).isSuccess(), "when it has closed another takes its place");
+    }
+
+    @Test
+    void manyConnectionsThatAreResetAtOnceTellTheirPeers() throws InterruptedException {
+        EventLoopGroup servers = ours(1);
+        InetSocketAddress at = serve(servers, servers);
+        EventLoopGroup clients = ours(1);
+        List<Channel> opened = new ArrayList<>();
+        for (int i = 0; i < 600; i++) {
+            Channel channel = connect(clients, at, new Client());
+            channel.config().setOption(ChannelOption.SO_LINGER, 0);
+            opened.add(channel);
+        }
+        List<Channel> accepted = new ArrayList<>();
+        while (accepted.size() < opened.size()) {
+            accepted.add(children.take());
+        }
+        TcpStack stack = ((RdmaRawSocketChannel) opened.getFirst()).loopStack();
+        clients.next().submit(() -> {
+            // As in a burst of reads, what is to be sent waits for its end.
+            boolean outer = stack.beginReading();
+            opened.forEach(Channel::close);
+            stack.endReading(outer);
+            stack.flush();
+        }).sync();
+        assertEquals(0, stack.engine().counters().replyDrops);
+        assertEquals(opened.size(), stack.engine().counters().resetsOut);
     }
 }

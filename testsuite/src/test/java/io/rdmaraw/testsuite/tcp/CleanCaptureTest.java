@@ -45,6 +45,7 @@ class CleanCaptureTest {
                     () -> tshark(lab, capture, "tcp.flags.fin == 1", "frame.number").size() >= 2 * CONNECTIONS);
             String ours = "ip.src == " + lab.pair().ours().ipv4();
             assertTrue(tshark(lab, capture, ours, "frame.number").size() > 1_000, "our segments were captured");
+            assertTrue(lab.queue("segmented.frames") > 0, "the device has cut segments");
             assertEquals(List.of(), tshark(lab, capture, "_ws.malformed || tcp.checksum.status == 0"
                     + " || ip.checksum.status == 0 || _ws.expert.severity >= 8388608", "_ws.expert.message"));
             // From us to the kernel nothing is lost or out of order, nor does the kernel see a hole.

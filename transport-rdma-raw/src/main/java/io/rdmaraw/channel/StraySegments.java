@@ -1,0 +1,119 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.TcpEngine;
+import io.rdmaraw.tcp.TcpFlags;
+
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Segments that came to a loop which knows nothing of their connection. When the loops that share a rule change, so
+ * does the loop that the device's hash chooses for a flow, while the flow's connection stays where it is: before such a
+ * segment is answered by a reset, the other stacks of the device are asked one after the other. Who knows it takes it,
+ * and the loop that it came to passes on what follows. For the loop's thread.
+ */
+final class StraySegments {
+    /** Segments that other loops are being asked about at a time; what goes beyond is dropped, as peers send again. */
+    private static final int MAX_SEARCHED = 256;
+    /**
+     * For so long after a change the SYN of a connection may be another copy of one that another loop has answered:
+     * Linux sends the second after one second and the third after three.
+     */
+    private static final long OPENING_NANOS = TimeUnit.SECONDS.toNanos(4);
+
+    private final TcpStack stack;
+    private final TcpEngine engine;
+    private final SegmentReceiver receiver;
+    private final SharedDevice device;
+    private final RdmaRawTcpStatistics counters;
+    private int searched;
+    /** The segment that the core looks at has been asked about everywhere. */
+    private boolean unknownToAll;
+
+    StraySegments(TcpStack stack, TcpEngine engine, SegmentReceiver receiver, RdmaRawTcpStatistics counters) {
+        this.stack = stack;
+        this.engine = engine;
+        this.receiver = receiver;
+        this.counters = counters;
+        device = stack.port().device();
+    }
+
+    /** A segment and whom to ask about it; passed from loop to loop. */
+    private record Search(StraySegments origin, ByteBuf frame, boolean checksumVerified, List<TcpStack> stacks) {
+        /** Goes on with the first of the stacks from an index on whose loop still runs. */
+        void ask(int index) {
+            if (index == stacks.size()) {
+                origin.stack.executeOrElse(() -> origin.answer(frame, checksumVerified), frame::release);
+            } else if (stacks.get(index) == origin.stack) {
+                ask(index + 1);
+            } else {
+                TcpStack asked = stacks.get(index);
+                asked.executeOrElse(() -> {
+                    if (!asked.strays().visit(this)) {
+                        ask(index + 1);
+                    }
+                }, () -> ask(index + 1));
+            }
+        }
+    }
+
+    /** Has the others asked about the segment that the core is looking at; false if it is for this loop to answer. */
+    boolean take(Segment segment) {
+        if (unknownToAll || !device.spreadFlows().haveMoved()) {
+            return false;
+        }
+        boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
+        List<TcpStack> stacks = DeviceStacks.of(device);
+        if (stacks.size() < 2 || opens && !device.spreadFlows().haveMovedWithin(OPENING_NANOS)) {
+            return false;
+        }
+        if (searched == MAX_SEARCHED) {
+            counters.droppedStrays++;
+            return true;
+        }
+        searched++;
+        counters.searchedSegments++;
+        new Search(this, receiver.takeFrame(), receiver.isChecksumVerified(), stacks).ask(0);
+        return true;
+    }
+
+    /** Nobody knows the segment: it is this loop's to answer. */
+    private void answer(ByteBuf frame, boolean checksumVerified) {
+        searched--;
+        unknownToAll = true;
+        try {
+            stack.receiveUnsteered(frame, checksumVerified);
+        } finally {
+            unknownToAll = false;
+        }
+    }
+
+    /** Another loop asks; true if the segment is of a connection here, and taken. */
+    private boolean visit(Search search) {
+        Segment segment = receiver.parse(search.frame, search.checksumVerified);
+        boolean known = segment != null && engine.knows(segment);
+        TcpConnection connection = known ? engine.find(segment) : null;
+        TcpFlow flow = connection == null ? null : (TcpFlow) connection.attachment();
+        if (known) {
+            if (flow != null) {
+                flow.followedBy(search.origin.stack);
+            }
+            search.origin.stack.execute(() -> search.origin.found(flow));
+            stack.receiveUnsteered(search.frame, search.checksumVerified);
+        }
+        return known;
+    }
+
+    /** The segment has found its connection; what follows it goes there at once. */
+    private void found(TcpFlow flowOrNull) {
+        searched--;
+        counters.foundSegments++;
+        if (flowOrNull != null) {
+            receiver.forwards().follow(flowOrNull, stack);
+        }
+    }
+}
