@@ -1,6 +1,8 @@
 package io.rdmaraw.testsuite.socket;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
@@ -210,6 +212,17 @@ class DatagramNetworkChangesTest {
         int dot = address.lastIndexOf('.');
         int last = Integer.parseInt(address.substring(dot + 1));
         return address.substring(0, dot + 1) + ((last & ~0xf) + 14);
+    }
+
+    @Test
+    void whatWaitsForANeighborIsReleasedWhenTheLoopEnds() throws Exception {
+        ByteBuf content = Unpooled.copiedBuffer("waits", StandardCharsets.US_ASCII);
+        server.writeAndFlush(new DatagramPacket(content,
+                new InetSocketAddress(InetAddress.ofLiteral(unusedNeighbor()), 9))).sync();
+        assertEquals(1, content.refCnt(), "it waits for the neighbour's address");
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+        assertEquals(0, content.refCnt());
+        assertEquals(1, server.statistics().droppedUnresolved());
     }
 
     /** Every link has the route to {@code fe80::/64}, and the kernel's best one is another link's. */
