@@ -99,32 +99,28 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public int run(IoHandlerContext context) {
+        statistics.rounds++;
         try {
-            return runOnce(context);
+            boolean report = context.shouldReportActiveIoTime();
+            long startNanos = report ? System.nanoTime() : 0;
+            int served = serve(context);
+            if (served == 0 && context.canBlock()) {
+                served = waitForWork(context);
+                // Time spent waiting is not active.
+                startNanos = report ? System.nanoTime() : 0;
+                if (served == 0) {
+                    served = serve(context);
+                }
+            }
+            if (report && served > 0) {
+                context.reportActiveIoTime(System.nanoTime() - startNanos);
+            }
+            return served;
         } catch (RuntimeException | OutOfMemoryError e) {
             // Netty ends a loop whose handler throws, and with it every channel on it.
             failures.add(e);
             return 0;
         }
-    }
-
-    private int runOnce(IoHandlerContext context) {
-        statistics.rounds++;
-        boolean report = context.shouldReportActiveIoTime();
-        long startNanos = report ? System.nanoTime() : 0;
-        int served = serve(context);
-        if (served == 0 && context.canBlock()) {
-            served = waitForWork(context);
-            // Time spent waiting is not active.
-            startNanos = report ? System.nanoTime() : 0;
-            if (served == 0) {
-                served = serve(context);
-            }
-        }
-        if (report && served > 0) {
-            context.reportActiveIoTime(System.nanoTime() - startNanos);
-        }
-        return served;
     }
 
     /** One round over everything without blocking; returns how many queues and channels had work. */
