@@ -1,71 +1,94 @@
 package io.rdmaraw.channel;
 
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelOption;
-import io.netty.channel.EventLoop;
-import io.netty.channel.socket.nio.NioChannelOption;
-import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.channel.ChannelException;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * The kernel's side of a listening port: an ordinary listening socket on the same loop. It keeps the port from other
- * programs and accepts what does not come by the device: connections from this host and by other interfaces. For the
- * loop's thread, except {@link #close()}.
+ * The kernel's side of a listening port: an ordinary listening socket. It keeps the port from other programs and
+ * accepts what does not come by the device: connections from this host and by other interfaces.
+ *
+ * <p>A thread waits for these, which are few. On the server's loop the socket would be a guest like any NIO channel, and
+ * the loop would have to sleep in a selector and be woken by another thread for each frame.
  */
 final class KernelListener {
-    private final NioServerSocketChannel socket = new NioServerSocketChannel();
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
+    /** Accepting fails when there are no descriptors left; as long as ServerBootstrap waits then. */
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final RdmaRawServerSocketChannel server;
+    private final Consumer<Channel> accepted;
+    private final ServerSocketChannel socket;
 
     /**
      * Listens.
      *
-     * @param accepted takes the channels of connections that the kernel carries
+     * @param accepted takes the channels of connections that the kernel carries, on the server's loop
      */
-    KernelListener(EventLoop loop, InetSocketAddress local, RdmaRawServerSocketChannelConfig config,
-                   Consumer<Channel> accepted) throws IOException {
-        socket.config().setBacklog(config.getBacklog()).setOption(ChannelOption.SO_REUSEADDR, true);
-        if (config.isReusePort()) {
-            socket.config().setOption(NioChannelOption.of(StandardSocketOptions.SO_REUSEPORT), true);
-        }
-        socket.pipeline().addLast(new ChannelInboundHandlerAdapter() {
-            @Override
-            public void channelRead(ChannelHandlerContext ctx, Object child) {
-                accepted.accept((Channel) child);
-            }
-        });
+    KernelListener(RdmaRawServerSocketChannel server, InetSocketAddress local, Consumer<Channel> accepted)
+            throws IOException {
+        this.server = server;
+        this.accepted = accepted;
+        socket = ServerSocketChannel.open();
         try {
-            await(loop.register(socket));
-            await(socket.bind(local));
-        } catch (IOException e) {
+            socket.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+            if (server.config().isReusePort()) {
+                socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
+            }
+            socket.bind(local, server.config().getBacklog());
+        } catch (IOException | RuntimeException e) {
             socket.close();
             throw e;
         }
-    }
-
-    /** What is done on the loop itself is done when the call returns. */
-    private static void await(ChannelFuture future) throws IOException {
-        if (!future.isDone()) {
-            throw new IOException("the kernel's socket did not answer at once");
-        }
-        if (future.cause() instanceof IOException e) {
-            throw e;
-        }
-        if (future.cause() != null) {
-            throw new IOException("the kernel's socket failed: " + future.cause().getMessage(), future.cause());
-        }
+        Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
     }
 
     int port() {
-        return socket.localAddress().getPort();
+        return socket.socket().getLocalPort();
     }
 
+    private void acceptAll() {
+        while (socket.isOpen()) {
+            try {
+                hand(socket.accept());
+            } catch (ClosedChannelException closed) {
+                return;
+            } catch (IOException | ChannelException e) {
+                LOGGER.warn("a connection by the kernel to port {} was not accepted", port(), e);
+                LockSupport.parkNanos(PAUSE_NANOS);
+            }
+        }
+    }
+
+    private void hand(SocketChannel connection) {
+        NioSocketChannel child = new NioSocketChannel(server, connection);
+        try {
+            server.eventLoop().execute(() -> accepted.accept(child));
+        } catch (RejectedExecutionException | IllegalStateException e) {
+            // The loop has ended, or the server is between two.
+            child.unsafe().closeForcibly();
+        }
+    }
+
+    /** The port is free when the call returns. */
     void close() {
-        socket.close();
+        try {
+            socket.close();
+        } catch (IOException e) {
+            LOGGER.warn("the kernel's socket of a listening port could not be closed", e);
+        }
     }
 }

@@ -171,7 +171,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         TcpNetwork network = stacks.getFirst().network();
         InetSocketAddress wanted = address;
         if (network.isKernelServed()) {
-            kernel = new KernelListener(eventLoop(), address, config, this::acceptedByKernel);
+            kernel = new KernelListener(this, address, this::acceptedByKernel);
             wanted = new InetSocketAddress(address.getAddress(), kernel.port());
         }
         try {
@@ -205,7 +205,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void acceptedByKernel(Channel child) {
-        if (mayAccept()) {
+        if (port != null && mayAccept()) {
             stacks.getFirst().counters().kernelConnections++;
             fire(child);
         } else {

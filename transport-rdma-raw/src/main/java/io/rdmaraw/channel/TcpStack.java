@@ -17,6 +17,7 @@ import io.rdmaraw.wire.ParseCounters;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -254,34 +255,41 @@ final class TcpStack implements TcpEvents {
         return target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
     }
 
-    /** A port that is free for the network may be in TIME-WAIT towards this peer: another one may not. */
+    /**
+     * A port that is free for the network may be in TIME-WAIT towards this peer: another one may not. Those that are
+     * stay taken meanwhile, so that none is tried twice.
+     */
     private TcpFlow openOnFreePort(InetSocketAddress localOrNull, IpAddress target, int targetPort)
             throws IOException {
         boolean anyPort = localOrNull == null || localOrNull.getPort() == 0;
-        for (int attempt = 1;; attempt++) {
-            try {
-                return open(network.connect(localOrNull, target, targetPort), target, targetPort);
-            } catch (IllegalStateException e) {
-                if (!anyPort || attempt == MAX_PORT_ATTEMPTS) {
-                    throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
+        List<TcpPort> unusable = List.of();
+        try {
+            for (int attempt = 1;; attempt++) {
+                TcpNetwork.Binding binding = network.connect(localOrNull, target, targetPort);
+                TcpPort taken = new ConnectedPort(this, binding);
+                try {
+                    return open(binding, taken, target, targetPort);
+                } catch (IllegalStateException e) {
+                    unusable = attempt == 1 ? new ArrayList<>() : unusable;
+                    unusable.add(taken);
+                    if (!anyPort || attempt == MAX_PORT_ATTEMPTS) {
+                        throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
+                    }
                 }
             }
+        } finally {
+            unusable.forEach(port -> port.release(null));
         }
     }
 
-    private TcpFlow open(TcpNetwork.Binding binding, IpAddress target, int targetPort) {
-        TcpPort taken = new ConnectedPort(this, binding);
+    /** @throws IllegalStateException when the connection's ends are in use; the port is the caller's still */
+    private TcpFlow open(TcpNetwork.Binding binding, TcpPort taken, IpAddress target, int targetPort) {
         TcpFlow flow = new TcpFlow(this, taken);
-        try {
-            IpAddress local = binding.local();
-            flow.connection(engine.connect(System.nanoTime(), local.high(), local.low(), binding.port(),
-                    target.high(), target.low(), targetPort, null, port.limits().mtuBytes(), flow));
-            flow.path(network);
-            return flow;
-        } catch (IllegalStateException e) {
-            taken.release(null);
-            throw e;
-        }
+        IpAddress local = binding.local();
+        flow.connection(engine.connect(System.nanoTime(), local.high(), local.low(), binding.port(), target.high(),
+                target.low(), targetPort, null, port.limits().mtuBytes(), flow));
+        flow.path(network);
+        return flow;
     }
 
     /**

@@ -138,6 +138,16 @@ public final class NativeMemory {
         MemorySegment.copy(ALL, ValueLayout.JAVA_LONG_UNALIGNED, address, values, 0, values.length);
     }
 
+    /** Copies {@code count} bytes from native memory into an array. */
+    public static void getBytes(long address, byte[] target, int targetIndex, int count) {
+        MemorySegment.copy(ALL, ValueLayout.JAVA_BYTE, address, target, targetIndex, count);
+    }
+
+    /** Copies {@code count} bytes of an array into native memory. */
+    public static void putBytes(long address, byte[] source, int sourceIndex, int count) {
+        MemorySegment.copy(source, sourceIndex, ALL, ValueLayout.JAVA_BYTE, address, count);
+    }
+
     /** Sets {@code lengthBytes} bytes from {@code address} on to {@code value}. */
     public static void fill(long address, long lengthBytes, byte value) {
         ALL.asSlice(address, lengthBytes).fill(value);

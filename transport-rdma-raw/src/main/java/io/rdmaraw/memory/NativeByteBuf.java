@@ -197,7 +197,7 @@ abstract class NativeByteBuf extends CountedByteBuf {
     @Override
     public final ByteBuf getBytes(int index, byte[] dst, int dstIndex, int length) {
         checkDstIndex(index, length, dstIndex, dst.length);
-        nioView().get(index, dst, dstIndex, length);
+        NativeMemory.getBytes(address + index, dst, dstIndex, length);
         return this;
     }
 
@@ -248,7 +248,7 @@ abstract class NativeByteBuf extends CountedByteBuf {
     @Override
     public final ByteBuf setBytes(int index, byte[] src, int srcIndex, int length) {
         checkSrcIndex(index, length, srcIndex, src.length);
-        nioView().put(index, src, srcIndex, length);
+        NativeMemory.putBytes(address + index, src, srcIndex, length);
         return this;
     }
 

@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -19,6 +20,10 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.CharsetUtil;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.wire.IpProtocol;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -38,6 +43,10 @@ import java.util.concurrent.TimeUnit;
 /** TCP channels on a loop device: placement on loops, moving between them, errors. */
 @Timeout(60)
 class RdmaRawSocketChannelTest {
+    private static final int FIRST_EPHEMERAL_PORT = 32768;
+    private static final int LAST_EPHEMERAL_PORT = 60999;
+    private static final int FREE_PORTS = 3;
+
     private final LoopDevice device = new LoopDevice();
     private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
             .receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build();
@@ -190,6 +199,35 @@ class RdmaRawSocketChannelTest {
     private static long count(RdmaRawMetered counting, String name) {
         return counting.value(counting.metrics().stream().filter(metric -> metric.name().equals(name)).findFirst()
                 .orElseThrow());
+    }
+
+    /** The system chooses from a random port on, the next that is free: here always the same one first. */
+    @Test
+    void aPortInTimeWaitTowardsThePeerIsPassedOver() throws Exception {
+        EventLoopGroup group = ours(1);
+        InetSocketAddress server = serve(group, group);
+        leaveEphemeralPorts(FREE_PORTS, server.getPort());
+        RdmaRawSocketChannel first = (RdmaRawSocketChannel) connect(group, server, new Client());
+        RdmaRawTcpStatistics counters = first.loopStack().counters();
+        first.close().sync();
+        children.take().closeFuture().sync();
+        while (count(counters, "time-wait") == 0) {
+            group.next().submit(() -> { }).sync();
+        }
+        Client client = new Client();
+        Channel second = connect(group, server, client);
+        send(second, "hello");
+        client.await("hello");
+        assertNotEquals(first.localAddress(), second.localAddress());
+    }
+
+    private void leaveEphemeralPorts(int free, int taken) throws BindException {
+        LoopHost host = LoopHost.of(device.name);
+        for (int port = FIRST_EPHEMERAL_PORT + free; port <= LAST_EPHEMERAL_PORT; port++) {
+            if (port != taken) {
+                host.bind(IpProtocol.TCP, IpAddress.LOOPBACK_IPV4, false, port, PortSharing.NONE);
+            }
+        }
     }
 
     @Test

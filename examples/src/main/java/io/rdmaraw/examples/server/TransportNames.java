@@ -8,11 +8,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** The transports by the names that users type. */
-final class TransportNames extends ArrayList<String> implements ITypeConverter<Transport> {
+/** The transports by the names that users type, for options of commands. */
+public final class TransportNames extends ArrayList<String> implements ITypeConverter<Transport> {
     private static final long serialVersionUID = 1L;
 
-    TransportNames() {
+    /** Made by picocli. */
+    public TransportNames() {
         super(List.of(Transport.values()).stream().map(Transport::toString).collect(Collectors.toList()));
     }
 

@@ -9,6 +9,7 @@ import io.netty.util.CharsetUtil;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandler;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawMetrics;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.testsuite.net.Await;
@@ -34,6 +35,7 @@ import java.util.concurrent.TimeUnit;
 import static io.rdmaraw.testsuite.socket.TcpHost.address;
 import static io.rdmaraw.testsuite.socket.TcpHost.exchange;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** On which loops TCP connections live, with the kernel's sockets as peers; what does not arrive there is passed on. */
@@ -110,6 +112,32 @@ class TcpPlacementOverVethTest {
         assertEquals(0, count("moved.connections"));
         assertEquals(0, count("kernel.connections"));
         assertEquals(0, count("no-connection"));
+    }
+
+    /** Clients on the host itself come by the kernel's socket, which is no guest of the loop while there are none. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:xdp:"})
+    void theKernelsListenerIsNoBurdenToTheLoops(String provider) throws Exception {
+        RdmaRawEventLoopGroup group = ours(provider, 1);
+        RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), echo);
+        int port = server.localAddress().getPort();
+        exchange(connect(port), "by the device");
+        echo.channels.take();
+        Await.until("the loop to sleep", PATIENCE, () -> sleeps() > 0);
+        assertTrue(Thread.getAllStackTraces().keySet().stream()
+                .noneMatch(thread -> thread.getName().equals("rdma-raw-port-watcher")), "a thread wakes the loop");
+        Socket local = TcpHost.socket(host, pair.ours().ipv4(), port);
+        sockets.add(local);
+        exchange(local, "by the kernel");
+        assertSame(server, echo.channels.take().parent());
+        assertEquals(1, count("kernel.connections"));
+        server.close().sync();
+        assertEquals(port, TcpHost.listen(group, group, address("0.0.0.0", port), echo).localAddress().getPort());
+    }
+
+    private static long sleeps() {
+        return RdmaRawMetrics.loops().stream().mapToLong(loop -> loop.metrics().stream()
+                .filter(metric -> metric.name().equals("sleeps")).mapToLong(loop::value).sum()).sum();
     }
 
     @ParameterizedTest

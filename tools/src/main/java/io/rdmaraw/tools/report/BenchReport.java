@@ -13,6 +13,10 @@ public final class BenchReport {
 
     private final String bench;
     private final List<BenchRow> rows = new ArrayList<>();
+    private final List<NotMeasured> notMeasured = new ArrayList<>();
+
+    private record NotMeasured(String what, String reason) {
+    }
 
     public BenchReport(String bench) {
         this.bench = bench;
@@ -46,6 +50,21 @@ public final class BenchReport {
         RowsSoFar.keep(this);
     }
 
+    /**
+     * Something could not be measured; the rest is reported all the same.
+     *
+     * @param what   the case, and on what
+     * @param reason a sentence
+     */
+    public void addNotMeasured(String what, String reason) {
+        notMeasured.add(new NotMeasured(what, reason));
+    }
+
+    /** Returns whether anything was measured. */
+    public boolean hasRows() {
+        return !rows.isEmpty();
+    }
+
     public ObjectNode toJson() {
         ObjectNode report = Json.object();
         report.put("bench", bench);
@@ -53,6 +72,10 @@ public final class BenchReport {
         report.set("versions", Environment.versions());
         ArrayNode array = report.putArray("rows");
         rows.forEach(row -> array.add(row.toJson()));
+        if (!notMeasured.isEmpty()) {
+            ArrayNode missing = report.putArray("notMeasured");
+            notMeasured.forEach(one -> missing.addObject().put("what", one.what()).put("reason", one.reason()));
+        }
         return report;
     }
 
@@ -60,5 +83,6 @@ public final class BenchReport {
         TextTable table = new TextTable("case", "transport", "device", "min", "median", "max", "unit", "ratio");
         rows.forEach(row -> table.row(row.toText()));
         table.print(out);
+        notMeasured.forEach(one -> out.println("not measured: " + one.what() + ": " + one.reason()));
     }
 }

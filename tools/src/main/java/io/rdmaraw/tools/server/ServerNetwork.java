@@ -4,6 +4,7 @@ import io.rdmaraw.testsuite.net.CommandResult;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.tools.ToolException;
 import java.io.File;
@@ -59,10 +60,18 @@ public final class ServerNetwork implements AutoCloseable {
         return pair.peer().namespace();
     }
 
-    /** From now on the kernel does the work of receiving for the clients on a core, not on that of the sender. */
-    public void receiveForClientsOn(int core) {
-        clientSide().run("sh", "-c", "echo " + Long.toHexString(1L << core) + " > /sys/class/net/"
-                + pair.peer().name() + "/queues/rx-0/rps_cpus");
+    /**
+     * From now on the kernel does the work of receiving for each end on a core of that end, as if a card interrupted
+     * it there, and not on the core of the sender.
+     */
+    public void receiveOn(int serverCore, int clientCore) {
+        receiveOn(serverCore, pair.ours());
+        receiveOn(clientCore, pair.peer());
+    }
+
+    private static void receiveOn(int core, VethEnd end) {
+        end.namespace().run("sh", "-c", "echo " + Long.toHexString(1L << core) + " > /sys/class/net/" + end.name()
+                + "/queues/rx-0/rps_cpus");
     }
 
     /**

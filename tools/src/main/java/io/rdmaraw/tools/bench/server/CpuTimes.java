@@ -4,44 +4,72 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 
 /**
- * Processor time until now, in the kernel's ticks of 10 ms.
+ * How long cores have had something to do, as {@code /proc/stat} tells their idle time, in ticks of 10 ms. Idle time is
+ * measured by the kernel, where the times of processes are not: a soft interrupt counts as the time of whatever it
+ * happens to interrupt, or of nobody on an idle core.
  *
- * @param processSeconds of one process, in user and kernel mode
- * @param machineSeconds of all cores together with anything to do: processes and interrupts. What the kernel does in
- *                       soft interrupts, such as running XDP programs and its IP stack, is in here, whichever process
- *                       it happens to interrupt
+ * @param nanos              when it was read
+ * @param serverIdleSeconds  of the core that has the server, and all that the kernel receives for it, to itself
+ * @param machineIdleSeconds of all cores together
+ * @param cores              how many these are
  */
-public record CpuTimes(double processSeconds, double machineSeconds) {
+public record CpuTimes(long nanos, double serverIdleSeconds, double machineIdleSeconds, int cores) {
     /** As /proc reports times on every architecture that the kernel has been built for since 2.6. */
     private static final double TICKS_PER_SECOND = 100;
-    private static final int UTIME = 11;
-    private static final int STIME = 12;
+    private static final double NANOS_PER_SECOND = 1e9;
+    /** Columns after the name: user nice system idle iowait irq softirq steal. What the host steals is nobody's. */
+    private static final int[] NOT_BUSY = {4, 5, 8};
 
-    public static CpuTimes read(long pid) {
-        // The name of the program, in parentheses, may contain blanks.
-        String stat = text("/proc/" + pid + "/stat");
-        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-        // user nice system idle iowait irq softirq steal ...
-        String[] machine = text("/proc/stat").lines().findFirst().orElseThrow().strip().split("\\s+");
-        long busy = 0;
-        for (int column : new int[] {1, 2, 3, 6, 7}) {
-            busy += Long.parseLong(machine[column]);
-        }
-        return new CpuTimes((Long.parseLong(fields[UTIME]) + Long.parseLong(fields[STIME])) / TICKS_PER_SECOND,
-                busy / TICKS_PER_SECOND);
+    /**
+     * Time that was spent between two readings.
+     *
+     * @param serverSeconds  of the server's core: its process, in user and kernel mode, and soft interrupts
+     * @param machineSeconds of all cores, with what the generator did
+     */
+    public record Spent(double serverSeconds, double machineSeconds) {
     }
 
-    public CpuTimes since(CpuTimes before) {
-        return new CpuTimes(processSeconds - before.processSeconds, machineSeconds - before.machineSeconds);
-    }
-
-    private static String text(String file) {
+    /** Reads the clock and how long cores have been idle. */
+    public static CpuTimes read(int serverCore) {
+        List<String> lines;
         try {
-            return Files.readString(Path.of(file));
+            lines = Files.readAllLines(Path.of("/proc/stat"));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        return read(System.nanoTime(), lines, serverCore);
+    }
+
+    static CpuTimes read(long nanos, List<String> procStat, int serverCore) {
+        double server = 0;
+        double machine = 0;
+        int cores = 0;
+        for (String line : procStat) {
+            String[] fields = line.split("\\s+");
+            if (fields[0].startsWith("cpu") && fields[0].length() > "cpu".length()) {
+                double idle = idleSeconds(fields);
+                machine += idle;
+                server += fields[0].equals("cpu" + serverCore) ? idle : 0;
+                cores++;
+            }
+        }
+        return new CpuTimes(nanos, server, machine, cores);
+    }
+
+    private static double idleSeconds(String[] fields) {
+        double ticks = 0;
+        for (int column : NOT_BUSY) {
+            ticks += Long.parseLong(fields[column]);
+        }
+        return ticks / TICKS_PER_SECOND;
+    }
+
+    public Spent since(CpuTimes before) {
+        double seconds = (nanos - before.nanos) / NANOS_PER_SECOND;
+        return new Spent(seconds - (serverIdleSeconds - before.serverIdleSeconds),
+                cores * seconds - (machineIdleSeconds - before.machineIdleSeconds));
     }
 }

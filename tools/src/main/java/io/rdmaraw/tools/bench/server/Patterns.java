@@ -32,7 +32,7 @@ final class Patterns {
             digits++;
         }
         if (digits == 0) {
-            throw new ToolException('\'' + text + "' is not a time: nothing was answered");
+            throw new ToolException('\'' + text + "' is not a time");
         }
         double value = Double.parseDouble(text.substring(0, digits));
         return switch (text.substring(digits)) {

@@ -15,9 +15,9 @@ import java.util.Map;
 
 /**
  * One server on one transport after the other, in turns, under the same generators: answers per second of the server's
- * processor time, of all processor time, and of the clock. The server has a core to itself, and so have the generator
- * and what the kernel does to receive for it. Each run has a process of its own, so that nothing of one transport, such
- * as an XDP program, is in the way of another.
+ * processor time, of all processor time, and of the clock. The server has a core to itself with what the kernel does to
+ * receive for it, and so has the generator. Each transport has a process and a network of its own, so that nothing of
+ * one, such as an XDP program, is in the way of another.
  */
 final class ServerBench {
     private static final int PORT = 5300;
@@ -82,17 +82,21 @@ final class ServerBench {
         BenchReport report = new BenchReport(name);
         List<Map<ServerTransport, Series>> all = new ArrayList<>();
         generators.forEach(generator -> all.add(new EnumMap<>(ServerTransport.class)));
-        try (ServerNetwork network = new ServerNetwork()) {
-            network.receiveForClientsOn(GENERATOR_CORE);
+        Map<ServerTransport, Stand> stands = new EnumMap<>(ServerTransport.class);
+        try {
+            for (ServerTransport transport : ServerTransport.values()) {
+                say("warming up " + transport.text());
+                stands.put(transport, warmedUp(transport));
+            }
             for (int run = 1; run <= options.runs(); run++) {
                 say(name + ", run " + run + " of " + options.runs());
-                for (ServerTransport transport : ServerTransport.values()) {
-                    measure(network, transport, all);
-                }
+                stands.forEach((transport, stand) -> measure(stand.network(), transport, all));
                 for (int i = 0; i < generators.size(); i++) {
                     report(generators.get(i).caseName(), all.get(i), report);
                 }
             }
+        } finally {
+            stands.values().forEach(Stand::close);
         }
         for (int i = 0; i < generators.size(); i++) {
             tellLosses(generators.get(i).caseName(), all.get(i));
@@ -109,27 +113,55 @@ final class ServerBench {
         return List.of("taskset", "-c", Integer.toString(core));
     }
 
-    private void measure(ServerNetwork network, ServerTransport transport,
-            List<Map<ServerTransport, Series>> all) {
-        List<String> words = new ArrayList<>(List.of(transport.options(network.serverInterface())));
-        words.addAll(List.of("--port", Integer.toString(PORT)));
-        try (PeerProcess server = network.start(pinnedTo(SERVER_CORE), generators.getFirst().example(),
-                words.toArray(String[]::new))) {
-            generators.getFirst().run(network, pinnedTo(GENERATOR_CORE), PORT, options.warmUpSeconds());
-            for (int i = 0; i < generators.size(); i++) {
-                Series series = all.get(i).computeIfAbsent(transport, t -> new Series());
-                measure(network, server.pid(), generators.get(i), series);
-            }
+    /** A server in a process of its own, on a network of its own; while no client asks it costs nothing. */
+    private record Stand(ServerNetwork network, PeerProcess server) {
+        void close() {
+            server.close();
+            network.close();
         }
     }
 
-    private void measure(ServerNetwork network, long pid, LoadGenerator generator, Series series) {
-        CpuTimes before = CpuTimes.read(pid);
+    /** Before its code is compiled a server spends more time on the compiler than on its clients. */
+    private Stand warmedUp(ServerTransport transport) {
+        Stand stand = start(transport);
+        try {
+            generators.getFirst().run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, options.warmUpSeconds());
+            return stand;
+        } catch (RuntimeException e) {
+            stand.close();
+            throw e;
+        }
+    }
+
+    private Stand start(ServerTransport transport) {
+        ServerNetwork network = new ServerNetwork();
+        try {
+            network.receiveOn(SERVER_CORE, GENERATOR_CORE);
+            List<String> words = new ArrayList<>(List.of(transport.options(network.serverInterface())));
+            words.addAll(List.of("--port", Integer.toString(PORT)));
+            return new Stand(network, network.start(pinnedTo(SERVER_CORE), generators.getFirst().example(),
+                    words.toArray(String[]::new)));
+        } catch (RuntimeException e) {
+            network.close();
+            throw e;
+        }
+    }
+
+    private void measure(ServerNetwork network, ServerTransport transport,
+            List<Map<ServerTransport, Series>> all) {
+        for (int i = 0; i < generators.size(); i++) {
+            Series series = all.get(i).computeIfAbsent(transport, t -> new Series());
+            measure(network, generators.get(i), series);
+        }
+    }
+
+    private void measure(ServerNetwork network, LoadGenerator generator, Series series) {
+        CpuTimes before = CpuTimes.read(SERVER_CORE);
         long start = System.nanoTime();
         Load load = generator.run(network, pinnedTo(GENERATOR_CORE), PORT, options.runSeconds());
         double seconds = (System.nanoTime() - start) / 1e9;
-        CpuTimes spent = CpuTimes.read(pid).since(before);
-        series.perServerCpuSecond.add(load.answers() / spent.processSeconds());
+        CpuTimes.Spent spent = CpuTimes.read(SERVER_CORE).since(before);
+        series.perServerCpuSecond.add(load.answers() / spent.serverSeconds());
         series.perMachineCpuSecond.add(load.answers() / spent.machineSeconds());
         series.perSecond.add(load.answers() / seconds);
         series.p50Micros.add(load.p50Micros());

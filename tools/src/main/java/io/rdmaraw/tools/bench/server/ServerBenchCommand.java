@@ -21,8 +21,8 @@ abstract class ServerBenchCommand implements Callable<Integer> {
     @Override
     public final Integer call() throws Exception {
         int runs = options.runs(3);
-        ServerBench.Options how = options.quick() ? new ServerBench.Options(runs, 1, 2)
-                : new ServerBench.Options(runs, 5, 5);
+        ServerBench.Options how = options.quick() ? new ServerBench.Options(runs, 1, 9)
+                : new ServerBench.Options(runs, 5, 20);
         return options.print(() -> new ServerBench(spec.name(), generators(), how, options.progress()).run());
     }
 }

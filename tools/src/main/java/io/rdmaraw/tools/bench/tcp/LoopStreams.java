@@ -16,23 +16,18 @@ import java.util.Map;
  * process may have files.
  */
 final class LoopStreams {
+    private static final String PREFIX = "tcp.loop.";
     private static final String EVERY_ADDRESS = "0.0.0.0";
     private static final String LOOPBACK = "127.0.0.1";
     /** The first; the processes of the kernel's transports are on one host. */
     private static final int PORT = 25_400;
     private static final int PORTS_PER_TRANSPORT = 10;
+    /** How much longer than others the measurement is that warms the compiler up. */
+    private static final int WARM_UP_SETTLES = 4;
     private static final int PARALLEL = 64;
-
-    private record Ends(TcpPeer server, TcpPeer client) {
-        void close() {
-            client.close();
-            server.close();
-        }
-    }
 
     private final StreamOptions options;
     private final PrintWriter progress;
-    private final Map<Transport, Ends> ends = new EnumMap<>(Transport.class);
 
     LoopStreams(StreamOptions options, PrintWriter progress) {
         this.options = options;
@@ -46,44 +41,43 @@ final class LoopStreams {
     }
 
     void addTo(BenchReport report) throws InterruptedException {
-        StreamFigures figures = new StreamFigures("tcp.loop.",
-                transport -> transport == Transport.RDMA_RAW ? "soft:loop" : "lo");
+        StreamFigures figures = new StreamFigures(PREFIX,
+                transport -> transport == Transport.RDMA_RAW ? "soft:loop" : "lo", options, progress);
+        Map<Transport, StreamEnds> ends = new EnumMap<>(Transport.class);
         try (TestNetwork network = new TestNetwork("bench-tcp", Path.of("."))) {
             for (Transport transport : options.transports()) {
-                ends.put(transport, start(network.current(), transport));
+                ends.put(transport, new StreamEnds(() -> start(network.current(), transport)));
             }
-            for (StreamCase streamCase : cases()) {
-                measure(streamCase, figures);
+            for (StreamCase streamCase : options.wanted(PREFIX, cases())) {
+                measure(streamCase, ends, figures);
+                figures.addRowsTo(report);
             }
         } finally {
-            ends.values().forEach(Ends::close);
+            ends.values().forEach(StreamEnds::close);
         }
         figures.addTo(report);
     }
 
-    private static Ends start(NetworkNamespace here, Transport transport) {
+    private static StreamEnds.Pair start(NetworkNamespace here, Transport transport) {
         String port = Integer.toString(PORT + PORTS_PER_TRANSPORT * transport.ordinal());
         if (transport == Transport.RDMA_RAW) {
             TcpPeer both = TcpPeer.start(here, List.of(), transport, "--serve", EVERY_ADDRESS, "--ask", LOOPBACK,
                     "--port", port);
-            return new Ends(both, both);
+            return new StreamEnds.Pair(both, both);
         }
         TcpPeer server = TcpPeer.start(here, List.of(), transport, "--serve", EVERY_ADDRESS, "--port", port);
         server.ask("counts");
-        return new Ends(server, TcpPeer.start(here, List.of(), transport, "--ask", LOOPBACK, "--port", port));
+        return new StreamEnds.Pair(server,
+                TcpPeer.start(here, List.of(), transport, "--ask", LOOPBACK, "--port", port));
     }
 
-    private void measure(StreamCase streamCase, StreamFigures figures) throws InterruptedException {
-        progress.println("tcp.loop." + streamCase.name());
-        progress.flush();
-        // The first time warms the compiler up.
-        for (int run = 0; run <= options.runs(); run++) {
-            for (Map.Entry<Transport, Ends> of : ends.entrySet()) {
-                Map<String, StreamCase.Figure> measured = streamCase.measure(of.getValue().server(),
-                        of.getValue().client(), options.settleSeconds(), options.seconds());
-                if (run > 0) {
-                    figures.add(streamCase.name(), of.getKey(), measured);
-                }
+    private void measure(StreamCase streamCase, Map<Transport, StreamEnds> ends, StreamFigures figures)
+            throws InterruptedException {
+        figures.say(PREFIX + streamCase.name());
+        for (int run = streamCase.warmsUp() ? 0 : 1; run <= options.runs(); run++) {
+            for (Map.Entry<Transport, StreamEnds> of : ends.entrySet()) {
+                figures.measure(streamCase, of.getKey(), run, of.getValue(),
+                        run == 0 ? WARM_UP_SETTLES * options.settleSeconds() : options.settleSeconds());
             }
         }
     }

@@ -24,6 +24,11 @@ sealed interface StreamCase {
     Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
             throws InterruptedException;
 
+    /** Tells whether a first measurement is made for the sake of the compiler alone. */
+    default boolean warmsUp() {
+        return false;
+    }
+
     private static void await(double seconds) throws InterruptedException {
         TimeUnit.NANOSECONDS.sleep((long) (seconds * 1e9));
     }
@@ -39,7 +44,7 @@ sealed interface StreamCase {
     /**
      * A request under way on each of a number of connections.
      *
-     * @param apart whether the server is a process of its own, whose processor time can be told
+     * @param apart whether the server has a core to itself, whose time can be told
      */
     record RequestResponse(int connections, boolean apart) implements StreamCase {
         private static final double NANOS_PER_MICRO = 1000;
@@ -49,17 +54,23 @@ sealed interface StreamCase {
             return "rr.conns" + connections;
         }
 
+        /** More connections run the same code. */
+        @Override
+        public boolean warmsUp() {
+            return connections == 1;
+        }
+
         @Override
         public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
                 throws InterruptedException {
             client.ask("ask " + connections);
             await(warmUpSeconds);
             client.ask("times");
-            CpuTimes cpuBefore = CpuTimes.read(server.pid());
+            CpuTimes cpuBefore = CpuTimes.read(WireStreams.SERVER_CORE);
             JsonNode before = client.ask("counts");
             await(seconds);
             JsonNode after = client.ask("counts");
-            CpuTimes spent = CpuTimes.read(server.pid()).since(cpuBefore);
+            CpuTimes.Spent spent = CpuTimes.read(WireStreams.SERVER_CORE).since(cpuBefore);
             JsonNode times = client.ask("times");
             client.ask("stop");
             Map<String, Figure> figures = new LinkedHashMap<>();
@@ -69,7 +80,7 @@ sealed interface StreamCase {
             if (apart) {
                 double answers = difference("roundTrips", before, after);
                 figures.put(".perServerCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
-                        answers / spent.processSeconds()));
+                        answers / spent.serverSeconds()));
                 figures.put(".perMachineCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
                         answers / spent.machineSeconds()));
             }
@@ -84,6 +95,11 @@ sealed interface StreamCase {
         @Override
         public String name() {
             return toServer ? "bulk.in" : "bulk.out";
+        }
+
+        @Override
+        public boolean warmsUp() {
+            return true;
         }
 
         @Override
@@ -106,6 +122,11 @@ sealed interface StreamCase {
         @Override
         public String name() {
             return "connect";
+        }
+
+        @Override
+        public boolean warmsUp() {
+            return true;
         }
 
         @Override

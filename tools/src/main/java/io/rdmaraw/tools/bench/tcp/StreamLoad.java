@@ -37,7 +37,7 @@ public final class StreamLoad implements AutoCloseable {
     public static StreamLoad onWire() {
         ServerNetwork.require("taskset", "util-linux");
         ServerNetwork network = new ServerNetwork();
-        network.receiveForClientsOn(CLIENT_CORE);
+        network.receiveOn(SERVER_CORE, CLIENT_CORE);
         TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), Transport.RDMA_RAW, "--device",
                 "soft:xdp:" + network.serverInterface(), "--serve", network.serverAddress());
         server.ask("counts");

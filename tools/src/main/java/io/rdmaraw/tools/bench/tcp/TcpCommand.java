@@ -1,6 +1,7 @@
 package io.rdmaraw.tools.bench.tcp;
 
 import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.examples.server.TransportNames;
 import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.report.Json;
@@ -8,6 +9,7 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.regex.Pattern;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -19,8 +21,9 @@ import picocli.CommandLine.Spec;
         description = "TCP channels between two event loops: by the loop device, and by Netty's epoll, io_uring and"
                 + " NIO over the kernel's loopback, in turns. And, as root, a server on a veth pair of its own under a"
                 + " client on epoll: on AF_XDP, and on the three others. A process per transport. perServerCpu counts"
-                + " the processor time of the server's loop (tcp.loop) or process (tcp.wire), user and system;"
-                + " perMachineCpu all that any core did, the client's work too.")
+                + " the processor time of the server's loop (tcp.loop), or all that the core did which has the server to"
+                + " itself with what the kernel receives for it, soft interrupts too (tcp.wire); perMachineCpu all that"
+                + " any core did, the client's work too.")
 public final class TcpCommand implements Callable<Integer> {
     @Option(names = "--runs", paramLabel = "N", defaultValue = "5", description = "runs of each case, 1 to 100")
     private int runs;
@@ -33,6 +36,14 @@ public final class TcpCommand implements Callable<Integer> {
 
     @Option(names = "--wire-only", description = "only what runs over veth")
     private boolean wireOnly;
+
+    @Option(names = "--transport", paramLabel = "T", split = ",", defaultValue = "rdma-raw,epoll,io_uring,nio",
+            converter = TransportNames.class, description = "the transports, separated by commas")
+    private List<Transport> wanted;
+
+    @Option(names = "--case", paramLabel = "REGEX", defaultValue = "",
+            description = "only cases whose names match, such as 'loop.rr' or 'conns64$'")
+    private Pattern only;
 
     @Option(names = "--json", description = "print the result as one JSON object")
     private boolean json;
@@ -48,8 +59,8 @@ public final class TcpCommand implements Callable<Integer> {
         PrintWriter progress = spec.commandLine().getErr();
         BenchReport.warnIfBusy(progress);
         BenchReport report = new BenchReport("tcp");
-        StreamOptions options = new StreamOptions(transports(progress), quick ? 1 : runs, quick ? 0.3 : 1,
-                quick ? 0.4 : 2);
+        StreamOptions options = new StreamOptions(usable(progress), quick ? 1 : runs, quick ? 0.3 : 1,
+                quick ? 0.4 : 2, only);
         if (!wireOnly) {
             new LoopStreams(options, progress).addTo(report);
         }
@@ -62,12 +73,12 @@ public final class TcpCommand implements Callable<Integer> {
         } else {
             report.printTable(out);
         }
-        return 0;
+        return report.hasRows() ? 0 : 1;
     }
 
-    private static List<Transport> transports(PrintWriter progress) {
+    private List<Transport> usable(PrintWriter progress) {
         List<Transport> usable = new ArrayList<>();
-        for (Transport transport : List.of(Transport.RDMA_RAW, Transport.EPOLL, Transport.IO_URING, Transport.NIO)) {
+        for (Transport transport : wanted) {
             Throwable cause = transport.unavailabilityCause();
             if (cause == null) {
                 usable.add(transport);

@@ -8,13 +8,14 @@ import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.tools.ToolException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
 /** A process that runs {@link TcpPeerCommand}, as seen by the bench. */
 final class TcpPeer implements AutoCloseable {
-    private static final Duration LIMIT = Duration.ofMinutes(5);
+    private static final Duration LIMIT = Duration.ofSeconds(40);
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
     private final PeerProcess process;
@@ -50,23 +51,29 @@ final class TcpPeer implements AutoCloseable {
 
     /** Has the process do something; its answer. */
     JsonNode ask(String what) {
-        process.send(what + '\n');
-        int expected = ++answers;
-        Await.until("an answer to '" + what + '\'', LIMIT, () -> {
-            boolean ended = !process.isAlive();
-            if (lines().size() >= expected) {
-                return true;
-            }
-            if (ended) {
-                throw new ToolException("the process ended: " + process.output().strip());
-            }
-            return false;
-        });
         try {
-            return MAPPER.readTree(lines().get(expected - 1));
-        } catch (JsonProcessingException e) {
-            throw new ToolException("not an answer: " + lines().get(expected - 1), e);
+            process.send(what + '\n');
+            int expected = ++answers;
+            Await.until("an answer to '" + what + '\'', LIMIT, () -> hasAnswered(expected));
+        } catch (AssertionError | UncheckedIOException e) {
+            throw new ToolException(e.getMessage() + ' ' + process.output().strip(), e);
         }
+        try {
+            return MAPPER.readTree(lines().get(answers - 1));
+        } catch (JsonProcessingException e) {
+            throw new ToolException("not an answer: " + lines().get(answers - 1), e);
+        }
+    }
+
+    private boolean hasAnswered(int expected) {
+        boolean ended = !process.isAlive();
+        if (lines().size() >= expected) {
+            return true;
+        }
+        if (ended) {
+            throw new ToolException("the process ended: " + process.output().strip());
+        }
+        return false;
     }
 
     private List<String> lines() {

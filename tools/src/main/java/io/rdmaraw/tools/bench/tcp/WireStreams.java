@@ -4,15 +4,20 @@ import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A server on one transport after the other, at the near end of a veth pair, under the same client on epoll at the far
- * end. The server has a core to itself, and so have the client and what the kernel does to receive for it.
+ * end. Each end has a core to itself with what the kernel does to receive for it.
  */
 final class WireStreams {
+    private static final String PREFIX = "tcp.wire.";
+    /** New processes have compilers to warm up. */
+    private static final int FIRST_SETTLES = 12;
     private static final int CLIENT_CORE = 0;
-    private static final int SERVER_CORE = 1;
+    static final int SERVER_CORE = 1;
 
     private final StreamOptions options;
     private final PrintWriter progress;
@@ -33,35 +38,55 @@ final class WireStreams {
 
     void addTo(BenchReport report) throws InterruptedException {
         ServerNetwork.require("taskset", "util-linux");
-        StreamFigures figures = new StreamFigures("tcp.wire.",
-                transport -> transport == Transport.RDMA_RAW ? "soft:xdp" : "veth");
-        try (ServerNetwork network = new ServerNetwork()) {
-            network.receiveForClientsOn(CLIENT_CORE);
-            for (int run = 1; run <= options.runs(); run++) {
-                progress.println("tcp.wire, run " + run + " of " + options.runs());
-                progress.flush();
-                for (Transport transport : options.transports()) {
-                    measure(network, transport, figures);
-                }
+        StreamFigures figures = new StreamFigures(PREFIX,
+                transport -> transport == Transport.RDMA_RAW ? "soft:xdp" : "veth", options, progress);
+        Map<Transport, Stand> stands = new EnumMap<>(Transport.class);
+        try {
+            for (Transport transport : options.transports()) {
+                stands.put(transport, stand(transport));
             }
+            for (int run = 1; run <= options.runs(); run++) {
+                figures.say("tcp.wire, run " + run + " of " + options.runs());
+                for (Map.Entry<Transport, Stand> of : stands.entrySet()) {
+                    measure(of.getKey(), of.getValue().ends(), run, figures);
+                }
+                figures.addRowsTo(report);
+            }
+        } finally {
+            stands.values().forEach(Stand::close);
         }
         figures.addTo(report);
     }
 
-    private void measure(ServerNetwork network, Transport transport, StreamFigures figures)
-            throws InterruptedException {
-        try (TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), transport, "--device",
-                "soft:xdp:" + network.serverInterface(), "--serve", network.serverAddress());
-                TcpPeer client = TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE), Transport.EPOLL, "--ask",
-                        network.serverAddress())) {
-            server.ask("counts");
-            boolean first = true;
-            for (StreamCase streamCase : cases()) {
-                double settleSeconds = first ? 4 * options.settleSeconds() : options.settleSeconds();
-                figures.add(streamCase.name(), transport, streamCase.measure(server, client,
-                        settleSeconds, options.seconds()));
-                first = false;
-            }
+    /** A transport's processes, which are idle while another is measured, on a network of their own. */
+    private record Stand(ServerNetwork network, StreamEnds ends) {
+        void close() {
+            ends.close();
+            network.close();
         }
+    }
+
+    private static Stand stand(Transport transport) {
+        ServerNetwork network = new ServerNetwork();
+        network.receiveOn(SERVER_CORE, CLIENT_CORE);
+        return new Stand(network, new StreamEnds(() -> start(network, transport)));
+    }
+
+    private void measure(Transport transport, StreamEnds ends, int run, StreamFigures figures)
+            throws InterruptedException {
+        boolean first = run == 1;
+        for (StreamCase streamCase : options.wanted(PREFIX, cases())) {
+            figures.measure(streamCase, transport, run, ends,
+                    first ? FIRST_SETTLES * options.settleSeconds() : options.settleSeconds());
+            first = false;
+        }
+    }
+
+    private static StreamEnds.Pair start(ServerNetwork network, Transport transport) {
+        TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), transport, "--device",
+                "soft:xdp:" + network.serverInterface(), "--serve", network.serverAddress());
+        server.ask("counts");
+        return new StreamEnds.Pair(server, TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE),
+                Transport.EPOLL, "--ask", network.serverAddress()));
     }
 }

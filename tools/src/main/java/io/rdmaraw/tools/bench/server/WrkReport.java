@@ -1,0 +1,44 @@
+package io.rdmaraw.tools.bench.server;
+
+import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.bench.server.LoadGenerator.Load;
+import java.util.List;
+
+/** Reads what {@code wrk --latency} prints. */
+final class WrkReport {
+    private WrkReport() {
+    }
+
+    /**
+     * Reads a report.
+     *
+     * @throws ToolException when nothing was answered, or this is no report
+     */
+    static Load read(String report) {
+        long requests = Patterns.count("(?m)^ *(\\d+) requests in", report);
+        if (requests == 0) {
+            throw new ToolException("wrk had no answer at all: " + report.strip());
+        }
+        long wrong = report.contains("Non-2xx") ? Patterns.count("Non-2xx or 3xx responses: (\\d+)", report) : 0;
+        return new Load(requests - wrong, wrong + socketErrors(report), percentile(50, report),
+                percentile(99, report));
+    }
+
+    /**
+     * A line of the table of percentiles. Above it are shares of samples that lie near their mean, such as 97.99%, which
+     * must not pass for one: with a single connection nearly all do.
+     */
+    private static double percentile(int percent, String report) {
+        return Patterns.micros(Patterns.find("(?m)^ *" + percent + "% +(\\S+)$", report));
+    }
+
+    private static long socketErrors(String report) {
+        long sum = 0;
+        if (report.contains("Socket errors")) {
+            for (String kind : List.of("connect", "read", "write", "timeout")) {
+                sum += Patterns.count(kind + " (\\d+)", report);
+            }
+        }
+        return sum;
+    }
+}
