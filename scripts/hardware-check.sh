@@ -89,6 +89,36 @@ hardware_steps_of_one() {
   hardware_step flow-rate "rules come and go" "$ROOT/rdma-raw" flow-rate --device "$device"
 }
 
+# Frames there and back through the transport's channels, each verified: by one of the ways in which it can drive a
+# device. On a device that has not got one of them another is used, and the report says which one it was.
+hardware_echo() {
+  local name="$1" options="$2" device="$3" peer="$4"
+  hardware_step "$name" "frames come back, none lost or changed; \"queues\" says by what" \
+    env RDMA_RAW_JAVA_OPTS="${RDMA_RAW_JAVA_OPTS:-} $options" "$ROOT/rdma-raw" demo \
+    --device "$device" --echo-device "$peer" --seconds 5 --window 64 --json
+}
+
+hardware_echoes() {
+  local device="$1" peer="$2" direct=io.rdmaraw.directVerbs compressed=io.rdmaraw.compressedCompletions
+  local striding=io.rdmaraw.stridingReceive
+  hardware_echo echo-calls "-D$direct=never" "$device" "$peer"
+  hardware_echo echo-auto "-D$direct=auto" "$device" "$peer"
+  hardware_echo echo-compressed "-D$direct=auto -D$compressed=true" "$device" "$peer"
+  hardware_echo echo-striding "-D$direct=auto -D$striding=auto" "$device" "$peer"
+  hardware_echo echo-striding-compressed "-D$direct=auto -D$compressed=true -D$striding=auto" "$device" "$peer"
+  hardware_list_queues
+}
+
+# Which of them ran, in the report itself.
+hardware_list_queues() {
+  local file
+  for file in "$hardware_out"/*-echo-*.txt; do
+    file="$(basename "$file" .txt)"
+    printf '| %s ran by | | %s | | |\n' "${file#*-}" \
+      "$(sed -n 's/.*"queues" *: *"\([^"]*\)".*/\1/p' "$hardware_out/$file.txt")" >>"$hardware_out/REPORT.md"
+  done
+}
+
 hardware_steps_of_two() {
   local device="$1" peer="$2"
   hardware_step conformance "every test passes" run_pair_suite "$device" "$peer"
@@ -97,6 +127,7 @@ hardware_steps_of_two() {
   hardware_step bw-all-lengths "the same for each length" "$ROOT/rdma-raw" bw --device "$device" \
     --server-device "$peer" --all --json
   hardware_step lat "round trips" "$ROOT/rdma-raw" lat --device "$device" --server-device "$peer" --json
+  hardware_echoes "$device" "$peer"
 }
 
 run_hardware_check() {
@@ -127,7 +158,7 @@ run_hardware_check() {
   if [ -n "$peer" ]; then
     hardware_steps_of_two "$device" "$peer"
   else
-    hardware_skip "conformance, bw, lat" "they need a second device: --peer"
+    hardware_skip "conformance, bw, lat, echo" "they need a second device: --peer"
   fi
   printf '\n%s of %s steps failed.\n' "$hardware_failed" "$hardware_steps" >>"$hardware_out/REPORT.md"
   cat "$hardware_out/REPORT.md"

@@ -214,7 +214,9 @@ EXPORT int cxemu_inject(const char *name, const void *frame, uint32_t length)
         return EINVAL;
     WITH_DEVICE(name, device, {
         cx_device_receive(device, frame, length);
-        cx_cqs_close_sessions(device);
+        /* Step by step, others may follow before the device goes on. */
+        if (!device->stepping)
+            cx_cqs_close_sessions(device);
     });
     return 0;
 }

@@ -83,6 +83,21 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         return statistics;
     }
 
+    /**
+     * Returns how the channel's loop exchanges frames with the device: {@code calls} of libibverbs, or {@code rings} of an
+     * mlx5 device used in place, followed by {@code striding receive} and {@code compressed completions} where these are
+     * on. The same for all channels of a loop on one device. Any thread, while the channel is bound.
+     *
+     * @throws IllegalStateException when the channel is not bound
+     */
+    public String queueMode() {
+        PortQueue bound = port;
+        if (bound == null) {
+            throw new IllegalStateException("the channel has no queue before it is bound: bind it first");
+        }
+        return bound.queue().mode();
+    }
+
     PortQueue port() {
         return port;
     }

@@ -8,6 +8,7 @@ import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.wire.EthernetHeader;
 
 import java.security.SecureRandom;
@@ -40,7 +41,8 @@ public final class RdmaRawIoHandlerConfig {
 
     private RdmaRawIoHandlerConfig(Builder builder) {
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.sendSge(),
-                builder.slotCount, builder.slotBytes, builder.directVerbs, builder.compressedCompletions);
+                builder.slotCount, builder.slotBytes, builder.directVerbs, builder.compressedCompletions,
+                builder.stridingReceive);
         spinNanos = builder.spinNanos;
         segmentationOffload = builder.segmentationOffload;
         ipDevice = builder.ipDevice;
@@ -131,6 +133,11 @@ public final class RdmaRawIoHandlerConfig {
         return queueOptions.compressedCompletions();
     }
 
+    /** Returns whether frames are received by striding queues. */
+    public StridingReceive stridingReceive() {
+        return queueOptions.stridingReceive();
+    }
+
     /** Collects settings; each is checked when {@link #build()} is called. */
     public static final class Builder {
         private int receiveQueueDepth = 1024;
@@ -140,6 +147,7 @@ public final class RdmaRawIoHandlerConfig {
         private int slotBytes = 2048;
         private DirectVerbs directVerbs = DirectVerbs.ofProperty();
         private boolean compressedCompletions = Boolean.getBoolean(COMPRESSED_COMPLETIONS_PROPERTY);
+        private StridingReceive stridingReceive = StridingReceive.ofProperty();
         private boolean segmentationOffload = !"false".equals(System.getProperty(SEGMENTATION_OFFLOAD_PROPERTY));
         private long spinNanos = TimeUnit.MICROSECONDS.toNanos(20);
         private String ipDevice = "soft:loop";
@@ -181,6 +189,17 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder compressedCompletions(boolean compressed) {
             compressedCompletions = compressed;
+            return this;
+        }
+
+        /**
+         * Sets whether frames are received by striding queues, of which a receive request is a long buffer for many
+         * frames, where mlx5 devices' rings are used in place. Half of the slots' memory is divided into such buffers;
+         * one can be used again when no handler holds a frame in it any more. The default is the system property
+         * {@value StridingReceive#PROPERTY}, else never.
+         */
+        public Builder stridingReceive(StridingReceive choice) {
+            stridingReceive = ObjectUtil.checkNotNull(choice, "choice");
             return this;
         }
 

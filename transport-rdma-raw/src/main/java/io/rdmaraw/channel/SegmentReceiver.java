@@ -122,7 +122,7 @@ final class SegmentReceiver {
 
     /** Returns bytes that lie in a received frame as a buffer of their own, without a copy if they can spare that. */
     ByteBuf keep(ByteBuf buffer, int index, int length) {
-        if (length < COPY_BREAK_BYTES && slots.available() < slots.slotCount() / 4) {
+        if (length < COPY_BREAK_BYTES && slots.isReceiveMemoryLow()) {
             // A small payload that nobody reads would keep a whole slot from the receive queue.
             counters.copiedPayloads++;
             return ByteBufAllocator.DEFAULT.directBuffer(length).writeBytes(buffer, index, length);

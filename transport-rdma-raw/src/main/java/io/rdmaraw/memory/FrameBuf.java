@@ -19,9 +19,13 @@ public final class FrameBuf extends NativeByteBuf {
 
     private final SlotPool pool;
     private final long slotAddress;
-    private final int slotBytes;
+    /** How long views have to be: those of a stride go on to the end of its chunk. */
+    private final int viewBytes;
     private final int slotIndex;
     private final int lkey;
+    private int slotBytes;
+    /** How many strides of a chunk the frame takes; 1 for any other slot. */
+    private int strides = 1;
     private ByteBuffer slotView;
     /** The view of the part that {@link #window} last showed; headers have few different lengths. */
     private ByteBuffer windowView;
@@ -37,8 +41,9 @@ public final class FrameBuf extends NativeByteBuf {
     /** The next buffer in the pool's list of buffers that other threads gave back. */
     FrameBuf nextReturned;
 
-    FrameBuf(SlotPool pool, long slotAddress, int slotBytes, int slotIndex, int lkey) {
+    FrameBuf(SlotPool pool, long slotAddress, int slotBytes, int viewBytes, int slotIndex, int lkey) {
         this.pool = pool;
+        this.viewBytes = viewBytes;
         this.slotAddress = slotAddress;
         this.slotBytes = slotBytes;
         this.slotIndex = slotIndex;
@@ -67,6 +72,21 @@ public final class FrameBuf extends NativeByteBuf {
         markReaderIndex();
         markWriterIndex();
         return this;
+    }
+
+    /** As {@link #openFilled(int)}, of a stride; the frame goes on in those behind it. */
+    FrameBuf openFilled(int lengthBytes, int strideCount, int strideBytes) {
+        strides = strideCount;
+        slotBytes = strideCount * strideBytes;
+        return openFilled(lengthBytes);
+    }
+
+    /** The frame is gone: this is the buffer of one stride again. Returns how many it was of. */
+    int closeStrides(int strideBytes) {
+        int closed = strides;
+        strides = 1;
+        slotBytes = strideBytes;
+        return closed;
     }
 
     /**
@@ -197,7 +217,7 @@ public final class FrameBuf extends NativeByteBuf {
         }
         ByteBuffer view = slotView;
         if (view == null) {
-            view = NativeMemory.segment(slotAddress, slotBytes).asByteBuffer();
+            view = NativeMemory.segment(slotAddress, viewBytes).asByteBuffer();
             slotView = view;
         }
         int offset = (int) (address - slotAddress);
@@ -208,7 +228,7 @@ public final class FrameBuf extends NativeByteBuf {
 
     private ByteBuffer windowView(ByteBuffer view, int offset) {
         if (windowView == null || windowOffset != offset) {
-            windowView = view.slice(offset, slotBytes - offset);
+            windowView = view.slice(offset, viewBytes - offset);
             windowOffset = offset;
         }
         return windowView;

@@ -7,7 +7,8 @@ import io.rdmaraw.verbs.ProtectionDomain;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Page-aligned memory, registered as one memory region and cut into slots of one size.
+ * Page-aligned memory, registered as one memory region and cut into slots of one size,
+ * behind chunks of strides if there are any.
  *
  * <p>Handlers may hold frames longer than the loop lives. Closing therefore ends the taking of slots at once, and gives
  * the memory back when the last slot has been released.
@@ -39,13 +40,19 @@ public final class Slab {
      * @throws io.rdmaraw.verbs.VerbsException when the memory cannot be registered, with what is missing
      */
     public static Slab allocate(ProtectionDomain domain, RegisteredRanges ranges, int slotCount, int slotBytes) {
+        return allocate(domain, ranges, StrideLayout.NONE, slotCount, slotBytes);
+    }
+
+    /** As {@link #allocate(ProtectionDomain, RegisteredRanges, int, int)}, with chunks of strides before the slots. */
+    public static Slab allocate(ProtectionDomain domain, RegisteredRanges ranges, StrideLayout strides, int slotCount,
+                                int slotBytes) {
         if (slotBytes < 64 || Integer.bitCount(slotBytes) != 1) {
             throw new IllegalArgumentException("slotBytes must be a power of two of at least 64, was " + slotBytes);
         }
         if (slotCount < 1) {
             throw new IllegalArgumentException("slotCount must be positive, was " + slotCount);
         }
-        PageMemory memory = PageMemory.map((long) slotCount * slotBytes);
+        PageMemory memory = PageMemory.map(strides.lengthBytes() + (long) slotCount * slotBytes);
         MemoryRegion region;
         try {
             region = domain.registerMemory(memory.address(), memory.lengthBytes(), IBV_ACCESS_LOCAL_WRITE);
@@ -54,7 +61,7 @@ public final class Slab {
             throw e;
         }
         SlotPoison poison = SlotPoison.fromSystemProperty();
-        SlotPool pool = new SlotPool(memory.address(), slotCount, slotBytes, region.lkey(), poison);
+        SlotPool pool = new SlotPool(memory.address(), strides, slotCount, slotBytes, region.lkey(), poison);
         ranges.add(memory.address(), memory.lengthBytes(), region.lkey());
         return new Slab(memory, region, ranges, pool, poison);
     }

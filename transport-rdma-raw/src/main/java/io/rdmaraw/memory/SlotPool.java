@@ -7,7 +7,8 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The free slots of one slab, owned by one event loop.
+ * The free slots of one slab, owned by one event loop. Some of them may be strides of chunks ({@link StrideLayout}): those
+ * have the first numbers, are taken by the chunk, and come back one by one.
  *
  * <p>The owner's thread takes and returns slots on an array stack: the slot used last is the one whose lines are still
  * in the cache. Every other thread returns slots through a linked list that the owner takes over whole, so neither side
@@ -28,6 +29,9 @@ public final class SlotPool {
     }
 
     private final FrameBuf[] slots;
+    private final StrideChunks chunks;
+    /** Slots with lower numbers are strides. */
+    private final int strideSlots;
     /** The free slots' numbers. Numbers, because storing a reference into an old array costs G1 a fence. */
     private final int[] free;
     private final SlotPoison poison;
@@ -40,18 +44,33 @@ public final class SlotPool {
     /** Set once the owner is gone; from then on whoever returns the last slot runs {@link #onAllReturned}. */
     private volatile Runnable onAllReturned;
 
-    SlotPool(long firstSlotAddress, int slotCount, int strideBytes, int lkey, SlotPoison poison) {
+    SlotPool(long firstSlotAddress, int slotCount, int placeBytes, int lkey, SlotPoison poison) {
+        this(firstSlotAddress, StrideLayout.NONE, slotCount, placeBytes, lkey, poison);
+    }
+
+    /** The strides come first in memory too. */
+    SlotPool(long firstStrideAddress, StrideLayout layout, int slotCount, int placeBytes, int lkey, SlotPoison poison) {
         this.poison = poison;
-        int slotBytes = capacityBytes(strideBytes);
+        chunks = new StrideChunks(layout);
+        strideSlots = layout.strides();
+        int slotBytes = capacityBytes(placeBytes);
         allocator = new RegisteredByteBufAllocator(this, slotBytes);
-        slots = new FrameBuf[slotCount];
+        slots = new FrameBuf[strideSlots + slotCount];
         free = new int[slotCount];
+        for (int i = 0; i < strideSlots; i++) {
+            int offset = i % layout.stridesPerChunk() * layout.strideBytes();
+            slots[i] = new FrameBuf(this, firstStrideAddress + (long) i * layout.strideBytes(), layout.strideBytes(),
+                    layout.chunkBytes() - offset, i, lkey);
+            poison.onFree(slots[i]);
+        }
+        long firstSlotAddress = firstStrideAddress + layout.lengthBytes();
         // Filled from the end so that the first slots taken are the first in memory.
         for (int i = 0; i < slotCount; i++) {
-            long address = firstSlotAddress + (long) i * strideBytes + colourOffsetBytes(i, strideBytes);
-            slots[i] = new FrameBuf(this, address, slotBytes, i, lkey);
-            free[slotCount - 1 - i] = i;
-            poison.onFree(slots[i]);
+            int number = strideSlots + i;
+            long address = firstSlotAddress + (long) i * placeBytes + colourOffsetBytes(i, placeBytes);
+            slots[number] = new FrameBuf(this, address, slotBytes, slotBytes, number, lkey);
+            free[slotCount - 1 - i] = number;
+            poison.onFree(slots[number]);
         }
         freeCount = slotCount;
     }
@@ -86,12 +105,54 @@ public final class SlotPool {
         return slots[slotIndex];
     }
 
-    /** Returns the number of all slots. */
+    /** Returns the number of all slots, strides among them. */
     public int slotCount() {
         return slots.length;
     }
 
-    /** Returns how many slots the owner could take now. Owner's thread only. */
+    /** Returns how the strides lie. */
+    public StrideLayout strideLayout() {
+        return chunks.layout();
+    }
+
+    /** Returns how many chunks {@link #takeChunk} could take now. Owner's thread only. */
+    public int availableChunks() {
+        if (returned != null) {
+            takeOverReturned();
+        }
+        return chunks.available();
+    }
+
+    /** Tells whether little is left of what frames are received in. Owner's thread only. */
+    public boolean isReceiveMemoryLow() {
+        return strideSlots > 0 ? availableChunks() < chunks.layout().chunks() / 4 : available() < slots.length / 4;
+    }
+
+    /**
+     * Takes a chunk for the device to fill.
+     *
+     * @return the number of its first stride's slot, or -1 when there is none. Owner's thread only
+     */
+    public int takeChunk() {
+        if (availableChunks() == 0) {
+            return -1;
+        }
+        int first = chunks.take() * chunks.layout().stridesPerChunk();
+        for (int i = 0; i < chunks.layout().stridesPerChunk(); i++) {
+            poison.onTake(slots[first + i]);
+        }
+        return first;
+    }
+
+    /** Returns strides of one chunk that hold no frame. Owner's thread only. */
+    public void returnStrides(int firstSlot, int count) {
+        for (int i = 0; i < count; i++) {
+            poison.onFree(slots[firstSlot + i]);
+        }
+        chunks.giveBack(firstSlot, count);
+    }
+
+    /** Returns how many slots the owner could take now, strides not among them. Owner's thread only. */
     public int available() {
         if (returned != null) {
             takeOverReturned();
@@ -114,7 +175,7 @@ public final class SlotPool {
      * opened by {@link #openReceived} when a frame has come in.
      */
     public FrameBuf takeClosed() {
-        if (freeCount == 0 && (returned == null || takeOverReturned() == 0)) {
+        if (freeCount == 0 && available() == 0) {
             return null;
         }
         FrameBuf buf = slots[free[--freeCount]];
@@ -125,6 +186,10 @@ public final class SlotPool {
     /** Makes a slot that was taken closed a buffer with the {@code lengthBytes} that the device wrote to it. */
     public FrameBuf openReceived(int slotIndex, int lengthBytes) {
         FrameBuf buf = slots[slotIndex];
+        if (slotIndex < strideSlots) {
+            StrideLayout layout = chunks.layout();
+            return buf.openFilled(lengthBytes, layout.stridesOf(lengthBytes), layout.strideBytes());
+        }
         return buf.openFilled(lengthBytes);
     }
 
@@ -155,7 +220,7 @@ public final class SlotPool {
     void giveBack(FrameBuf buf) {
         poison.onFree(buf);
         if (Thread.currentThread() == owner) {
-            free[freeCount++] = buf.slotIndex();
+            putBack(buf);
             return;
         }
         FrameBuf head;
@@ -168,17 +233,23 @@ public final class SlotPool {
         }
     }
 
-    private int takeOverReturned() {
+    private void putBack(FrameBuf buf) {
+        int slotIndex = buf.slotIndex();
+        if (slotIndex < strideSlots) {
+            chunks.giveBack(slotIndex, buf.closeStrides(chunks.layout().strideBytes()));
+        } else {
+            free[freeCount++] = slotIndex;
+        }
+    }
+
+    private void takeOverReturned() {
         FrameBuf buf = (FrameBuf) RETURNED.getAndSet(this, (FrameBuf) null);
-        int taken = 0;
         while (buf != null) {
             FrameBuf next = buf.nextReturned;
             buf.nextReturned = null;
-            free[freeCount++] = buf.slotIndex();
+            putBack(buf);
             buf = next;
-            taken++;
         }
-        return taken;
     }
 
     /**
@@ -194,7 +265,7 @@ public final class SlotPool {
     private synchronized void runIfAllReturned() {
         takeOverReturned();
         Runnable action = onAllReturned;
-        if (freeCount == slots.length && action != null) {
+        if (freeCount == free.length && chunks.areAllBack() && action != null) {
             onAllReturned = null;
             action.run();
         }

@@ -113,6 +113,9 @@ public interface FrameQueue extends AutoCloseable {
     int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
                        int segmentBytes);
 
+    /** Returns how frames are exchanged with the device, in a few words. */
+    String mode();
+
     /** Returns how long the payload of one {@link #offerSegmented} may be; 0 when the device cuts nothing. */
     int maxSegmentedBytes();
 

@@ -1,6 +1,7 @@
 package io.rdmaraw.queue;
 
 import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.StridingReceive;
 
 /**
  * The sizes of a frame queue.
@@ -13,9 +14,12 @@ import io.rdmaraw.verbs.DirectVerbs;
  * @param directVerbs whether the rings of mlx5 devices are used in place
  * @param compressedCompletions whether the device compresses completions of received frames where the rings are used
  *        in place and it can
+ * @param stridingReceive whether several frames are received in one request; the receive queue's depth is then how many
+ *        frames of the longest kind can come in
  */
 public record FrameQueueOptions(int receiveQueueDepth, int sendQueueDepth, int maxSendSge, int slotCount,
-                                int slotBytes, DirectVerbs directVerbs, boolean compressedCompletions) {
+                                int slotBytes, DirectVerbs directVerbs, boolean compressedCompletions,
+                                StridingReceive stridingReceive) {
     /** Checks the values against each other. */
     public FrameQueueOptions {
         requirePowerOfTwo("receiveQueueDepth", receiveQueueDepth, FrameQueue.BURST_FRAMES);

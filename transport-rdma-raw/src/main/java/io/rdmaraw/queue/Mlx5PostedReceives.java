@@ -12,7 +12,7 @@ import io.rdmaraw.verbs.mlx5.ReceiveQueueRing;
 import java.util.Arrays;
 
 /** Receives that are written to the ring of an mlx5 receive queue, which has a completion queue of its own. */
-final class Mlx5PostedReceives extends PostedReceives {
+final class Mlx5PostedReceives extends SlotReceives {
     private static final int NONE = -1;
 
     private final CompletionQueue completionQueue;

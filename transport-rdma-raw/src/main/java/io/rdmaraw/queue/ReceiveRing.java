@@ -75,7 +75,7 @@ abstract class ReceiveRing {
     }
 
     /** Tells whether slots are so short that what comes in now has to be copied. To be asked once per poll. */
-    final boolean mustCopyOut() {
+    boolean mustCopyOut() {
         return slots.available() < copyOutBelow;
     }
 

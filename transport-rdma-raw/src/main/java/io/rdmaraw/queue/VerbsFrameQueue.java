@@ -36,6 +36,8 @@ public final class VerbsFrameQueue implements FrameQueue {
     private final FrameBuf padding;
     private final boolean direct;
     private final boolean compresses;
+    /** Null where a receive request is for one frame. */
+    private final StridingPlan plan;
     private final int maxSegmentedBytes;
     private final QueueCounters counters = new QueueCounters();
     private Queues queues;
@@ -53,12 +55,15 @@ public final class VerbsFrameQueue implements FrameQueue {
         this.channel = channel;
         this.options = options;
         direct = options.directVerbs().isFor(device.context());
-        compresses = direct && options.compressedCompletions() && Mlx5dv.canCompressCompletions(device.context());
+        plan = StridingPlan.of(options, device.context(), direct);
+        compresses = direct && options.compressedCompletions()
+                && Mlx5dv.canCompressCompletions(device.context(), plan != null);
         // A header that goes over the end of its ring makes libmlx5 (of rdma-core 44 to 65) put the data segments where
         // the device does not look for them.
         maxSegmentedBytes = direct || !Mlx5dv.isDriverOf(device.context()) ? device.maxSegmentedBytes() : 0;
-        slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), options.slotCount(),
-                options.slotBytes());
+        slab = plan == null ? Slab.allocate(device.protectionDomain(), device.registeredRanges(), options.slotCount(),
+                options.slotBytes()) : Slab.allocate(device.protectionDomain(), device.registeredRanges(),
+                plan.layout(), plan.slotCount(), options.slotBytes());
         device.retain();
         SlotPool slots = slab.pool();
         slots.ownedBy(Thread.currentThread());
@@ -85,7 +90,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     private Queues openQueues() {
-        return Queues.open(device, channel, options, compresses, maxHeaderBytes());
+        return Queues.open(device, channel, options, compresses, plan, maxHeaderBytes());
     }
 
     private int maxHeaderBytes() {
@@ -108,7 +113,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         SendRing sends;
         if (direct) {
             QueuePairRings rings = Mlx5dv.rings(opened.queuePair);
-            receives = new Mlx5ReceiveRing(rings, opened.receiveCompletions,
+            receives = plan != null ? stridingRing(opened) : new Mlx5ReceiveRing(rings, opened.receiveCompletions,
                     () -> opened.receiveCompletionQueue(options.receiveQueueDepth()), slots, counters,
                     options.receiveQueueDepth(), RESERVED_SLOTS, opened.arrays);
             sends = new Mlx5SendRing(rings, opened.sendCompletions, slots, device.registeredRanges(), counters,
@@ -122,6 +127,12 @@ public final class VerbsFrameQueue implements FrameQueue {
         queues = opened;
         receiveRing = receives;
         sendRing = sends;
+    }
+
+    private ReceiveRing stridingRing(Queues opened) {
+        StridingReceives receives = new StridingReceives(Mlx5dv.ring(opened.striding.workQueue),
+                opened.receiveCompletions, slab.pool(), counters, plan, opened.arrays);
+        return new StridingReceiveRing(opened.receiveCompletions, receives, slab.pool(), counters);
     }
 
     /** Returns where received frames complete, for tests that make it fail. */
@@ -149,12 +160,31 @@ public final class VerbsFrameQueue implements FrameQueue {
         return compresses;
     }
 
+    /** Tells whether a receive request is for several frames. */
+    public boolean isStriding() {
+        return plan != null;
+    }
+
+    /** Returns the number of the queue that frames come in by, for tests that make it fail. */
+    public int receiveQueueNumber() {
+        return plan != null ? queues.striding.workQueue.number() : queues.queuePair.number();
+    }
+
+    /** Returns how many receive requests the device has, for tests. */
+    public int postedReceives() {
+        PostedReceives shared = receiveRing.sharedOrNull();
+        return receiveRing.own().posted() + (shared == null ? 0 : shared.posted());
+    }
+
     private void start() {
         queues.queuePair.toInit(portNumber);
         queues.queuePair.toReadyToReceive();
         // Not before: libmlx5 keeps what is posted from the device until then, and sets the doorbell record itself.
         receiveRing.own().refill();
         queues.queuePair.toReadyToSend();
+        if (plan != null) {
+            receiveRing.sharedOrNull().refill();
+        }
     }
 
     @Override
@@ -197,6 +227,14 @@ public final class VerbsFrameQueue implements FrameQueue {
     @Override
     public int maxSegmentedBytes() {
         return maxSegmentedBytes;
+    }
+
+    @Override
+    public String mode() {
+        if (!direct) {
+            return "calls";
+        }
+        return "rings" + (plan != null ? ", striding receive" : "") + (compresses ? ", compressed completions" : "");
     }
 
     @Override
@@ -244,11 +282,14 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     @Override
     public Flow steer(FlowSpec spec) {
-        return queues.queuePair.createFlow(spec);
+        return plan != null ? queues.striding.steer(spec) : queues.queuePair.createFlow(spec);
     }
 
     @Override
     public WorkQueue workQueue() {
+        if (plan != null) {
+            return queues.striding.workQueue;
+        }
         if (workQueue == null) {
             int depth = Math.min(options.receiveQueueDepth(),
                     options.slotCount() - options.receiveQueueDepth() - 4 * BURST_FRAMES);
@@ -285,7 +326,11 @@ public final class VerbsFrameQueue implements FrameQueue {
             completionsLost = true;
             return true;
         }
-        return workQueue != null && source == workQueue;
+        return source == openWorkQueueOrNull();
+    }
+
+    private WorkQueue openWorkQueueOrNull() {
+        return plan != null ? queues.striding.workQueue : workQueue;
     }
 
     @Override
@@ -306,10 +351,12 @@ public final class VerbsFrameQueue implements FrameQueue {
             return;
         }
         PostedReceives shared = receiveRing.sharedOrNull();
-        if (shared != null && (shared.failed() || workQueue.state() == WorkQueueState.ERR)) {
-            workQueue.toReset();
+        WorkQueue receiver = openWorkQueueOrNull();
+        if (shared != null && (shared.failed() || receiver.state() == WorkQueueState.ERR)) {
+            receiver.toReset();
+            // libmlx5 looks through the completion queue then and may set its record: what we take next sets it right.
+            receiver.toReady();
             shared.abandon();
-            workQueue.toReady();
             shared.refill();
             if (!failed() && queues.queuePair.state() != QueuePairState.ERR) {
                 return;
@@ -341,6 +388,9 @@ public final class VerbsFrameQueue implements FrameQueue {
         if (workQueue != null) {
             workQueue.close();
             workQueue = null;
+        }
+        if (old.striding != null) {
+            old.striding.close();
         }
         old.queuePair.close();
         sends.close();

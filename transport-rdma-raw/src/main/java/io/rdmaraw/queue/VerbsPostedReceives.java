@@ -10,7 +10,7 @@ import io.rdmaraw.verbs.Sge;
  * Receives that are posted by the calls of libibverbs. Several queues share a completion queue; the identifiers of
  * their work requests tell them apart.
  */
-final class VerbsPostedReceives extends PostedReceives {
+final class VerbsPostedReceives extends SlotReceives {
     /** The device's queue. */
     interface Target {
         /** Posts a linked list of {@link ReceiveWr}; returns 0 or the errno. */

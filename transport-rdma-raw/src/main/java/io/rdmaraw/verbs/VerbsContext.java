@@ -225,6 +225,23 @@ public final class VerbsContext extends VerbsObject {
         }
     }
 
+    /**
+     * Creates a receive work queue of single-piece receives by a call of the provider's own.
+     *
+     * @param function address of the call, which takes the context, the attributes and the driver's
+     * @param call the name it goes by in errors
+     * @param driverAttributes address of what the call takes beside the attributes of verbs
+     */
+    public WorkQueue createWorkQueue(ProtectionDomain domain, CompletionQueue completionQueue, int maxWr, long function,
+            String call, long driverAttributes) {
+        lifecycle.lock();
+        try {
+            return WorkQueue.create(this, domain, completionQueue, maxWr, function, call, driverAttributes);
+        } finally {
+            lifecycle.unlock();
+        }
+    }
+
     /** Creates a table that maps the low bits of a hash to work queues; the number of entries is a power of two. */
     public RwqIndirectionTable createIndirectionTable(WorkQueue... entries) {
         lifecycle.lock();

@@ -38,21 +38,41 @@ public final class WorkQueue extends VerbsObject {
             int maxSge, int createFlags) {
         long function = context.requiredExtension(VerbsContextLayout.CREATE_WQ_OFFSET, "ibv_create_wq");
         try (Arena arena = Arena.ofConfined()) {
-            long attr = arena.allocate(WqInitAttrLayout.SIZE_BYTES, Long.BYTES).address();
-            NativeMemory.putInt(attr + WqInitAttrLayout.WQ_TYPE_OFFSET, TYPE_RQ);
-            NativeMemory.putInt(attr + WqInitAttrLayout.MAX_WR_OFFSET, maxWr);
-            NativeMemory.putInt(attr + WqInitAttrLayout.MAX_SGE_OFFSET, maxSge);
-            NativeMemory.putLong(attr + WqInitAttrLayout.PD_OFFSET, domain.openAddress());
-            NativeMemory.putLong(attr + WqInitAttrLayout.CQ_OFFSET, completionQueue.openAddress());
-            NativeMemory.putInt(attr + WqInitAttrLayout.COMP_MASK_OFFSET, createFlags == 0 ? 0 : MASK_FLAGS);
-            NativeMemory.putInt(attr + WqInitAttrLayout.CREATE_FLAGS_OFFSET, createFlags);
-            long wq = VerbsContext.made("ibv_create_wq", NativeCall.pointer(function, context.openAddress(), attr),
-                    maxWr + " receives of " + maxSge + " SGEs");
-            initialise(wq);
-            return new WorkQueue(context, domain, completionQueue, wq,
-                    NativeMemory.getInt(attr + WqInitAttrLayout.MAX_WR_OFFSET),
-                    NativeMemory.getInt(attr + WqInitAttrLayout.MAX_SGE_OFFSET));
+            long attr = attributes(arena, domain, completionQueue, maxWr, maxSge, createFlags);
+            return made(context, domain, completionQueue, attr, "ibv_create_wq",
+                    NativeCall.pointer(function, context.openAddress(), attr));
         }
+    }
+
+    static WorkQueue create(VerbsContext context, ProtectionDomain domain, CompletionQueue completionQueue, int maxWr,
+            long function, String call, long driverAttributes) {
+        try (Arena arena = Arena.ofConfined()) {
+            long attr = attributes(arena, domain, completionQueue, maxWr, 1, 0);
+            return made(context, domain, completionQueue, attr, call,
+                    NativeCall.pointer(function, context.openAddress(), attr, driverAttributes, 0));
+        }
+    }
+
+    private static long attributes(Arena arena, ProtectionDomain domain, CompletionQueue completionQueue, int maxWr,
+            int maxSge, int createFlags) {
+        long attr = arena.allocate(WqInitAttrLayout.SIZE_BYTES, Long.BYTES).address();
+        NativeMemory.putInt(attr + WqInitAttrLayout.WQ_TYPE_OFFSET, TYPE_RQ);
+        NativeMemory.putInt(attr + WqInitAttrLayout.MAX_WR_OFFSET, maxWr);
+        NativeMemory.putInt(attr + WqInitAttrLayout.MAX_SGE_OFFSET, maxSge);
+        NativeMemory.putLong(attr + WqInitAttrLayout.PD_OFFSET, domain.openAddress());
+        NativeMemory.putLong(attr + WqInitAttrLayout.CQ_OFFSET, completionQueue.openAddress());
+        NativeMemory.putInt(attr + WqInitAttrLayout.COMP_MASK_OFFSET, createFlags == 0 ? 0 : MASK_FLAGS);
+        NativeMemory.putInt(attr + WqInitAttrLayout.CREATE_FLAGS_OFFSET, createFlags);
+        return attr;
+    }
+
+    private static WorkQueue made(VerbsContext context, ProtectionDomain domain, CompletionQueue completionQueue,
+            long attr, String call, long result) {
+        int maxWr = NativeMemory.getInt(attr + WqInitAttrLayout.MAX_WR_OFFSET);
+        int maxSge = NativeMemory.getInt(attr + WqInitAttrLayout.MAX_SGE_OFFSET);
+        long wq = VerbsContext.made(call, result, maxWr + " receives of " + maxSge + " SGEs");
+        initialise(wq);
+        return new WorkQueue(context, domain, completionQueue, wq, maxWr, maxSge);
     }
 
     /** What the header's inline function does after the call: the provider leaves these members to it. */

@@ -14,8 +14,8 @@ interface DeviceFaults {
                 : new EmulatedFaults(context.deviceName());
     }
 
-    /** The next send or receive completes with this status, and the queue pair goes to the state of error. */
-    void failNextCompletion(QueuePair queuePair, boolean receive, int status);
+    /** The next send or receive completes with this status, and the queue goes to the state of error. */
+    void failNextCompletion(VerbsFrameQueue queue, boolean receive, int status);
 
     /** The queue pair goes to the state of error. */
     void failQueuePair(QueuePair queuePair);
@@ -37,8 +37,8 @@ interface DeviceFaults {
     /** Those of softverbs. */
     record Soft(Softverbs softverbs) implements DeviceFaults {
         @Override
-        public void failNextCompletion(QueuePair queuePair, boolean receive, int status) {
-            softverbs.failNextCompletion(queuePair, receive, status);
+        public void failNextCompletion(VerbsFrameQueue queue, boolean receive, int status) {
+            softverbs.failNextCompletion(queue.queuePair(), receive, status);
         }
 
         @Override
@@ -54,7 +54,8 @@ interface DeviceFaults {
         @Override
         public long lostFrames() {
             SoftverbsQueueCounters counters = softverbs.received();
-            return counters.cqOverruns() + counters.notReady() + counters.noReceive() + softverbs.sent().noMatch();
+            return counters.cqOverruns() + counters.notReady() + counters.noReceive() + softverbs.sent().noMatch()
+                    + softverbs.sent().portDown();
         }
 
         @Override

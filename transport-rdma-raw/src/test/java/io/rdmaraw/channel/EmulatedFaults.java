@@ -21,8 +21,8 @@ final class EmulatedFaults implements DeviceFaults {
     private static final int UNKNOWN = 0x7f;
     /** The members of {@code struct cxemu_counters}. */
     private static final int COUNTERS = 19;
-    /** no_match, no_receive, not_ready and cq_overruns among them. */
-    private static final int[] LOSSES = {4, 5, 6, 14};
+    /** no_match, no_receive, not_ready, port_down and cq_overruns among them. */
+    private static final int[] LOSSES = {4, 5, 6, 7, 14};
 
     private static final SymbolLookup LIBRARY = NativeLibrary.load(System.getenv("LD_PRELOAD"));
 
@@ -37,9 +37,9 @@ final class EmulatedFaults implements DeviceFaults {
     }
 
     @Override
-    public void failNextCompletion(QueuePair queuePair, boolean receive, int status) {
+    public void failNextCompletion(VerbsFrameQueue queue, boolean receive, int status) {
         int syndrome = status == WcStatus.LOC_PROT_ERR ? LOCAL_PROT_ERR : UNKNOWN;
-        assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, queuePair.number(),
+        assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, number(queue, receive),
                 receive ? 1 : 0, syndrome));
     }
 
@@ -50,8 +50,12 @@ final class EmulatedFaults implements DeviceFaults {
 
     @Override
     public void overrunCompletions(VerbsFrameQueue queue, boolean receive) {
-        assertEquals(0, NativeCall.status(function("cxemu_overrun_completions"), device, queue.queuePair().number(),
+        assertEquals(0, NativeCall.status(function("cxemu_overrun_completions"), device, number(queue, receive),
                 receive ? 1 : 0));
+    }
+
+    private static int number(VerbsFrameQueue queue, boolean receive) {
+        return receive ? queue.receiveQueueNumber() : queue.queuePair().number();
     }
 
     @Override

@@ -7,8 +7,10 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.IoEventLoopGroup;
+import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.VerbsDevices;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -71,8 +73,24 @@ final class LoopDevice {
             assertEquals(Boolean.parseBoolean(USES_RINGS), queue.isDirect(), "direct verbs");
             assertEquals(queue.isDirect() && RdmaRawIoHandlerConfig.defaults().compressedCompletions(),
                     queue.isCompressing(), "compressed completions");
+            assertEquals(queue.isDirect() && RdmaRawIoHandlerConfig.defaults().stridingReceive()
+                    != StridingReceive.NEVER, queue.isStriding(), "striding receive queue");
         }
         return bound;
+    }
+
+    /** Returns how many slots of a channel's loop are neither free nor posted nor the one that pads short frames. */
+    static int slotsMissing(RdmaRawChannel channel) {
+        return channel.eventLoop().submit(() -> {
+            VerbsFrameQueue queue = (VerbsFrameQueue) channel.port().queue();
+            SlotPool slots = queue.slots();
+            int padding = 1;
+            if (!queue.isStriding()) {
+                return slots.slotCount() - slots.available() - queue.postedReceives() - padding;
+            }
+            return slots.slotCount() - slots.strideLayout().strides() - slots.available() - padding
+                    + slots.strideLayout().chunks() - slots.availableChunks() - queue.postedReceives();
+        }).syncUninterruptibly().getNow();
     }
 
     /** A frame in unregistered memory whose payload starts with {@code number}. */

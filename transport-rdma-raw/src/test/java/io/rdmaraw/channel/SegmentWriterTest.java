@@ -24,6 +24,7 @@ import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
@@ -58,7 +59,8 @@ class SegmentWriterTest {
     private final SharedDevice device = SharedDevice.acquire(DEVICE);
     private final CompletionChannel channel = device.context().createCompletionChannel();
     private final VerbsFrameQueue queue = VerbsFrameQueue.open(device, 1, channel,
-            new FrameQueueOptions(1024, 256, 18, 4096, 2048, DirectVerbs.ofProperty(), false));
+            new FrameQueueOptions(1024, 256, 18, 4096, 2048, DirectVerbs.ofProperty(), false,
+                    StridingReceive.NEVER));
     private final ReceiveBurst burst = new ReceiveBurst();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();

@@ -316,6 +316,11 @@ class SpreadFlowsTest {
                 .receiveQueueDepth(256).slotCount(512).build());
         try {
             Member member = new Member(device.bind(small, device.sendOnly(), new ChannelInboundHandlerAdapter()));
+            if (((VerbsFrameQueue) member.channel.port().queue()).isStriding()) {
+                // Rules of one loop and of several lead to one queue there.
+                member.attach(spec);
+                return;
+            }
             IllegalStateException refusal = assertThrows(IllegalStateException.class, () -> member.attach(spec));
             assertTrue(refusal.getMessage().contains("slotCount"), refusal.getMessage());
         } finally {

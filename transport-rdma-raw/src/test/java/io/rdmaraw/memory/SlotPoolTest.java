@@ -137,4 +137,72 @@ class SlotPoolTest {
         return buf.hasMemoryAddress() && buf.memoryAddress() >= memory.address()
                 && buf.memoryAddress() < memory.address() + SLOTS * STRIDE_BYTES;
     }
+
+    /** Two chunks of four strides of 256 bytes, and four slots. */
+    private SlotPool striding(SlotPoison withPoison) {
+        return owned(new SlotPool(memory.address(), new StrideLayout(2, 4, 256), 4, STRIDE_BYTES, 7, withPoison));
+    }
+
+    @Test
+    void aFrameOfSeveralStridesLiesInOnePiece() {
+        SlotPool strides = striding(SlotPoison.OFF);
+        int first = strides.takeChunk();
+        FrameBuf frame = strides.openReceived(first + 1, 600);
+        assertEquals(600, frame.readableBytes());
+        assertEquals(3 * 256, frame.capacity());
+        assertEquals(memory.address() + 256, frame.readableAddress());
+        frame.setInt(596, 42);
+        assertEquals(42, frame.nioBuffer(596, 4).getInt());
+        assertEquals(42, NativeMemory.getIntBigEndian(memory.address() + 256 + 596));
+        frame.capacity(700);
+        assertTrue(frame.isRegistered());
+        frame.release();
+        FrameBuf shorter = strides.openReceived(first, 20);
+        assertEquals(256, shorter.capacity());
+        shorter.release();
+    }
+
+    @Test
+    void aChunkComesBackWithItsLastStrideOnAnyThread() throws InterruptedException {
+        SlotPool strides = striding(SlotPoison.OFF);
+        int first = strides.takeChunk();
+        assertEquals(4, strides.takeChunk());
+        assertEquals(-1, strides.takeChunk());
+        FrameBuf spanning = strides.openReceived(first, 257);
+        FrameBuf last = strides.openReceived(first + 3, 60);
+        strides.returnStrides(first + 2, 1);
+        spanning.release();
+        assertEquals(0, strides.availableChunks());
+        Thread other = new Thread(last::release);
+        other.start();
+        other.join();
+        assertEquals(1, strides.availableChunks());
+        assertEquals(4, strides.available());
+        assertEquals(first, strides.takeChunk());
+    }
+
+    @Test
+    void memoryWithStridesIsGivenBackWithTheLastOfThem() {
+        SlotPool strides = striding(SlotPoison.OFF);
+        AtomicInteger freed = new AtomicInteger();
+        int first = strides.takeChunk();
+        FrameBuf frame = strides.openReceived(first, 300);
+        strides.returnStrides(first + 2, 2);
+        strides.disown(freed::incrementAndGet);
+        assertEquals(0, freed.get());
+        frame.release();
+        assertEquals(1, freed.get());
+    }
+
+    @Test
+    void poisonFindsStridesWrittenToAfterTheirRelease() {
+        SlotPool strides = striding(poison);
+        int first = strides.takeChunk();
+        assertEquals(0, poison.violationCount());
+        FrameBuf frame = strides.openReceived(first, 4 * 256);
+        frame.release();
+        NativeMemory.putByte(memory.address() + 700, (byte) 1);
+        assertEquals(first, strides.takeChunk());
+        assertEquals(1, poison.violationCount());
+    }
 }

@@ -11,6 +11,7 @@ import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.InternetChecksum;
@@ -52,7 +53,8 @@ class OffloadTest {
         device = SharedDevice.acquire(DEVICE);
         channel = device.context().createCompletionChannel();
         queue = VerbsFrameQueue.open(device, 1, channel,
-                new FrameQueueOptions(512, 256, MAX_SEND_SGE, 1024, 2048, DirectVerbs.ofProperty(), false));
+                new FrameQueueOptions(512, 256, MAX_SEND_SGE, 1024, 2048, DirectVerbs.ofProperty(), false,
+                        StridingReceive.ofProperty()));
         queue.steer(FlowSpec.builder().destinationMac(mac()).build());
     }
 

@@ -13,6 +13,7 @@ import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.StridingReceive;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -36,12 +37,25 @@ final class QueueCalls implements AutoCloseable {
     private final FrameBuf[] frames = new FrameBuf[BURST];
     private final ReceiveBurst burst = new ReceiveBurst();
 
+    /** How a queue is driven. */
+    record Mode(DirectVerbs directVerbs, boolean compressed, StridingReceive striding) {
+        static final Mode CALLS = new Mode(DirectVerbs.NEVER, false, StridingReceive.NEVER);
+        static final Mode RINGS = new Mode(DirectVerbs.REQUIRED, false, StridingReceive.NEVER);
+        static final Mode COMPRESSED = new Mode(DirectVerbs.REQUIRED, true, StridingReceive.NEVER);
+        static final Mode STRIDING = new Mode(DirectVerbs.REQUIRED, false, StridingReceive.REQUIRED);
+        static final Mode STRIDING_COMPRESSED = new Mode(DirectVerbs.REQUIRED, true, StridingReceive.REQUIRED);
+
+        FrameQueueOptions options() {
+            return new FrameQueueOptions(1024, 1024, 4, 4096, 2048, directVerbs, compressed, striding);
+        }
+    }
+
     /** @param mac what the queue receives is sent to it: each queue on a device has its own */
-    QueueCalls(EmulatedDevice device, String deviceName, String mac, int frameBytes, DirectVerbs directVerbs) {
+    QueueCalls(EmulatedDevice device, String deviceName, String mac, int frameBytes, Mode mode) {
         this.device = device;
         shared = SharedDevice.acquire(deviceName);
         channel = shared.context().createCompletionChannel();
-        queue = VerbsFrameQueue.open(shared, 1, channel, new FrameQueueOptions(1024, 1024, 4, 4096, 2048, directVerbs, false));
+        queue = VerbsFrameQueue.open(shared, 1, channel, mode.options());
         flow = queue.steer(FlowSpec.builder().destinationMac(mac).allowHostTraffic().build());
         byte[] frame = FrameTemplate.parse("eth(dst=" + mac + ")/ipv4/udp").build(frameBytes);
         incoming = arena.allocate(frameBytes).copyFrom(MemorySegment.ofArray(frame));

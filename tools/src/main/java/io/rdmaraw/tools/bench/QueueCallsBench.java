@@ -3,19 +3,24 @@ package io.rdmaraw.tools.bench;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.report.BenchRow;
 import io.rdmaraw.tools.report.BenchRow.Unit;
-import io.rdmaraw.verbs.DirectVerbs;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.ToDoubleBiFunction;
 
 /**
  * What a burst costs the program on an emulated ConnectX: with the rings written and read in place, by the calls of
- * libmlx5, and by these calls in C, in turns. The time in which the device works is not part of it. In Java the keeping
+ * libmlx5, and by these calls in C, in turns; receiving also with completions that the device compresses, and by striding
+ * queues. The time in which the device works is not part of it. In Java the keeping
  * of slots and counts is, which the C program does not do.
  */
 final class QueueCallsBench {
     private static final String RINGS = "rdma-raw-rings";
     private static final String CALLS = "rdma-raw-calls";
+    private static final String COMPRESSED = "rdma-raw-compressed";
+    private static final String STRIDING = "rdma-raw-striding";
+    private static final String STRIDING_COMPRESSED = "rdma-raw-striding-compressed";
     private static final int BURSTS = 2000;
     private static final int WARM_UP_RUNS = 5;
 
@@ -29,34 +34,48 @@ final class QueueCallsBench {
 
     void addTo(BenchReport report) throws InterruptedException {
         try (EmulatedDevice device = EmulatedDevice.stop(options.device());
-                QueueCalls rings = open(device, "02:00:00:00:00:03", DirectVerbs.REQUIRED);
-                QueueCalls calls = open(device, "02:00:00:00:00:04", DirectVerbs.NEVER)) {
-            compare(report, "send", QueueCalls::send, rings, calls);
-            compare(report, "receive", QueueCalls::receive, rings, calls);
+                QueueCalls rings = open(device, "02:00:00:00:00:03", QueueCalls.Mode.RINGS);
+                QueueCalls calls = open(device, "02:00:00:00:00:04", QueueCalls.Mode.CALLS);
+                QueueCalls compressed = open(device, "02:00:00:00:00:05", QueueCalls.Mode.COMPRESSED);
+                QueueCalls striding = open(device, "02:00:00:00:00:06", QueueCalls.Mode.STRIDING);
+                QueueCalls both = open(device, "02:00:00:00:00:07", QueueCalls.Mode.STRIDING_COMPRESSED)) {
+            Map<String, QueueCalls> queues = new LinkedHashMap<>();
+            queues.put(RINGS, rings);
+            compare(report, "send", QueueCalls::send, queues, calls);
+            queues.put(COMPRESSED, compressed);
+            queues.put(STRIDING, striding);
+            queues.put(STRIDING_COMPRESSED, both);
+            compare(report, "receive", QueueCalls::receive, queues, calls);
         }
     }
 
-    private QueueCalls open(EmulatedDevice device, String mac, DirectVerbs directVerbs) {
-        return new QueueCalls(device, options.device(), mac, options.frameBytes(), directVerbs);
+    private QueueCalls open(EmulatedDevice device, String mac, QueueCalls.Mode mode) {
+        return new QueueCalls(device, options.device(), mac, options.frameBytes(), mode);
     }
 
+    /** Each of the queues against the calls, and these against C, one after the other in every run. */
     private void compare(BenchReport report, String mode, ToDoubleBiFunction<QueueCalls, Integer> work,
-            QueueCalls rings, QueueCalls calls) throws InterruptedException {
-        List<Double> byRings = new ArrayList<>();
+            Map<String, QueueCalls> queues, QueueCalls calls) throws InterruptedException {
+        Map<String, List<Double>> byRings = new LinkedHashMap<>();
+        queues.keySet().forEach(name -> byRings.put(name, new ArrayList<>()));
         List<Double> byCalls = new ArrayList<>();
         List<Double> inC = new ArrayList<>();
         for (int run = -WARM_UP_RUNS; run < options.runs(); run++) {
-            double ringNanos = work.applyAsDouble(rings, BURSTS);
+            for (Map.Entry<String, QueueCalls> queue : queues.entrySet()) {
+                double nanos = work.applyAsDouble(queue.getValue(), BURSTS);
+                if (run >= 0) {
+                    byRings.get(queue.getKey()).add(nanos);
+                }
+            }
             double callNanos = work.applyAsDouble(calls, BURSTS);
             if (run >= 0) {
-                byRings.add(ringNanos);
                 byCalls.add(callNanos);
                 inC.add(program.callNanosPerFrame(mode, BURSTS, options));
             }
         }
         String caseName = mode + ".burst64";
-        report.add(BenchRow.compared(caseName, RINGS, options.device(), Unit.NANOS_PER_FRAME, byRings, CALLS,
-                byCalls));
+        byRings.forEach((name, nanos) -> report.add(BenchRow.compared(caseName, name, options.device(),
+                Unit.NANOS_PER_FRAME, nanos, CALLS, byCalls)));
         report.add(BenchRow.compared(caseName, CALLS, options.device(), Unit.NANOS_PER_FRAME, byCalls, "c", inC));
         report.add(BenchRow.of(caseName, "c", options.device(), Unit.NANOS_PER_FRAME, inC));
     }

@@ -22,6 +22,10 @@ public final class DemoCommand implements Callable<Integer> {
             description = "the device: see ./rdma-raw devinfo --list")
     private String device;
 
+    @Option(names = "--echo-device", paramLabel = "D",
+            description = "another device, which the first reaches, for the loop that echoes")
+    private String echoDevice;
+
     @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "5", description = "how long")
     private double seconds;
 
@@ -45,7 +49,8 @@ public final class DemoCommand implements Callable<Integer> {
         check(frameBytes >= ProbeFrame.MIN_BYTES && frameBytes <= 9_216, "--length must be 60 to 9216");
         // More would overrun a receive queue of the default depth when a loop is late.
         check(window >= 1 && window <= 512, "--window must be 1 to 512");
-        DemoOptions options = new DemoOptions(device, seconds, frameBytes, window);
+        DemoOptions options = new DemoOptions(device, echoDevice == null ? device : echoDevice, seconds,
+                frameBytes, window);
         DemoResult result = new EchoDemo(options, spec.commandLine().getErr()).run();
         PrintWriter out = spec.commandLine().getOut();
         if (json) {

@@ -9,14 +9,15 @@ import java.util.Locale;
 /**
  * What came out.
  *
+ * @param queueMode               how frames were exchanged with the device
  * @param frames                  frames that went there and back and were verified, from first to last
  * @param lost                    frames that did not come back
  * @param corrupt                 frames that came back changed, twice or out of order
  * @param nanosPerFrame           time per round trip at full window, after the warm-up
  * @param bytesAllocatedPerFrame  Java heap that both loops allocated, after the warm-up
  */
-record DemoResult(DemoOptions options, long frames, long lost, long corrupt, double nanosPerFrame,
-        double bytesAllocatedPerFrame) {
+record DemoResult(DemoOptions options, String queueMode, long frames, long lost, long corrupt,
+        double nanosPerFrame, double bytesAllocatedPerFrame) {
 
     boolean isClean() {
         return lost == 0 && corrupt == 0 && frames > 0;
@@ -27,7 +28,8 @@ record DemoResult(DemoOptions options, long frames, long lost, long corrupt, dou
     }
 
     ObjectNode toJson() {
-        return Json.object().put("device", options.device()).put("frameBytes", options.frameBytes())
+        return Json.object().put("device", options.device())
+                .put("echoDevice", options.echoDevice()).put("queues", queueMode).put("frameBytes", options.frameBytes())
                 .put("window", options.window()).put("frames", frames).put("lost", lost).put("corrupt", corrupt)
                 .put("mfps", Json.rounded(megaframesPerSecond())).put("nsPerFrame", Json.rounded(nanosPerFrame))
                 .put("bytesAllocatedPerFrame", Math.round(bytesAllocatedPerFrame * 1000) / 1000.0);
@@ -35,6 +37,7 @@ record DemoResult(DemoOptions options, long frames, long lost, long corrupt, dou
 
     void printTable(PrintWriter out) {
         new TextTable("echo on " + options.device(), "")
+                .row("queues", queueMode)
                 .row("frames verified", String.format(Locale.ROOT, "%,d", frames))
                 .row("lost", Long.toString(lost))
                 .row("corrupt", Long.toString(corrupt))

@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Two event loops on one device: one sends frames and verifies what returns, the other echoes. */
+/** Two event loops, on one device or on two: one sends frames and verifies what returns, the other echoes. */
 final class EchoDemo {
     private static final long PROBE_MAC = 0x027261770001L;
     private static final long MAC_MASK = 0xffffffffffffL;
@@ -42,8 +42,8 @@ final class EchoDemo {
     DemoResult run() throws InterruptedException {
         try (Loops loops = new Loops(2)) {
             // The echo first: a frame sent before its rule stands would be lost.
-            Channel echoChannel = open(loops.group(), echo, ECHO_MAC);
-            Channel probeChannel = open(loops.group(), probe, PROBE_MAC);
+            RdmaRawChannel echoChannel = open(loops.group(), options.echoDevice(), echo, ECHO_MAC);
+            RdmaRawChannel probeChannel = open(loops.group(), options.device(), probe, PROBE_MAC);
             try {
                 return measure(probeChannel, List.of(threadOf(echoChannel), threadOf(probeChannel)));
             } finally {
@@ -53,17 +53,18 @@ final class EchoDemo {
         }
     }
 
-    private Channel open(EventLoopGroup group, ChannelHandler handler, long mac) throws InterruptedException {
+    private RdmaRawChannel open(EventLoopGroup group, String device, ChannelHandler handler, long mac)
+            throws InterruptedException {
         FlowSpec flow = FlowSpec.builder().destinationMac(mac, MAC_MASK).etherType(ProbeFrame.ETHERTYPE).build();
-        return new Bootstrap().group(group).channel(RdmaRawChannel.class).handler(handler)
-                .bind(RdmaRawAddress.of(options.device(), flow)).sync().channel();
+        return (RdmaRawChannel) new Bootstrap().group(group).channel(RdmaRawChannel.class).handler(handler)
+                .bind(RdmaRawAddress.of(device, flow)).sync().channel();
     }
 
     private static Thread threadOf(Channel channel) throws InterruptedException {
         return channel.eventLoop().submit(Thread::currentThread).sync().getNow();
     }
 
-    private DemoResult measure(Channel channel, List<Thread> loops) throws InterruptedException {
+    private DemoResult measure(RdmaRawChannel channel, List<Thread> loops) throws InterruptedException {
         ChannelHandlerContext ctx = channel.pipeline().context(probe);
         LiveLine line = new LiveLine(live, "echo", probe::verifiedFrames,
                 () -> probe.verifiedFrames() * options.frameBytes(), probe::lostFrames);
@@ -77,7 +78,7 @@ final class EchoDemo {
         long allocatedBytes = meter.bytes();
         drain(ctx);
         failure.throwIfReported("the echo on " + options.device());
-        return new DemoResult(options, probe.verifiedFrames(), probe.lostFrames(), probe.corruptFrames(),
+        return new DemoResult(options, channel.queueMode(), probe.verifiedFrames(), probe.lostFrames(), probe.corruptFrames(),
                 frames == 0 ? 0 : (double) nanos / frames, frames == 0 ? 0 : (double) allocatedBytes / frames);
     }
 

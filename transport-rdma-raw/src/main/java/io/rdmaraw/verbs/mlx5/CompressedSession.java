@@ -15,12 +15,18 @@ final class CompressedSession {
     private static final int MINI_BYTE_CNT_OFFSET = 4;
     private static final int MINIS_PER_ENTRY = Cqe.SIZE_BYTES / MINI_SIZE_BYTES;
 
+    /** The lower half of a miniature entry's first word, where that is a stride and not part of a hash. */
+    private static final int MINI_STRIDE_OFFSET = 2;
+
+    private final boolean strides;
     private final long expanded;
     private final long minis;
     private int firstWqeCounter;
     private int next;
 
-    CompressedSession(long scratch) {
+    /** @param strides whether miniature entries say where a frame begins, as those of striding queues do */
+    CompressedSession(long scratch, boolean strides) {
+        this.strides = strides;
         expanded = scratch;
         minis = scratch + Cqe.SIZE_BYTES;
     }
@@ -53,7 +59,9 @@ final class CompressedSession {
     long expandNext() {
         long mini = minis + (long) (next % MINIS_PER_ENTRY) * MINI_SIZE_BYTES;
         NativeMemory.putInt(expanded + Cqe.BYTE_CNT_OFFSET, NativeMemory.getInt(mini + MINI_BYTE_CNT_OFFSET));
-        NativeMemory.putShortBigEndian(expanded + Cqe.WQE_COUNTER_OFFSET, firstWqeCounter + next);
+        int wqeCounter = strides ? NativeMemory.getUnsignedShortBigEndian(mini + MINI_STRIDE_OFFSET)
+                : firstWqeCounter + next;
+        NativeMemory.putShortBigEndian(expanded + Cqe.WQE_COUNTER_OFFSET, wqeCounter);
         next++;
         return expanded;
     }

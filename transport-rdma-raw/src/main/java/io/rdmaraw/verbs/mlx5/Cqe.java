@@ -52,6 +52,12 @@ public final class Cqe {
     /** {@code MLX5_CQE_L3_HDR_TYPE_IPV4}. */
     static final int L3_HDR_TYPE_IPV4 = 2;
 
+    /** Of byte_cnt in striding queues: the strides hold no frame (PRM). */
+    static final int FILLER = 1 << 31;
+    static final int STRIDES_SHIFT = 16;
+    static final int STRIDES_MASK = 0x7fff;
+    static final int STRIDING_LENGTH_MASK = 0xffff;
+
     private static final int CHECKSUM_MASK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_MASK << L3_HDR_TYPE_SHIFT;
     private static final int CHECKSUM_OK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_IPV4 << L3_HDR_TYPE_SHIFT;
     private static final int FLOW_TAG_MASK = 0xffffff;
@@ -82,7 +88,10 @@ public final class Cqe {
         return Syndrome.toStatus(NativeMemory.getByte(cqe + ERROR_SYNDROME_OFFSET) & 0xff);
     }
 
-    /** Returns the low 16 bits of the request's index: in blocks in a send ring, in requests in a receive ring. */
+    /**
+     * Returns the low 16 bits of the request's index: in blocks in a send ring, in requests in a receive ring. In a
+     * striding ring it is the first stride, counted from the request's beginning.
+     */
     public static int wqeCounter(long cqe) {
         return NativeMemory.getUnsignedShortBigEndian(cqe + WQE_COUNTER_OFFSET);
     }
@@ -90,6 +99,21 @@ public final class Cqe {
     /** Returns the number of bytes received. */
     public static int byteCount(long cqe) {
         return NativeMemory.getIntBigEndian(cqe + BYTE_CNT_OFFSET);
+    }
+
+    /** Returns how many strides the completion is for, by the {@link #byteCount} of a striding queue's completion. */
+    public static int stridesOf(int byteCount) {
+        return byteCount >>> STRIDES_SHIFT & STRIDES_MASK;
+    }
+
+    /** Tells whether those strides hold no frame: the next one did not fit into them. */
+    public static boolean isFiller(int byteCount) {
+        return byteCount < 0;
+    }
+
+    /** Returns the number of bytes received, by the {@link #byteCount} of a striding queue's completion. */
+    public static int stridingLengthOf(int byteCount) {
+        return byteCount & STRIDING_LENGTH_MASK;
     }
 
     /** Returns the tag of the flow rule that steered the frame here, 0 if none had one. */

@@ -36,6 +36,15 @@ public final class Mlx5CompletionQueue {
      * @param scratch address of {@link #SCRATCH_BYTES} bytes
      */
     public Mlx5CompletionQueue(CompletionRing ring, long scratch) {
+        this(ring, scratch, false);
+    }
+
+    /**
+     * As {@link #Mlx5CompletionQueue(CompletionRing, long)}.
+     *
+     * @param striding whether it is the completion queue of a striding receive queue
+     */
+    public Mlx5CompletionQueue(CompletionRing ring, long scratch, boolean striding) {
         number = ring.number();
         buffer = ring.buffer() + ring.strideBytes() - Cqe.SIZE_BYTES;
         mask = ring.entries() - 1;
@@ -43,7 +52,7 @@ public final class Mlx5CompletionQueue {
         strideShift = Integer.numberOfTrailingZeros(ring.strideBytes());
         doorbellRecord = ring.doorbellRecord();
         armRegister = ring.uarPage() + ARM_REGISTER_OFFSET;
-        session = new CompressedSession(scratch);
+        session = new CompressedSession(scratch, striding);
     }
 
     /**

@@ -17,20 +17,31 @@ public final class Mlx5ReceiveQueue {
 
     /** Prepares the ring for buffers of this length and key. */
     public Mlx5ReceiveQueue(ReceiveQueueRing ring, int bufferBytes, int lkey) {
-        buffer = ring.buffer();
+        this(ring, 0, bufferBytes, lkey);
+    }
+
+    private Mlx5ReceiveQueue(ReceiveQueueRing ring, int dataOffset, int bufferBytes, int lkey) {
+        buffer = ring.buffer() + dataOffset;
         mask = ring.entries() - 1;
         strideShift = Integer.numberOfTrailingZeros(ring.strideBytes());
         doorbellRecord = ring.doorbellRecord();
         for (int i = 0; i <= mask; i++) {
-            prepare(buffer + ((long) i << strideShift), ring.strideBytes(), bufferBytes, lkey);
+            long wqe = ring.buffer() + ((long) i << strideShift);
+            NativeMemory.fill(wqe, dataOffset, (byte) 0);
+            prepare(wqe + dataOffset, ring.strideBytes() - dataOffset, bufferBytes, lkey);
         }
     }
 
-    private static void prepare(long wqe, int strideBytes, int bufferBytes, int lkey) {
-        NativeMemory.putIntBigEndian(wqe + Wqe.DATA_BYTE_COUNT_OFFSET, bufferBytes);
-        NativeMemory.putIntBigEndian(wqe + Wqe.DATA_LKEY_OFFSET, lkey);
-        if (strideBytes > Wqe.DATA_SIZE_BYTES) {
-            long end = wqe + Wqe.DATA_SIZE_BYTES;
+    /** Prepares the ring of a striding queue, in which a buffer is all strides of a request. */
+    public static Mlx5ReceiveQueue striding(ReceiveQueueRing ring, int requestBytes, int lkey) {
+        return new Mlx5ReceiveQueue(ring, Wqe.NEXT_SIZE_BYTES, requestBytes, lkey);
+    }
+
+    private static void prepare(long data, int roomBytes, int bufferBytes, int lkey) {
+        NativeMemory.putIntBigEndian(data + Wqe.DATA_BYTE_COUNT_OFFSET, bufferBytes);
+        NativeMemory.putIntBigEndian(data + Wqe.DATA_LKEY_OFFSET, lkey);
+        if (roomBytes > Wqe.DATA_SIZE_BYTES) {
+            long end = data + Wqe.DATA_SIZE_BYTES;
             NativeMemory.putIntBigEndian(end + Wqe.DATA_BYTE_COUNT_OFFSET, 0);
             NativeMemory.putIntBigEndian(end + Wqe.DATA_LKEY_OFFSET, Wqe.INVALID_LKEY);
             NativeMemory.putLong(end + Wqe.DATA_ADDR_OFFSET, 0);

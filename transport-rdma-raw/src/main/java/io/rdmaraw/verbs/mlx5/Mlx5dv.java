@@ -6,6 +6,8 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.ExtendedCompletionQueueOptions;
+import io.rdmaraw.verbs.ExtendedDeviceAttributes;
+import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
@@ -30,6 +32,12 @@ public final class Mlx5dv {
     static final int CQ_INIT_ATTR_MASK_COMPRESSED_CQE = 1;
     /** {@code MLX5DV_CQE_RES_FORMAT_HASH}: what every device that compresses offers. */
     static final int CQE_RES_FORMAT_HASH = 1;
+    /** {@code MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX}: with the strides' numbers. */
+    static final int CQE_RES_FORMAT_CSUM_STRIDX = 1 << 2;
+    /** {@code MLX5DV_CONTEXT_MASK_STRIDING_RQ}. */
+    static final int CONTEXT_MASK_STRIDING_RQ = 1 << 2;
+    /** {@code MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ}. */
+    static final int WQ_INIT_ATTR_MASK_STRIDING_RQ = 1;
 
     private static final String SONAME = "libmlx5.so.1";
 
@@ -91,20 +99,33 @@ public final class Mlx5dv {
         }
     }
 
-    /** Tells whether a device of libmlx5 can compress the completions of receives. */
-    public static boolean canCompressCompletions(VerbsContext context) {
+    /**
+     * Tells whether a device of libmlx5 can compress the completions of receives.
+     *
+     * @param striding whether those of striding queues
+     */
+    public static boolean canCompressCompletions(VerbsContext context, boolean striding) {
         if (Library.LOADED.queryDevice == 0 || Library.LOADED.createCq == 0) {
             return false;
         }
         try (Arena arena = Arena.ofConfined()) {
-            long attributes = arena.allocate(Mlx5dvContextLayout.ROOM_BYTES, Long.BYTES).address();
-            NativeMemory.putLong(attributes + Mlx5dvContextLayout.COMP_MASK_OFFSET, CONTEXT_MASK_CQE_COMPRESION);
-            VerbsException.check("mlx5dv_query_device", NativeCall.status(Library.LOADED.queryDevice,
-                    context.nativeAddress(), attributes), context.deviceName());
+            long attributes = query(arena, context, CONTEXT_MASK_CQE_COMPRESION);
             return NativeMemory.getInt(attributes + Mlx5dvContextLayout.CQE_COMP_CAPS_MAX_NUM_OFFSET) > 0
                     && (NativeMemory.getInt(attributes + Mlx5dvContextLayout.CQE_COMP_CAPS_SUPPORTED_FORMAT_OFFSET)
-                    & CQE_RES_FORMAT_HASH) != 0;
+                    & format(striding)) != 0;
         }
+    }
+
+    private static int format(boolean striding) {
+        return striding ? CQE_RES_FORMAT_CSUM_STRIDX : CQE_RES_FORMAT_HASH;
+    }
+
+    private static long query(Arena arena, VerbsContext context, long what) {
+        long attributes = arena.allocate(Mlx5dvContextLayout.ROOM_BYTES, Long.BYTES).address();
+        NativeMemory.putLong(attributes + Mlx5dvContextLayout.COMP_MASK_OFFSET, what);
+        VerbsException.check("mlx5dv_query_device", NativeCall.status(Library.LOADED.queryDevice,
+                context.nativeAddress(), attributes), context.deviceName());
+        return attributes;
     }
 
     /**
@@ -112,15 +133,59 @@ public final class Mlx5dv {
      * Mlx5CompletionQueue} to read: libmlx5 itself cannot. The device {@link #canCompressCompletions}.
      */
     public static CompletionQueue createCompressed(VerbsContext context, int minEntries,
-            CompletionChannel channelOrNull) {
+            CompletionChannel channelOrNull, boolean striding) {
         try (Arena arena = Arena.ofConfined()) {
             long attributes = arena.allocate(Mlx5dvCqInitAttrLayout.ROOM_BYTES, Long.BYTES).address();
             NativeMemory.putLong(attributes + Mlx5dvCqInitAttrLayout.COMP_MASK_OFFSET,
                     CQ_INIT_ATTR_MASK_COMPRESSED_CQE);
             NativeMemory.putByte(attributes + Mlx5dvCqInitAttrLayout.CQE_COMP_RES_FORMAT_OFFSET,
-                    (byte) CQE_RES_FORMAT_HASH);
+                    (byte) format(striding));
             return context.createCompletionQueue(new ExtendedCompletionQueueOptions(minEntries, channelOrNull, 0, 0, 0),
                     Library.LOADED.createCq, "mlx5dv_create_cq", attributes);
+        }
+    }
+
+    /** Returns what striding receive queues a device of libmlx5 can have for raw packets, or null. */
+    public static StridingLimits stridingLimits(VerbsContext context) {
+        if (Library.LOADED.queryDevice == 0 || Library.LOADED.createWq == 0) {
+            return null;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            long attributes = query(arena, context, CONTEXT_MASK_STRIDING_RQ);
+            long mask = NativeMemory.getLong(attributes + Mlx5dvContextLayout.COMP_MASK_OFFSET);
+            int types = NativeMemory.getInt(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_SUPPORTED_QPTS_OFFSET);
+            if ((mask & CONTEXT_MASK_STRIDING_RQ) == 0 || (types & ExtendedDeviceAttributes.TYPE_RAW_PACKET_BIT) == 0) {
+                return null;
+            }
+            return new StridingLimits(
+                    power(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MIN_SINGLE_STRIDE_LOG_NUM_OF_BYTES_OFFSET),
+                    power(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MAX_SINGLE_STRIDE_LOG_NUM_OF_BYTES_OFFSET),
+                    power(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MIN_SINGLE_WQE_LOG_NUM_OF_STRIDES_OFFSET),
+                    power(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MAX_SINGLE_WQE_LOG_NUM_OF_STRIDES_OFFSET));
+        }
+    }
+
+    private static int power(long logarithmAddress) {
+        return 1 << Math.min(NativeMemory.getInt(logarithmAddress), Integer.SIZE - 2);
+    }
+
+    /**
+     * Creates a work queue whose requests are of several strides, for a {@link Mlx5ReceiveQueue#striding} to fill: the
+     * calls of verbs cannot post to it. Sizes are powers of two within the device's {@link #stridingLimits}.
+     */
+    public static WorkQueue createStriding(VerbsContext context, ProtectionDomain domain,
+            CompletionQueue completionQueue, int maxRequests, int stridesPerRequest, int strideBytes) {
+        try (Arena arena = Arena.ofConfined()) {
+            long attributes = arena.allocate(Mlx5dvWqInitAttrLayout.ROOM_BYTES, Long.BYTES).address();
+            NativeMemory.putLong(attributes + Mlx5dvWqInitAttrLayout.COMP_MASK_OFFSET, WQ_INIT_ATTR_MASK_STRIDING_RQ);
+            NativeMemory.putInt(
+                    attributes + Mlx5dvWqInitAttrLayout.STRIDING_RQ_ATTRS_SINGLE_STRIDE_LOG_NUM_OF_BYTES_OFFSET,
+                    Integer.numberOfTrailingZeros(strideBytes));
+            NativeMemory.putInt(
+                    attributes + Mlx5dvWqInitAttrLayout.STRIDING_RQ_ATTRS_SINGLE_WQE_LOG_NUM_OF_STRIDES_OFFSET,
+                    Integer.numberOfTrailingZeros(stridesPerRequest));
+            return context.createWorkQueue(domain, completionQueue, maxRequests, Library.LOADED.createWq,
+                    "mlx5dv_create_wq", attributes);
         }
     }
 
@@ -140,6 +205,7 @@ public final class Mlx5dv {
         private final long initObj;
         private final long queryDevice;
         private final long createCq;
+        private final long createWq;
         private final String failure;
 
         private Library(SymbolLookup lookup, String failure) {
@@ -147,6 +213,7 @@ public final class Mlx5dv {
             initObj = address(lookup, "mlx5dv_init_obj");
             queryDevice = address(lookup, "mlx5dv_query_device");
             createCq = address(lookup, "mlx5dv_create_cq");
+            createWq = address(lookup, "mlx5dv_create_wq");
             this.failure = failure != null || isSupported != 0 && initObj != 0 ? failure
                     : SONAME + " is too old: it does not export mlx5dv_init_obj";
         }

@@ -40,6 +40,9 @@ final class Wqe {
      */
     static final int ETH_L2_INLINE_BYTES = 18;
 
+    /** {@code struct mlx5_wqe_srq_next_seg}: begins the requests of striding rings; without meaning there. */
+    static final int NEXT_SIZE_BYTES = 16;
+
     static final int DATA_SIZE_BYTES = 16;
     static final int DATA_BYTE_COUNT_OFFSET = 0;
     static final int DATA_LKEY_OFFSET = 4;

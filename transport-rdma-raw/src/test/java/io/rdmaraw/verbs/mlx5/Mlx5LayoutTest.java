@@ -27,11 +27,15 @@ class Mlx5LayoutTest {
         addLayout(Mlx5dvRwqLayout.class, "", "mlx5dv_rwq", Map.of());
         addLayout(Mlx5dvObjLayout.class, "", "mlx5dv_obj", Map.of("QP_", "qp.", "CQ_", "cq.", "RWQ_", "rwq."));
         addLayout(Mlx5dvCqInitAttrLayout.class, "", "mlx5dv_cq_init_attr", Map.of());
-        addLayout(Mlx5dvContextLayout.class, "", "mlx5dv_context", Map.of("CQE_COMP_CAPS_", "cqe_comp_caps."));
+        addLayout(Mlx5dvContextLayout.class, "", "mlx5dv_context", Map.of("CQE_COMP_CAPS_", "cqe_comp_caps.",
+                "STRIDING_RQ_CAPS_", "striding_rq_caps."));
+        addLayout(Mlx5dvWqInitAttrLayout.class, "", "mlx5dv_wq_init_attr",
+                Map.of("STRIDING_RQ_ATTRS_", "striding_rq_attrs."));
         addLayout(Cqe.class, "(?!ERROR_).*", "mlx5_cqe64", Map.of());
         addLayout(Cqe.class, "ERROR_", "mlx5_err_cqe", Map.of());
         addLayout(Wqe.class, "CTRL_", "mlx5_wqe_ctrl_seg", Map.of());
         addLayout(Wqe.class, "ETH_", "mlx5_wqe_eth_seg", Map.of());
+        addLayout(Wqe.class, "NEXT_", "mlx5_wqe_srq_next_seg", Map.of());
         addLayout(Wqe.class, "DATA_", "mlx5_wqe_data_seg", Map.of());
         assertTrue(ours.size() > 45, "only " + ours.size() + " constants were found");
         compare();
@@ -42,6 +46,10 @@ class Mlx5LayoutTest {
         ours.put("sizeof(struct mlx5dv_obj) <= " + Mlx5dvObjLayout.ROOM_BYTES, 1L);
         ours.put("sizeof(struct mlx5dv_cq_init_attr) <= " + Mlx5dvCqInitAttrLayout.ROOM_BYTES, 1L);
         ours.put("sizeof(struct mlx5dv_context) <= " + Mlx5dvContextLayout.ROOM_BYTES, 1L);
+        ours.put("sizeof(struct mlx5dv_wq_init_attr) <= " + Mlx5dvWqInitAttrLayout.ROOM_BYTES, 1L);
+        ours.put("MLX5DV_CONTEXT_MASK_STRIDING_RQ", (long) Mlx5dv.CONTEXT_MASK_STRIDING_RQ);
+        ours.put("MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ", (long) Mlx5dv.WQ_INIT_ATTR_MASK_STRIDING_RQ);
+        ours.put("MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX", (long) Mlx5dv.CQE_RES_FORMAT_CSUM_STRIDX);
         ours.put("MLX5DV_CONTEXT_MASK_CQE_COMPRESION", (long) Mlx5dv.CONTEXT_MASK_CQE_COMPRESION);
         ours.put("MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE", (long) Mlx5dv.CQ_INIT_ATTR_MASK_COMPRESSED_CQE);
         ours.put("MLX5DV_CQE_RES_FORMAT_HASH", (long) Mlx5dv.CQE_RES_FORMAT_HASH);
