@@ -1,6 +1,5 @@
 package io.rdmaraw.queue;
 
-import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.VerbsObject;
@@ -29,7 +28,7 @@ final class Mlx5ReceiveRing extends ReceiveRing {
     /** @param completionQueues makes the completion queue of a work queue */
     Mlx5ReceiveRing(QueuePairRings rings, CompletionQueue completions, Supplier<CompletionQueue> completionQueues,
                     SlotPool slots, QueueCounters counters, int depth, int copyOutBelow, NativeArrays arrays) {
-        super(slots, counters, copyOutBelow, ByteBufAllocator.DEFAULT);
+        super(slots, counters, copyOutBelow);
         this.slots = slots;
         this.counters = counters;
         this.arrays = arrays;

@@ -21,6 +21,10 @@ abstract class ReceiveRing {
     private final int copyOutBelow;
     private final ByteBufAllocator copyAllocator;
 
+    ReceiveRing(SlotPool slots, QueueCounters counters, int copyOutBelow) {
+        this(slots, counters, copyOutBelow, ByteBufAllocator.DEFAULT);
+    }
+
     ReceiveRing(SlotPool slots, QueueCounters counters, int copyOutBelow, ByteBufAllocator copyAllocator) {
         this.copyAllocator = copyAllocator;
         this.slots = slots;

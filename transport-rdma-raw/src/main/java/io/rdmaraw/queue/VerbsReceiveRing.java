@@ -1,6 +1,5 @@
 package io.rdmaraw.queue;
 
-import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.QueuePair;
@@ -22,7 +21,7 @@ final class VerbsReceiveRing extends ReceiveRing {
 
     VerbsReceiveRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, QueueCounters counters,
                      int depth, int copyOutBelow, NativeArrays arrays) {
-        super(slots, counters, copyOutBelow, ByteBufAllocator.DEFAULT);
+        super(slots, counters, copyOutBelow);
         this.completions = completions;
         this.slots = slots;
         this.counters = counters;
