@@ -65,7 +65,7 @@ static void count_drops(struct sv_receiver *receiver)
         receiver->counters.wire_full += stats.tp_drops;
 }
 
-int sv_packet_ring_open(struct sv_packet_ring *ring, int ifindex, uint32_t mtu, uint32_t frames, int filter)
+int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frames, int filter)
 {
     memset(ring, 0, sizeof *ring);
     int error = sv_receiver_init(&ring->receiver, count_drops);
@@ -85,9 +85,18 @@ int sv_packet_ring_open(struct sv_packet_ring *ring, int ifindex, uint32_t mtu, 
         ring->map = NULL;
         return errno;
     }
-    /* Only now does it receive: through the filter, from this interface. */
+    return 0;
+}
+
+int sv_packet_ring_listen(struct sv_packet_ring *ring, int ifindex)
+{
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = ifindex};
-    return bind(ring->receiver.fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+    if (ring->listens)
+        return 0;
+    if (bind(ring->receiver.fd, (struct sockaddr *)&address, sizeof address) != 0)
+        return errno;
+    ring->listens = true;
+    return 0;
 }
 
 void sv_packet_ring_close(struct sv_packet_ring *ring)

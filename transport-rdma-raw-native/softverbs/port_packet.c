@@ -75,9 +75,11 @@ static int open_port(struct sv_wire *wire)
     struct packet_port *port = (struct packet_port *)wire;
     port->send_socket = port->ingress = port->ring.receiver.fd = -1;
     int filter = steer(port);
-    int error = sv_packet_ring_open(&port->ring, wire->ifindex, atomic_load(&wire->device->mtu), RING_FRAMES, filter);
+    int error = sv_packet_ring_open(&port->ring, atomic_load(&wire->device->mtu), RING_FRAMES, filter);
     if (filter >= 0)
         close(filter);
+    if (error == 0)
+        error = sv_packet_ring_listen(&port->ring, wire->ifindex);
     if (error == 0)
         error = open_send_socket(port);
     return error != 0 ? error : sv_wire_add_receiver(wire, &port->ring.receiver);

@@ -82,7 +82,7 @@ static int open_copies(struct xdp_port *port)
     int filter = sv_steering_load(wire->steering, SV_PROGRAM_COPIES);
     if (filter < 0)
         return sv_explain(-filter, "the socket filter can't be loaded: the process needs CAP_BPF");
-    int error = sv_packet_ring_open(&port->copies, wire->ifindex, atomic_load(&wire->device->mtu), COPY_FRAMES, filter);
+    int error = sv_packet_ring_open(&port->copies, atomic_load(&wire->device->mtu), COPY_FRAMES, filter);
     close(filter);
     return error != 0 ? error : sv_wire_add_receiver(wire, &port->copies.receiver);
 }
@@ -149,6 +149,21 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sen
     return sv_xdp_queue_send(port->queue[sender->ibv.qp_num % port->queues], frames, count, error);
 }
 
+/*
+ * Without a rule that wants copies the kernel need not ask the filter about each frame that it keeps. The first such
+ * rule has it ask, before the rule is in force.
+ */
+static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
+{
+    struct xdp_port *port = device->port;
+    if (spec->continues || spec->type != IBV_FLOW_ATTR_NORMAL) {
+        int error = sv_packet_ring_listen(&port->copies, port->wire.ifindex);
+        if (error != 0)
+            return error;
+    }
+    return sv_wire_rule_added(device, spec, rule);
+}
+
 static const struct sv_wire_kind xdp_kind = {
     .name = "xdp",
     .max_mtu = SV_XDP_MAX_MTU,
@@ -172,7 +187,7 @@ const struct sv_port_ops sv_xdp_ops = {
     .transmit = sv_wire_transmit,
     .progress = sv_wire_progress,
     .arm = sv_wire_arm,
-    .rule_added = sv_wire_rule_added,
+    .rule_added = rule_added,
     .rule_removed = sv_wire_rule_removed,
     .quiesce = sv_wire_quiesce,
     .add_counters = sv_wire_add_counters,

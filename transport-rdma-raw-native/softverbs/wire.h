@@ -136,10 +136,13 @@ struct sv_packet_ring {
     uint32_t frame_bytes;
     uint32_t frames;
     _Atomic uint32_t next;
+    bool listens;
 };
 
 /* `filter`: an eBPF socket filter, or -1 to receive everything. */
-int sv_packet_ring_open(struct sv_packet_ring *ring, int ifindex, uint32_t mtu, uint32_t frames, int filter);
+int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frames, int filter);
+/* From now on the ring receives, from this interface: until then the kernel shows it no frame. Again: nothing. */
+int sv_packet_ring_listen(struct sv_packet_ring *ring, int ifindex);
 void sv_packet_ring_close(struct sv_packet_ring *ring);
 unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *device);
 

@@ -29,6 +29,7 @@ public final class Stage implements AutoCloseable {
     private final NetworkNamespace serverSide;
     private final NetworkNamespace clientSide;
     private final String serverAddress;
+    private final String clientAddress;
     private final String device;
 
     public Stage(Setup setup) {
@@ -37,6 +38,7 @@ public final class Stage implements AutoCloseable {
             serverSide = network.current();
             clientSide = network.current();
             serverAddress = "127.0.0.1";
+            clientAddress = serverAddress;
             device = setup.device("");
             return;
         }
@@ -47,6 +49,7 @@ public final class Stage implements AutoCloseable {
             serverSide = pair.ours().namespace();
             clientSide = pair.peer().namespace();
             serverAddress = pair.ours().ipv4();
+            clientAddress = pair.peer().ipv4();
             device = setup.device(pair.ours().name());
         } catch (Throwable e) {
             network.close();
@@ -89,6 +92,11 @@ public final class Stage implements AutoCloseable {
 
     public String serverAddress() {
         return serverAddress;
+    }
+
+    /** Returns where servers at the clients' end are reached. */
+    public String clientAddress() {
+        return clientAddress;
     }
 
     /** Where clients run. */

@@ -6,6 +6,7 @@ import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.UdpIpv4Head;
 
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashSet;
@@ -17,6 +18,7 @@ import java.util.concurrent.Executor;
 final class DatagramLoop {
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();
+    private final UdpIpv4Head udp = new UdpIpv4Head();
     private final SocketAddressCache addresses = new SocketAddressCache();
     private final Executor loop;
     private LoopNeighbors neighbors;
@@ -97,6 +99,16 @@ final class DatagramLoop {
 
     ParseVerdict parse(ByteBuf frame, boolean checksumVerified) {
         return parser.parse(addressOf(frame), frame.readableBytes(), checksumVerified, parsed);
+    }
+
+    /** Parses a frame if it is an ordinary datagram; see {@link FrameParser#parseVerifiedUdp}. */
+    boolean parseVerifiedUdp(long address, int lengthBytes) {
+        return parser.parseVerifiedUdp(address, lengthBytes, udp);
+    }
+
+    /** Returns what {@link #parseVerifiedUdp} found last. */
+    UdpIpv4Head udp() {
+        return udp;
     }
 
     /** Parses what an ICMP error quotes; see {@link FrameParser#parseQuote}. */

@@ -1,13 +1,16 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.wire.IcmpHeader;
 import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.UdpHeader;
+import io.rdmaraw.wire.UdpIpv4Head;
 
 import java.net.InetSocketAddress;
 import java.net.PortUnreachableException;
@@ -57,6 +60,42 @@ final class DatagramReceiver {
         return local.getPort();
     }
 
+    /**
+     * Takes ordinary datagrams of a burst as long as the user reads all that comes and the channel stays where it is;
+     * returns behind the last one. What is left needs a closer look, or comes to nobody. See
+     * {@link FrameInbox#receiveRun} for why the loop is short.
+     */
+    int receiveRun(ReceiveBurst burst, int from, int end) {
+        RdmaRawDatagramChannelConfig config = channel.config();
+        PortQueue port = channel.port();
+        ChannelPipeline pipeline = channel.pipeline();
+        int next = from;
+        int messages = 0;
+        int bytes = 0;
+        while (next < end && inbox.takesNow() && config.isAutoRead() && channel.port() == port && isUdp(burst, next)) {
+            UdpIpv4Head udp = loop.udp();
+            ByteBuf frame = burst.takeFrame(next++);
+            if (!accepts(0, udp.sourceLow(), udp.sourcePort(), 0, udp.destinationLow(), udp.destinationPort())) {
+                statistics.droppedNotForChannel++;
+                frame.release();
+                continue;
+            }
+            int lengthBytes = udp.payloadLengthBytes();
+            messages++;
+            bytes += lengthBytes;
+            inbox.beginBurst();
+            pipeline.fireChannelRead(new DatagramPacket(content(frame, UdpIpv4Head.LENGTH_BYTES, lengthBytes),
+                    recipient(0, udp.destinationLow()), loop.addresses().get(0, udp.sourceLow(), udp.sourcePort())));
+        }
+        inbox.taken(messages, bytes);
+        return next;
+    }
+
+    private boolean isUdp(ReceiveBurst burst, int index) {
+        long address = burst.checksumVerified(index) ? burst.slotAddress(index) : 0;
+        return address != 0 && loop.parseVerifiedUdp(address, burst.lengthBytes(index));
+    }
+
     /** Takes a frame and its reference; returns true for the first datagram of a burst. */
     boolean receive(ByteBuf frame, boolean checksumVerified) {
         ParseVerdict verdict = loop.parse(frame, checksumVerified);
@@ -87,7 +126,8 @@ final class DatagramReceiver {
         }
         InetSocketAddress sender = loop.addresses().get(parsed.sourceHigh(), parsed.sourceLow(), parsed.sourcePort());
         InetSocketAddress recipient = recipient(parsed.destinationHigh(), parsed.destinationLow());
-        return inbox.receive(new DatagramPacket(content(frame, parsed), recipient, sender));
+        return inbox.receive(new DatagramPacket(content(frame, parsed.payloadOffset(),
+                parsed.payloadLengthBytes()), recipient, sender));
     }
 
     private InetSocketAddress recipient(long destinationHigh, long destinationLow) {
@@ -96,11 +136,11 @@ final class DatagramReceiver {
     }
 
     /** Shows the payload in place; a frame that others hold too is left as it is for them. */
-    private static ByteBuf content(ByteBuf frame, ParsedFrame parsed) {
+    private static ByteBuf content(ByteBuf frame, int offset, int lengthBytes) {
         if (frame instanceof FrameBuf slot && slot.refCnt() == 1) {
-            return slot.window(parsed.payloadOffset(), parsed.payloadLengthBytes());
+            return slot.window(offset, lengthBytes);
         }
-        return frame.slice(frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
+        return frame.slice(frame.readerIndex() + offset, lengthBytes);
     }
 
     /**

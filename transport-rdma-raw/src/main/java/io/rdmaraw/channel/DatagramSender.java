@@ -16,15 +16,13 @@ import java.nio.channels.NotYetConnectedException;
  * than one burst; what has been sent of it is remembered. For the loop's thread.
  */
 final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
-    private static final int CACHED_PATHS = 64;
-
     private final RdmaRawDatagramChannel channel;
     private final RdmaRawDatagramStatistics statistics;
     private final DatagramInbox inbox;
     private final DatagramReceiver receiver;
     private final DatagramNetwork network;
     private final KernelSocket kernel;
-    private final DatagramPath[] paths = new DatagramPath[CACHED_PATHS];
+    private final PathCache paths = new PathCache();
     private final Throwable[] failures = new Throwable[FrameQueue.BURST_FRAMES + 1];
     /** What the outbound buffer holds of the burst's messages. */
     private final Object[] finishedMessages = new Object[FrameQueue.BURST_FRAMES];
@@ -214,11 +212,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     /** A router does not let packets to a destination pass that are longer; what is sent from now on is cut up. */
     void pathTooBig(IpAddress destination, int mtuBytes) {
         channel.datagrams().pathMtus().learned(destination, mtuBytes, System.nanoTime());
-        for (int i = 0; i < paths.length; i++) {
-            if (paths[i] != null && paths[i].target().equals(destination)) {
-                paths[i] = null;
-            }
-        }
+        paths.forget(destination);
     }
 
     private DatagramPath pathTo(InetSocketAddress recipient, InetSocketAddress senderOrNull) throws IOException {
@@ -226,12 +220,11 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                 && channel.localAddress().getAddress().isAnyLocalAddress()) {
             return network.resolve(recipient, senderOrNull);
         }
-        int index = recipient.hashCode() & CACHED_PATHS - 1;
-        DatagramPath path = paths[index];
-        if (path == null || path.generation() != network.generation()
-                || path.destination() != recipient && !path.destination().equals(recipient)) {
+        long generation = network.generation();
+        DatagramPath path = paths.find(recipient, generation);
+        if (path == null) {
             path = network.resolve(recipient, null);
-            paths[index] = path;
+            paths.add(path, generation);
         }
         return path;
     }

@@ -11,6 +11,7 @@ import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.Ipv4Header;
 import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.wire.UdpHeader;
+import io.rdmaraw.wire.UdpIpv4Head;
 
 import java.io.IOException;
 import java.util.concurrent.ThreadLocalRandom;
@@ -30,6 +31,7 @@ final class DatagramWriter {
     /** The device fills in checksums; only in whole datagrams, as those of fragments cover more than a frame. */
     private final boolean offload;
     private final RdmaRawDatagramChannelConfig config;
+    private final UdpIpv4Head head = new UdpIpv4Head();
     private int identification = ThreadLocalRandom.current().nextInt();
 
     DatagramWriter(FrameQueue queue, int mtuBytes, RdmaRawDatagramChannelConfig config) {
@@ -113,15 +115,19 @@ final class DatagramWriter {
     }
 
     private void writeHeaders(DatagramPath path, long address, int lengthBytes, long contentSum) {
-        int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
-        int ipBytes;
         if (path.isIpv4()) {
             // RFC 6864: only packets that nobody may cut up go without an identification.
-            ipBytes = path.isDontFragment() ? writeIpv4(path, address, udpBytes, Ipv4Header.DONT_FRAGMENT, 0)
-                    : writeIpv4(path, address, udpBytes, 0, ++identification & 0xffff);
-        } else {
-            ipBytes = writeIpv6(path, address, udpBytes, IpProtocol.UDP);
+            boolean whole = path.isDontFragment();
+            head.write(address, path.targetMac(), path.sourceMac(), config.getTrafficClass(), lengthBytes,
+                    whole ? 0 : ++identification, whole ? Ipv4Header.DONT_FRAGMENT : 0, timeToLive(path),
+                    path.source().ipv4(), path.target().ipv4(), path.sourcePort(), path.targetPort());
+            if (!offload) {
+                writeUdp(path, address + UdpIpv4Head.LENGTH_BYTES - UdpHeader.LENGTH_BYTES, lengthBytes, contentSum);
+            }
+            return;
         }
+        int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
+        int ipBytes = writeIpv6(path, address, udpBytes, IpProtocol.UDP);
         if (offload) {
             UdpHeader.write(address + ipBytes, path.sourcePort(), path.targetPort(), udpBytes);
         } else {

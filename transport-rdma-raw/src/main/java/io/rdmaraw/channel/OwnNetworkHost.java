@@ -264,6 +264,7 @@ final class OwnNetworkHost implements IpHost {
         private OwnHostReceiver receiver;
         private FrameBuf written;
         private ScheduledFuture<?> timer;
+        private long timerNanos;
         private boolean driving;
 
         Driver(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
@@ -299,6 +300,7 @@ final class OwnNetworkHost implements IpHost {
             }
             if (timer != null) {
                 timer.cancel(false);
+                timer = null;
             }
         }
 
@@ -321,16 +323,23 @@ final class OwnNetworkHost implements IpHost {
             }
         }
 
+        /** A timer that is early enough stays: bursts would set it anew, and it finds out by itself. */
         private void setTimer() {
+            long nowNanos = System.nanoTime();
+            long delayNanos = Math.clamp(host.deadlineNanos() - nowNanos, MIN_TIMER_NANOS, MAX_TIMER_NANOS);
+            if (timer != null && timerNanos - (nowNanos + delayNanos) <= 0) {
+                return;
+            }
             if (timer != null) {
                 timer.cancel(false);
             }
-            long delayNanos = Math.clamp(host.deadlineNanos() - System.nanoTime(), MIN_TIMER_NANOS, MAX_TIMER_NANOS);
+            timerNanos = nowNanos + delayNanos;
             timer = loop.schedule(this::onTimer, delayNanos, TimeUnit.NANOSECONDS);
         }
 
         private void onTimer() {
             synchronized (OwnNetworkHost.this) {
+                timer = null;
                 if (driving) {
                     host.poll(System.nanoTime());
                     endWork();

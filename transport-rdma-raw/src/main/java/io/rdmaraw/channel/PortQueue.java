@@ -271,7 +271,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
         QueueChannel channel = entry.channels[0];
         boolean first = !channel.isInBurst();
         int end = channel.receiveRun(burst, from, burst.endOfRun(from));
-        if (first && end > from) {
+        if (first && channel.isInBurst()) {
             touch(channel);
         }
         return end;

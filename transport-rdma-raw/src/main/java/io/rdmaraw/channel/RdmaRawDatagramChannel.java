@@ -9,6 +9,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
@@ -353,6 +354,16 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         @Override
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
             return receiver.receive(frame, checksumVerified);
+        }
+
+        @Override
+        public int receiveRun(ReceiveBurst burst, int from, int end) {
+            return receiver.receiveRun(burst, from, end);
+        }
+
+        @Override
+        public boolean isInBurst() {
+            return inbox.isInBurst();
         }
 
         @Override

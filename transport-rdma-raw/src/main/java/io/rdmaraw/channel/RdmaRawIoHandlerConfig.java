@@ -20,7 +20,8 @@ import java.util.concurrent.TimeUnit;
 public final class RdmaRawIoHandlerConfig {
     /** The system property that sets the default of {@link Builder#compressedCompletions}. */
     public static final String COMPRESSED_COMPLETIONS_PROPERTY = "io.rdmaraw.compressedCompletions";
-
+    /** The system property that sets the default of {@link Builder#spin}, in nanoseconds. */
+    public static final String SPIN_PROPERTY = "io.rdmaraw.spinNanos";
     /** The system property that sets the default of {@link Builder#segmentationOffload}. */
     public static final String SEGMENTATION_OFFLOAD_PROPERTY = "io.rdmaraw.segmentationOffload";
 
@@ -149,7 +150,7 @@ public final class RdmaRawIoHandlerConfig {
         private boolean compressedCompletions = Boolean.getBoolean(COMPRESSED_COMPLETIONS_PROPERTY);
         private StridingReceive stridingReceive = StridingReceive.ofProperty();
         private boolean segmentationOffload = !"false".equals(System.getProperty(SEGMENTATION_OFFLOAD_PROPERTY));
-        private long spinNanos = TimeUnit.MICROSECONDS.toNanos(20);
+        private long spinNanos = Math.max(0, Long.getLong(SPIN_PROPERTY, TimeUnit.MICROSECONDS.toNanos(20)));
         private String ipDevice = "soft:loop";
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
@@ -250,7 +251,8 @@ public final class RdmaRawIoHandlerConfig {
 
         /**
          * Sets for how long a loop without work polls before it sleeps; 0 sleeps at once. Spinning takes a core and
-         * saves the tens of microseconds that waking takes.
+         * saves the tens of microseconds that waking takes. The default is the system property {@value #SPIN_PROPERTY},
+         * else 20 microseconds.
          */
         public Builder spin(long duration, TimeUnit unit) {
             spinNanos = unit.toNanos(ObjectUtil.checkPositiveOrZero(duration, "duration"));

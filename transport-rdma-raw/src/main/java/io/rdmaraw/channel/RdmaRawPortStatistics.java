@@ -55,6 +55,8 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
                     "sent frames that handlers had released though they had written them")
             .error("recoveries", of(QueueCounters::recoveries), "failed queue pairs that were set going again")
             .add(RdmaRawMetric.Kind.LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
+            .add(RdmaRawMetric.Kind.LEVEL, "rules.unquiet", s -> s.device.unquietRules(),
+                    "rules of the whole device whose frames the kernel may answer too: see docs/security.md")
             .add(RdmaRawMetric.Kind.LEVEL, "channels", s -> s.channels.size(), "channels on this queue");
 
     private final SharedDevice device;

@@ -47,6 +47,12 @@ final class Mlx5SendRing extends SendRing {
     }
 
     @Override
+    void describeFilled(int index, long address, int lengthBytes, int lkey) {
+        writeSge(elements, address, lengthBytes, lkey);
+        describeParts(index, 1, true);
+    }
+
+    @Override
     long elementsOf(int index) {
         return elements;
     }

@@ -49,6 +49,17 @@ public final class ReceiveBurst {
         return takenEnd;
     }
 
+    /** Returns where a frame lies that is in a slot and not taken yet, all bytes of which can be read; else 0. */
+    public long slotAddress(int index) {
+        int slotIndex = slotIndices[index];
+        return slotIndex == COPIED ? 0 : slots.slot(slotIndex).slotAddress();
+    }
+
+    /** Returns the length of a frame. */
+    public int lengthBytes(int index) {
+        return lengthsBytes[index];
+    }
+
     /** Returns the tag of the flow rule that steered the frame here, 0 if none had one. */
     public int flowTag(int index) {
         return flowTags[index];

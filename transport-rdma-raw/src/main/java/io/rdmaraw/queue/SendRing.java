@@ -67,6 +67,9 @@ abstract class SendRing {
     /** Describes a frame of the burst that lies in one piece. Hot. */
     abstract void describe(int index, long address, int lengthBytes, int lkey);
 
+    /** Describes a frame that lies in one piece, and whose checksums the device fills in. Hot. */
+    abstract void describeFilled(int index, long address, int lengthBytes, int lkey);
+
     /** Returns room for as many {@link Sge} structures as a frame may have, for the frame of the burst to come. */
     abstract long elementsOf(int index);
 
@@ -218,6 +221,12 @@ abstract class SendRing {
         int headerBytes = headers.readableBytes();
         int payloadBytes = payload.readableBytes();
         int lengthBytes = headerBytes + payloadBytes;
+        if (payloadBytes == 0 && fillChecksums && lengthBytes >= MIN_FRAME_BYTES && headers.isRegistered()) {
+            describeFilled(offered, headers.readableAddress(), lengthBytes, headers.lkey());
+            accept(headers, lengthBytes);
+            payload.release();
+            return FrameQueue.ACCEPTED;
+        }
         long sge = elementsOf(offered);
         int parts = payloadBytes == 0 ? 0
                 : gather(payload, sge + Sge.SIZE_BYTES, payloadBytes, partLimit(lengthBytes) - 1);

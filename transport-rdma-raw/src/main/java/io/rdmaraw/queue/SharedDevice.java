@@ -142,6 +142,19 @@ public final class SharedDevice {
         return receivedCount(SoftverbsQueueCounters::copied);
     }
 
+    /**
+     * Asks softverbs how many rules in force take frames that the kernel may answer too; 0 on other providers and when
+     * the device is closed.
+     */
+    public long unquietRules() {
+        if (!Softverbs.isSoftverbs(context)) {
+            return 0;
+        }
+        synchronized (OPEN) {
+            return references > 0 ? Softverbs.of(context).unquietRules() : 0;
+        }
+    }
+
     private long receivedCount(ToLongFunction<SoftverbsQueueCounters> counter) {
         if (!Softverbs.isSoftverbs(context)) {
             return 0;

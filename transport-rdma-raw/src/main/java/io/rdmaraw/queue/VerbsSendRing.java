@@ -35,6 +35,10 @@ final class VerbsSendRing extends SendRing {
     private long inParts;
     /** A bit for each of those that are segmented. */
     private long segmented;
+    /** A bit for each described request whose checksums the device is to fill in. */
+    private long toFill;
+    /** A bit for each request that says so: it goes on saying so until it is used for another frame that does not. */
+    private long filling;
 
     VerbsSendRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, RegisteredRanges ranges,
                   QueueCounters counters, int depth, int maxSge, FrameBuf padding, NativeArrays arrays) {
@@ -68,8 +72,9 @@ final class VerbsSendRing extends SendRing {
         return index + 1 == FrameQueue.BURST_FRAMES ? 0 : workRequest(index + 1);
     }
 
-    private static int flagsOf(int index) {
-        return index % SIGNAL_INTERVAL == SIGNAL_INTERVAL - 1 ? SendWr.FLAG_SIGNALED : 0;
+    private int flagsOf(int index) {
+        return (index % SIGNAL_INTERVAL == SIGNAL_INTERVAL - 1 ? SendWr.FLAG_SIGNALED : 0)
+                | ((filling >>> index & 1) != 0 ? SendWr.FLAG_IP_CSUM : 0);
     }
 
     @Override
@@ -77,6 +82,12 @@ final class VerbsSendRing extends SendRing {
         int words = index * ELEMENT_WORDS;
         elementWords[words + ADDRESS_WORD] = address;
         elementWords[words + LENGTH_AND_LKEY_WORD] = Sge.lengthAndLkey(lengthBytes, lkey);
+    }
+
+    @Override
+    void describeFilled(int index, long address, int lengthBytes, int lkey) {
+        describe(index, address, lengthBytes, lkey);
+        toFill |= 1L << index;
     }
 
     @Override
@@ -90,7 +101,7 @@ final class VerbsSendRing extends SendRing {
         SendWr.sgList(wr, elementsOf(index));
         SendWr.numSge(wr, elementCount);
         if (fillChecksums) {
-            SendWr.sendFlags(wr, flagsOf(index) | SendWr.FLAG_IP_CSUM);
+            toFill |= 1L << index;
         }
         inParts |= 1L << index;
     }
@@ -111,10 +122,11 @@ final class VerbsSendRing extends SendRing {
         if (Long.bitCount(inParts) < count) {
             NativeMemory.putLongs(singleElements, elementWords, count * ELEMENT_WORDS);
         }
+        setFlags(count);
         int last = count - 1;
         long lastWr = workRequest(last);
         SendWr.next(lastWr, 0);
-        SendWr.sendFlags(lastWr, SendWr.sendFlags(lastWr) | SendWr.FLAG_SIGNALED);
+        SendWr.sendFlags(lastWr, flagsOf(last) | SendWr.FLAG_SIGNALED);
         // Only these have completions when all goes well; one of another request tells of an error, and then all of
         // the ring is given up.
         SendWr.wrId(lastWr, sequenceOf(last));
@@ -129,13 +141,23 @@ final class VerbsSendRing extends SendRing {
         return refused;
     }
 
-    /** Requests that had several elements have one again, and send it as it is. */
+    /** Writes the flags of requests that were used for another kind of frame before. */
+    private void setFlags(int count) {
+        long changed = (toFill ^ filling) & -1L >>> Long.SIZE - count;
+        filling ^= changed;
+        toFill = 0;
+        for (long rest = changed; rest != 0; rest &= rest - 1) {
+            int index = Long.numberOfTrailingZeros(rest);
+            SendWr.sendFlags(workRequest(index), flagsOf(index));
+        }
+    }
+
+    /** Requests that had several elements have one again. */
     private void restoreInParts() {
         for (long rest = inParts; rest != 0; rest &= rest - 1) {
             int index = Long.numberOfTrailingZeros(rest);
             SendWr.sgList(workRequest(index), singleElement(index));
             SendWr.numSge(workRequest(index), 1);
-            SendWr.sendFlags(workRequest(index), flagsOf(index));
         }
         inParts = 0;
         for (long rest = segmented; rest != 0; rest &= rest - 1) {

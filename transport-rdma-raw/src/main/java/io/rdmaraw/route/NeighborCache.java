@@ -63,6 +63,11 @@ final class NeighborCache {
     private final Map<IpAddress, Entry> entries = new LinkedHashMap<>();
     private int incomplete;
     private boolean changed;
+    /**
+     * Not later than the first deadline, so that nobody goes through all entries to find it: it is brought forward when
+     * one is set, and made right when it has come.
+     */
+    private long deadlineNanos = Long.MAX_VALUE;
 
     NeighborCache(Solicitor solicitor, RandomGenerator random) {
         this.solicitor = solicitor;
@@ -89,7 +94,7 @@ final class NeighborCache {
             beginResolution(host, nowNanos);
         } else if (entry.state == State.STALE || entry.state == State.REACHABLE && nowNanos - entry.deadlineNanos >= 0) {
             set(entry, State.DELAY);
-            entry.deadlineNanos = nowNanos + DELAY_FIRST_PROBE_NANOS;
+            setDeadline(entry, nowNanos + DELAY_FIRST_PROBE_NANOS);
         }
     }
 
@@ -117,7 +122,7 @@ final class NeighborCache {
 
     private void ask(IpAddress host, Entry entry, long nowNanos) {
         entry.solicitations++;
-        entry.deadlineNanos = nowNanos + RETRANS_NANOS;
+        setDeadline(entry, nowNanos + RETRANS_NANOS);
         solicitor.solicit(host, entry.mac);
     }
 
@@ -173,6 +178,9 @@ final class NeighborCache {
     }
 
     void poll(long nowNanos) {
+        if (deadlineNanos == Long.MAX_VALUE || nowNanos - deadlineNanos < 0) {
+            return;
+        }
         for (Map.Entry<IpAddress, Entry> item : List.copyOf(entries.entrySet())) {
             Entry entry = item.getValue();
             if (!entry.state.hasDeadline() || nowNanos - entry.deadlineNanos < 0) {
@@ -190,17 +198,30 @@ final class NeighborCache {
             } else {
                 set(entry, State.FAILED);
                 entry.mac = Neighbor.NO_MAC;
-                entry.deadlineNanos = nowNanos + FAILED_NANOS;
+                setDeadline(entry, nowNanos + FAILED_NANOS);
+            }
+        }
+        findDeadline();
+    }
+
+    /** The entry's state is one that has a deadline. */
+    private void setDeadline(Entry entry, long nanos) {
+        entry.deadlineNanos = nanos;
+        deadlineNanos = deadlineNanos == Long.MAX_VALUE || nanos - deadlineNanos < 0 ? nanos : deadlineNanos;
+    }
+
+    private void findDeadline() {
+        deadlineNanos = Long.MAX_VALUE;
+        for (Entry entry : entries.values()) {
+            if (entry.state.hasDeadline()) {
+                setDeadline(entry, entry.deadlineNanos);
             }
         }
     }
 
+    /** Returns when {@link #poll} is to be called next: then or later there is something to do. */
     long deadlineNanos() {
-        long next = Long.MAX_VALUE;
-        for (Entry entry : entries.values()) {
-            next = entry.state.hasDeadline() ? Math.min(next, entry.deadlineNanos) : next;
-        }
-        return next;
+        return deadlineNanos;
     }
 
     List<Neighbor> neighbors(int linkIndex) {

@@ -34,6 +34,20 @@ public final class FrameParser {
         return counted(parseEthernet(address, lengthBytes, checksumsVerified, out));
     }
 
+    /**
+     * Parses a frame whose checksums the device has verified, if it is an ordinary datagram.
+     *
+     * @param address where at least {@link UdpIpv4Head#READ_BYTES} bytes can be read, however short the frame is
+     * @return whether it is, and then it is counted as UDP; else {@link #parse} is to be asked
+     */
+    public boolean parseVerifiedUdp(long address, int lengthBytes, UdpIpv4Head out) {
+        if (!out.read(address, lengthBytes)) {
+            return false;
+        }
+        counters.count(ParseVerdict.UDP);
+        return true;
+    }
+
     /** Parses an IP packet without link header, as a TUN device hands it over; otherwise as {@link #parse}. */
     public ParseVerdict parseIp(long address, int lengthBytes, boolean checksumsVerified, ParsedFrame out) {
         out.reset(address, lengthBytes);

@@ -12,6 +12,7 @@ final class FrameChecks {
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame frame = new ParsedFrame();
     private final ParsedFrame quote = new ParsedFrame();
+    private final UdpIpv4Head udp = new UdpIpv4Head();
     private final TcpOptions options = new TcpOptions();
 
     ParseCounters counters() {
@@ -25,6 +26,23 @@ final class FrameChecks {
         long end = MEMORY.putAtEnd(bytes);
         checkOne(bytes, end, true);
         checkRanges(parser.parseIp(end, bytes.length, true, frame), bytes.length, frame);
+        checkShortcut(bytes);
+    }
+
+    /** What reads ordinary datagrams alone takes those, all of them, and finds the same in them. */
+    private void checkShortcut(byte[] bytes) {
+        boolean takes = parser.parseVerifiedUdp(MEMORY.putAtStart(bytes), bytes.length, udp);
+        boolean ordinary = parser.parse(MEMORY.putAtEnd(bytes), bytes.length, true, frame) == ParseVerdict.UDP
+                && frame.ipVersion() == 4 && frame.vlanTagCount() == 0 && frame.networkHeaderLengthBytes() == 20;
+        assertEquals(ordinary, takes);
+        if (takes) {
+            assertEquals(frame.payloadOffset(), UdpIpv4Head.LENGTH_BYTES);
+            assertEquals(frame.payloadLengthBytes(), udp.payloadLengthBytes());
+            assertEquals(frame.sourceLow(), udp.sourceLow());
+            assertEquals(frame.destinationLow(), udp.destinationLow());
+            assertEquals(frame.sourcePort(), udp.sourcePort());
+            assertEquals(frame.destinationPort(), udp.destinationPort());
+        }
     }
 
     private void checkOne(byte[] bytes, long address, boolean verified) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.NativeMemory;
+import java.util.Arrays;
 import java.util.HexFormat;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -43,6 +44,28 @@ class HeaderRoundTripTest {
         assertEquals(ParseVerdict.UDP, parser.parse(address, 14 + total, false, frame));
         assertEquals(3, frame.ecn());
         assertEquals(tos >>> 2, frame.trafficClass() >>> 2);
+    }
+
+    @Property(tries = 1000)
+    void headOfDatagramOverIpv4(@ForAll @IntRange(max = 65535) int sourcePort,
+            @ForAll @IntRange(max = 65535) int targetPort, @ForAll int source, @ForAll int target,
+            @ForAll @IntRange(max = 255) int tos, @ForAll @IntRange(max = 255) int timeToLive, @ForAll int id,
+            @ForAll boolean dontFragment, @ForAll @IntRange(max = 1472) int payloadBytes) {
+        int flags = dontFragment ? Ipv4Header.DONT_FRAGMENT : 0;
+        int lengthBytes = UdpIpv4Head.LENGTH_BYTES + payloadBytes;
+        long expected = MEMORY.atEnd(2 * lengthBytes);
+        EthernetHeader.write(expected, 0x020000000002L, 0xfa1b2c3d4e5fL, EtherType.IPV4);
+        Ipv4Header.write(expected + 14, tos, lengthBytes - 14, id & 0xffff, flags, timeToLive, IpProtocol.UDP, source,
+                target);
+        UdpHeader.write(expected + 34, sourcePort, targetPort, 8 + payloadBytes);
+        byte[] payload = new byte[payloadBytes];
+        Arrays.fill(payload, (byte) 0x55);
+        put(expected + UdpIpv4Head.LENGTH_BYTES, payload);
+        long written = expected + lengthBytes;
+        put(written + UdpIpv4Head.LENGTH_BYTES, payload);
+        new UdpIpv4Head().write(written, 0x020000000002L, 0xfa1b2c3d4e5fL, tos, payloadBytes, id, flags, timeToLive,
+                source, target, sourcePort, targetPort);
+        assertArrayEquals(GuardedMemory.bytes(expected, lengthBytes), GuardedMemory.bytes(written, lengthBytes));
     }
 
     @Property(tries = 1000)

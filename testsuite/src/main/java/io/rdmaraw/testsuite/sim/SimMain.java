@@ -1,11 +1,8 @@
 package io.rdmaraw.testsuite.sim;
 
-import io.rdmaraw.testsuite.goodput.GoodputMain;
-import io.rdmaraw.testsuite.net.RelayMain;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -25,7 +22,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * --json        print one JSON object as the last line
  * </pre>
  *
- * Exits with 0 when no invariant was broken, 1 when one was, 2 when the arguments make no sense.
+ * The exit code is 0 when no invariant was broken, 1 when one was, 2 when the arguments make no sense.
  */
 public final class SimMain {
     private static final int REPORTED_FAILURES = 8;
@@ -43,16 +40,6 @@ public final class SimMain {
     private long packets;
 
     private SimMain() {
-    }
-
-    /** Entry point of {@code ./rdma-raw sim}. */
-    public static void main(String[] args) throws Exception {
-        String[] rest = args.length == 0 ? args : Arrays.copyOfRange(args, 1, args.length);
-        System.exit(switch (args.length == 0 ? "" : args[0]) {
-            case "relay" -> RelayMain.run(rest, System.out);
-            case "goodput" -> GoodputMain.run(rest, System.out);
-            default -> run(args, System.out);
-        });
     }
 
     /** Runs with the given arguments and returns the exit code. */

@@ -3,6 +3,7 @@ package io.rdmaraw.testsuite.socket;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapFactory;
 import io.netty.testsuite.transport.socket.DatagramConnectNotExistsTest;
+import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import org.junit.jupiter.api.AfterEach;
@@ -12,7 +13,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import java.util.List;
 
 /** A channel on a veth interface hears from its host's own loopback that nobody has a port. */
-@ExtendWith(NetworkExtension.class)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
 class DatagramConnectNotExistsOverVethTest extends DatagramConnectNotExistsTest {
     private VethDatagrams veth;
 

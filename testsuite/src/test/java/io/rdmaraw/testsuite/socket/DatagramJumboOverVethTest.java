@@ -1,18 +1,11 @@
 package io.rdmaraw.testsuite.socket;
 
-import io.netty.bootstrap.Bootstrap;
-import io.netty.channel.ChannelHandler;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelOption;
-import io.netty.channel.IoEventLoopGroup;
-import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawDatagramStatistics;
-import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.NetworkExtension;
-import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
 import org.junit.jupiter.api.AfterEach;
@@ -24,7 +17,6 @@ import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.Arrays;
-import java.util.concurrent.TimeUnit;
 import java.util.function.ToLongFunction;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -32,7 +24,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Datagrams over links of 9,000 bytes, with the Linux kernel as the peer; the MTU changes meanwhile. */
-@ExtendWith(NetworkExtension.class)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
 class DatagramJumboOverVethTest {
     private static final int PATIENCE_MILLIS = 30_000;
     private static final int LARGE_MTU = 9000;
@@ -41,16 +33,14 @@ class DatagramJumboOverVethTest {
     /** One frame, just one, just more than one, and as long as UDP over IPv4 allows. */
     private static final int[] LENGTHS = {1000, 8000, LARGE_MTU - 28, LARGE_MTU - 27, 20_000, 65_507};
 
-    private NetworkNamespace host;
+    private DatagramEchoHost echo;
     private VethPair pair;
-    private IoEventLoopGroup group;
     private RdmaRawDatagramChannel server;
 
     @BeforeEach
     void open(TestNetwork network) {
-        host = network.namespace();
-        pair = network.vethPair(host, network.namespace());
-        host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+        echo = new DatagramEchoHost(network);
+        pair = echo.pair();
         setMtu(LARGE_MTU);
     }
 
@@ -60,24 +50,14 @@ class DatagramJumboOverVethTest {
     }
 
     private void start(int slotBytes) throws InterruptedException {
-        group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).slotBytes(slotBytes)
-                        .slotCount(SLOTS).receiveQueueDepth(SLOTS / 4).sendQueueDepth(SLOTS / 4).build());
-        server = (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
-                .option(ChannelOption.SO_RCVBUF, 1 << 20).handler(new Echo()).bind(0).sync().channel();
+        echo.start(provider(), RdmaRawIoHandlerConfig.builder().slotBytes(slotBytes).slotCount(SLOTS)
+                .receiveQueueDepth(SLOTS / 4).sendQueueDepth(SLOTS / 4));
+        server = echo.server();
     }
 
     @AfterEach
     void close() {
-        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
-    }
-
-    @ChannelHandler.Sharable
-    private static final class Echo extends SimpleChannelInboundHandler<DatagramPacket> {
-        @Override
-        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
-            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
-        }
+        echo.close();
     }
 
     private void assertEchoes(String from, String to, int lengthBytes) throws Exception {
@@ -90,7 +70,7 @@ class DatagramJumboOverVethTest {
             socket.setSoTimeout(PATIENCE_MILLIS);
             socket.setSendBufferSize(1 << 20);
             socket.send(new java.net.DatagramPacket(question, lengthBytes, InetAddress.ofLiteral(to),
-                    server.localAddress().getPort()));
+                    echo.port()));
             java.net.DatagramPacket answer = new java.net.DatagramPacket(new byte[65_535], 65_535);
             socket.receive(answer);
             assertArrayEquals(question, Arrays.copyOf(answer.getData(), answer.getLength()));
@@ -102,9 +82,8 @@ class DatagramJumboOverVethTest {
         assertEchoes(pair.peer().ipv6(), pair.ours().ipv6(), lengthBytes - 20);
     }
 
-    private long count(ToLongFunction<RdmaRawDatagramStatistics> counter)
-            throws Exception {
-        return server.eventLoop().submit(() -> counter.applyAsLong(server.statistics())).get();
+    private long count(ToLongFunction<RdmaRawDatagramStatistics> counter) throws Exception {
+        return echo.onLoop(() -> counter.applyAsLong(server.statistics()));
     }
 
     @Test
@@ -151,7 +130,7 @@ class DatagramJumboOverVethTest {
         try (DatagramSocket socket = pair.peer().namespace().call(() -> new DatagramSocket())) {
             for (int i = 0; i < 100; i++) {
                 socket.send(new java.net.DatagramPacket(tooLong, tooLong.length,
-                        InetAddress.ofLiteral(pair.ours().ipv4()), server.localAddress().getPort()));
+                        InetAddress.ofLiteral(pair.ours().ipv4()), echo.port()));
             }
         }
         assertEchoes(1000);

@@ -1,17 +1,11 @@
 package io.rdmaraw.testsuite.socket;
 
-import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.netty.channel.ChannelHandler;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelOption;
-import io.netty.channel.IoEventLoopGroup;
-import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
-import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -26,7 +20,6 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
-import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -35,7 +28,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
  * The kernel's links, addresses and routes change under channels that have its addresses; Linux is the peer. A server is
  * bound to all addresses throughout and echoes.
  */
-@ExtendWith(NetworkExtension.class)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
 class DatagramNetworkChangesTest {
     private static final int ATTEMPTS = 300;
     private static final int ATTEMPT_MILLIS = 100;
@@ -44,34 +37,23 @@ class DatagramNetworkChangesTest {
     private NetworkNamespace host;
     private NetworkNamespace peer;
     private VethPair pair;
-    private IoEventLoopGroup group;
+    private DatagramEchoHost echo;
     private RdmaRawDatagramChannel server;
 
     @BeforeEach
-    void open(TestNetwork network) throws Exception {
-        this.network = network;
-        host = network.namespace();
-        peer = network.namespace();
-        pair = network.vethPair(host, peer);
-        // What neighbour discovery without a packet is sent from.
-        host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
-        group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
-        server = (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
-                .option(ChannelOption.SO_RCVBUF, 1 << 20).handler(new Echo()).bind(0).sync().channel();
+    void open(TestNetwork made) throws Exception {
+        network = made;
+        echo = new DatagramEchoHost(network);
+        echo.start(provider(), RdmaRawIoHandlerConfig.builder());
+        server = echo.server();
+        pair = echo.pair();
+        host = echo.namespace();
+        peer = pair.peer().namespace();
     }
 
     @AfterEach
     void close() {
-        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
-    }
-
-    @ChannelHandler.Sharable
-    private static final class Echo extends SimpleChannelInboundHandler<DatagramPacket> {
-        @Override
-        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
-            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
-        }
+        echo.close();
     }
 
     private int port() {
@@ -107,17 +89,13 @@ class DatagramNetworkChangesTest {
     /** Waits until a datagram comes by the device: until then the kernel's socket serves. */
     private void assertComesByDevice(String from, String address) throws Exception {
         for (int i = 0; i < ATTEMPTS; i++) {
-            long byKernel = onLoop(() -> server.statistics().receivedFromKernel());
+            long byKernel = echo.onLoop(() -> server.statistics().receivedFromKernel());
             assertEchoes(peer, from, address, "by the device?");
-            if (onLoop(() -> server.statistics().receivedFromKernel()) == byKernel) {
+            if (echo.onLoop(() -> server.statistics().receivedFromKernel()) == byKernel) {
                 return;
             }
         }
         throw new AssertionError("datagrams to " + address + " still come by the kernel");
-    }
-
-    private <T> T onLoop(java.util.concurrent.Callable<T> task) throws Exception {
-        return server.eventLoop().submit(task).get();
     }
 
     /** The test kit's pairs know each other's MAC addresses for good; here they are to be found out. */
@@ -197,9 +175,7 @@ class DatagramNetworkChangesTest {
         assertEchoes(peer, "198.51.100.1", pair.ours().ipv4(), "by the rule for a destination");
         host.run("ip", "rule", "del", "to", "198.51.100.1", "lookup", "77");
         host.run("ip", "rule", "add", "from", pair.ours().ipv4(), "lookup", "77");
-        RdmaRawDatagramChannel ours = (RdmaRawDatagramChannel) new Bootstrap().group(group)
-                .channel(RdmaRawDatagramChannel.class).handler(new Echo())
-                .bind(new InetSocketAddress(InetAddress.ofLiteral(pair.ours().ipv4()), 0)).sync().channel();
+        RdmaRawDatagramChannel ours = echo.serve(new InetSocketAddress(InetAddress.ofLiteral(pair.ours().ipv4()), 0));
         RdmaRawDatagramChannel wildcard = server;
         server = ours;
         assertEchoes(peer, "198.51.100.2", pair.ours().ipv4(), "by the rule for a source");
@@ -220,7 +196,7 @@ class DatagramNetworkChangesTest {
         server.writeAndFlush(new DatagramPacket(content,
                 new InetSocketAddress(InetAddress.ofLiteral(unusedNeighbor()), 9))).sync();
         assertEquals(1, content.refCnt(), "it waits for the neighbour's address");
-        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+        echo.close();
         assertEquals(0, content.refCnt());
         assertEquals(1, server.statistics().droppedUnresolved());
     }
@@ -251,7 +227,7 @@ class DatagramNetworkChangesTest {
             assertEquals(port(), answer.getPort());
             assertEquals(server6, answer.getAddress());
         }
-        assertEquals(0, onLoop(() -> server.statistics().sentToKernel()));
+        assertEquals(0, echo.onLoop(() -> server.statistics().sentToKernel()));
     }
 
     /** A host that is a router too: what passes through it is not its servers', though the port be the same. */
@@ -282,7 +258,7 @@ class DatagramNetworkChangesTest {
             // The far link's address is the router's too; datagrams for it come by the kernel's socket.
             assertEchoes(peer, pair.peer().ipv4(), second.ours().ipv4(), "the other side of the router");
         }
-        assertTrue(onLoop(() -> server.statistics().droppedNotForChannel()) == 0);
+        assertTrue(echo.onLoop(() -> server.statistics().droppedNotForChannel()) == 0);
     }
 
     /** How the device is reached; followed by the interface's name. */

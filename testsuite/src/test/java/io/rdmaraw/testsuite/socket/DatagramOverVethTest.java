@@ -17,6 +17,7 @@ import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -48,7 +49,7 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Datagram channels on a veth interface, by the kernel's own addresses, against the Linux kernel as the peer. */
-@ExtendWith(NetworkExtension.class)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
 class DatagramOverVethTest {
     private static final int PATIENCE_SECONDS = 30;
 
@@ -115,6 +116,13 @@ class DatagramOverVethTest {
         DatagramPacket packet = received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
         assertNotNull(packet, "no datagram came");
         return packet;
+    }
+
+    private String takeText() throws InterruptedException {
+        DatagramPacket packet = take();
+        String text = packet.content().toString(CharsetUtil.US_ASCII);
+        packet.release();
+        return text;
     }
 
     private static ByteBuf text(String text) {
@@ -258,7 +266,7 @@ class DatagramOverVethTest {
                 member.joinGroup(at(group, port), link).sync();
                 assertTrue(host.run("ip", "maddress", "show", "dev", pair.ours().name()).output().contains(group));
                 send(wanted, "for all", at(group, port));
-                assertEquals("for all", take().content().toString(CharsetUtil.US_ASCII));
+                assertEquals("for all", takeText());
                 member.leaveGroup(at(group, port), link).sync();
                 send(wanted, "missed", at(group, port));
                 member.joinGroup(at(group, port).getAddress(), link, InetAddress.ofLiteral(
@@ -267,7 +275,7 @@ class DatagramOverVethTest {
                     send(other, "not from there", at(group, port));
                 }
                 send(wanted, "from the source", at(group, port));
-                assertEquals("from the source", take().content().toString(CharsetUtil.US_ASCII));
+                assertEquals("from the source", takeText());
                 member.leaveGroup(at(group, port).getAddress(), link, InetAddress.ofLiteral(
                         ipv4 ? pair.peer().ipv4() : pair.peer().ipv6())).sync();
                 assertFalse(host.run("ip", "maddress", "show", "dev", pair.ours().name()).output().contains(group));

@@ -3,6 +3,7 @@ package io.rdmaraw.testsuite.socket;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
 import io.netty.testsuite.transport.socket.DatagramUnicastInetTest;
+import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
@@ -15,7 +16,7 @@ import java.net.SocketAddress;
 import java.util.List;
 
 /** Netty's tests of datagrams over a veth pair: this transport with Netty's NIO in another namespace, both ways. */
-@ExtendWith(NetworkExtension.class)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
 class DatagramUnicastOverVethTest extends DatagramUnicastInetTest {
     private VethDatagrams veth;
 

@@ -9,6 +9,7 @@ import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
@@ -34,7 +35,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** A host of our own beside the kernel's on a veth interface, with the Linux kernel as the peer. */
-@ExtendWith(NetworkExtension.class)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
 class OwnAddressOverVethTest {
     private static final String GATEWAY = "203.0.113.1";
     private static final String IPV4 = "203.0.113.77";

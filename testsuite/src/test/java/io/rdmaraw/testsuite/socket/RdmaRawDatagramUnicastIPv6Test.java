@@ -3,9 +3,12 @@ package io.rdmaraw.testsuite.socket;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
 import io.netty.testsuite.transport.socket.DatagramUnicastIPv6Test;
+import io.rdmaraw.testsuite.leak.LeakExtension;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.util.List;
 
+@ExtendWith({LeakExtension.class, LoopGroups.class})
 class RdmaRawDatagramUnicastIPv6Test extends DatagramUnicastIPv6Test {
     @Override
     protected List<BootstrapComboFactory<Bootstrap, Bootstrap>> newFactories() {

@@ -24,17 +24,17 @@ import io.rdmaraw.wire.IpProtocol;
 import java.net.BindException;
 import java.net.InetAddress;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** The channels that Netty's testsuite is run with: this transport's, with one another, on the loop device. */
 final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
     private static final int LOOPS = 3;
     static final RdmaRawSocketTestPermutation INSTANCE = new RdmaRawSocketTestPermutation();
 
-    private final EventLoopGroup group = new RdmaRawEventLoopGroup(LOOPS,
-            new DefaultThreadFactory("testsuite-rdma-raw-worker", true), RdmaRawIoHandlerConfig.defaults());
-    /** Some handlers of the suite block until the other end has done something, so it must not be on the same loop. */
-    private final EventLoopGroup clients = new RdmaRawEventLoopGroup(LOOPS,
-            new DefaultThreadFactory("testsuite-rdma-raw-client", true), RdmaRawIoHandlerConfig.defaults());
+    private EventLoopGroup group;
+    private EventLoopGroup clients;
 
     private RdmaRawSocketTestPermutation() {
         addAddressThatNeverAnswers();
@@ -55,9 +55,33 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
         }
     }
 
+    private synchronized EventLoopGroup group() {
+        group = group == null ? newGroup("testsuite-rdma-raw-worker") : group;
+        return group;
+    }
+
+    /** Some handlers of the suite block until the other end has done something, so it must not be on the same loop. */
+    private synchronized EventLoopGroup clients() {
+        clients = clients == null ? newGroup("testsuite-rdma-raw-client") : clients;
+        return clients;
+    }
+
+    private static EventLoopGroup newGroup(String threads) {
+        return new RdmaRawEventLoopGroup(LOOPS, new DefaultThreadFactory(threads, true),
+                RdmaRawIoHandlerConfig.defaults());
+    }
+
+    /** Ends the loops that tests have used; later ones get others. */
+    synchronized void shutDown() {
+        Stream.of(group, clients).filter(Objects::nonNull)
+                .forEach(each -> each.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly());
+        group = null;
+        clients = null;
+    }
+
     @Override
     public List<BootstrapComboFactory<Bootstrap, Bootstrap>> datagram(SocketProtocolFamily family) {
-        List<BootstrapFactory<Bootstrap>> ours = List.of(() -> new Bootstrap().group(group)
+        List<BootstrapFactory<Bootstrap>> ours = List.of(() -> new Bootstrap().group(group())
                 .channelFactory(new ChannelFactory<Channel>() {
                     @Override
                     public Channel newChannel() {
@@ -74,7 +98,7 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
 
     @Override
     public List<BootstrapFactory<Bootstrap>> datagramSocket() {
-        return List.of(() -> new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class));
+        return List.of(() -> new Bootstrap().group(group()).channel(RdmaRawDatagramChannel.class));
     }
 
     @Override
@@ -84,11 +108,11 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
 
     @Override
     public List<BootstrapFactory<ServerBootstrap>> serverSocket() {
-        return List.of(() -> new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class));
+        return List.of(() -> new ServerBootstrap().group(group()).channel(RdmaRawServerSocketChannel.class));
     }
 
     @Override
     public List<BootstrapFactory<Bootstrap>> clientSocket() {
-        return List.of(() -> new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class));
+        return List.of(() -> new Bootstrap().group(clients()).channel(RdmaRawSocketChannel.class));
     }
 }

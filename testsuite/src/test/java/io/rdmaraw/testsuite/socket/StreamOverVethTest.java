@@ -9,28 +9,6 @@ import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapFactory;
-import io.netty.testsuite.transport.socket.CompositeBufferGatheringWriteTest;
-import io.netty.testsuite.transport.socket.SocketAutoReadTest;
-import io.netty.testsuite.transport.socket.SocketBufReleaseTest;
-import io.netty.testsuite.transport.socket.SocketCancelWriteTest;
-import io.netty.testsuite.transport.socket.SocketCloseForciblyTest;
-import io.netty.testsuite.transport.socket.SocketConditionalWritabilityTest;
-import io.netty.testsuite.transport.socket.SocketConnectTest;
-import io.netty.testsuite.transport.socket.SocketDataReadInitialStateTest;
-import io.netty.testsuite.transport.socket.SocketEchoTest;
-import io.netty.testsuite.transport.socket.SocketExceptionHandlingTest;
-import io.netty.testsuite.transport.socket.SocketFileRegionTest;
-import io.netty.testsuite.transport.socket.SocketFixedLengthEchoTest;
-import io.netty.testsuite.transport.socket.SocketGatheringWriteTest;
-import io.netty.testsuite.transport.socket.SocketHalfClosedTest;
-import io.netty.testsuite.transport.socket.SocketObjectEchoTest;
-import io.netty.testsuite.transport.socket.SocketReadPendingTest;
-import io.netty.testsuite.transport.socket.SocketRstTest;
-import io.netty.testsuite.transport.socket.SocketSpdyEchoTest;
-import io.netty.testsuite.transport.socket.SocketSslEchoTest;
-import io.netty.testsuite.transport.socket.SocketSslGreetingTest;
-import io.netty.testsuite.transport.socket.SocketStartTlsTest;
-import io.netty.testsuite.transport.socket.SocketStringEchoTest;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
@@ -41,7 +19,6 @@ import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.net.InetAddress;
@@ -53,7 +30,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Netty's own tests of TCP channels over a veth pair: this transport with NIO in another namespace, both ways. */
 @ExtendWith(NetworkExtension.class)
-class StreamOverVethTest {
+class StreamOverVethTest extends AbstractStreamTest {
     private VethPair pair;
     private EventLoopGroup ours;
     private EventLoopGroup nio;
@@ -78,7 +55,8 @@ class StreamOverVethTest {
         return "soft:packet:";
     }
 
-    private List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> combos() {
+    @Override
+    List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> combos() {
         return List.of(
                 combo(pair.ours(),
                         () -> new ServerBootstrap().group(ours).channel(RdmaRawServerSocketChannel.class),
@@ -114,293 +92,8 @@ class StreamOverVethTest {
         };
     }
 
-    private SocketAddress address() {
+    @Override
+    SocketAddress address() {
         return new InetSocketAddress(InetAddress.ofLiteral(server.ipv4()), 0);
-    }
-
-    @Nested
-    class CompositeBufferGatheringWrite extends CompositeBufferGatheringWriteTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class AutoRead extends SocketAutoReadTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class BufRelease extends SocketBufReleaseTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class CancelWrite extends SocketCancelWriteTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class CloseForcibly extends SocketCloseForciblyTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class ConditionalWritability extends SocketConditionalWritabilityTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class Connect extends SocketConnectTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class DataReadInitialState extends SocketDataReadInitialStateTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class Echo extends SocketEchoTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class ExceptionHandling extends SocketExceptionHandlingTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class FileRegion extends SocketFileRegionTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class FixedLengthEcho extends SocketFixedLengthEchoTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class GatheringWrite extends SocketGatheringWriteTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class HalfClosed extends SocketHalfClosedTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class ObjectEcho extends SocketObjectEchoTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class ReadPending extends SocketReadPendingTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class Rst extends SocketRstTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class SpdyEcho extends SocketSpdyEchoTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class SslEcho extends SocketSslEchoTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class SslGreeting extends SocketSslGreetingTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class StartTls extends SocketStartTlsTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
-    }
-
-    @Nested
-    class StringEcho extends SocketStringEchoTest {
-        @Override
-        protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {
-            return combos();
-        }
-
-        @Override
-        protected SocketAddress newSocketAddress() {
-            return address();
-        }
     }
 }

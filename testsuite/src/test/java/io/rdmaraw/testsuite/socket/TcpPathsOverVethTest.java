@@ -7,6 +7,7 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -29,7 +30,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 
 /** TCP connections and what routers and routes say of their paths; a host of our own. The kernel is router and peer. */
-@ExtendWith(NetworkExtension.class)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
 class TcpPathsOverVethTest {
     private static final String LONG = "0123456789".repeat(20_000);
     private static final String OWN_GATEWAY = "203.0.113.1";

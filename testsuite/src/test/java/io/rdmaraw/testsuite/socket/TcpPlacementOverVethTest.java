@@ -12,6 +12,7 @@ import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawMetrics;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
@@ -39,7 +40,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** On which loops TCP connections live, with the kernel's sockets as peers; what does not arrive there is passed on. */
-@ExtendWith(NetworkExtension.class)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
 class TcpPlacementOverVethTest {
     private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final int CONNECTIONS = 24;

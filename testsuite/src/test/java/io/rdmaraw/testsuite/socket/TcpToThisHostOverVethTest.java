@@ -4,13 +4,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.DefaultFileRegion;
-import io.netty.channel.EventLoop;
-import io.netty.channel.FixedRecvByteBufAllocator;
-import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.util.CharsetUtil;
 import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
@@ -26,19 +20,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.io.TempDir;
 
-import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
-import java.net.SocketException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 import static io.rdmaraw.testsuite.socket.TcpHost.PATIENCE_MILLIS;
@@ -46,7 +33,6 @@ import static io.rdmaraw.testsuite.socket.TcpHost.address;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Connections to the own host, and by other links than the device's: the kernel carries them. */
@@ -89,12 +75,6 @@ class TcpToThisHostOverVethTest {
             throws InterruptedException {
         channel.writeAndFlush(Unpooled.copiedBuffer(text, CharsetUtil.US_ASCII)).sync();
         client.await(text);
-    }
-
-    private static Socket accept(ServerSocket server) throws IOException {
-        Socket accepted = server.accept();
-        accepted.setSoTimeout(PATIENCE_MILLIS);
-        return accepted;
     }
 
     private ServerSocket listen(String address) throws Exception {
@@ -167,7 +147,7 @@ class TcpToThisHostOverVethTest {
             Channel channel = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
                     .handler(new TcpHost.Client())
                     .connect(address("127.0.0.1", server.getLocalPort()), address("127.0.0.9", 0)).sync().channel();
-            try (Socket socket = accept(server)) {
+            try (Socket socket = server.accept()) {
                 assertEquals("127.0.0.9", socket.getInetAddress().getHostAddress());
                 assertEquals(channel.localAddress(), socket.getRemoteSocketAddress());
             }
@@ -179,7 +159,7 @@ class TcpToThisHostOverVethTest {
     void aCancelledWriteIsLeftOutAndNothingIsSentTwice() throws Exception {
         try (ServerSocket server = listen("127.0.0.1")) {
             RdmaRawSocketChannel channel = connect(address("127.0.0.1", server.getLocalPort()), new TcpHost.Client());
-            try (Socket socket = accept(server)) {
+            try (Socket socket = server.accept()) {
                 channel.eventLoop().submit(() -> {
                     assertTrue(channel.write(Unpooled.copiedBuffer("alone", CharsetUtil.US_ASCII)).cancel(false));
                     channel.flush();
@@ -195,144 +175,6 @@ class TcpToThisHostOverVethTest {
         }
     }
 
-    /** Tells of each direction's end. */
-    private static final class Ends extends ChannelInboundHandlerAdapter {
-        final CountDownLatch inputEnded = new CountDownLatch(1);
-
-        @Override
-        public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
-            if (event == ChannelInputShutdownEvent.INSTANCE) {
-                inputEnded.countDown();
-            }
-        }
-    }
-
-    @Test
-    void eitherSideMayEndItsDirectionFirst() throws Exception {
-        try (ServerSocket server = listen("127.0.0.1")) {
-            Ends ends = new Ends();
-            RdmaRawSocketChannel channel = (RdmaRawSocketChannel) new Bootstrap().group(group)
-                    .channel(RdmaRawSocketChannel.class).option(ChannelOption.ALLOW_HALF_CLOSURE, true).handler(ends)
-                    .connect(address("127.0.0.1", server.getLocalPort())).sync().channel();
-            try (Socket socket = accept(server)) {
-                socket.shutdownOutput();
-                assertTrue(ends.inputEnded.await(PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
-                assertTrue(channel.isInputShutdown());
-                assertFalse(channel.isOutputShutdown());
-                channel.writeAndFlush(Unpooled.copiedBuffer("more", CharsetUtil.US_ASCII)).sync();
-                channel.shutdownOutput().sync();
-                assertEquals("more", new String(socket.getInputStream().readAllBytes(), CharsetUtil.US_ASCII));
-            }
-            assertTrue(channel.isOpen());
-            channel.close().sync();
-
-            TcpHost.Client client = new TcpHost.Client();
-            RdmaRawSocketChannel first = connect(address("127.0.0.1", server.getLocalPort()), client);
-            try (Socket socket = accept(server)) {
-                first.shutdownOutput().sync();
-                assertEquals(-1, socket.getInputStream().read());
-                socket.getOutputStream().write("late".getBytes(CharsetUtil.US_ASCII));
-                client.await("late");
-            }
-            first.closeFuture().sync();
-            assertNull(client.errors.poll(), "a peer that ends in order is no error");
-        }
-    }
-
-    @Test
-    void theEndIsSeenWhenNobodyReads() throws Exception {
-        try (ServerSocket server = listen("127.0.0.1")) {
-            Channel channel = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
-                    .option(ChannelOption.AUTO_READ, false).handler(new TcpHost.Client())
-                    .connect(address("127.0.0.1", server.getLocalPort())).sync().channel();
-            accept(server).close();
-            assertTrue(channel.closeFuture().await(PATIENCE_MILLIS));
-        }
-    }
-
-    @Test
-    void aPeersResetIsAnException() throws Exception {
-        try (ServerSocket server = listen("127.0.0.1")) {
-            TcpHost.Client client = new TcpHost.Client();
-            RdmaRawSocketChannel channel = connect(address("127.0.0.1", server.getLocalPort()), client);
-            try (Socket socket = accept(server)) {
-                socket.setSoLinger(true, 0);
-            }
-            Throwable cause = client.errors.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
-            assertInstanceOf(SocketException.class, cause);
-            assertTrue(cause.getMessage().contains("Connection reset"), cause.getMessage());
-            channel.closeFuture().sync();
-        }
-    }
-
-    @Test
-    void lingerZeroAndUnreadBytesReset() throws Exception {
-        try (ServerSocket server = listen("127.0.0.1")) {
-            RdmaRawSocketChannel lingering = connect(address("127.0.0.1", server.getLocalPort()),
-                    new TcpHost.Client());
-            try (Socket socket = accept(server)) {
-                lingering.config().setSoLinger(0);
-                lingering.close().sync();
-                assertReset(socket);
-            }
-            TcpHost.Client client = new TcpHost.Client();
-            Channel unread = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
-                    .option(ChannelOption.AUTO_READ, false)
-                    .option(ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(1).maxMessagesPerRead(1))
-                    .handler(client).connect(address("127.0.0.1", server.getLocalPort())).sync().channel();
-            try (Socket socket = accept(server)) {
-                socket.getOutputStream().write("two".getBytes(CharsetUtil.US_ASCII));
-                unread.read();
-                client.await("t");
-                unread.close().sync();
-                assertReset(socket);
-            }
-        }
-    }
-
-    private static void assertReset(Socket socket) {
-        try {
-            assertEquals("a reset", socket.getInputStream().read());
-        } catch (IOException e) {
-            assertEquals("Connection reset", e.getMessage());
-        }
-    }
-
-    /** A peer that does not read makes the channel unwritable, and no promise says that its bytes are gone. */
-    @Test
-    void whatThePeerDoesNotTakeCountsAgainstTheWaterMarks() throws Exception {
-        try (ServerSocket server = listen("127.0.0.1")) {
-            RdmaRawSocketChannel channel = connect(address("127.0.0.1", server.getLocalPort()), new TcpHost.Client());
-            try (Socket socket = accept(server)) {
-                byte[] block = new byte[1 << 20];
-                LinkedBlockingQueue<ChannelFuture> writes = new LinkedBlockingQueue<>();
-                for (int i = 0; i < 40; i++) {
-                    writes.add(channel.writeAndFlush(Unpooled.wrappedBuffer(block)));
-                }
-                channel.eventLoop().submit(() -> { }).sync();
-                assertFalse(channel.isWritable());
-                assertTrue(channel.bytesBeforeWritable() > block.length, "most of it waits in the channel");
-                socket.getInputStream().readNBytes(40 * block.length);
-                for (ChannelFuture write : writes) {
-                    assertTrue(write.await(PATIENCE_MILLIS) && write.isSuccess());
-                }
-                assertTrue(channel.isWritable());
-            }
-        }
-    }
-
-    @Test
-    void filesAreSent(@TempDir Path directory) throws Exception {
-        Path file = Files.writeString(directory.resolve("content"), LONG);
-        try (ServerSocket server = TcpHost.echoServer(host, "127.0.0.1")) {
-            TcpHost.Client client = new TcpHost.Client();
-            RdmaRawSocketChannel channel = connect(address("127.0.0.1", server.getLocalPort()), client);
-            channel.writeAndFlush(new DefaultFileRegion(file.toFile(), 10, LONG.length() - 10)).sync();
-            client.await(LONG.substring(10));
-            channel.close().sync();
-        }
-    }
-
     @Test
     void optionsReachTheKernelsSocket() throws Exception {
         try (ServerSocket server = listen("127.0.0.1")) {
@@ -345,23 +187,6 @@ class TcpToThisHostOverVethTest {
                     () -> host.run("ss", "-tno", filter).output());
             channel.config().setOption(ChannelOption.SO_KEEPALIVE, false);
             assertFalse(host.run("ss", "-tno", filter).output().contains("keepalive"));
-            channel.close().sync();
-        }
-    }
-
-    /** To the other loop and back, while a peer sends what was written before. */
-    @Test
-    void registeringAgainMovesTheConnection() throws Exception {
-        try (ServerSocket server = TcpHost.echoServer(host, "127.0.0.1")) {
-            TcpHost.Client client = new TcpHost.Client();
-            RdmaRawSocketChannel channel = connect(address("127.0.0.1", server.getLocalPort()), client);
-            for (int i = 0; i < 4; i++) {
-                channel.writeAndFlush(Unpooled.copiedBuffer(LONG, CharsetUtil.US_ASCII));
-                channel.deregister().sync();
-                EventLoop next = group.next();
-                next.register(channel).sync();
-                client.await(LONG);
-            }
             channel.close().sync();
         }
     }

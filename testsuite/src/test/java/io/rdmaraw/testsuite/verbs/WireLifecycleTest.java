@@ -24,6 +24,7 @@ import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.PortUnreachableException;
 import java.time.Duration;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -95,6 +96,25 @@ class WireLifecycleTest {
             assertEquals(52, port.await().byteLength());
             assertFalse(port.channel.pollEvent());
         }
+    }
+
+    /** How many packet sockets of the near end's namespace see every frame. */
+    private static long watchers(VethPair pair) {
+        return pair.ours().namespace().run("cat", "/proc/net/packet").output().lines()
+                .filter(line -> line.strip().split("\\s+")[3].equals("0003")).count();
+    }
+
+    @Test
+    void framesOfTheKernelAreLookedAtOnceMoreOnlyWhenARuleWantsCopies(TestNetwork network) {
+        VethPair pair = network.vethPair();
+        long before = watchers(pair);
+        try (Port port = new Port(device("xdp", pair.ours()))) {
+            QueuePair queuePair = listener(port, pair.ours(), 8);
+            assertEquals(before, watchers(pair));
+            ProviderConformance.flow(queuePair, "dst " + pair.ours().ipv4() + " udp dst-port 7778 dont-trap");
+            assertEquals(before + 1, watchers(pair));
+        }
+        assertEquals(before, watchers(pair));
     }
 
     @ParameterizedTest

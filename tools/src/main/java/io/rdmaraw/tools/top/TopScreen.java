@@ -72,9 +72,14 @@ final class TopScreen {
                     perBurst(received, rate(port, old, "work:receive.bursts")), fills(port, old),
                     perBurst(sent, rate(port, old, "work:send.bursts")),
                     polls == 0 ? "-" : percent(rate(port, old, "work:receive.polls.empty") / polls),
-                    Long.toString(port.count("level:rules")), Long.toString(port.count("level:channels")));
+                    rules(port), Long.toString(port.count("level:channels")));
         }
         return table;
+    }
+
+    private static String rules(Snapshot.Row port) {
+        long unquiet = port.count("level:rules.unquiet");
+        return port.count("level:rules") + (unquiet == 0 ? "" : " (" + unquiet + " unquiet)");
     }
 
     /** A bar for each class of bursts, as high as its share. */

@@ -1,0 +1,82 @@
+package io.rdmaraw.testsuite.socket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+
+import java.net.InetSocketAddress;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+
+/** A host in a namespace of its own whose one server, bound to all addresses, sends datagrams back; and its link. */
+final class DatagramEchoHost implements AutoCloseable {
+    private final NetworkNamespace namespace;
+    private final VethPair pair;
+    private EventLoopGroup group;
+    private RdmaRawDatagramChannel server;
+
+    DatagramEchoHost(TestNetwork network) {
+        namespace = network.namespace();
+        pair = network.vethPair(namespace, network.namespace());
+        // What neighbour discovery without a packet is sent from.
+        namespace.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+    }
+
+    /** Opens the server. */
+    void start(String provider, RdmaRawIoHandlerConfig.Builder config) throws InterruptedException {
+        group = new RdmaRawEventLoopGroup(1, namespace.threadFactory(),
+                config.ipDevice(provider + pair.ours().name()).build());
+        server = serve(new InetSocketAddress(0));
+    }
+
+    /** Opens one more server. */
+    RdmaRawDatagramChannel serve(InetSocketAddress local) throws InterruptedException {
+        return (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .option(ChannelOption.SO_RCVBUF, 1 << 20).handler(new Echo()).bind(local).sync().channel();
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Echo extends SimpleChannelInboundHandler<DatagramPacket> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+        }
+    }
+
+    NetworkNamespace namespace() {
+        return namespace;
+    }
+
+    VethPair pair() {
+        return pair;
+    }
+
+    RdmaRawDatagramChannel server() {
+        return server;
+    }
+
+    int port() {
+        return server.localAddress().getPort();
+    }
+
+    <T> T onLoop(Callable<T> task) throws Exception {
+        return server.eventLoop().submit(task).get();
+    }
+
+    @Override
+    public void close() {
+        if (group != null) {
+            group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+}

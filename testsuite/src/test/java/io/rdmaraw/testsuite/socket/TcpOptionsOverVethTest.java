@@ -1,0 +1,282 @@
+package io.rdmaraw.testsuite.socket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.ConnectTimeoutException;
+import io.netty.util.CharsetUtil;
+import io.rdmaraw.channel.RdmaRawChannelOption;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.channel.RdmaRawTcpInfo;
+import io.rdmaraw.testsuite.leak.LeakExtension;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import static io.rdmaraw.testsuite.socket.TcpHost.PATIENCE_MILLIS;
+import static io.rdmaraw.testsuite.socket.TcpHost.address;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** What the options of TCP channels do on the wire, with sockets of the kernel as peers. */
+@Timeout(120)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
+class TcpOptionsOverVethTest {
+    private static final Duration PATIENCE = Duration.ofMillis(PATIENCE_MILLIS);
+
+    private final TcpHost.Client client = new TcpHost.Client();
+    private VethPair pair;
+    private RdmaRawEventLoopGroup group;
+
+    @BeforeEach
+    void open(TestNetwork network) {
+        pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(device()).build());
+    }
+
+    @AfterEach
+    void close() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    private String device() {
+        return "soft:xdp:" + pair.ours().name();
+    }
+
+    private Bootstrap client() {
+        return new Bootstrap().group(group).channel(RdmaRawSocketChannel.class).handler(client);
+    }
+
+    private ServerSocket listen() throws Exception {
+        return pair.peer().namespace().call(() -> new ServerSocket(0, 50, InetAddress.ofLiteral(pair.peer().ipv4())));
+    }
+
+    private static RdmaRawSocketChannel connect(Bootstrap client, ServerSocket server) throws InterruptedException {
+        return (RdmaRawSocketChannel) client
+                .connect(new InetSocketAddress(server.getInetAddress(), server.getLocalPort())).sync().channel();
+    }
+
+    private static RdmaRawTcpInfo info(RdmaRawSocketChannel channel) {
+        return channel.tcpInfo().syncUninterruptibly().getNow();
+    }
+
+    /** From now on nothing at the other end answers: its kernel does not know the address any more. */
+    private void peerVanishes() {
+        pair.peer().namespace().run("ip", "addr", "flush", "dev", pair.peer().name());
+    }
+
+    private void assertTimedOut(RdmaRawSocketChannel channel) throws InterruptedException {
+        Throwable cause = client.errors.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+        assertInstanceOf(SocketException.class, cause);
+        assertEquals("Connection timed out", cause.getMessage());
+        assertTrue(channel.closeFuture().await(PATIENCE_MILLIS));
+        assertEquals(1, TcpHost.tcp(device(), "timeouts"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void keepaliveFindsADeadPeer(boolean setBeforeConnecting) throws Exception {
+        try (ServerSocket server = listen()) {
+            Bootstrap bootstrap = client().option(RdmaRawChannelOption.TCP_KEEPIDLE, 1)
+                    .option(RdmaRawChannelOption.TCP_KEEPINTVL, 1).option(RdmaRawChannelOption.TCP_KEEPCNT, 2);
+            RdmaRawSocketChannel channel = connect(bootstrap.option(ChannelOption.SO_KEEPALIVE, setBeforeConnecting),
+                    server);
+            channel.config().setKeepAlive(true);
+            int before = info(channel).segmentsIn();
+            Await.until("a peer that lives to answer two probes", PATIENCE,
+                    () -> info(channel).segmentsIn() >= before + 2);
+            assertTrue(channel.isActive());
+            peerVanishes();
+            assertTimedOut(channel);
+        }
+    }
+
+    @Test
+    void aServersChildrenHaveKeepaliveToo() throws Exception {
+        RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) new ServerBootstrap().group(group)
+                .channel(RdmaRawServerSocketChannel.class).childHandler(client)
+                .childOption(ChannelOption.SO_KEEPALIVE, true).childOption(RdmaRawChannelOption.TCP_KEEPIDLE, 1)
+                .childOption(RdmaRawChannelOption.TCP_KEEPINTVL, 1).childOption(RdmaRawChannelOption.TCP_KEEPCNT, 1)
+                .bind(address(pair.ours().ipv4(), 0)).sync().channel();
+        try (Socket socket = TcpHost.socket(pair.peer().namespace(), pair.ours().ipv4(),
+                server.localAddress().getPort())) {
+            assertTrue(socket.isConnected());
+            Await.until("the connection", PATIENCE, () -> TcpHost.tcp(device(), "connections") == 1);
+            peerVanishes();
+            assertInstanceOf(SocketException.class, client.errors.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
+            Await.until("its end", PATIENCE, () -> TcpHost.tcp(device(), "connections") == 0);
+        }
+    }
+
+    /** Without it, data is sent again for a quarter of an hour. */
+    @Test
+    void theUserTimeoutEndsWhatNobodyAcknowledges() throws Exception {
+        try (ServerSocket server = listen()) {
+            RdmaRawSocketChannel channel = connect(client().option(RdmaRawChannelOption.TCP_USER_TIMEOUT, 700), server);
+            peerVanishes();
+            channel.writeAndFlush(Unpooled.copiedBuffer("anybody there?", CharsetUtil.US_ASCII)).sync();
+            assertTimedOut(channel);
+        }
+    }
+
+    @Test
+    void connectingTimesOutAndIsCancelled() throws Exception {
+        pair.ours().namespace().run("ip", "route", "add", "198.51.100.0/24", "via", pair.peer().ipv4());
+        InetSocketAddress nobody = address("198.51.100.7", 80);
+        ChannelFuture timedOut = client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 200).connect(nobody).await();
+        assertInstanceOf(ConnectTimeoutException.class, timedOut.cause());
+        timedOut.channel().closeFuture().sync();
+        Await.until("its end", PATIENCE, () -> TcpHost.tcp(device(), "connections") == 0);
+
+        ChannelFuture cancelled = client().handler(new TcpHost.Client()).connect(nobody);
+        Await.until("the attempt to begin", PATIENCE, () -> TcpHost.tcp(device(), "connections") == 1);
+        assertTrue(cancelled.cancel(true));
+        assertTrue(cancelled.channel().closeFuture().await(PATIENCE_MILLIS));
+        Await.until("its end", PATIENCE, () -> TcpHost.tcp(device(), "connections") == 0);
+        // The port that the kernel kept for it is free again.
+        assertEquals("", pair.ours().namespace().run("ss", "-Htan").output().strip());
+    }
+
+    /** As many as the backlog are kept until they are accepted; others are told at once that there is no room. */
+    @Test
+    void connectionsBeyondTheBacklogAreReset() throws Exception {
+        int backlog = 4;
+        BlockingQueue<Object> accepted = new LinkedBlockingQueue<>();
+        RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) new ServerBootstrap().group(group)
+                .channel(RdmaRawServerSocketChannel.class).option(ChannelOption.SO_BACKLOG, backlog)
+                .option(ChannelOption.AUTO_READ, false).handler(new ChannelInboundHandlerAdapter() {
+                    @Override
+                    public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                        accepted.add(msg);
+                        ctx.fireChannelRead(msg);
+                    }
+                }).childHandler(new TcpHost.Echo()).bind(address(pair.ours().ipv4(), 0)).sync().channel();
+        List<Socket> sockets = new ArrayList<>();
+        for (int i = 0; i < backlog + 3; i++) {
+            try {
+                sockets.add(TcpHost.socket(pair.peer().namespace(), pair.ours().ipv4(),
+                        server.localAddress().getPort()));
+            } catch (SocketException e) {
+                // The reset is there before the JDK has looked whether the connection is.
+                assertTrue(e.getMessage().contains("reset"), e.getMessage());
+            }
+        }
+        Await.until("the refusals", PATIENCE, () -> TcpHost.tcp(device(), "refused-by-backlog") == 3);
+        assertEquals(0, accepted.size());
+        server.config().setAutoRead(true);
+        int served = 0;
+        for (Socket socket : sockets) {
+            try (socket) {
+                TcpHost.exchange(socket, "hello");
+                served++;
+            } catch (IOException e) {
+                assertTrue(e.getMessage().contains("reset") || e.getMessage().contains("Broken pipe"), e.getMessage());
+            }
+        }
+        assertEquals(backlog, served);
+        assertEquals(backlog, accepted.size());
+    }
+
+    @Test
+    void theReceiveBufferBoundsWhatAPeerSendsAhead() throws Exception {
+        int bufferBytes = 8192;
+        try (ServerSocket server = listen()) {
+            RdmaRawSocketChannel channel = connect(client().option(ChannelOption.SO_RCVBUF, bufferBytes)
+                    .option(ChannelOption.AUTO_READ, false), server);
+            try (Socket socket = server.accept()) {
+                byte[] sent = "0123456789".repeat(10_000).getBytes(CharsetUtil.US_ASCII);
+                Thread writer = Thread.ofVirtual().start(() -> {
+                    try {
+                        socket.getOutputStream().write(sent);
+                    } catch (IOException e) {
+                        client.errors.add(e);
+                    }
+                });
+                // Less room than a segment takes is not offered: RFC 9293 3.8.6.2.2.
+                Await.until("the window to close", PATIENCE, () -> info(channel).receiveWindowBytes() < 1460);
+                long received = info(channel).bytesReceived();
+                assertTrue(received <= bufferBytes && received > bufferBytes / 2, received + " bytes");
+                channel.config().setAutoRead(true);
+                client.await(new String(sent, CharsetUtil.US_ASCII));
+                writer.join();
+            }
+        }
+    }
+
+    @Test
+    void theSendBufferBoundsWhatTcpIsGivenAhead() throws Exception {
+        int bufferBytes = 20_000;
+        try (ServerSocket server = listen()) {
+            RdmaRawSocketChannel channel = connect(client().option(ChannelOption.SO_SNDBUF, bufferBytes), server);
+            try (Socket socket = server.accept()) {
+                byte[] block = new byte[1000];
+                int blocks = 16_000;
+                for (int i = 0; i < blocks; i++) {
+                    channel.write(Unpooled.wrappedBuffer(block));
+                }
+                ChannelFuture last = channel.writeAndFlush(Unpooled.EMPTY_BUFFER);
+                Await.until("the peer's window to be full", PATIENCE, () -> {
+                    RdmaRawTcpInfo info = info(channel);
+                    assertTrue(info.unacknowledgedBytes() + info.unsentBytes() <= bufferBytes, info.toString());
+                    return info.unsentBytes() > 0 && info.sendWindowBytes() < block.length;
+                });
+                assertTrue(!channel.isWritable() && !last.isDone());
+                assertEquals(blocks * block.length, socket.getInputStream().readNBytes(blocks * block.length).length);
+                assertTrue(last.await(PATIENCE_MILLIS) && last.isSuccess());
+            }
+        }
+    }
+
+    @Test
+    void aChannelTellsWhatItsConnectionHasDone() throws Exception {
+        String text = "0123456789".repeat(5000);
+        try (ServerSocket server = TcpHost.echoServer(pair.peer().namespace(), pair.peer().ipv4())) {
+            RdmaRawSocketChannel channel = connect(client(), server);
+            channel.writeAndFlush(Unpooled.copiedBuffer(text, CharsetUtil.US_ASCII)).sync();
+            client.await(text);
+            Await.until("the last acknowledgement", PATIENCE, () -> info(channel).unacknowledgedBytes() == 0);
+            RdmaRawTcpInfo info = info(channel);
+            assertEquals("ESTABLISHED", info.state());
+            assertEquals(text.length(), info.bytesReceived());
+            assertEquals(text.length(), info.bytesAcked());
+            assertTrue(info.segmentsOut() >= text.length() / info.segmentBytes(), info.toString());
+            assertTrue(info.segmentsIn() >= text.length() / info.segmentBytes(), info.toString());
+            assertTrue(info.minimumRttNanos() > 0 && info.smoothedRttNanos() >= info.minimumRttNanos(),
+                    info.toString());
+            assertNotNull(info.congestionControl());
+            assertEquals(1500, info.pathMtuBytes());
+            channel.close().sync();
+        }
+    }
+}
