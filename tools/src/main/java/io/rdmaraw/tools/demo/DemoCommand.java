@@ -26,7 +26,8 @@ public final class DemoCommand implements Callable<Integer> {
             description = "another device, which the first reaches, for the loop that echoes")
     private String echoDevice;
 
-    @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "5", description = "how long")
+    @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "5",
+            description = "how long; the first half of it, 3 seconds at most, is for the compiler and not in the rates")
     private double seconds;
 
     @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "64",

@@ -24,7 +24,7 @@ final class EchoDemo {
     private static final long ECHO_MAC = 0x027261770002L;
     /** Without a returning frame for so long, what is under way counts as lost. */
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(2);
-    private static final double WARM_UP_SHARE = 0.3;
+    private static final double WARM_UP_SHARE = 0.5;
     private static final double MAX_WARM_UP_SECONDS = 3;
 
     private final DemoOptions options;

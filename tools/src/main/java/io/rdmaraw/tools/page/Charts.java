@@ -20,6 +20,7 @@ final class Charts {
             Pattern.compile("(.*?)[. ]?(burst|window|conns|connections|clients|flows|pipeline|length|size|bytes)"
                     + "=?(\\d+)(.*)");
     private static final String JMH = "jmh";
+    private static final String MICROSECONDS = "us";
     private static final String[] PERCENTILES = {"t_min", "t_typical", "percentile_99", "percentile_99.9",
         "percentile_99.99", "t_max"};
     private static final String[] PERCENTILE_LABELS = {"min", "50 %", "99 %", "99.9 %", "99.99 %", "max"};
@@ -65,7 +66,9 @@ final class Charts {
             }
             String what = matcher.group(1) + matcher.group(4);
             String word = matcher.group(2);
-            LineChart chart = charts.computeIfAbsent(what + word + unit, key -> new LineChart(what, word, unit, false));
+            // Times go from one microsecond to a second: on an even axis the short ones could not be told apart.
+            LineChart chart = charts.computeIfAbsent(what + word + unit, key -> new LineChart(what,
+                    word.equals("conns") ? "connections" : word, unit, unit.equals(MICROSECONDS)));
             String line = row.path("transport").asText() + (devices.size() > 1 ? ' ' + row.path("device").asText()
                     : "");
             chart.add(line, new LineChart.Point(Double.parseDouble(matcher.group(3)), matcher.group(3),

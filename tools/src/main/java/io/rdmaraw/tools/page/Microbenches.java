@@ -21,7 +21,7 @@ import java.util.regex.Pattern;
  */
 final class Microbenches {
     static final String NAME = "microbench";
-    static final double QUICK_SECONDS = 60;
+    static final double QUICK_SECONDS = 50;
     private static final String JAR = "microbench/target/microbenchmarks.jar";
     private static final String ENDING = "Benchmark";
     private static final Pattern CLASS = Pattern.compile("\\.(\\w+)" + ENDING + "\\b");
@@ -35,7 +35,7 @@ final class Microbenches {
         return Path.of(System.getProperty("rdmaraw.home", "."), JAR);
     }
 
-    /** The classes of the suite as JMH lists them in the jar, without their ending; one without a name if it has none. */
+    /** The classes of the suite as JMH lists them in the jar, without their ending; one without a name for none. */
     static List<String> names() {
         try (JarFile jar = new JarFile(jar().toFile())) {
             String list = new String(jar.getInputStream(jar.getEntry("META-INF/BenchmarkList")).readAllBytes(),
@@ -65,7 +65,8 @@ final class Microbenches {
             rows = Files.createTempFile("rdma-raw", ".json");
             boolean ended = MeasurementProcess.await(process(jar, options, rows), limitSeconds);
             double seconds = (System.nanoTime() - start) / 1e9;
-            return ended ? result(benchmark, command, seconds, toReport(new ObjectMapper().readTree(Files.readString(rows))), null)
+            return ended ? result(benchmark, command, seconds,
+                    toReport(new ObjectMapper().readTree(Files.readString(rows))), null)
                     : result(benchmark, command, seconds, null, "ended after " + Math.round(limitSeconds)
                             + " s, which is all that the report gives it");
         } catch (IOException e) {
@@ -86,8 +87,10 @@ final class Microbenches {
                 .start();
     }
 
-    private static MeasurementResult result(String benchmark, String command, double seconds, JsonNode result, String failure) {
-        return new MeasurementResult(nameOf(benchmark), "The parts by themselves (JMH): what a call, a buffer, a burst through a"
+    private static MeasurementResult result(String benchmark, String command, double seconds, JsonNode result,
+            String failure) {
+        return new MeasurementResult(nameOf(benchmark),
+                "The parts by themselves (JMH): what a call, a buffer, a burst through a"
                 + " pipeline and its counting cost, in nanoseconds and in bytes allocated.", command, seconds, result,
                 failure);
     }

@@ -72,7 +72,8 @@ final class AsyncProfiler implements Profiler {
             // Without hardware counters or the right to use them it falls back to timers of the process by itself.
             tell(pid, "start,event=cpu,interval=1ms,cstack=vm");
             TimeUnit.NANOSECONDS.sleep((long) (seconds * 1e9));
-            tell(pid, "dump,file=" + page.toAbsolutePath() + ",flamegraph,title=" + title.replace(',', ' ') + LOOPS_ONLY);
+            tell(pid, "dump,file=" + page.toAbsolutePath() + ",flamegraph,title="
+                    + title.replace(',', ' ') + LOOPS_ONLY);
             tell(pid, "stop,file=" + stacks.toAbsolutePath() + ",collapsed,dot,ann,lib");
             try (Stream<String> lines = Files.lines(stacks)) {
                 return Samples.ofCollapsed("async-profiler", lines).ofLoops();

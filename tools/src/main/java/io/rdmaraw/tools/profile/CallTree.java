@@ -31,7 +31,8 @@ final class CallTree {
     }
 
     String page(String title) {
-        StringBuilder html = new StringBuilder("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>"
+        StringBuilder html = new StringBuilder("<!DOCTYPE html>\n"
+                + "<html lang=\"en\"><head><meta charset=\"utf-8\"><title>"
                 + escape(title) + "</title><style>body{font:14px/1.5 monospace;margin:2em}details{margin-left:1.2em}"
                 + "p{margin:0 0 0 2.3em}h1{font-size:1.2em}</style></head><body><h1>" + escape(title)
                 + "</h1>\n<p>" + count + " samples; calls with less than half a percent are left out.</p>\n");

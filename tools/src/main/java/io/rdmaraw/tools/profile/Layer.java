@@ -26,7 +26,7 @@ enum Layer {
         return text;
     }
 
-    /** Returns the layer of a call, or null of one that belongs to its caller: of the JDK, of libc, an access to memory. */
+    /** Returns the layer of a call, or null of what belongs to its caller: the JDK, libc, an access to memory. */
     static Layer of(StackFrame frame) {
         return switch (frame.origin()) {
             case KERNEL -> KERNEL;

@@ -109,6 +109,30 @@ class LauncherScriptsTest {
     }
 
     @Test
+    void theProfilerIsGotOnceAndNeverInsistedOn() throws Exception {
+        String get = "set -euo pipefail; ROOT=" + directory + "; . scripts/messages.sh; . scripts/build.sh;"
+                + " run_maven() { echo \"maven $*\"; return 1; }; want_profiler";
+        Result without = run(Map.of(), "bash", "-c", get);
+        assertEquals(0, without.exitCode, without.output);
+        assertTrue(without.output.contains("maven -q -B -ntp -pl tools dependency:copy@async-profiler"),
+                without.output);
+        assertTrue(without.output.contains("flight recorder is used"), without.output);
+        file("tools/target/profiler/async-profiler-4.1.jar");
+        assertEquals(new Result(0, ""), run(Map.of(), "bash", "-c", get));
+    }
+
+    /** What the launcher hands to a profile; a function's variable that nobody has set would end it. */
+    @Test
+    void aProfileKnowsTheFileOfSoftverbs() throws Exception {
+        Result result = run(Map.of(), "bash", "-c", "set -euo pipefail; ROOT=" + directory + "; . scripts/build.sh;"
+                + " eval \"$(sed -n '/^run_profile()/,/^}/p' rdma-raw)\"; require_jdk() { :; }; require_built() { :; };"
+                + " want_profiler() { :; }; run_tool() { echo \"$RDMA_RAW_JAVA_OPTS | $*\"; }; run_profile profile rx");
+        assertEquals(0, result.exitCode, result.output);
+        assertTrue(result.output.contains("-Dio.rdmaraw.softverbs.path=" + directory + "/transport-rdma-raw-native/")
+                && result.output.endsWith(" | profile rx"), result.output);
+    }
+
+    @Test
     void wrongCommandsAreRefusedWithoutABuild() throws Exception {
         Result result = run(Map.of(), "./rdma-raw", "no-such-command");
         assertEquals(2, result.exitCode);

@@ -43,7 +43,8 @@ class PartialMeasurementTest {
 
     /** A bench, in place of the launcher, that does what the lines of a shell script say. */
     private MeasurementResult run(double limitSeconds, String... lines) throws Exception {
-        Path launcher = Files.writeString(directory.resolve("rdma-raw"), "#!/bin/sh\n" + String.join("\n", lines) + '\n');
+        Path launcher = Files.writeString(directory.resolve("rdma-raw"), "#!/bin/sh\n"
+                + String.join("\n", lines) + '\n');
         Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwx------"));
         System.setProperty(HOME, directory.toString());
         return new MeasurementProcess(new Measurement("frames", "serves", List.of(), 1, true), limitSeconds).run();
@@ -102,7 +103,8 @@ class PartialMeasurementTest {
     void everyGapIsNamedWithItsReason() throws Exception {
         MeasurementResult failed = MeasurementResult.failed(PageTest.measurement("wire"), 3, "no root");
         MeasurementResult few = PageTest.run("udp", ROWS.replace("\"runs\":5,\"ratioTo\"", "\"runs\":2,\"ratioTo\"")
-                .replace("{\"bench\"", "{\"notMeasured\":[{\"what\":\"udp.rr on nio\",\"reason\":\"no port\"}],\"bench\""));
+                .replace("{\"bench\"",
+                        "{\"notMeasured\":[{\"what\":\"udp.rr on nio\",\"reason\":\"no port\"}],\"bench\""));
         List<String> gaps = Gaps.of(PageTest.report(PageTest.run("frames", ROWS), failed, few)).stream()
                 .map(gap -> gap.measurement() + " | " + gap.what() + " | " + gap.reason()).toList();
         for (String expected : List.of("wire | all of it | no root", "udp | udp.rr on nio | no port",
