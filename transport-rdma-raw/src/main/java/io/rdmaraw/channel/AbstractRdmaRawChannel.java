@@ -9,6 +9,8 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.Future;
 
+import java.nio.channels.ClosedChannelException;
+
 /** What all channels of this transport have in common: that they are open, and which loop they are on. */
 abstract class AbstractRdmaRawChannel extends AbstractChannel {
     private final Handle handle = new Handle();
@@ -81,7 +83,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         try {
             prepared = prepareToJoin(ioHandler);
         } catch (RuntimeException e) {
-            promise.setFailure(e);
+            failRegistration(promise, e);
             return;
         }
         if (prepared == null) {
@@ -92,20 +94,30 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
             if (done.isSuccess()) {
                 join(promise);
             } else {
-                promise.setFailure(done.cause());
+                failRegistration(promise, done.cause());
             }
         });
     }
 
     private void join(ChannelPromise promise) {
+        if (!open) {
+            failRegistration(promise, new ClosedChannelException());
+            return;
+        }
         try {
             joinLoop(ioHandler);
         } catch (RuntimeException e) {
-            promise.setFailure(e);
+            failRegistration(promise, e);
             return;
         }
         promise.setSuccess();
         registrationDone();
+    }
+
+    /** Netty closes a channel that could not be registered, and leaves it where it is. */
+    private void failRegistration(ChannelPromise promise, Throwable cause) {
+        promise.setFailure(cause);
+        doDeregister();
     }
 
     @Override

@@ -80,6 +80,9 @@ final class DatagramLoop {
     }
 
     void close() {
+        if (neighbors != null) {
+            neighbors.close();
+        }
         if (kernelBuffer != null) {
             kernelBuffer.close();
         }

@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.IpAddress;
 
@@ -23,6 +24,8 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     private final KernelSocket kernel;
     private final PathCache paths = new PathCache();
     private final Throwable[] failures = new Throwable[FrameQueue.BURST_FRAMES + 1];
+    /** What the outbound buffer holds of the burst's messages. */
+    private final Object[] finishedMessages = new Object[FrameQueue.BURST_FRAMES];
     private final byte[] messageOfFrame = new byte[FrameQueue.BURST_FRAMES];
     private DatagramWriter writer;
     private int finished;
@@ -65,6 +68,11 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         for (int i = 0; i < done; i++) {
             Throwable failure = failures[i];
             failures[i] = null;
+            // Netty passes over cancelled messages when it shows them, and leaves them in their place.
+            while (in.current() != finishedMessages[i] && in.remove()) {
+                // Goes on until the message is the current one, or a listener has closed the channel.
+            }
+            finishedMessages[i] = null;
             if (failure == null) {
                 in.remove();
             } else {
@@ -75,6 +83,9 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             // What the burst could not finish is now the oldest message.
             failures[0] = failures[done];
             failures[done] = null;
+        }
+        if (done < finishedMessages.length) {
+            finishedMessages[done] = null;
         }
         return done > 0 || frames > 0 || writer.queue().reclaim() > 0;
     }
@@ -90,6 +101,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         if (finished == FrameQueue.BURST_FRAMES) {
             return false;
         }
+        finishedMessages[finished] = msg;
         IOException error = sentBytes == 0 ? inbox.takeError() : null;
         if (error != null) {
             return finish(error);
@@ -100,7 +112,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                         (InetSocketAddress) envelope.sender(), DatagramSegments.segmentBytes(msg));
             }
             return send((ByteBuf) msg, null, null, 0);
-        } catch (IOException | NotYetConnectedException e) {
+        } catch (IOException | NotYetConnectedException | IllegalReferenceCountException e) {
             return finish(e);
         }
     }
@@ -120,6 +132,9 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         InetSocketAddress recipient = recipientOrNull != null ? recipientOrNull : channel.remoteAddress();
         if (recipient == null) {
             throw new NotYetConnectedException();
+        }
+        if (content.refCnt() == 0) {
+            throw new IllegalReferenceCountException(0);
         }
         DatagramPath path = pathTo(recipient, senderOrNull);
         int totalBytes = content.readableBytes();

@@ -2,6 +2,8 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPromise;
+import io.netty.util.IllegalReferenceCountException;
+import io.netty.util.ReferenceCountUtil;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.queue.FrameQueue;
@@ -31,6 +33,8 @@ final class DirectSends {
     private int flushedEnd;
     private long pendingBytes;
     private boolean flushing;
+    /** Which frames of the burst somebody has released who had written them: a bit for each. */
+    private long released;
     private boolean promisesToKeep;
     private boolean onlySlots = true;
 
@@ -109,7 +113,9 @@ final class DirectSends {
     }
 
     private void offerBurst(FrameQueue queue) {
+        int from = next;
         int end = Math.min(flushedEnd, next + FrameQueue.BURST_FRAMES);
+        released = 0;
         if (onlySlots && !promisesToKeep) {
             // Without listeners nothing is added before all is handed over, and then pendingBytes begins anew.
             next += queue.offerSlots(slotIndices, next, end);
@@ -120,9 +126,20 @@ final class DirectSends {
             int lengthBytes = frame.readableBytes();
             if (!promises[next].setUncancellable()) {
                 promises[next] = null;
-                frame.release();
-            } else if (queue.offer(frame) != FrameQueue.ACCEPTED) {
-                return;
+                ReferenceCountUtil.safeRelease(frame);
+            } else if (frame.refCnt() == 0) {
+                released |= 1L << next - from;
+            } else {
+                // No method of its own: each takes one of the calls that the JIT compiler inlines.
+                try {
+                    if (queue.offer(frame) != FrameQueue.ACCEPTED) {
+                        return;
+                    }
+                } catch (IllegalReferenceCountException e) {
+                    // A part of it.
+                    ReferenceCountUtil.safeRelease(frame);
+                    released |= 1L << next - from;
+                }
             }
             if (slotIndices[next] == FOREIGN) {
                 foreignFrames[next] = null;
@@ -133,7 +150,8 @@ final class DirectSends {
     }
 
     private void complete(int from, int end, long refused, FrameQueue queue) {
-        if (!promisesToKeep && refused == 0) {
+        long releasedEarly = released;
+        if (!promisesToKeep && refused == 0 && releasedEarly == 0) {
             return;
         }
         // A listener may close the channel, which takes the arrays away.
@@ -143,6 +161,10 @@ final class DirectSends {
         for (int i = from; i < end; i++) {
             ChannelPromise promise = written[i];
             if (promise == null) {
+                continue;
+            }
+            if ((releasedEarly >>> i - from & 1) != 0) {
+                promise.tryFailure(new IllegalReferenceCountException(0));
                 continue;
             }
             boolean wasRefused = (refused >>> offered++ & 1) != 0;

@@ -6,6 +6,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.RecvByteBufAllocator;
+import io.netty.util.ReferenceCountUtil;
 
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -137,7 +138,7 @@ final class DirectUnsafe implements Channel.Unsafe {
 
     void failPending() {
         sends.drainTo((frame, promise, lastOfPromise, lastFlushed) -> {
-            frame.release();
+            ReferenceCountUtil.safeRelease(frame);
             if (lastOfPromise) {
                 promise.tryFailure(new ClosedChannelException());
             }

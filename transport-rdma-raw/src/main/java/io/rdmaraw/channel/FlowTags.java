@@ -9,6 +9,7 @@ import io.rdmaraw.verbs.FlowSpec;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -55,6 +56,8 @@ final class FlowTags {
     /** Index 0 stays empty: devices use tag 0 for frames of untagged rules. */
     private Entry[] byTag = new Entry[8];
     private Entry[] bySpreadTag = new Entry[0];
+    /** Tags of rules that are gone, of which frames may still lie in the queue: not for another rule yet. */
+    private final BitSet resting = new BitSet();
 
     FlowTags(FrameQueue queue, SharedDevice device) {
         this.queue = queue;
@@ -112,14 +115,26 @@ final class FlowTags {
     }
 
     private int freeTag() {
-        for (int tag = 1; tag < byTag.length; tag++) {
-            if (byTag[tag] == null) {
-                return tag;
-            }
+        int tag = 1;
+        while (tag < byTag.length && (byTag[tag] != null || resting.get(tag))) {
+            tag++;
         }
-        int tag = byTag.length;
-        byTag = Arrays.copyOf(byTag, 2 * tag);
+        if (tag == SpreadFlows.FIRST_TAG) {
+            // As many rules came and went as there are tags, and the queue was never found empty.
+            resting.clear();
+            return freeTag();
+        }
+        if (tag == byTag.length) {
+            byTag = Arrays.copyOf(byTag, 2 * tag);
+        }
         return tag;
+    }
+
+    /** The queue was found empty: no frame of a rule that is gone can come any more. */
+    void queueEmpty() {
+        if (!resting.isEmpty()) {
+            resting.clear();
+        }
     }
 
     void detach(QueueChannel channel) {
@@ -153,6 +168,7 @@ final class FlowTags {
         } else {
             byTag[entry.tag] = null;
             bySpec.remove(entry.spec);
+            resting.set(entry.tag);
         }
         unsteer(entry);
     }

@@ -99,11 +99,13 @@ final class FrameInbox extends Inbox<ByteBuf> {
 
     @Override
     int close() {
+        int dropped = super.close();
         if (currentBurst != null) {
+            dropped += currentBurst.size();
+            taken(-currentBurst.size(), (int) -currentBurst.readableBytes());
             currentBurst.release();
             currentBurst = null;
         }
-        int dropped = super.close();
         statistics.droppedAtClose += dropped;
         return dropped;
     }

@@ -140,21 +140,35 @@ abstract class Inbox<M> {
     final void endBurst() {
         inBurst = false;
         finishBurst();
-        reportRead();
-        count(burstMessages, burstBytes);
+        int messages = burstMessages;
+        int bytes = burstBytes;
         burstMessages = 0;
         burstBytes = 0;
+        count(messages, bytes);
+        RuntimeException failure = reportRead(messages, bytes);
         channel.pipeline().fireChannelReadComplete();
+        if (failure != null) {
+            channel.pipeline().fireExceptionCaught(failure);
+        }
     }
 
-    /** Receive buffers are posted beforehand, so the allocator's handle is only told what came. */
+    /**
+     * Receive buffers are posted beforehand, so the allocator's handle is only told what came.
+     *
+     * @return what the allocator, which is the user's, threw; or null
+     */
     @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
-    private void reportRead() {
-        RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
-        handle.reset(channel.config());
-        handle.incMessagesRead(burstMessages);
-        handle.lastBytesRead(burstBytes);
-        handle.readComplete();
+    private RuntimeException reportRead(int messages, int bytes) {
+        try {
+            RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
+            handle.reset(channel.config());
+            handle.incMessagesRead(messages);
+            handle.lastBytesRead(bytes);
+            handle.readComplete();
+            return null;
+        } catch (RuntimeException e) {
+            return e;
+        }
     }
 
     /** The user reads. */
@@ -171,7 +185,17 @@ abstract class Inbox<M> {
         }
     }
 
+    /** The channel is on another loop now: what was to be read is read there. */
+    final void joinedLoop() {
+        backlogScheduled = false;
+        schedule();
+    }
+
     private void readBacklog() {
+        if (!channel.isRegistered() || !channel.eventLoop().inEventLoop()) {
+            // The channel has left this loop since; nothing of it may be touched here.
+            return;
+        }
         backlogScheduled = false;
         boolean more = true;
         while (more && readPending && hasBacklog()) {

@@ -38,7 +38,7 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
     /** Written to the socket and not yet taken by the kernel; they are the first in the channel's outbound buffer. */
     private int handedOver;
     /** Taken while the channel moved between loops; they are still in its buffer. */
-    private int takenMeanwhile;
+    private final Queue<Object> takenMeanwhile = new ArrayDeque<>(0);
     private boolean writing;
     private boolean connected;
     private boolean peerFinished;
@@ -153,7 +153,8 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
         }
         attached = true;
         ChannelOutboundBuffer written = channel.unsafe().outboundBuffer();
-        for (; takenMeanwhile > 0 && written != null; takenMeanwhile--) {
+        while (!takenMeanwhile.isEmpty() && written != null) {
+            skipCancelled(written, takenMeanwhile.poll());
             written.remove();
         }
         hasSendRoom = true;
@@ -270,6 +271,9 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
             // Those who are told that a message was taken may have written more.
             while (handedOver == 0 && !in.isEmpty()) {
                 in.forEachFlushedMessage(msg -> handOver(in, msg));
+                if (handedOver == 0) {
+                    removeCancelled(in);
+                }
                 socket.flush();
             }
         } catch (Exception e) {
@@ -280,22 +284,37 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
     }
 
     private boolean handOver(ChannelOutboundBuffer in, Object msg) {
-        handedOver++;
         Object part = msg instanceof ByteBuf data ? data.retainedDuplicate() : ReferenceCountUtil.retain(msg);
-        socket.write(part).addListener(written -> taken(in, written));
+        handedOver++;
+        socket.write(part).addListener(written -> taken(in, msg, written));
         return true;
     }
 
-    private void taken(ChannelOutboundBuffer in, Future<?> written) {
+    /** Nothing else was flushed. */
+    private static void removeCancelled(ChannelOutboundBuffer in) {
+        while (!in.isEmpty()) {
+            in.remove();
+        }
+    }
+
+    /** Netty passes over cancelled messages when it shows what was flushed, and leaves them in their place. */
+    private static void skipCancelled(ChannelOutboundBuffer in, Object msg) {
+        while (in.current() != msg && in.remove()) {
+            // Goes on until the message is the current one.
+        }
+    }
+
+    private void taken(ChannelOutboundBuffer in, Object msg, Future<?> written) {
         handedOver--;
         if (!channel.isOpen()) {
             // Closing fails what is in the buffer.
             return;
         }
         if (!attached) {
-            takenMeanwhile++;
+            takenMeanwhile.add(msg);
             return;
         }
+        skipCancelled(in, msg);
         if (written.isSuccess()) {
             in.remove();
         } else {

@@ -90,6 +90,11 @@ final class LoopNeighbors {
         table.await(hop.linkIndex(), hop.address(), packet, System.nanoTime());
     }
 
+    /** The loop ends: what waits is let go of. */
+    void close() {
+        table.close();
+    }
+
     private void runTimer(EventLoop timers) {
         if (timerRuns) {
             return;

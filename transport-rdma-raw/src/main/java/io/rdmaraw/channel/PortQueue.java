@@ -21,6 +21,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -47,6 +48,7 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private final ArrayDeque<QueueChannel> waitingForRoom = new ArrayDeque<>();
     private final FlowTags tags;
     private final Set<QueueChannel> channels = new LinkedHashSet<>();
+    private final LoopFailures failures;
     private final Consumer<PortQueue> onGone;
     private final List<Runnable> onClose = new ArrayList<>();
     private int touchedCount;
@@ -61,7 +63,9 @@ final class PortQueue implements SharedDevice.AsyncListener {
     private boolean recoveryPending;
 
     PortQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
-              FrameBurstPool burstPool, RdmaRawIoHandlerConfig config, Consumer<PortQueue> onGone) {
+              FrameBurstPool burstPool, RdmaRawIoHandlerConfig config, LoopFailures failures,
+              Consumer<PortQueue> onGone) {
+        this.failures = failures;
         this.onGone = onGone;
         this.device = device;
         this.portNumber = portNumber;
@@ -180,6 +184,8 @@ final class PortQueue implements SharedDevice.AsyncListener {
             statistics.burst(received);
             dispatch(received);
             events.burst(queue.counters().copiedOutFrames());
+        } else {
+            tags.queueEmpty();
         }
         if (queue.inFlight() > 0) {
             queue.reclaim();
@@ -195,20 +201,54 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     private void dispatch(int received) {
         int next = 0;
+        // A failure costs the frame that met it. No method of its own for the loop inside: the way to a handler is as
+        // many calls deep as the JIT compiler inlines.
         while (next < received) {
-            FlowTags.Entry entry = tags.entry(burst.flowTag(next));
-            if (entry == null) {
-                entry = joinedBy(burst.flowTag(next));
+            try {
+                while (next < received) {
+                    FlowTags.Entry entry = tags.entry(burst.flowTag(next));
+                    if (entry == null) {
+                        entry = joinedBy(burst.flowTag(next));
+                    }
+                    int end = dispatchRun(entry, next);
+                    if (end == next) {
+                        dispatchFrame(entry, end++);
+                    }
+                    next = end;
+                }
+            } catch (RuntimeException | OutOfMemoryError e) {
+                failures.add(e);
+                next = dropFailed(next);
             }
-            int end = dispatchRun(entry, next);
-            if (end == next) {
-                dispatchFrame(entry, end++);
-            }
-            next = end;
         }
+        endBursts();
+    }
+
+    /** Returns behind the frame that a failure has to do with, which is dropped if nobody has taken it. */
+    private int dropFailed(int next) {
+        int end = burst.takenEnd();
+        if (end <= next) {
+            statistics.unmatchedFrames++;
+            burst.takeFrame(next).release();
+            return next + 1;
+        }
+        FlowTags.Entry entry = tags.entry(burst.flowTag(end - 1));
+        if (entry != null) {
+            // Whoever was amid the frames of this poll has to hear of their end.
+            List.of(entry.channels).forEach(this::touch);
+        }
+        return end;
+    }
+
+    private void endBursts() {
         for (int i = 0; i < touchedCount; i++) {
-            touched[i].endBurst();
+            QueueChannel channel = touched[i];
             touched[i] = null;
+            try {
+                channel.endBurst();
+            } catch (RuntimeException | OutOfMemoryError e) {
+                failures.add(e);
+            }
         }
         touchedCount = 0;
     }
@@ -251,9 +291,23 @@ final class PortQueue implements SharedDevice.AsyncListener {
             return;
         }
         for (int c = 1; c < channels.length; c++) {
-            deliver(channels[c], frame.retainedDuplicate(), checksumVerified);
+            deliverShared(channels[c], frame.retainedDuplicate(), checksumVerified);
         }
-        deliver(channels[0], frame, checksumVerified);
+        if (channels.length > 1) {
+            deliverShared(channels[0], frame, checksumVerified);
+        } else {
+            deliver(channels[0], frame, checksumVerified);
+        }
+    }
+
+    /** The handler of another channel of the same rule may have closed this one. */
+    private void deliverShared(QueueChannel channel, ByteBuf frame, boolean checksumVerified) {
+        if (channels.contains(channel)) {
+            deliver(channel, frame, checksumVerified);
+        } else {
+            statistics.unmatchedFrames++;
+            frame.release();
+        }
     }
 
     private void deliver(QueueChannel channel, ByteBuf frame, boolean checksumVerified) {
@@ -373,7 +427,12 @@ final class PortQueue implements SharedDevice.AsyncListener {
 
     @Override
     public void onAsyncEvent(AsyncEvent event) {
-        loop.execute(() -> handleAsyncEvent(event));
+        try {
+            loop.execute(() -> handleAsyncEvent(event));
+        } catch (RejectedExecutionException e) {
+            // The loop has ended and closes the queue in a moment; the loop that found the event goes on.
+            LOGGER.debug("{} port {}: {} comes too late", device.name(), portNumber, event, e);
+        }
     }
 
     private void handleAsyncEvent(AsyncEvent event) {

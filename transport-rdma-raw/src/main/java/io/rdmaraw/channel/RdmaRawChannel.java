@@ -4,11 +4,13 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
+import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.verbs.FlowSpec;
 
+import java.net.BindException;
 import java.net.SocketAddress;
 
 /**
@@ -34,6 +36,8 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     private PortQueue port;
     private volatile RdmaRawAddress localAddress;
     private boolean waitingForRoom;
+    /** The frames of the outbound buffer that a burst is made of. */
+    private final ByteBuf[] buffered = new ByteBuf[FrameQueue.BURST_FRAMES];
     private int bufferedOffered;
 
     /** Makes an open, unregistered channel. */
@@ -113,6 +117,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         if (localAddress != null) {
             joinQueue(localAddress);
         }
+        inbox.joinedLoop();
     }
 
     @Override
@@ -121,10 +126,13 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     @Override
-    protected void doBind(SocketAddress address) {
+    protected void doBind(SocketAddress address) throws BindException {
         if (!(address instanceof RdmaRawAddress rawAddress)) {
             throw new IllegalArgumentException("a raw channel binds to an RdmaRawAddress, not to a "
                     + StringUtil.simpleClassName(address));
+        }
+        if (localAddress != null) {
+            throw new BindException("the channel is bound already, to " + localAddress);
         }
         joinQueue(rawAddress);
         localAddress = rawAddress;
@@ -212,6 +220,10 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         int offered = bufferedOffered;
         if (offered == 0) {
             ByteBuf frame = (ByteBuf) in.current();
+            if (frame.refCnt() == 0) {
+                in.remove(new IllegalReferenceCountException(0));
+                return true;
+            }
             if (port.limits().allows(frame)) {
                 return queue.reclaim() > 0;
             }
@@ -221,6 +233,11 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
         long refused = queue.post();
         for (int i = 0; i < offered; i++) {
+            // Netty passes over cancelled messages when it shows them, and leaves them in their place.
+            while (in.current() != buffered[i] && in.remove()) {
+                // Goes on until the frame is the current one, or a listener has closed the channel.
+            }
+            buffered[i] = null;
             if ((refused >>> i & 1) == 0) {
                 in.remove();
             } else {
@@ -232,7 +249,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
 
     private boolean offerBuffered(Object msg) {
         ByteBuf frame = (ByteBuf) msg;
-        if (bufferedOffered == FrameQueue.BURST_FRAMES || !port.limits().allows(frame)) {
+        if (bufferedOffered == FrameQueue.BURST_FRAMES || frame.refCnt() == 0 || !port.limits().allows(frame)) {
             return false;
         }
         frame.retain();
@@ -240,7 +257,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             frame.release();
             return false;
         }
-        bufferedOffered++;
+        buffered[bufferedOffered++] = frame;
         return true;
     }
 

@@ -151,6 +151,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         if (localAddress != null) {
             joinQueue();
         }
+        inbox.joinedLoop();
     }
 
     @Override

@@ -25,6 +25,11 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
         super(parent, executor, ioHandlerFactory);
     }
 
+    /** Returns what drives the loop. */
+    RdmaRawIoHandler handler() {
+        return (RdmaRawIoHandler) ioHandler();
+    }
+
     @Override
     public ChannelFuture register(Channel channel) {
         return register(new DefaultChannelPromise(channel, this));
@@ -51,7 +56,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
         Promise<TcpStack> promise = told.newPromise();
         Runnable make = () -> {
             try {
-                TcpStack stack = ((RdmaRawIoHandler) ioHandler()).tcp();
+                TcpStack stack = handler().tcp();
                 stack.prepareToShare();
                 promise.setSuccess(stack);
             } catch (RuntimeException e) {

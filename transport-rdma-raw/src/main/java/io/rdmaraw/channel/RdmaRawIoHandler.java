@@ -40,6 +40,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final SpinPolicy spinPolicy = new SpinPolicy();
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
+    private final LoopFailures failures = new LoopFailures(statistics);
     private DatagramLoop datagrams;
     private TcpStack tcp;
     private final Set<Registration> registrations = new LinkedHashSet<>();
@@ -99,21 +100,27 @@ public final class RdmaRawIoHandler implements IoHandler {
     @Override
     public int run(IoHandlerContext context) {
         statistics.rounds++;
-        boolean report = context.shouldReportActiveIoTime();
-        long startNanos = report ? System.nanoTime() : 0;
-        int served = serve(context);
-        if (served == 0 && context.canBlock()) {
-            served = waitForWork(context);
-            // Time spent waiting is not active.
-            startNanos = report ? System.nanoTime() : 0;
-            if (served == 0) {
-                served = serve(context);
+        try {
+            boolean report = context.shouldReportActiveIoTime();
+            long startNanos = report ? System.nanoTime() : 0;
+            int served = serve(context);
+            if (served == 0 && context.canBlock()) {
+                served = waitForWork(context);
+                // Time spent waiting is not active.
+                startNanos = report ? System.nanoTime() : 0;
+                if (served == 0) {
+                    served = serve(context);
+                }
             }
+            if (report && served > 0) {
+                context.reportActiveIoTime(System.nanoTime() - startNanos);
+            }
+            return served;
+        } catch (RuntimeException | OutOfMemoryError e) {
+            // Netty ends a loop whose handler throws, and with it every channel on it.
+            failures.add(e);
+            return 0;
         }
-        if (report && served > 0) {
-            context.reportActiveIoTime(System.nanoTime() - startNanos);
-        }
-        return served;
     }
 
     /** One round over everything without blocking; returns how many queues and channels had work. */
@@ -243,6 +250,11 @@ public final class RdmaRawIoHandler implements IoHandler {
         return registration;
     }
 
+    /** Returns the number of channels of this transport on the loop. */
+    int registrationCount() {
+        return registrations.size();
+    }
+
     DatagramLoop datagrams() {
         if (datagrams == null) {
             datagrams = new DatagramLoop(executor);
@@ -299,7 +311,8 @@ public final class RdmaRawIoHandler implements IoHandler {
         CompletionChannel channel = null;
         try {
             channel = device.context().createCompletionChannel();
-            return new PortQueue(device, portNumber, channel, executor, burstPool, config, this::closeGone);
+            return new PortQueue(device, portNumber, channel, executor, burstPool, config, failures,
+                    this::closeGone);
         } catch (RuntimeException e) {
             if (channel != null) {
                 channel.close();
@@ -338,7 +351,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             try {
                 registration.handle.close();
             } catch (Exception e) {
-                throw new IllegalStateException("a channel could not be closed", e);
+                failures.add(e);
             }
         }
         nio.prepareToDestroy();

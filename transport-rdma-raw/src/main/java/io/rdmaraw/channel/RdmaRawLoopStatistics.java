@@ -12,7 +12,8 @@ public final class RdmaRawLoopStatistics implements RdmaRawMetered {
             .add(RdmaRawMetric.Kind.NANOS, "spin", s -> s.spinNanos, "time polled without work")
             .add(RdmaRawMetric.Kind.NANOS, "sleep", s -> s.sleepNanos, "time slept")
             .add(RdmaRawMetric.Kind.NANOS, "alive", s -> System.nanoTime() - s.startNanos,
-                    "time since the loop's start; what is neither spun nor slept was work");
+                    "time since the loop's start; what is neither spun nor slept was work")
+            .error("failures", s -> s.failures, "unexpected exceptions that the loop survived; the log has them");
 
     private final long startNanos = System.nanoTime();
     private final List<RdmaRawPortStatistics> ports = new CopyOnWriteArrayList<>();
@@ -22,6 +23,7 @@ public final class RdmaRawLoopStatistics implements RdmaRawMetered {
     long spinNanos;
     long sleeps;
     long sleepNanos;
+    long failures;
 
     RdmaRawLoopStatistics() {
     }

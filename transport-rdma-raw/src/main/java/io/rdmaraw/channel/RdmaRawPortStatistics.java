@@ -4,7 +4,7 @@ import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueCounters;
 import io.rdmaraw.queue.SharedDevice;
 
-import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -34,6 +34,8 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
             .drop("send-refused", of(QueueCounters::refusedFrames), "the device refused the frame at the post")
             .drop("queue-failed", of(QueueCounters::lostInFlightFrames), "in flight when the queue pair failed")
             .drop("receive-error", of(QueueCounters::receiveErrors), "the device reported an error for a receive")
+            .drop("no-memory", of(QueueCounters::noMemoryFrames),
+                    "handlers hold all slots, and there was no direct memory to copy the frame to")
             .drop("ring-full", s -> s.device.ringFullDrops(),
                     "dropped by the interface of softverbs because nobody emptied its ring; of the whole device")
             .drop("no-receive", s -> s.device.noReceiveDrops(),
@@ -49,6 +51,8 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
                     "sent frames copied together because they had more parts than the device gathers")
             .error("receive-queue-low", of(QueueCounters::receiveQueueLow),
                     "times that no free slot was left to receive into")
+            .error("released-early", of(QueueCounters::releasedEarlyFrames),
+                    "sent frames that handlers had released though they had written them")
             .error("recoveries", of(QueueCounters::recoveries), "failed queue pairs that were set going again")
             .add(RdmaRawMetric.Kind.LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
             .add(RdmaRawMetric.Kind.LEVEL, "rules.unquiet", s -> s.device.unquietRules(),
@@ -58,13 +62,26 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
     private final SharedDevice device;
     private final int portNumber;
     private final QueueCounters counters;
-    private final Map<RdmaRawMetered, QueueChannel> channels = new ConcurrentHashMap<>();
+    private final Map<RdmaRawMetered, Listed> channels = new ConcurrentHashMap<>();
     /** What channels that are gone had counted. */
     private final Map<RdmaRawMetric, Long> retired = new ConcurrentHashMap<>();
     private final long[] fills = new long[FILL_CLASSES + 1];
     long bursts;
     long unmatchedFrames;
     int rules;
+
+    /**
+     * A channel of the queue.
+     *
+     * @param before what it had counted when it came, on another queue or on this one
+     */
+    private record Listed(QueueChannel channel, Map<RdmaRawMetric, Long> before) {
+        private void addTo(Map<RdmaRawMetric, Long> totals) {
+            RdmaRawMetered counted = channel.statistics();
+            counted.metrics().forEach(metric ->
+                    totals.merge(metric, counted.value(metric) - before.getOrDefault(metric, 0L), Long::sum));
+        }
+    }
 
     RdmaRawPortStatistics(SharedDevice device, int portNumber, QueueCounters counters) {
         this.device = device;
@@ -107,30 +124,42 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
      */
     public Map<String, RdmaRawMetered> channels() {
         Map<String, RdmaRawMetered> named = new TreeMap<>();
-        channels.forEach((statistics, channel) -> named.put(channel.label(), statistics));
+        channels.forEach((statistics, listed) -> named.put(listed.channel.label(), statistics));
         return named;
     }
 
     /** Returns what all channels that this queue has ever had counted, by metric. */
     public Map<RdmaRawMetric, Long> channelTotals() {
         Map<RdmaRawMetric, Long> totals = new ConcurrentHashMap<>(retired);
-        for (RdmaRawMetered channel : new ArrayList<>(channels.keySet())) {
-            channel.metrics().forEach(metric -> totals.merge(metric, channel.value(metric), Long::sum));
-        }
+        channels.values().forEach(listed -> listed.addTo(totals));
         return totals;
     }
 
     void add(QueueChannel channel) {
         RdmaRawMetered statistics = channel.statistics();
         if (statistics != null) {
-            channels.put(statistics, channel);
+            // A channel whose rules change comes again, as somebody else, before it goes.
+            Listed known = channels.get(statistics);
+            channels.put(statistics, new Listed(channel, known != null ? known.before : countersOf(statistics)));
         }
+    }
+
+    private static Map<RdmaRawMetric, Long> countersOf(RdmaRawMetered counted) {
+        Map<RdmaRawMetric, Long> values = new HashMap<>();
+        for (RdmaRawMetric metric : counted.metrics()) {
+            if (metric.kind() != RdmaRawMetric.Kind.LEVEL) {
+                values.put(metric, counted.value(metric));
+            }
+        }
+        return values;
     }
 
     void remove(QueueChannel channel) {
         RdmaRawMetered statistics = channel.statistics();
-        if (statistics != null && channels.remove(statistics) != null) {
-            statistics.metrics().forEach(metric -> retired.merge(metric, statistics.value(metric), Long::sum));
+        Listed listed = statistics == null ? null : channels.get(statistics);
+        if (listed != null && listed.channel == channel) {
+            channels.remove(statistics);
+            listed.addTo(retired);
         }
     }
 

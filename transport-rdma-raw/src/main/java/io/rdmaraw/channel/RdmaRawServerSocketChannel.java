@@ -151,6 +151,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                 throw new IllegalStateException("the channel cannot listen on its new loop: " + e.getMessage(), e);
             }
         }
+        inbox.joinedLoop();
     }
 
     @Override

@@ -142,6 +142,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
+        inbox.joinedLoop();
         if (carrier != null) {
             loopStack = loop.tcp();
             carrier.attach(this, loop);

@@ -61,26 +61,33 @@ final class SegmentReceiver {
                 parsed);
         currentFrame = frame;
         currentVerified = checksumVerified;
-        if (verdict == ParseVerdict.TCP) {
-            headers.read(parsed, in);
-            in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
-            TcpFlow elsewhere = forwards.isEmpty() ? null : forwards.find(in);
-            if (elsewhere != null) {
-                currentFrame = null;
-                counters.forwardedSegments++;
-                forwards.pass(elsewhere, frame, checksumVerified);
-            } else {
-                engine.onSegment(in, burstNanos);
+        try {
+            if (verdict == ParseVerdict.TCP) {
+                receiveSegment(frame, checksumVerified);
+            } else if (verdict.isAccepted()) {
+                counters.otherFrames++;
             }
-            in.detachPayload();
-        } else if (verdict.isAccepted()) {
-            counters.otherFrames++;
-        }
-        if (currentFrame != null) {
-            currentFrame = null;
-            frame.release();
+        } finally {
+            if (currentFrame != null) {
+                currentFrame = null;
+                frame.release();
+            }
         }
         return first;
+    }
+
+    private void receiveSegment(ByteBuf frame, boolean checksumVerified) {
+        headers.read(parsed, in);
+        in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
+        TcpFlow elsewhere = forwards.isEmpty() ? null : forwards.find(in);
+        if (elsewhere != null) {
+            currentFrame = null;
+            counters.forwardedSegments++;
+            forwards.pass(elsewhere, frame, checksumVerified);
+        } else {
+            engine.onSegment(in, burstNanos);
+        }
+        in.detachPayload();
     }
 
     /** Takes the frame, and its reference, of the segment that the core looks at. */

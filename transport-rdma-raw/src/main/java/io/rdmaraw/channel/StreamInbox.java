@@ -73,7 +73,16 @@ final class StreamInbox {
         }
     }
 
+    /** The channel is on another loop now, and will hear there of what was to be read. */
+    void joinedLoop() {
+        scheduled = false;
+    }
+
     private void readScheduled() {
+        if (!channel.isRegistered() || !channel.eventLoop().inEventLoop()) {
+            // The channel has left this loop since; nothing of it may be touched here.
+            return;
+        }
         scheduled = false;
         read();
     }
@@ -85,11 +94,18 @@ final class StreamInbox {
         StreamCarrier carrier = channel.carrier();
         boolean outer = carrier.beginReading();
         reading = true;
-        while (readPending && hasBytes() && channel.isOpen()) {
-            readOnce();
+        try {
+            while (readPending && hasBytes() && channel.isOpen()) {
+                readOnce();
+            }
+        } catch (RuntimeException | OutOfMemoryError e) {
+            // An allocator, which is the user's. Bytes may be lost, so the stream cannot go on.
+            channel.pipeline().fireExceptionCaught(e);
+            closeChannel();
+        } finally {
+            reading = false;
+            carrier.endReading(outer);
         }
-        reading = false;
-        carrier.endReading(outer);
         if (!hasBytes() && channel.isOpen()) {
             reportEnd();
         }

@@ -12,6 +12,7 @@ public final class QueueCounters {
     long receiveErrors;
     long receiveQueueLow;
     long copiedOutFrames;
+    long noMemoryFrames;
     long sentFrames;
     long sentBytes;
     long sendBursts;
@@ -22,6 +23,7 @@ public final class QueueCounters {
     long sendErrors;
     long refusedFrames;
     long lostInFlightFrames;
+    long releasedEarlyFrames;
     long recoveries;
 
     /** Frames received and handed up. */
@@ -57,6 +59,11 @@ public final class QueueCounters {
     /** Frames copied to unregistered memory on receipt because slots were short. */
     public long copiedOutFrames() {
         return copiedOutFrames;
+    }
+
+    /** Frames that were dropped because there was no memory to copy them to. */
+    public long noMemoryFrames() {
+        return noMemoryFrames;
     }
 
     /** Frames that the device took. */
@@ -107,6 +114,11 @@ public final class QueueCounters {
     /** Frames that were accepted but not sent because the queue failed. */
     public long lostInFlightFrames() {
         return lostInFlightFrames;
+    }
+
+    /** Frames that whoever wrote them had released before the device was done with them. */
+    public long releasedEarlyFrames() {
+        return releasedEarlyFrames;
     }
 
     /** Recoveries of a failed queue. */

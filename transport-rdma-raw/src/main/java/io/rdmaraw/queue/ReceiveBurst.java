@@ -20,6 +20,7 @@ public final class ReceiveBurst {
     private SlotPool slots;
     private boolean tracked;
     private int size;
+    private int takenEnd;
     /** Keeps the loads of {@link #fetchHeaders} from being optimised away. */
     @SuppressWarnings("unused")
     private int lastFetched;
@@ -31,6 +32,7 @@ public final class ReceiveBurst {
 
     /** Makes a frame of the burst a live buffer. To be called once for each: the caller owns its reference. */
     public ByteBuf takeFrame(int index) {
+        takenEnd = index + 1;
         int slotIndex = slotIndices[index];
         ByteBuf frame;
         if (slotIndex == COPIED) {
@@ -40,6 +42,11 @@ public final class ReceiveBurst {
             frame = slots.openReceived(slotIndex, lengthsBytes[index]);
         }
         return tracked ? RegisteredByteBufAllocator.track(frame) : frame;
+    }
+
+    /** Returns behind the frame taken last; 0 before the first. */
+    public int takenEnd() {
+        return takenEnd;
     }
 
     /** Returns where a frame lies that is in a slot and not taken yet, all bytes of which can be read; else 0. */
@@ -87,6 +94,7 @@ public final class ReceiveBurst {
         slots = pool;
         tracked = RegisteredByteBufAllocator.isReceivedTracked();
         size = 0;
+        takenEnd = 0;
     }
 
     /**

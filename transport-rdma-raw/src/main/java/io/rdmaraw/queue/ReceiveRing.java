@@ -19,8 +19,14 @@ abstract class ReceiveRing {
     private final SlotPool slots;
     private final QueueCounters counters;
     private final int copyOutBelow;
+    private final ByteBufAllocator copyAllocator;
 
     ReceiveRing(SlotPool slots, QueueCounters counters, int copyOutBelow) {
+        this(slots, counters, copyOutBelow, ByteBufAllocator.DEFAULT);
+    }
+
+    ReceiveRing(SlotPool slots, QueueCounters counters, int copyOutBelow, ByteBufAllocator copyAllocator) {
+        this.copyAllocator = copyAllocator;
         this.slots = slots;
         this.counters = counters;
         this.copyOutBelow = copyOutBelow;
@@ -81,14 +87,25 @@ abstract class ReceiveRing {
     final void deliver(ReceiveBurst burst, int slotIndex, int lengthBytes, int flowTag, boolean checksumVerified,
                        boolean copyOut) {
         if (copyOut) {
-            burst.addCopy(copyOut(slotIndex, lengthBytes), flowTag, checksumVerified);
+            ByteBuf copy = copyOut(slotIndex, lengthBytes);
+            if (copy != null) {
+                burst.addCopy(copy, flowTag, checksumVerified);
+            }
         } else {
             burst.addSlot(slotIndex, lengthBytes, flowTag, checksumVerified);
         }
     }
 
+    /** Returns null when handlers hold so much that there is no memory for another frame, which is dropped. */
     private ByteBuf copyOut(int slotIndex, int lengthBytes) {
-        ByteBuf copy = ByteBufAllocator.DEFAULT.directBuffer(lengthBytes);
+        ByteBuf copy;
+        try {
+            copy = copyAllocator.directBuffer(lengthBytes);
+        } catch (OutOfMemoryError e) {
+            counters.noMemoryFrames++;
+            slots.returnClosed(slotIndex);
+            return null;
+        }
         FrameBuf slot = slots.openReceived(slotIndex, lengthBytes);
         copy.writeBytes(slot);
         slot.release();

@@ -2,6 +2,9 @@ package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
+import io.netty.util.IllegalReferenceCountException;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
@@ -19,6 +22,7 @@ import java.util.Arrays;
  * their own) is polled: only every {@link #SIGNAL_INTERVAL}th and the last of a burst ask for one.
  */
 abstract class SendRing {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SendRing.class);
     static final int SIGNAL_INTERVAL = 32;
     /** Least length of an Ethernet frame without FCS: IEEE 802.3, 64 octets with it. */
     private static final int MIN_FRAME_BYTES = 60;
@@ -161,6 +165,11 @@ abstract class SendRing {
     int offerSlots(int[] slotIndices, int from, int end) {
         for (int i = from; i < end; i++) {
             FrameBuf slot = slots.slot(slotIndices[i]);
+            if (slot.refCnt() == 0) {
+                // Its sender has released it meanwhile: it may hold anything by now.
+                counters.releasedEarlyFrames++;
+                continue;
+            }
             int lengthBytes = slot.readableBytes();
             if (room() == 0) {
                 return i - from;
@@ -190,7 +199,12 @@ abstract class SendRing {
             if (copy == null) {
                 return FrameQueue.FULL;
             }
-            copy.writeBytes(frame, frame.readerIndex(), lengthBytes);
+            try {
+                copy.writeBytes(frame, frame.readerIndex(), lengthBytes);
+            } catch (IllegalReferenceCountException e) {
+                copy.release();
+                throw e;
+            }
             frame.release();
             writeSge(sge, copy.slotAddress(), lengthBytes, copy.lkey());
             sgeCount = 1;
@@ -414,15 +428,26 @@ abstract class SendRing {
         } else {
             slotsInFlight[index] = NONE;
         }
-        frame.release();
+        releaseSent(frame);
         releaseParts(index * maxSge);
         return true;
     }
 
     private void releaseParts(int first) {
         for (int i = first; partsInFlight[i] != null; i++) {
-            partsInFlight[i].release();
+            ByteBuf part = partsInFlight[i];
             partsInFlight[i] = null;
+            releaseSent(part);
+        }
+    }
+
+    /** Gives back the queue's reference, unless somebody who had none has. */
+    private void releaseSent(ByteBuf frame) {
+        try {
+            frame.release();
+        } catch (IllegalReferenceCountException e) {
+            counters.releasedEarlyFrames++;
+            LOGGER.debug("a frame was released by somebody else while it was sent", e);
         }
     }
 
@@ -470,7 +495,7 @@ abstract class SendRing {
             int slotIndex = slotsInFlight[index];
             if (slotIndex != NONE) {
                 slotsInFlight[index] = NONE;
-                slots.slot(slotIndex).release();
+                releaseSent(slots.slot(slotIndex));
                 released++;
             } else if (releaseHeld(index)) {
                 released++;

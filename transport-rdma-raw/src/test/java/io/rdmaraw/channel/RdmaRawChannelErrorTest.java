@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
@@ -8,9 +9,11 @@ import io.rdmaraw.verbs.FlowSpec;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -101,6 +104,38 @@ class RdmaRawChannelErrorTest {
             assertTrue(future.cause().getMessage().contains("2048"), future.cause().getMessage());
         } finally {
             small.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** The port of the first binding must not keep a channel that does not know it any more. */
+    @Test
+    void aSecondBindIsRefusedAndTheFirstHolds() throws InterruptedException {
+        RdmaRawChannel channel = device.bind(group, device.to(LoopDevice.A), received);
+        Throwable cause = channel.bind(LoopDevice.inMemory().to(LoopDevice.A)).awaitUninterruptibly().cause();
+        assertInstanceOf(BindException.class, cause);
+        assertEquals(device.to(LoopDevice.A), channel.localAddress());
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 3, 64)).sync();
+        ByteBuf frame = received.takeFrame();
+        assertEquals(3, LoopDevice.number(frame));
+        frame.release();
+    }
+
+    /** A bound channel cannot join a loop whose settings do not fit the device; that loop must not keep it. */
+    @Test
+    void aRegistrationThatFailsLeavesNothingAtTheLoop() throws Exception {
+        RdmaRawChannel channel = device.bind(group, device.to(LoopDevice.A), received);
+        channel.deregister().sync();
+        RdmaRawEventLoopGroup other = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
+                .slotBytes(1024).build());
+        try {
+            RdmaRawEventLoop loop = (RdmaRawEventLoop) other.next();
+            assertInstanceOf(IllegalArgumentException.class, loop.register(channel).awaitUninterruptibly().cause());
+            loop.submit(() -> { }).sync();
+            assertFalse(channel.isOpen());
+            assertEquals(0, loop.submit(() -> loop.handler().registrationCount()).sync().getNow());
+        } finally {
+            other.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         }
     }
 }

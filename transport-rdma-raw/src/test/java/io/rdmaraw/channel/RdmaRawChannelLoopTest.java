@@ -23,6 +23,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -177,5 +178,31 @@ class RdmaRawChannelLoopTest {
             assertEquals(i + 1, LoopDevice.number(kept.get(i)), "a frame must outlive its loop");
             kept.get(i).release();
         }
+    }
+
+    /** A read that was asked for on the old loop is answered on the new one, and not between the two. */
+    @Test
+    void aReadOfWhatIsKeptMovesAlong() throws InterruptedException {
+        open(2, 0);
+        RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received, false);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64)).sync();
+        EventLoop old = receiver.eventLoop();
+        long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (old.submit(() -> receiver.port().queue().counters().receivedFrames()).sync().getNow() == 0) {
+            assertTrue(System.nanoTime() < endNanos, "the frame did not come in");
+        }
+        old.submit(() -> {
+            receiver.deregister();
+            receiver.read();
+        }).sync();
+        old.submit(() -> { }).sync();
+        assertFalse(receiver.isRegistered());
+        assertEquals(0, received.messages.size(), "a channel without a loop has fired a frame");
+        EventLoop next = group.next() == old ? group.next() : old;
+        next.register(receiver).sync();
+        ByteBuf frame = received.takeFrame();
+        assertEquals(1, LoopDevice.number(frame));
+        frame.release();
     }
 }

@@ -9,6 +9,7 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.channel.unix.SegmentedDatagramPacket;
 import io.netty.util.CharsetUtil;
+import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.route.IpAddress;
@@ -436,5 +437,54 @@ class RdmaRawDatagramChannelTest {
         IcmpHeader.write(address + 34, 3, 3, 0);
         IcmpHeader.updateChecksum(address + 34, icmpBytes);
         return frame;
+    }
+
+    /** Netty keeps a cancelled message in its place among those that were flushed. */
+    @Test
+    void aCancelledWriteDoesNotHaveOthersSentTwice() throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        client.channel.eventLoop().submit(() -> {
+            assertTrue(client.channel.write(new DatagramPacket(text("cancelled"), server.address())).cancel(false));
+            client.channel.write(new DatagramPacket(text("first"), server.address()));
+            client.channel.writeAndFlush(new DatagramPacket(text("second"), server.address()));
+        }).sync();
+        assertEquals("first", server.takeText());
+        assertEquals("second", server.takeText());
+        client.send("third", server.address());
+        assertEquals("third", server.takeText());
+    }
+
+    /** As with Netty's other datagram channels, a message that somebody has released fails its own promise. */
+    @Test
+    void aMessageThatWasReleasedBeforeTheFlushFailsItsPromiseAlone() throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramPacket released = new DatagramPacket(text("released"), server.address());
+        ChannelFuture failed = client.channel.write(released);
+        client.channel.eventLoop().submit(() -> released.release()).sync();
+        client.send("after", server.address());
+        assertEquals("after", server.takeText());
+        assertInstanceOf(IllegalReferenceCountException.class, failed.awaitUninterruptibly().cause());
+        assertTrue(client.channel.isOpen());
+    }
+
+    /** The rules of a channel change when it connects; it is counted as one channel all the same. */
+    @Test
+    void aConnectedChannelIsStillListedAndCounted() throws InterruptedException {
+        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
+        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        client.channel.connect(server.address()).sync();
+        RdmaRawPortStatistics port = client.channel.port().statistics();
+        assertTrue(port.channels().containsValue(client.channel.statistics()));
+        client.channel.writeAndFlush(text("counted")).sync();
+        assertEquals("counted", server.takeText());
+        RdmaRawMetric sent = client.channel.statistics().metrics().stream()
+                .filter(metric -> metric.name().equals("sent.datagrams")).findFirst().orElseThrow();
+        assertEquals(1, port.channelTotals().get(sent));
+        client.channel.deregister().sync();
+        assertEquals(1, port.channelTotals().get(sent));
+        client.channel.eventLoop().register(client.channel).sync();
+        assertEquals(1, port.channelTotals().get(sent), "counted again when it came back");
     }
 }

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -31,9 +32,11 @@ import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
@@ -235,6 +238,25 @@ class RdmaRawSocketChannelTest {
                 .connect(nobody).await().cause();
         assertInstanceOf(ConnectException.class, cause);
         assertEquals("Connection refused: /127.0.0.1:7", cause.getMessage());
+    }
+
+    /** The registration of a server waits for all loops of its group; the user may think better of it meanwhile. */
+    @Test
+    void aServerThatIsClosedWhileItIsBeingRegisteredIsOnNoLoop() throws InterruptedException {
+        EventLoopGroup group = ours(2);
+        RdmaRawEventLoop first = (RdmaRawEventLoop) group.next();
+        EventLoop second = group.next();
+        CountDownLatch busy = new CountDownLatch(1);
+        second.submit(() -> busy.await(60, TimeUnit.SECONDS));
+        RdmaRawServerSocketChannel server = new RdmaRawServerSocketChannel();
+        ChannelFuture registered = first.register(server);
+        first.submit(() -> { }).sync();
+        server.close().sync();
+        busy.countDown();
+        assertInstanceOf(ClosedChannelException.class, registered.awaitUninterruptibly().cause());
+        first.submit(() -> { }).sync();
+        assertFalse(server.isRegistered());
+        assertEquals(0, first.submit(() -> first.handler().registrationCount()).sync().getNow());
     }
 
     private ChannelFuture share(EventLoop loop, int port) throws InterruptedException {

@@ -1,5 +1,7 @@
 package io.rdmaraw.testsuite.socket;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
@@ -186,6 +188,17 @@ class DatagramNetworkChangesTest {
         int dot = address.lastIndexOf('.');
         int last = Integer.parseInt(address.substring(dot + 1));
         return address.substring(0, dot + 1) + ((last & ~0xf) + 14);
+    }
+
+    @Test
+    void whatWaitsForANeighborIsReleasedWhenTheLoopEnds() throws Exception {
+        ByteBuf content = Unpooled.copiedBuffer("waits", StandardCharsets.US_ASCII);
+        server.writeAndFlush(new DatagramPacket(content,
+                new InetSocketAddress(InetAddress.ofLiteral(unusedNeighbor()), 9))).sync();
+        assertEquals(1, content.refCnt(), "it waits for the neighbour's address");
+        echo.close();
+        assertEquals(0, content.refCnt());
+        assertEquals(1, server.statistics().droppedUnresolved());
     }
 
     /** Every link has the route to {@code fe80::/64}, and the kernel's best one is another link's. */

@@ -154,6 +154,27 @@ class TcpToThisHostOverVethTest {
         }
     }
 
+    /** Netty keeps a cancelled message in its place among those that were flushed. */
+    @Test
+    void aCancelledWriteIsLeftOutAndNothingIsSentTwice() throws Exception {
+        try (ServerSocket server = listen("127.0.0.1")) {
+            RdmaRawSocketChannel channel = connect(address("127.0.0.1", server.getLocalPort()), new TcpHost.Client());
+            try (Socket socket = server.accept()) {
+                channel.eventLoop().submit(() -> {
+                    assertTrue(channel.write(Unpooled.copiedBuffer("alone", CharsetUtil.US_ASCII)).cancel(false));
+                    channel.flush();
+                    assertTrue(channel.write(Unpooled.copiedBuffer("before", CharsetUtil.US_ASCII)).cancel(false));
+                    channel.write(Unpooled.copiedBuffer("one ", CharsetUtil.US_ASCII));
+                    channel.writeAndFlush(Unpooled.copiedBuffer("two ", CharsetUtil.US_ASCII));
+                }).sync();
+                channel.writeAndFlush(Unpooled.copiedBuffer("three", CharsetUtil.US_ASCII)).sync();
+                channel.shutdownOutput().sync();
+                assertEquals("one two three",
+                        new String(socket.getInputStream().readAllBytes(), CharsetUtil.US_ASCII));
+            }
+        }
+    }
+
     @Test
     void optionsReachTheKernelsSocket() throws Exception {
         try (ServerSocket server = listen("127.0.0.1")) {

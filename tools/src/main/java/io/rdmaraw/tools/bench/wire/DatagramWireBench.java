@@ -52,7 +52,7 @@ public final class DatagramWireBench {
      * @throws io.rdmaraw.tools.ToolException when no network to measure on can be made
      */
     public void addTo(BenchReport report) {
-        try (Wire wire = new Wire()) {
+        try (Wire wire = new Wire(progress)) {
             for (WireTransport transport : TRANSPORTS) {
                 say("warming up " + transport.text() + " over veth");
                 Wire.Server server = wire.startServer(transport);

@@ -11,6 +11,7 @@ import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.tools.ToolException;
+import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -31,8 +32,11 @@ final class Wire implements AutoCloseable {
     private final TestNetwork network = new TestNetwork("bench-wire", Path.of("."));
     private final VethPair pair;
     private final String program;
+    private final PrintWriter progress;
 
-    Wire() {
+    /** @param progress is told of what did not succeed at once */
+    Wire(PrintWriter progress) {
+        this.progress = progress;
         Path path = Path.of(System.getProperty("rdmaraw.home", "."),
                 "transport-rdma-raw-native/target/native/wire-bench").toAbsolutePath();
         if (!Files.isExecutable(path)) {
@@ -85,11 +89,14 @@ final class Wire implements AutoCloseable {
 
     /**
      * Runs the generator; its report. On a machine that other programs keep busy a server may not come to run for a
-     * whole short measurement, which is then tried again.
+     * whole short measurement, which is then tried again and said so.
      */
     JsonNode generate(int window, int frameBytes, double seconds) {
         CommandResult run = attempt(window, frameBytes, seconds);
         for (int tries = 1; run.exitCode() != 0 && tries < MOST_TRIES; tries++) {
+            progress.println("the generator failed, attempt " + (tries + 1) + " of " + MOST_TRIES + " follows: "
+                    + run.output().strip());
+            progress.flush();
             run = attempt(window, frameBytes, seconds);
         }
         return result(run);

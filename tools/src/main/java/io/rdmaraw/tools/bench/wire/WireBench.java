@@ -53,7 +53,7 @@ final class WireBench {
     }
 
     BenchReport run() {
-        try (Wire wire = new Wire()) {
+        try (Wire wire = new Wire(progress)) {
             for (WireTransport transport : WireTransport.values()) {
                 warmUp(wire, transport);
             }

@@ -1,6 +1,7 @@
 package io.rdmaraw.tools.bench.wire;
 
 import io.rdmaraw.tools.ToolException;
+import java.io.PrintWriter;
 
 /** One echo server on AF_XDP, under the generator until this is closed: what {@code profile} looks at. */
 public final class WireLoad implements AutoCloseable {
@@ -8,7 +9,7 @@ public final class WireLoad implements AutoCloseable {
     private static final int FRAME_BYTES = 64;
     private static final double TURN_SECONDS = 1;
 
-    private final Wire wire = new Wire();
+    private final Wire wire = new Wire(new PrintWriter(System.err, true));
     private final Wire.Server server;
     private final Thread generator = new Thread(this::generate, "generator");
     private volatile boolean ended;

@@ -1,0 +1,98 @@
+package io.rdmaraw.queue;
+
+import io.netty.buffer.AbstractByteBufAllocator;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.memory.Slab;
+import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.VerbsObject;
+import io.rdmaraw.verbs.WorkQueue;
+import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+class ReceiveRingTest {
+    /** Frames are copied out because handlers hold the slots; they may hold all other memory as well. */
+    @Test
+    void withoutMemoryForACopyTheFrameIsDroppedAndCounted() {
+        SharedDevice device = SharedDevice.acquire("soft:loop:receive-ring");
+        Slab slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), 4, 2048);
+        SlotPool slots = slab.pool();
+        slots.ownedBy(Thread.currentThread());
+        QueueCounters counters = new QueueCounters();
+        ReceiveRing ring = new UnpolledRing(slots, counters, new Exhausted());
+        ReceiveBurst burst = new ReceiveBurst();
+        burst.begin(slots);
+        int slotIndex = slots.takeClosed().slotIndex();
+        ring.deliver(burst, slotIndex, 64, 1, true, true);
+        assertEquals(0, burst.size());
+        assertEquals(1, counters.noMemoryFrames());
+        assertEquals(4, slots.available());
+        slab.close(device::release);
+    }
+
+    private static final class Exhausted extends AbstractByteBufAllocator {
+        @Override
+        protected ByteBuf newHeapBuffer(int initialCapacity, int maxCapacity) {
+            throw new OutOfMemoryError("the test's");
+        }
+
+        @Override
+        protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
+            throw new OutOfMemoryError("the test's");
+        }
+
+        @Override
+        public boolean isDirectBufferPooled() {
+            return false;
+        }
+    }
+
+    /** A ring whose completions the test makes itself. */
+    private static final class UnpolledRing extends ReceiveRing {
+        UnpolledRing(SlotPool slots, QueueCounters counters, ByteBufAllocator copyAllocator) {
+            super(slots, counters, 4, copyAllocator);
+        }
+
+        @Override
+        PostedReceives own() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        PostedReceives sharedOrNull() {
+            return null;
+        }
+
+        @Override
+        CompletionQueue sharedCompletions() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        void addShared(WorkQueue workQueue, int depth) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        int poll(ReceiveBurst burst) {
+            return 0;
+        }
+
+        @Override
+        void arm() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        boolean owns(VerbsObject source) {
+            return false;
+        }
+
+        @Override
+        void closeCompletions() {
+            throw new UnsupportedOperationException();
+        }
+    }
+}
