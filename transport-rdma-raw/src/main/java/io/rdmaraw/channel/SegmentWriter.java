@@ -36,7 +36,7 @@ final class SegmentWriter {
     SegmentWriter(FrameQueue queue, boolean segmentation) {
         this.queue = queue;
         offload = queue.offloadsChecksums();
-        slotBytes = queue.slots().slot(0).slotBytes();
+        slotBytes = queue.slots().slotBytes();
         int parts = Math.min(queue.maxParts(), Segment.MAX_SLICES);
         // Payload that lies in no registered memory is copied into as many slots as there are parts.
         maxSegmentedBytes = segmentation ? Math.min(TcpConfig.MAX_SEGMENTATION_BYTES,

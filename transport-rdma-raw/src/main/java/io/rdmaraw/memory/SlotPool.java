@@ -32,6 +32,7 @@ public final class SlotPool {
     private final StrideChunks chunks;
     /** Slots with lower numbers are strides. */
     private final int strideSlots;
+    private final int slotBytes;
     /** The free slots' numbers. Numbers, because storing a reference into an old array costs G1 a fence. */
     private final int[] free;
     private final SlotPoison poison;
@@ -53,7 +54,7 @@ public final class SlotPool {
         this.poison = poison;
         chunks = new StrideChunks(layout);
         strideSlots = layout.strides();
-        int slotBytes = capacityBytes(placeBytes);
+        slotBytes = capacityBytes(placeBytes);
         allocator = new RegisteredByteBufAllocator(this, slotBytes);
         slots = new FrameBuf[strideSlots + slotCount];
         free = new int[slotCount];
@@ -103,6 +104,11 @@ public final class SlotPool {
     /** Returns the buffer of a slot, free or not. */
     public FrameBuf slot(int slotIndex) {
         return slots[slotIndex];
+    }
+
+    /** Returns how many bytes a slot that {@link #take} gives can hold. */
+    public int slotBytes() {
+        return slotBytes;
     }
 
     /** Returns the number of all slots, strides among them. */

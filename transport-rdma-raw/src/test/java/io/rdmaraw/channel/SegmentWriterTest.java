@@ -283,7 +283,7 @@ class SegmentWriterTest {
     void withFewSlotsSegmentsAreShort() {
         connect(true, true);
         ByteBuf stream = write(client.connection, "foreign", STREAM_BYTES / 4);
-        int slotBytes = queue.slots().slot(0).slotBytes();
+        int slotBytes = queue.slots().slotBytes();
         List<FrameBuf> held = new ArrayList<>();
         try {
             for (int slots : new int[] {4, 1}) {
