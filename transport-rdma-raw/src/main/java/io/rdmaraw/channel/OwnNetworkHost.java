@@ -284,11 +284,25 @@ final class OwnNetworkHost implements IpHost {
 
         private void take() {
             driving = true;
-            receiver = new OwnHostReceiver(host, OwnNetworkHost.this::find, datagrams,
+            receiver = new OwnHostReceiver(host, this::find, datagrams,
                     new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics), () -> unclaimedFrames++);
             port.attach(this, OwnHostRules.of(config.mac(), host.addresses()));
             groupRules.steer(host.groups());
             setTimer();
+        }
+
+        /** A segment for a port that nobody has is any stack's to refuse (RFC 9293 section 3.10.7.1), best this loop's. */
+        private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
+                             int destinationPort) {
+            OwnPort owner = OwnNetworkHost.this.find(protocol, source, sourcePort, destination, destinationPort);
+            if (owner != null || protocol != IpProtocol.TCP) {
+                return owner;
+            }
+            TcpStack refusing = null;
+            for (TcpStack stack : stacks) {
+                refusing = refusing == null || stack.executor() == loop ? stack : refusing;
+            }
+            return refusing == null ? null : new OwnTcpNetwork.Unsteered(OwnNetworkHost.this, refusing);
         }
 
         private void leave() {

@@ -58,7 +58,7 @@ final class OwnTcpNetwork extends LinkTcpNetwork {
     }
 
     /** What came for a port by no rule of its own. */
-    private record Unsteered(OwnNetworkHost host, TcpStack stack) implements OwnPort {
+    record Unsteered(OwnNetworkHost host, TcpStack stack) implements OwnPort {
         @Override
         public Executor loop() {
             return stack.executor();

@@ -28,10 +28,11 @@ final class TcpStacks {
     }
 
     private static TcpNetwork networkOf(RdmaRawIoHandler handler, String device, EventLoop loop) {
-        if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
+        OwnHostConfig ownHost = handler.config().ownHostOrNull();
+        if (ownHost == null && (device.equals(LoopHost.KERNEL_HOST_DEVICE)
+                || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':'))) {
             return new LoopTcpNetwork(device);
         }
-        OwnHostConfig ownHost = handler.config().ownHostOrNull();
         DatagramLoop datagrams = handler.datagrams();
         try {
             return ownHost == null ? new SharedTcpNetwork(device, datagrams, loop)

@@ -28,6 +28,8 @@ import java.util.concurrent.TimeUnit;
 import static io.rdmaraw.testsuite.socket.TcpHost.address;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** TCP connections and what routers and routes say of their paths; a host of our own. The kernel is router and peer. */
 @ExtendWith({NetworkExtension.class, LeakExtension.class})
@@ -156,6 +158,10 @@ class TcpPathsOverVethTest {
         Throwable refused = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
                 .handler(new TcpHost.Client()).connect(address(OWN_GATEWAY, 7)).await().cause();
         assertInstanceOf(ConnectException.class, refused);
+        assertTrue(refused.getMessage().startsWith("Connection refused"), refused.toString());
+        ConnectException refusedByUs = assertThrows(ConnectException.class,
+                () -> TcpHost.socket(router, OWN_ADDRESS, server.localAddress().getPort() + 1));
+        assertTrue(refusedByUs.getMessage().startsWith("Connection refused"), refusedByUs.toString());
         assertEquals(0, TcpHost.tcp(device(), "forwarded.segments"));
     }
 }
