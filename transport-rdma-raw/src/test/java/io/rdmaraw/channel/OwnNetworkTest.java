@@ -7,6 +7,7 @@ import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.verbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -91,6 +92,7 @@ class OwnNetworkTest {
 
     /** The rule for the host's MAC address brings everything; the host finds the channel, on whatever loop it is. */
     @Test
+    @Tag("softverbs")
     void withoutRulesTheHostHandsDatagramsOver() throws InterruptedException {
         DatagramLab.Inbox[] servers = new DatagramLab.Inbox[4];
         bind(a, new InetSocketAddress(0));
