@@ -12,6 +12,7 @@ import java.net.StandardSocketOptions;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -28,10 +29,12 @@ final class KernelListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
     /** Accepting fails when there are no descriptors left; as long as ServerBootstrap waits then. */
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
 
     private final RdmaRawServerSocketChannel server;
     private final Consumer<Channel> accepted;
     private final ServerSocketChannel socket;
+    private final Thread acceptor;
 
     /**
      * Listens.
@@ -53,7 +56,7 @@ final class KernelListener {
             socket.close();
             throw e;
         }
-        Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
+        acceptor = Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
     }
 
     int port() {
@@ -83,12 +86,21 @@ final class KernelListener {
         }
     }
 
-    /** The port is free when the call returns. */
+    /**
+     * The port is free when the call returns: the kernel keeps the socket as long as a thread is within accept(), and
+     * closing only makes that thread leave it.
+     */
     void close() {
         try {
             socket.close();
+            LockSupport.unpark(acceptor);
+            if (!acceptor.join(END_TIMEOUT)) {
+                LOGGER.warn("the thread that accepts from the kernel has not ended; its port may stay in use");
+            }
         } catch (IOException e) {
             LOGGER.warn("the kernel's socket of a listening port could not be closed", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 }

@@ -207,6 +207,20 @@ class TcpPlacementOverVethTest {
         second.close().sync();
     }
 
+    /** The kernel's socket of the port has gone with the channel, although a thread was waiting in it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void aPortIsFreeWhenItsServerHasClosed(String provider) throws Exception {
+        RdmaRawEventLoopGroup group = ours(provider, 1);
+        RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address(pair.ours().ipv4(), 0), echo);
+        int port = server.localAddress().getPort();
+        for (int i = 0; i < 200; i++) {
+            server.close().sync();
+            server = TcpHost.listen(group, group, address(pair.ours().ipv4(), port), echo);
+        }
+        exchange(connect(port), "to the last");
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
     void clientsGetTheirSegmentsOnTheirOwnLoop(String provider) throws Exception {
