@@ -364,7 +364,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
         for (PortQueue port : polledPorts) {
             statistics.remove(port.statistics());
-            port.close();
+            closeWithoutStopping(port);
         }
         RdmaRawMetrics.loopEnded(statistics);
         ports.clear();
@@ -374,6 +374,15 @@ public final class RdmaRawIoHandler implements IoHandler {
         descriptors.close();
         if (datagrams != null) {
             datagrams.close();
+        }
+    }
+
+    /** A device that fails to let go of one queue must not keep the loop from ending with the others. */
+    private void closeWithoutStopping(PortQueue port) {
+        try {
+            port.close();
+        } catch (RuntimeException e) {
+            failures.add(e);
         }
     }
 
