@@ -52,8 +52,9 @@ void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
 }
 
 /*
- * Takes out what belongs to a queue that is reset or destroyed, and returns how much of it was successful. That also ends an overrun: whoever lost a completion went
- * to the error state with it, and begins anew with its own reset. (Hardware wants a new completion queue.)
+ * Takes out what belongs to a queue that is reset or destroyed, and returns how much of it was successful. That also
+ * ends an overrun: whoever lost a completion went to the error state with it, and begins anew with its own reset.
+ * (Hardware wants a new completion queue.)
  */
 uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
 {

@@ -60,7 +60,8 @@ final class DatagramWriter {
     }
 
     private int ipPayloadBytes(DatagramPath path) {
-        return Math.min(mtuBytes, path.mtuBytes()) - (path.isIpv4() ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
+        return Math.min(mtuBytes, path.mtuBytes())
+                - (path.isIpv4() ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
     }
 
     private int fragmentBytes(DatagramPath path) {

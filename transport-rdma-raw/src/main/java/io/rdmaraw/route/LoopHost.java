@@ -227,7 +227,8 @@ public final class LoopHost {
             equals = score == bestScore ? equals + 1 : 1;
             bestScore = score;
             // Of equals, the hash of the flow chooses, but with SO_REUSEADDR the one bound last receives.
-            if (equals == 1 || endpoint.sharing().reuseAddress() && !endpoint.sharing().reusePort() || choice(source, sourcePort, equals) == 0) {
+            if (equals == 1 || endpoint.sharing().reuseAddress() && !endpoint.sharing().reusePort()
+                    || choice(source, sourcePort, equals) == 0) {
                 best = endpoint;
             }
         }

@@ -28,7 +28,8 @@ final class OtherAttributes {
         values.put("max_raw_ipv6_qp", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_RAW_IPV6_QP_OFFSET));
         values.put("max_mcast_grp", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_MCAST_GRP_OFFSET));
         values.put("max_mcast_qp_attach", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_MCAST_QP_ATTACH_OFFSET));
-        values.put("max_total_mcast_qp_attach", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_TOTAL_MCAST_QP_ATTACH_OFFSET));
+        values.put("max_total_mcast_qp_attach",
+                NativeMemory.getInt(attr + DeviceAttrLayout.MAX_TOTAL_MCAST_QP_ATTACH_OFFSET));
         values.put("max_ah", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_AH_OFFSET));
         values.put("max_fmr", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_FMR_OFFSET));
         values.put("max_map_per_fmr", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_MAP_PER_FMR_OFFSET));

@@ -132,7 +132,8 @@ public final class VerbsContext extends VerbsObject {
 
     /** Returns the device's name in the provider, without prefix, for example {@code mlx5_0} or {@code loop}. */
     public String providerDeviceName() {
-        return NativeMemory.segment(nativeDeviceAddress() + DeviceLayout.NAME_OFFSET, VerbsDevices.MAX_NAME_BYTES).getString(0);
+        return NativeMemory.segment(nativeDeviceAddress() + DeviceLayout.NAME_OFFSET, VerbsDevices.MAX_NAME_BYTES)
+                .getString(0);
     }
 
     /** Allocates a protection domain: memory regions and queue pairs work together only within one. */

@@ -29,8 +29,8 @@ import net.jqwik.api.lifecycle.BeforeContainer;
  *
  * <p>Not compared is what lies between the end of a TSO header and the next unit of 16 bytes: libmlx5 leaves there what
  * was in the ring, and no device reads it. Nor are TSO headers that go over the end of the ring: libmlx5 (of
- * rdma-core 44 to 64) then puts the data segments 32 bytes too far, and the device reads what was in the ring before. What ours does
- * there is for {@link SendRequestTest}.
+ * rdma-core 44 to 65) then puts the data segments 32 bytes too far, and the device reads what was in the ring before.
+ * What ours does there is for {@link SendRequestTest}.
  */
 @Tag("emulated")
 class SendDifferenceTest {

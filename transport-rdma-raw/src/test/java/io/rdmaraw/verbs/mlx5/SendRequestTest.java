@@ -103,7 +103,8 @@ class SendRequestTest {
 
     @Provide
     Arbitrary<Place> places() {
-        return Combinators.combine(Arbitraries.integers().between(0, 0xffffff), producers(), Arbitraries.of(16, 32, 64), Arbitraries.of(true, false)).as(Place::new);
+        return Combinators.combine(Arbitraries.integers().between(0, 0xffffff), producers(),
+                Arbitraries.of(16, 32, 64), Arbitraries.of(true, false)).as(Place::new);
     }
 
     /** Some are about to go beyond the 16 bits that the device counts with. */
