@@ -22,6 +22,8 @@ import io.rdmaraw.verbs.mlx5.QueuePairRings;
  * through the rings themselves ({@link DirectVerbs}); everything else is the same.
  */
 public final class VerbsFrameQueue implements FrameQueue {
+    /** A device flushes a queue within microseconds; one that is broken must not hold the loop. */
+    private static final long FLUSH_NANOS = 1_000_000;
     /**
      * Free slots below which received frames are copied out. What remains serves frames that have to be copied on
      * sending, so that a handler that keeps frames cannot stop the sending either.
@@ -366,11 +368,26 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     private void recoverQueuePair() {
+        finishSends();
         queues.queuePair.toReset();
         sendRing.afterReset();
         sendRing.abandon();
         receiveRing.own().abandon();
         start();
+    }
+
+    /**
+     * Has the device stop, and reads what became of the frames it had: a reset takes completions that were not read out
+     * of the queue, and frames that were sent would count as lost.
+     */
+    private void finishSends() {
+        if (queues.queuePair.state() == QueuePairState.RTS) {
+            queues.queuePair.toError();
+        }
+        long endNanos = System.nanoTime() + FLUSH_NANOS;
+        do {
+            sendRing.reclaim();
+        } while (sendRing.inFlight() > 0 && System.nanoTime() - endNanos < 0);
     }
 
     /** The old ones go when the new ones are there: if they cannot be had, what is open can still be closed. */

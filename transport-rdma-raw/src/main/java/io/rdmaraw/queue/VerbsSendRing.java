@@ -127,11 +127,9 @@ final class VerbsSendRing extends SendRing {
         long lastWr = workRequest(last);
         SendWr.next(lastWr, 0);
         SendWr.sendFlags(lastWr, flagsOf(last) | SendWr.FLAG_SIGNALED);
-        // Only these have completions when all goes well; one of another request tells of an error, and then all of
-        // the ring is given up.
-        SendWr.wrId(lastWr, sequenceOf(last));
-        if (count > SIGNAL_INTERVAL) {
-            SendWr.wrId(workRequest(SIGNAL_INTERVAL - 1), sequenceOf(SIGNAL_INTERVAL - 1));
+        // Also those that ask for no completion: when the queue fails each has one, and is to be counted once.
+        for (int i = 0; i < count; i++) {
+            SendWr.wrId(workRequest(i), sequenceOf(i));
         }
         int errno = queuePair.postSend(workRequests, badWorkRequest);
         long refused = errno == 0 ? 0 : postAroundRefused(errno, count);
