@@ -65,12 +65,14 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
     }
 
     private boolean isComplete(long now) {
-        if (frames == 0 && ending && firstNanos == 0) {
+        // Read once: without the line below, an end that begins between two looks at it would count from time zero.
+        boolean ends = ending;
+        if (frames == 0 && ends && firstNanos == 0) {
             // Not one has come yet; the end counts from here.
             firstNanos = now;
             lastNanos = now;
         }
-        return endAfter > 0 && frames >= endAfter || (frames > 0 || ending) && now - lastNanos > idleNanos;
+        return endAfter > 0 && frames >= endAfter || (frames > 0 || ends) && now - lastNanos > idleNanos;
     }
 
     private void count(long before, long now) {
