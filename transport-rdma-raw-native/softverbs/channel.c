@@ -156,6 +156,7 @@ static struct sv_cq *take_first(struct sv_channel *channel)
     if (cq == NULL)
         return NULL;
     remove_first(channel);
+    channel->fruitless = 0;
     cq->events_got++;
     if (--cq->events_pending > 0)
         append(channel, cq);
@@ -193,7 +194,8 @@ static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
     }
     for (; channel->lookers == 0 && channel->bare_events > 0; channel->bare_events--)
         token_put(channel->tokens);
-    channel->fruitless = cq != NULL || !looked ? 0 : channel->fruitless + 1;
+    if (looked && cq == NULL)
+        channel->fruitless++;
     bool fruitless = channel->fruitless >= MAX_FRUITLESS_LOOKS;
     pthread_mutex_unlock(&channel->mutex);
     /* The frames are all for others, who poll: the device's thread knows how to wait beside them. */

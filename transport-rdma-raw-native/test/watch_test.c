@@ -166,6 +166,27 @@ static void one_sleeper_needs_no_thread(const char *kind)
     room_close(&room);
 }
 
+/* Frames that come just before the sleep are polled, and their event ends the next one. */
+static void late_events_need_no_thread(const char *kind)
+{
+    enum { EVENTS = 200 };
+    struct bedroom room;
+    room_open(&room, kind);
+    struct sleeper *sleeper = &room.sleeper[0];
+    settle(&room, sleeper);
+    long before = thread_sleeps();
+    for (int i = 0; i < EVENTS; i++) {
+        CHECK_EQ(0, post_recv_slot(&sleeper->side, room.slot++ % 16, SLOT_BYTES));
+        arm(sleeper);
+        send_to(&room, sleeper);
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(sleeper->side.cq).status);
+        arm(sleeper);
+        await_event(sleeper);
+    }
+    CHECK(thread_sleeps() - before < EVENTS / 10);
+    room_close(&room);
+}
+
 /* A thread that has armed its queue may be busy with anything; another one's frames come all the same. */
 static void a_sleeper_need_not_look_for_others(const char *kind)
 {
@@ -434,6 +455,7 @@ static void an_interface_that_is_down_wakes_nobody(const char *kind)
     }
 
 ON_EACH_KIND(one_sleeper_needs_no_thread)
+ON_EACH_KIND(late_events_need_no_thread)
 ON_EACH_KIND(a_sleeper_need_not_look_for_others)
 ON_EACH_KIND(one_arming_is_one_event)
 ON_EACH_KIND(frames_before_arming_wait)
@@ -446,6 +468,7 @@ ON_EACH_KIND(an_interface_that_is_down_wakes_nobody)
 
 const struct test watch_tests[] = {
     {"watch: one sleeper needs no thread", test_one_sleeper_needs_no_thread},
+    {"watch: late events need no thread", test_late_events_need_no_thread},
     {"watch: a sleeper need not look for others", test_a_sleeper_need_not_look_for_others},
     {"watch: one arming is one event", test_one_arming_is_one_event},
     {"watch: frames before the arming wait", test_frames_before_arming_wait},
