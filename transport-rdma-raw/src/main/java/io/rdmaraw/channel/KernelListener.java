@@ -7,6 +7,7 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.channels.ClosedChannelException;
@@ -51,12 +52,24 @@ final class KernelListener {
             if (server.config().isReusePort()) {
                 socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
             }
-            socket.bind(local, server.config().getBacklog());
+            bind(local);
         } catch (IOException | RuntimeException e) {
             socket.close();
             throw e;
         }
         acceptor = Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
+    }
+
+    /** The JDK's exception does not say which address was wanted. */
+    private void bind(InetSocketAddress local) throws IOException {
+        try {
+            socket.bind(local, server.config().getBacklog());
+        } catch (BindException e) {
+            BindException named = new BindException(e.getMessage() + ": " + local.getAddress().getHostAddress()
+                    + " port " + local.getPort());
+            named.initCause(e);
+            throw named;
+        }
     }
 
     int port() {

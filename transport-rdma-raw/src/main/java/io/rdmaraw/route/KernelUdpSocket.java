@@ -122,6 +122,10 @@ public final class KernelUdpSocket implements AutoCloseable {
         if (errno == Errno.EADDRINUSE) {
             throw new BindException("Address already in use: " + boundAddress + " port " + port);
         }
+        if (errno == Errno.EADDRNOTAVAIL) {
+            throw new BindException("Cannot assign requested address: " + boundAddress
+                    + " is not an address of this host");
+        }
         if (errno != 0) {
             throw new BindException(boundAddress + " port " + port + " cannot be bound: " + Errno.describe(errno));
         }
