@@ -24,9 +24,7 @@ public final class RdmaRaw {
                     "native transports are switched off by -Dio.netty.transport.noNative=true");
         }
         try {
-            List<String> names = VerbsDevices.names();
-            return names.isEmpty() ? new IllegalStateException("no verbs provider could be loaded; put the jar "
-                    + "netty-transport-rdma-raw-native with classifier linux-x86_64 on the class path") : null;
+            return VerbsDevices.names().isEmpty() ? VerbsDevices.softwareUnavailabilityCause() : null;
         } catch (Throwable t) {
             return t;
         }

@@ -36,6 +36,16 @@ public final class VerbsDevices {
         return names;
     }
 
+    /** Returns why not even software devices can be had, or null where they can. */
+    public static VerbsException softwareUnavailabilityCause() {
+        try {
+            VerbsLibrary.softverbs();
+            return null;
+        } catch (VerbsException e) {
+            return e;
+        }
+    }
+
     /**
      * Opens a device.
      *
