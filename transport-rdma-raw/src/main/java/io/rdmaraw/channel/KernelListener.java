@@ -9,6 +9,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
 import java.net.StandardSocketOptions;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
@@ -30,6 +31,9 @@ final class KernelListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
     /** Accepting fails when there are no descriptors left; as long as ServerBootstrap waits then. */
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** Why the kernel refuses a port that is free. */
+    private static final String PRIVILEGED_PORTS =
+            "ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE";
     private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
 
     private final RdmaRawServerSocketChannel server;
@@ -64,9 +68,9 @@ final class KernelListener {
     private void bind(InetSocketAddress local) throws IOException {
         try {
             socket.bind(local, server.config().getBacklog());
-        } catch (BindException e) {
+        } catch (SocketException e) {
             BindException named = new BindException(e.getMessage() + ": " + local.getAddress().getHostAddress()
-                    + " port " + local.getPort());
+                    + " port " + local.getPort() + (e instanceof BindException ? "" : "; " + PRIVILEGED_PORTS));
             named.initCause(e);
             throw named;
         }
