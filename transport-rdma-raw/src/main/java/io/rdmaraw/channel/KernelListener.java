@@ -33,7 +33,7 @@ final class KernelListener {
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** Why the kernel refuses a port that is free. */
     private static final String PRIVILEGED_PORTS =
-            "ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE";
+            "; ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE";
     private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
 
     private final RdmaRawServerSocketChannel server;
@@ -69,8 +69,9 @@ final class KernelListener {
         try {
             socket.bind(local, server.config().getBacklog());
         } catch (SocketException e) {
+            String remedy = "Permission denied".equals(e.getMessage()) ? PRIVILEGED_PORTS : "";
             BindException named = new BindException(e.getMessage() + ": " + local.getAddress().getHostAddress()
-                    + " port " + local.getPort() + (e instanceof BindException ? "" : "; " + PRIVILEGED_PORTS));
+                    + " port " + local.getPort() + remedy);
             named.initCause(e);
             throw named;
         }
