@@ -13,7 +13,6 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -39,7 +38,7 @@ final class KernelListener {
     /**
      * Listens.
      *
-     * @param accepted takes the channels of connections that the kernel carries, on the server's loop
+     * @param accepted takes the channels of connections that the kernel carries, on this class's thread
      */
     KernelListener(RdmaRawServerSocketChannel server, InetSocketAddress local, Consumer<Channel> accepted)
             throws IOException {
@@ -77,13 +76,7 @@ final class KernelListener {
     }
 
     private void hand(SocketChannel connection) {
-        NioSocketChannel child = new NioSocketChannel(server, connection);
-        try {
-            server.eventLoop().execute(() -> accepted.accept(child));
-        } catch (RejectedExecutionException | IllegalStateException e) {
-            // The loop has ended, or the server is between two.
-            child.unsafe().closeForcibly();
-        }
+        accepted.accept(new NioSocketChannel(server, connection));
     }
 
     /**
