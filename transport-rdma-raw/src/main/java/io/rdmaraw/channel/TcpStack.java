@@ -44,6 +44,7 @@ final class TcpStack implements TcpEvents {
     private final TcpSteering ownRules;
     private final TcpIcmp icmp;
     private final StraySegments strays;
+    private final HandOverLimit forwardLimit = new HandOverLimit();
     private final RdmaRawTcpStatistics counters;
     /** Ports that are kept for connections in TIME-WAIT alone. */
     private final Set<TcpPort> lingering = new HashSet<>();
@@ -215,6 +216,11 @@ final class TcpStack implements TcpEvents {
         }
         receive(frame, checksumVerified);
         endBurst();
+    }
+
+    /** Returns how much other loops may pass on to this one. Any thread. */
+    HandOverLimit forwardLimit() {
+        return forwardLimit;
     }
 
     /** Takes frames that came to another loop. */

@@ -20,6 +20,7 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.CharsetUtil;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.route.PortSharing;
@@ -178,6 +179,43 @@ class RdmaRawSocketChannelTest {
             client.await(sent.toString());
             assertTrue(channel.carrier().isOn(channel.eventLoop()));
         }
+    }
+
+    /** What is passed on lies in memory until the other loop takes it. */
+    @Test
+    void aLoopThatIsBehindIsPassedNoMoreThanItCanHold() throws InterruptedException {
+        EventLoopGroup group = ours(1);
+        Client client = new Client();
+        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) connect(group, serve(group, group), client);
+        TcpFlow flow = (TcpFlow) channel.carrier();
+        TcpForwards forwards = new TcpForwards();
+        CountDownLatch behind = new CountDownLatch(1);
+        channel.eventLoop().execute(() -> {
+            try {
+                behind.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        List<ByteBuf> frames = new ArrayList<>();
+        int dropped = 0;
+        for (int burst = 0; burst < 3 * HandOverLimit.MAX_FRAMES / FrameQueue.BURST_FRAMES; burst++) {
+            for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
+                ByteBuf frame = Unpooled.directBuffer(64).writeZero(64);
+                frames.add(frame);
+                forwards.pass(flow, frame, false);
+            }
+            dropped += forwards.send();
+        }
+        assertEquals(2 * HandOverLimit.MAX_FRAMES, dropped);
+        assertEquals(dropped, frames.stream().filter(frame -> frame.refCnt() == 0).count());
+        behind.countDown();
+        channel.eventLoop().submit(() -> { }).sync();
+        assertTrue(frames.stream().allMatch(frame -> frame.refCnt() == 0), "every frame is given back");
+        forwards.pass(flow, Unpooled.directBuffer(64).writeZero(64), false);
+        assertEquals(0, forwards.send(), "it is passed frames again");
+        send(channel, "still there");
+        client.await("still there");
     }
 
     @Test
