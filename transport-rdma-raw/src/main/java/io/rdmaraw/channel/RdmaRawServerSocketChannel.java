@@ -210,7 +210,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     /** A connection was opened that the kernel carries. On any thread. */
-    private void acceptedByKernel(Channel child) {
+    void acceptedByKernel(Channel child) {
         onLoop(() -> takeFromKernel(child), () -> child.unsafe().closeForcibly());
     }
 

@@ -75,6 +75,7 @@ class QueueRecoveryTest {
             receiver.recover(() -> {
                 taken[0] = receiveAll();
                 send(20);
+                assertEquals(0, receiveAll(), "it has stopped");
             });
             assertEquals(50, taken[0], "frames that had come in");
             assertEquals(20, faults.lostFrames() - lostBefore, "frames that the device has counted");

@@ -15,8 +15,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Random;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -54,45 +52,6 @@ class FrameBufTest {
             payload.release();
             assertThrows(IllegalReferenceCountException.class, () -> buf.release());
             buf = pool.take();
-        }
-    }
-
-    /** Several threads look at the same window of a slot whose last user had another one. */
-    @Test
-    void aWindowIsTheSameForAllThreadsThatReadIt() throws InterruptedException {
-        int rounds = 200_000;
-        AtomicInteger wrong = new AtomicInteger();
-        AtomicReference<ByteBuf> shared = new AtomicReference<>();
-        Thread reader = Thread.ofPlatform().start(() -> {
-            for (int i = 0; i < rounds; i++) {
-                ByteBuf seen;
-                do {
-                    seen = shared.get();
-                    Thread.onSpinWait();
-                } while (seen == null);
-                check(seen, wrong);
-                shared.set(null);
-            }
-        });
-        for (int i = 0; i < rounds; i++) {
-            int offset = (i & 1) == 0 ? 42 : 54;
-            buf.setByte(offset, offset).setIndex(0, 128);
-            buf.window(offset, 64);
-            shared.set(buf);
-            check(buf, wrong);
-            while (shared.get() != null) {
-                Thread.onSpinWait();
-            }
-            buf.release();
-            buf = pool.take();
-        }
-        reader.join();
-        assertEquals(0, wrong.get(), "of " + rounds + " looks");
-    }
-
-    private static void check(ByteBuf window, AtomicInteger wrong) {
-        if (window.nioBuffer(0, 1).get(0) != window.getByte(0)) {
-            wrong.incrementAndGet();
         }
     }
 
