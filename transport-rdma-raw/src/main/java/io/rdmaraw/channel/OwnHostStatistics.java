@@ -21,11 +21,13 @@ final class OwnHostStatistics implements RdmaRawMetered {
                     "neighbour solicitations answered")
             .traffic("answered.echoes", core(OwnHostCounters::echoesAnswered), "pings answered")
             .traffic("sent.questions", core(OwnHostCounters::asked), "asked for the MAC addresses of others")
-            .traffic("reassembled", s -> s.fragments.reassembledDatagrams(), "put together from fragments")
+            .traffic("reassembled", s -> s.fragments.reassembledDatagrams(),
+                    "put together from fragments for ports on any loop")
             .drop("unclaimed", s -> s.unclaimedFrames, "for nobody on the host")
             .drop("owner-behind", s -> s.droppedOwnerBehind.sum(),
                     "for a port on another loop, which had not taken those before them")
-            .drop("fragment", s -> s.fragments.droppedFragments(), "overlapping, too many, or too late")
+            .drop("fragment", s -> s.fragments.droppedFragments(),
+                    "of a packet for any port: overlapping, too many, or too late")
             .error("ports-refused", core(OwnHostCounters::portsRefused), "senders told that nobody has the port")
             .error("address-conflicts", core(OwnHostCounters::addressConflicts), "others claimed an address of ours");
 

@@ -123,6 +123,10 @@ class OwnNetworkTest {
         sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64)).sync();
         sent.countDown();
         assertEquals(0, FrameQueueHandler.take(late, "frame"), "frames of the host that were not posted yet");
+        RdmaRawMetered host = bound[0].port().statistics().channels().get("host");
+        RdmaRawMetric answered = host.metrics().stream().filter(metric -> metric.name().equals("answered.arp"))
+                .findFirst().orElseThrow();
+        assertEquals(1, host.value(answered));
     }
 
     private static void awaitUninterruptibly(CountDownLatch latch) {
