@@ -37,14 +37,15 @@
  * KernelListener, KernelConnection</dd>
  *
  * <dt>Streams: one loop's TCP, between the core in io.rdmaraw.tcp and the queue</dt>
- * <dd>TcpStack, TcpStacks, DeviceStacks, TcpFlow, TouchedFlows, TcpPath, TcpPort, ListeningPort, ConnectedPort,
- * TcpSteering, TcpForwards, HandOverLimit, StraySegments, TcpIcmp, SegmentReceiver, SegmentSender, SegmentWriter, WaitingSegment; the
- * networks under them: TcpNetwork, LoopTcpNetwork, LinkTcpNetwork, SharedTcpNetwork, OwnTcpNetwork</dd>
+ * <dd>TcpStack, TcpStacks, TcpOpener, DeviceStacks, TcpFlow, TouchedFlows, TcpPath, TcpPort, ListeningPort,
+ * ConnectedPort, TcpSteering, TcpForwards, HandOverLimit, StraySegments, TcpIcmp, SegmentReceiver, SegmentSender,
+ * SegmentWriter, WaitingSegment; the networks under them: TcpNetwork, LoopTcpNetwork, LinkTcpNetwork,
+ * SharedTcpNetwork, OwnTcpNetwork</dd>
  *
  * <dt>What can be seen of it</dt>
  * <dd>RdmaRawMetrics, RdmaRawMetric, RdmaRawMetered, MetricTable, RdmaRawLoopStatistics, RdmaRawPortStatistics,
- * RdmaRawChannelStatistics, RdmaRawDatagramStatistics, RdmaRawTcpStatistics, RdmaRawTcpSockets, OwnHostStatistics, SocketRows,
- * TransportMBean, RdmaRawMeterBinder, FlightRecorderEvents, PortEvents, Observers</dd>
+ * RdmaRawChannelStatistics, RdmaRawDatagramStatistics, RdmaRawTcpStatistics, RdmaRawTcpSockets, OwnHostStatistics,
+ * SocketRows, TransportMBean, RdmaRawMeterBinder, FlightRecorderEvents, PortEvents, Observers</dd>
  * </dl>
  */
 package io.rdmaraw.channel;
