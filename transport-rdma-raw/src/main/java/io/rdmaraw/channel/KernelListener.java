@@ -21,8 +21,8 @@ import java.util.function.Consumer;
  * The kernel's side of a listening port: an ordinary listening socket. It keeps the port from other programs and
  * accepts what does not come by the device: connections from this host and by other interfaces.
  *
- * <p>A thread waits for these, which are few. On the server's loop the socket would be a guest like any NIO channel, and
- * the loop would have to sleep in a selector and be woken by another thread for each frame.
+ * <p>A thread waits for these, which are few. On the server's loop the socket would be a guest like any NIO channel,
+ * and the loop would have to sleep in a selector and be woken by another thread for each frame.
  */
 final class KernelListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);

@@ -209,8 +209,8 @@ final class OwnNetworkHost implements IpHost {
     }
 
     /**
-     * Hands a UDP datagram to whoever has its port on this host; returns false when nobody has. One whose loop is behind
-     * does not get it, as when a network is overloaded.
+     * Hands a UDP datagram to whoever has its port on this host; returns false when nobody has. One whose loop is
+     * behind does not get it, as when a network is overloaded.
      */
     boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         OwnPort owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
@@ -317,7 +317,9 @@ final class OwnNetworkHost implements IpHost {
             setTimer();
         }
 
-        /** A segment for a port that nobody has is any stack's to refuse (RFC 9293 section 3.10.7.1), best this loop's. */
+        /**
+         * A segment for a port that nobody has is any stack's to refuse (RFC 9293 section 3.10.7.1), best this loop's.
+         */
         private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
                              int destinationPort) {
             OwnPort owner = OwnNetworkHost.this.find(protocol, source, sourcePort, destination, destinationPort);

@@ -11,8 +11,8 @@ import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.Wc;
 
 /**
- * Sending by the calls of libibverbs. The work requests of a burst lie in native memory for ever, linked to one another;
- * sending a frame writes its address, length and key.
+ * Sending by the calls of libibverbs. The work requests of a burst lie in native memory for ever, linked to one
+ * another; sending a frame writes its address, length and key.
  */
 final class VerbsSendRing extends SendRing {
     private static final int POLL_ENTRIES = 32;
@@ -37,7 +37,9 @@ final class VerbsSendRing extends SendRing {
     private long segmented;
     /** A bit for each described request whose checksums the device is to fill in. */
     private long toFill;
-    /** The device has frames behind the last one that asked for a completion, since those that were to ask were refused. */
+    /**
+     * The device has frames behind the last one that asked for a completion, since those that were to ask were refused.
+     */
     private boolean completionOwed;
     /** A bit for each request that says so: it goes on saying so until it is used for another frame that does not. */
     private long filling;

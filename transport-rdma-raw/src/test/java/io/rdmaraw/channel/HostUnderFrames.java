@@ -154,7 +154,8 @@ final class HostUnderFrames {
         assertTrue(sentInEvent <= MAX_SENT_PER_EVENT, () -> sentInEvent + " frames for one");
         NetworkSnapshot snapshot = host.snapshotIfChanged();
         if (snapshot != null) {
-            assertTrue(snapshot.routes().size() < 200 && snapshot.addresses().size() <= 3, "what routers say is bounded");
+            assertTrue(snapshot.routes().size() < 200
+                    && snapshot.addresses().size() <= 3, "what routers say is bounded");
         }
     }
 

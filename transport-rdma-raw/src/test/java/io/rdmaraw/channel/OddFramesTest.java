@@ -52,7 +52,8 @@ class OddFramesTest {
     @BeforeEach
     void open() throws InterruptedException {
         host = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
-                .ownAddress("02:00:00:0f:00:01", "10.15.0.1/24", "10.15.0.2").ownAddress("02:00:00:0f:00:01", "fd15::1/64",
+                .ownAddress("02:00:00:0f:00:01", "10.15.0.1/24", "10.15.0.2")
+                .ownAddress("02:00:00:0f:00:01", "fd15::1/64",
                         null).detectDuplicateAddresses(false).build());
         sender = device.bind(host, device.sendOnly(), new ChannelInboundHandlerAdapter());
         bound = bind();

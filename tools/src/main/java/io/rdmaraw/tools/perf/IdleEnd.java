@@ -17,7 +17,9 @@ final class IdleEnd {
         sinceNanos = nowNanos;
     }
 
-    /** @param announced whether nothing more is sent: what is under way comes soon or not at all, or nothing ever came */
+    /**
+     * @param announced whether nothing more is sent: what is under way comes soon or not at all, or nothing ever came
+     */
     boolean isOver(long nowNanos, boolean announced) {
         if (!counting) {
             if (announced) {
