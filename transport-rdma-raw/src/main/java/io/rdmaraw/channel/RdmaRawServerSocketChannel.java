@@ -210,7 +210,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     /** A connection was opened that the kernel carries. On any thread. */
-    void acceptedByKernel(Channel child) {
+    private void acceptedByKernel(Channel child) {
         onLoop(() -> takeFromKernel(child), () -> child.unsafe().closeForcibly());
     }
 

@@ -21,7 +21,6 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.RecvByteBufAllocator;
-import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.UncheckedBooleanSupplier;
 import io.netty.util.CharsetUtil;
 import io.rdmaraw.queue.FrameQueue;
@@ -189,11 +188,12 @@ class RdmaRawSocketChannelTest {
     @Test
     void aServerThatMovesTakesConnectionsOnTheLoopThatItIsOnByThen() throws InterruptedException {
         EventLoopGroup group = plain(2);
+        TcpFlow flow = (TcpFlow) ((RdmaRawSocketChannel) connect(group, serve(group, group), new Client())).carrier();
         BlockingQueue<Thread> threads = new LinkedBlockingQueue<>();
         RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) new Bootstrap().group(group)
                 .channel(RdmaRawServerSocketChannel.class).handler(new ChannelInboundHandlerAdapter())
-                .option(ChannelOption.RECVBUF_ALLOCATOR, new ThreadsThatRead(threads))
-                .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel();
+                .option(ChannelOption.RECVBUF_ALLOCATOR, new ThreadsThatRead(threads)).register().sync().channel();
+        server.read();
         EventLoop before = server.eventLoop();
         EventLoop after = other(before);
         CountDownLatch moved = new CountDownLatch(1);
@@ -202,7 +202,7 @@ class RdmaRawSocketChannelTest {
             before.execute(() -> awaitUninterruptibly(moved));
             return leaving;
         }).sync().getNow();
-        server.acceptedByKernel(new EmbeddedChannel());
+        server.accepted(flow);
         try {
             left.sync();
             after.register(server).sync();
