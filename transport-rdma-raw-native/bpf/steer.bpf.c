@@ -260,30 +260,6 @@ INLINE void remember(struct sv_steer_recent *entry, const struct sv_steer_scratc
     entry->verdict = (u32)verdict;
 }
 
-/* An ordinary frame's place by the bits that count; leaves these in `words`. None: it is too short to be one. */
-INLINE struct sv_steer_head *head_of(const struct frame *frame, const struct sv_steer_half *half, u64 *words)
-{
-    u64 mixed = 0;
-    if (frame->head + SV_STEER_HEAD_BYTES > frame->head_end)
-        return 0;
-#pragma unroll
-    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++) {
-        words[w] = *(const u64 *)(frame->head + w * 8) & half->head[w];
-        mixed = (mixed << 9 | mixed >> 55) ^ words[w];
-    }
-    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT;
-    return map_lookup(&sv_map_heads, &index);
-}
-
-INLINE int is_known_head(const struct sv_steer_head *head, const u64 *words, u32 generation)
-{
-    u64 difference = head->generation ^ generation;
-#pragma unroll
-    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++)
-        difference |= head->words[w] ^ words[w];
-    return difference == 0;
-}
-
 /* What a head must have for its words to say everything. These bits are always among those that count. */
 INLINE int is_ordinary(const u64 *words)
 {
@@ -292,11 +268,48 @@ INLINE int is_ordinary(const u64 *words)
            (head[23] == TCP || head[23] == UDP);
 }
 
-INLINE void remember_head(struct sv_steer_head *head, const u64 *words, u32 generation, int verdict)
+/*
+ * The verdict on an ordinary frame that is known, else -1; and what is to be known about it next time is in the scratch
+ * area. Not on the stack: the verifier would follow each path through the parser once for every state of it.
+ */
+INLINE int known_by_head(const struct frame *frame, const struct sv_steer_half *half, u32 generation,
+                         struct sv_steer_scratch *scratch)
 {
+    u64 words[SV_STEER_HEAD_WORDS];
+    u64 mixed = 0;
+    scratch->is_ordinary = 0;
+    if (frame->head + SV_STEER_HEAD_BYTES > frame->head_end)
+        return -1;
+#pragma unroll
+    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++) {
+        words[w] = *(const u64 *)(frame->head + w * 8) & half->head[w];
+        mixed = (mixed << 9 | mixed >> 55) ^ words[w];
+    }
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT;
+    const struct sv_steer_head *known = map_lookup(&sv_map_heads, &index);
+    if (known == 0)
+        return -1;
+    u64 difference = known->generation ^ generation;
 #pragma unroll
     for (int w = 0; w < SV_STEER_HEAD_WORDS; w++)
-        head->words[w] = words[w];
+        difference |= known->words[w] ^ words[w];
+    if (difference == 0)
+        return (int)(known->verdict & 3);
+    __builtin_memcpy(scratch->head, words, sizeof words);
+    scratch->head_index = index;
+    scratch->is_ordinary = (u32)is_ordinary(words);
+    return -1;
+}
+
+INLINE void remember_head(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+{
+    u32 index = scratch->head_index;
+    struct sv_steer_head *head = map_lookup(&sv_map_heads, &index);
+    if (head == 0)
+        return;
+#pragma unroll
+    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++)
+        head->words[w] = scratch->head[w];
     head->generation = generation;
     head->verdict = (u32)verdict;
 }
@@ -315,23 +328,19 @@ INLINE int search_all(const struct sv_steer_directory *directory, struct sv_stee
 INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
 {
     u32 zero = 0;
-    u64 words[SV_STEER_HEAD_WORDS];
-    struct sv_steer_head *head = 0;
     struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
-    if (directory == 0)
+    struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
+    if (directory == 0 || scratch == 0)
         return KERNEL;
     u32 generation = *(volatile u32 *)&directory->generation;
     u32 sequence = sequence_of(directory);
     const struct sv_steer_half *half = &directory->half[sequence & 1];
     if (frame->is_xdp) {
-        head = half->flags & SV_STEER_WANTS_INNER ? 0 : head_of(frame, half, words);
-        if (head != 0 && is_known_head(head, words, generation) && sequence_of(directory) == sequence)
-            return (int)head->verdict;
+        int known = known_by_head(frame, half, generation, scratch);
+        if (known >= 0 && sequence_of(directory) == sequence)
+            return known;
         frame->length = (u32)xdp_length(frame->context);
     }
-    struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
-    if (scratch == 0)
-        return KERNEL;
     __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
     u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
     /* Parsing is done before the search, or the verifier would follow the loop once for every kind of frame. */
@@ -347,8 +356,8 @@ INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
     int verdict = search_all(directory, scratch);
     if (sequence_of(directory) != sequence)
         return verdict;
-    if (head != 0 && is_ordinary(words))
-        remember_head(head, words, generation, verdict);
+    if (frame->is_xdp && scratch->is_ordinary)
+        remember_head(scratch, generation, verdict);
     else
         remember(entry, scratch, generation, verdict);
     return verdict;

@@ -106,6 +106,9 @@ struct sv_steer_scratch {
     struct sv_steer_headers inner;
     struct sv_steer_rule_key probe;
     unsigned long long seen[SV_STEER_PLAIN_WORDS];
+    unsigned long long head[SV_STEER_HEAD_WORDS];
+    unsigned int head_index;
+    unsigned int is_ordinary;
 };
 
 /* The maps, in the order in which bpf/build.py numbers them. */
