@@ -6,13 +6,14 @@ package io.rdmaraw.tcp;
  * words of connections are said once, and have room for as many as may end before the device takes more.
  */
 final class ReplyQueue {
-    private static final int CAPACITY = 256;
+    static final int CAPACITY = 256;
     private static final int MAX_LAST_WORDS = 1 << 16;
 
     private Segment[] ring = new Segment[CAPACITY];
     private final TcpCounters counters;
     private int head;
     private int count;
+    private int strangersLimit = CAPACITY;
 
     ReplyQueue(TcpCounters counters) {
         this.counters = counters;
@@ -24,7 +25,12 @@ final class ReplyQueue {
 
     /** A cleared segment to fill in, at the end of the queue; null if there is no room. */
     Segment add() {
-        return add(CAPACITY);
+        return add(strangersLimit);
+    }
+
+    /** From now on holds so many answers to strangers at a time, at most {@value #CAPACITY}. */
+    void limitStrangers(int answers) {
+        strangersLimit = Math.min(answers, CAPACITY);
     }
 
     private Segment add(int limit) {
