@@ -29,7 +29,8 @@ record DemoResult(DemoOptions options, String queueMode, long frames, long lost,
 
     ObjectNode toJson() {
         return Json.object().put("device", options.device())
-                .put("echoDevice", options.echoDevice()).put("queues", queueMode).put("frameBytes", options.frameBytes())
+                .put("echoDevice", options.echoDevice()).put("queues", queueMode)
+                .put("frameBytes", options.frameBytes())
                 .put("window", options.window()).put("frames", frames).put("lost", lost).put("corrupt", corrupt)
                 .put("mfps", Json.rounded(megaframesPerSecond())).put("nsPerFrame", Json.rounded(nanosPerFrame))
                 .put("bytesAllocatedPerFrame", Math.round(bytesAllocatedPerFrame * 1000) / 1000.0);
