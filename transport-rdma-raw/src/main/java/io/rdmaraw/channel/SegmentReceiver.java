@@ -27,7 +27,6 @@ final class SegmentReceiver {
     private final SegmentHeaders headers = new SegmentHeaders();
     private final Segment in = new Segment();
     private boolean inBurst;
-    private int burstFrames;
     private long burstNanos;
     /** The frame whose segment the core looks at, unless its payload went to a flow as it was. */
     private ByteBuf currentFrame;
@@ -58,7 +57,6 @@ final class SegmentReceiver {
             inBurst = true;
             burstNanos = System.nanoTime();
         }
-        burstFrames++;
         ParseVerdict verdict = parser.parse(DatagramLoop.addressOf(frame), frame.readableBytes(), checksumVerified,
                 parsed);
         currentFrame = frame;
@@ -112,13 +110,6 @@ final class SegmentReceiver {
         }
         headers.read(parsed, in);
         return in;
-    }
-
-    /** Returns how many frames have come since this was asked last. */
-    int takeBurstFrames() {
-        int frames = burstFrames;
-        burstFrames = 0;
-        return frames;
     }
 
     /** Ends the frames of one poll. */

@@ -43,7 +43,6 @@ final class TcpStack implements TcpEvents {
     /** Ports that are kept for connections in TIME-WAIT alone. */
     private final Set<TcpPort> lingering = new HashSet<>();
     private final TouchedFlows touched = new TouchedFlows();
-    private final StrangerLimit strangers = new StrangerLimit();
     private boolean burstReceived;
     private boolean reading;
     private boolean gone;
@@ -248,10 +247,7 @@ final class TcpStack implements TcpEvents {
     /** Does what is due after a poll of the queue; returns whether there was anything. */
     boolean run() {
         boolean worked = burstReceived || !touched.isEmpty();
-        if (burstReceived) {
-            burstReceived = false;
-            engine.limitReplies(strangers.after(receiver.takeBurstFrames()));
-        }
+        burstReceived = false;
         touched.deliver();
         if (gone) {
             return worked;

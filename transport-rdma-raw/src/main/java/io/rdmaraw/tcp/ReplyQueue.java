@@ -6,14 +6,13 @@ package io.rdmaraw.tcp;
  * last words of connections are said once, and have room for as many as may end before the device takes more.
  */
 final class ReplyQueue {
-    static final int CAPACITY = 256;
+    private static final int CAPACITY = 256;
     private static final int MAX_LAST_WORDS = 1 << 16;
 
     private Segment[] ring = new Segment[CAPACITY];
     private final TcpCounters counters;
     private int head;
     private int count;
-    private int strangersLimit = CAPACITY;
 
     ReplyQueue(TcpCounters counters) {
         this.counters = counters;
@@ -25,12 +24,7 @@ final class ReplyQueue {
 
     /** A cleared segment to fill in, at the end of the queue; null if there is no room. */
     Segment add() {
-        return add(strangersLimit);
-    }
-
-    /** From now on holds so many answers to strangers at a time, at most {@value #CAPACITY}. */
-    void limitStrangers(int answers) {
-        strangersLimit = Math.min(answers, CAPACITY);
+        return add(CAPACITY);
     }
 
     private Segment add(int limit) {

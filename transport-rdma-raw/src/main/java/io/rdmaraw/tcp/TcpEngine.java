@@ -308,15 +308,6 @@ public final class TcpEngine {
         segmentationBytes = Math.min(bytes, config.segmentationBytes);
     }
 
-    /**
-     * Limits how many segments that are of no connection are answered between two times that the engine is polled dry:
-     * by SYN cookies, resets, and from TIME-WAIT. For when more comes in than there is time for; what is not answered is
-     * counted ({@link TcpCounters#replyDrops}), and asked again by those who mean it.
-     */
-    public void limitReplies(int replies) {
-        this.replies.limitStrangers(replies);
-    }
-
     /** Runs the timers that are due. Returns how many connections had one. */
     public int advance(long nowNanos) {
         this.nowNanos = nowNanos;

@@ -137,28 +137,6 @@ class AttackTest {
         assertEquals(78, data.ack());
     }
 
-    /** What is dropped is counted, the limit is of one poll, and connections are not strangers. */
-    @Test
-    void answersToStrangersCanBeLimited() {
-        Dialogue d = new Dialogue(TcpConfig.builder()).listen(1);
-        d.hears("S 0 mss 1000").says("SA 0 ack 1");
-        d.engine.limitReplies(2);
-        for (int round = 0; round < 2; round++) {
-            for (int i = 0; i < 5; i++) {
-                d.engine.onSegment(syn(6000 + i), d.now);
-            }
-            Segment out = new Segment();
-            int cookies = 0;
-            while (d.engine.pollSegment(d.now, out)) {
-                assertEquals(TcpFlags.SYN | TcpFlags.ACK, out.flags());
-                cookies++;
-            }
-            assertEquals(2, cookies);
-            assertEquals(3 * (round + 1), d.engine.counters().replyDrops);
-        }
-        d.hears("A 1 ack 1").heard("accepted");
-    }
-
     @Test
     void forgedAndOldCookiesAreReset() {
         Dialogue d = new Dialogue(TcpConfig.builder().synCookies(TcpConfig.SynCookieMode.ALWAYS)).listen(1);
