@@ -183,8 +183,10 @@ sealed interface StreamCase {
             figures.put(".kept", new Figure(Unit.PERCENT_KEPT, PERCENT * flood.answersPerSecond / calm));
             figures.put(".noise", new Figure(Unit.PERCENT_KEPT, PERCENT * noise.answersPerSecond / calm));
             figures.put(".noiseFrames", new Figure(Unit.MEGAFRAMES_PER_SECOND, noise.floodedPerSecond / 1e6));
-            figures.put(".keptOfNoise", new Figure(Unit.PERCENT_KEPT,
-                    PERCENT * flood.answersPerSecond / noise.answersPerSecond));
+            if (noise.answersPerSecond > 0) {
+                figures.put(".keptOfNoise", new Figure(Unit.PERCENT_KEPT,
+                        PERCENT * flood.answersPerSecond / noise.answersPerSecond));
+            }
             figures.put(".syns", new Figure(Unit.MEGAFRAMES_PER_SECOND, flood.floodedPerSecond / 1e6));
             figures.put(".newcomers", new Figure(Unit.CONNECTIONS_PER_SECOND, flood.connectsPerSecond));
             figures.put(".byCookie", new Figure(Unit.CONNECTIONS_PER_SECOND, flood.byCookiePerSecond));
