@@ -38,7 +38,7 @@ record DemoResult(DemoOptions options, String queueMode, long frames, long lost,
 
     void printTable(PrintWriter out) {
         new TextTable("echo on " + options.device(), "")
-                .row("queues", queueMode)
+                .row("queues driven by", queueMode)
                 .row("frames verified", String.format(Locale.ROOT, "%,d", frames))
                 .row("lost", Long.toString(lost))
                 .row("corrupt", Long.toString(corrupt))
