@@ -7,13 +7,14 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
 import java.net.StandardSocketOptions;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -22,13 +23,16 @@ import java.util.function.Consumer;
  * The kernel's side of a listening port: an ordinary listening socket. It keeps the port from other programs and
  * accepts what does not come by the device: connections from this host and by other interfaces.
  *
- * <p>A thread waits for these, which are few. On the server's loop the socket would be a guest like any NIO channel, and
- * the loop would have to sleep in a selector and be woken by another thread for each frame.
+ * <p>A thread waits for these, which are few. On the server's loop the socket would be a guest like any NIO channel,
+ * and the loop would have to sleep in a selector and be woken by another thread for each frame.
  */
 final class KernelListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
     /** Accepting fails when there are no descriptors left; as long as ServerBootstrap waits then. */
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** Why the kernel refuses a port that is free. */
+    private static final String PRIVILEGED_PORTS =
+            "; ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE";
     private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
 
     private final RdmaRawServerSocketChannel server;
@@ -39,7 +43,7 @@ final class KernelListener {
     /**
      * Listens.
      *
-     * @param accepted takes the channels of connections that the kernel carries, on the server's loop
+     * @param accepted takes the channels of connections that the kernel carries, on this class's thread
      */
     KernelListener(RdmaRawServerSocketChannel server, InetSocketAddress local, Consumer<Channel> accepted)
             throws IOException {
@@ -51,12 +55,25 @@ final class KernelListener {
             if (server.config().isReusePort()) {
                 socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
             }
-            socket.bind(local, server.config().getBacklog());
+            bind(local);
         } catch (IOException | RuntimeException e) {
             socket.close();
             throw e;
         }
         acceptor = Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
+    }
+
+    /** The JDK's exception does not say which address was wanted. */
+    private void bind(InetSocketAddress local) throws IOException {
+        try {
+            socket.bind(local, server.config().getBacklog());
+        } catch (SocketException e) {
+            String remedy = "Permission denied".equals(e.getMessage()) ? PRIVILEGED_PORTS : "";
+            BindException named = new BindException(e.getMessage() + ": " + local.getAddress().getHostAddress()
+                    + " port " + local.getPort() + remedy);
+            named.initCause(e);
+            throw named;
+        }
     }
 
     int port() {
@@ -77,13 +94,7 @@ final class KernelListener {
     }
 
     private void hand(SocketChannel connection) {
-        NioSocketChannel child = new NioSocketChannel(server, connection);
-        try {
-            server.eventLoop().execute(() -> accepted.accept(child));
-        } catch (RejectedExecutionException | IllegalStateException e) {
-            // The loop has ended, or the server is between two.
-            child.unsafe().closeForcibly();
-        }
+        accepted.accept(new NioSocketChannel(server, connection));
     }
 
     /**

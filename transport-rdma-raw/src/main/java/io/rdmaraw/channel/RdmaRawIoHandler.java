@@ -66,7 +66,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     /**
      * Returns a factory for a group's loops.
      *
-     * @throws UnsatisfiedLinkError when the transport cannot work here at all; see {@link RdmaRaw#unavailabilityCause()}
+     * @throws UnsatisfiedLinkError when the transport cannot work here at all; see {@link
+     *        RdmaRaw#unavailabilityCause()}
      */
     public static IoHandlerFactory newFactory(RdmaRawIoHandlerConfig config) {
         ObjectUtil.checkNotNull(config, "config");
@@ -92,8 +93,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             port.queue().slots().ownedBy(thread);
         }
         useRegisteredMemory();
-        statistics.name(thread.getName());
-        RdmaRawMetrics.loopStarted(statistics);
+        RdmaRawMetrics.loopStarted(statistics, thread.getName());
         nio.initialize();
     }
 
@@ -310,6 +310,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         SharedDevice device = SharedDevice.acquire(deviceName);
         CompletionChannel channel = null;
         try {
+            device.checkPort(portNumber);
             channel = device.context().createCompletionChannel();
             return new PortQueue(device, portNumber, channel, executor, burstPool, config, failures,
                     this::closeGone);

@@ -97,7 +97,8 @@ class RdmaRawDatagramChannelTest {
         ByteBuf frame = sniffer.takeFrame();
         ParsedFrame parsed = new ParsedFrame();
         ParseCounters counters = new ParseCounters();
-        ParseVerdict verdict = new FrameParser(counters).parse(frame.memoryAddress(), frame.readableBytes(), false, parsed);
+        ParseVerdict verdict = new FrameParser(counters)
+                .parse(frame.memoryAddress(), frame.readableBytes(), false, parsed);
         assertEquals(ParseVerdict.UDP, verdict);
         assertEquals(Math.max(60, frameBytes), frame.readableBytes());
         assertEquals(lengthBytes, parsed.payloadLengthBytes());
@@ -358,7 +359,10 @@ class RdmaRawDatagramChannelTest {
         assertEquals("original", server.takeText());
         assertEquals(0, server.packets.size());
         RdmaRawDatagramStatistics statistics = server.channel.statistics();
-        assertTrue(statistics.droppedUnsound() > 20, "those that still match a rule: " + statistics.droppedUnsound());
+        assertTrue(statistics.droppedUnsound() + statistics.droppedBadChecksum() > 20, "those that still match a rule: "
+                + statistics.droppedUnsound() + " and " + statistics.droppedBadChecksum());
+        assertTrue(statistics.droppedBadChecksum() >= 8, "those with damaged payload: "
+                + statistics.droppedBadChecksum());
     }
 
     @Test

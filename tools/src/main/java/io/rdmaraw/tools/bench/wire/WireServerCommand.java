@@ -25,7 +25,8 @@ import picocli.CommandLine.Spec;
  * last asked), {@code compiled} (milliseconds that the JIT compiler has worked so far), {@code rules N}. It ends with its
  * input.
  */
-@Command(name = "wire-server", hidden = true, description = "An echo server of bench wire, told what to do by its input.")
+@Command(name = "wire-server", hidden = true,
+        description = "An echo server of bench wire, told what to do by its input.")
 public final class WireServerCommand implements Callable<Integer> {
     @Option(names = "--transport", required = true)
     private WireTransport transport;
