@@ -126,7 +126,7 @@ void sv_async_forget(struct sv_context *context, const void *element)
         if (got_counter(&node->event) != NULL && node->event.element.cq == element) {
             *link = node->next;
             free(node);
-            sv_token_take(context->verbs.context.async_fd);
+            (void)sv_token_take(context->verbs.context.async_fd);
         } else {
             context->async_last = node;
             link = &node->next;

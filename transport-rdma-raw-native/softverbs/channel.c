@@ -2,16 +2,44 @@
 /*
  * Completion channels: an eventfd in semaphore mode holds one token per event, so that the descriptor can be polled,
  * blocks in ibv_get_cq_event() and obeys O_NONBLOCK; which completion queues have events is a list beside it.
+ *
+ * On a wire the descriptor may be readable for frames as well (watch.c). Then ibv_get_cq_event() moves them, and finds
+ * the event or says EAGAIN, which is why that happens to non-blocking descriptors alone.
  */
 #define _GNU_SOURCE
 #include "device.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+enum { MAX_FRUITLESS_LOOKS = 4 };
+
+/* ---- life ---- */
+
+/* Of a wire the public descriptor is one that the wire's sockets can be added to. */
+static int open_descriptors(struct sv_channel *channel, const struct sv_device *device)
+{
+    struct epoll_event token = {.events = EPOLLIN};
+    channel->ibv.fd = channel->tokens = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+    if (channel->tokens < 0)
+        return errno;
+    if (device->ops->look == NULL)
+        return 0;
+    channel->ibv.fd = epoll_create1(EPOLL_CLOEXEC);
+    if (channel->ibv.fd >= 0 && epoll_ctl(channel->ibv.fd, EPOLL_CTL_ADD, channel->tokens, &token) == 0)
+        return 0;
+    int error = errno;
+    if (channel->ibv.fd >= 0)
+        close(channel->ibv.fd);
+    close(channel->tokens);
+    return error;
+}
 
 SV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -22,15 +50,22 @@ SV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
     if (channel == NULL)
         return sv_fail(ENOMEM);
     channel->ibv.context = context;
-    channel->ibv.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-    if (channel->ibv.fd < 0) {
-        error = errno;
+    error = open_descriptors(channel, sv_device_of(context));
+    if (error != 0) {
         free(channel);
         return sv_fail(error);
     }
     pthread_mutex_init(&channel->mutex, NULL);
     atomic_fetch_add(&sv_context_of(context)->objects, 1);
     return &channel->ibv;
+}
+
+/* The channel's reader no longer has to move frames. */
+static void relieve(struct sv_channel *channel)
+{
+    struct sv_device *device = sv_device_of(channel->ibv.context);
+    if (device->ops->relieve != NULL)
+        device->ops->relieve(device, channel);
 }
 
 SV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
@@ -41,12 +76,41 @@ SV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
     pthread_mutex_unlock(&channel->mutex);
     if (busy)
         return EBUSY;
-    close(ibv->fd);
+    relieve(channel);
+    if (ibv->fd != channel->tokens)
+        close(ibv->fd);
+    close(channel->tokens);
     pthread_mutex_destroy(&channel->mutex);
     atomic_fetch_sub(&sv_context_of(ibv->context)->objects, 1);
     free(channel);
     return 0;
 }
+
+bool sv_channel_polled(const struct sv_channel *channel)
+{
+    int flags = fcntl(channel->ibv.fd, F_GETFL);
+    return flags >= 0 && (flags & O_NONBLOCK) != 0;
+}
+
+/* ---- arming ---- */
+
+/* With the queue's produce lock held. */
+void sv_channel_armed(struct sv_cq *cq)
+{
+    struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
+    if (channel != NULL && cq->progress_device != NULL && atomic_fetch_add(&channel->armed, 1) == 0)
+        atomic_fetch_add(&cq->progress_device->armed_channels, 1);
+}
+
+/* As above, or nobody knows the queue any more. */
+void sv_channel_disarmed(struct sv_cq *cq)
+{
+    struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
+    if (channel != NULL && cq->progress_device != NULL && atomic_fetch_sub(&channel->armed, 1) == 1)
+        atomic_fetch_sub(&cq->progress_device->armed_channels, 1);
+}
+
+/* ---- events ---- */
 
 static void token_put(int fd)
 {
@@ -55,16 +119,17 @@ static void token_put(int fd)
         ;
 }
 
-/* Takes a token back, if there is one, without waiting, whatever the descriptor's mode is. */
-void sv_token_take(int fd)
+/* Takes a token back without waiting, whatever the descriptor's mode is; false: there is none. */
+bool sv_token_take(int fd)
 {
     uint64_t one;
     struct iovec vector = {&one, sizeof one};
-    if (preadv2(fd, &vector, 1, -1, RWF_NOWAIT) >= 0 || errno == EAGAIN)
-        return;
+    if (preadv2(fd, &vector, 1, -1, RWF_NOWAIT) >= 0)
+        return true;
+    if (errno == EAGAIN)
+        return false;
     struct pollfd readable = {.fd = fd, .events = POLLIN};
-    if (poll(&readable, 1, 0) == 1 && read(fd, &one, sizeof one) < 0)
-        return;
+    return poll(&readable, 1, 0) == 1 && read(fd, &one, sizeof one) == sizeof one;
 }
 
 static void append(struct sv_channel *channel, struct sv_cq *cq)
@@ -84,6 +149,19 @@ static void remove_first(struct sv_channel *channel)
         channel->last = NULL;
 }
 
+/* The event that has waited longest, or NULL when its queue was destroyed meanwhile. With the mutex held. */
+static struct sv_cq *take_first(struct sv_channel *channel)
+{
+    struct sv_cq *cq = channel->first;
+    if (cq == NULL)
+        return NULL;
+    remove_first(channel);
+    cq->events_got++;
+    if (--cq->events_pending > 0)
+        append(channel, cq);
+    return cq;
+}
+
 void sv_channel_notify(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
@@ -92,26 +170,66 @@ void sv_channel_notify(struct sv_cq *cq)
     pthread_mutex_lock(&channel->mutex);
     if (cq->events_pending++ == 0)
         append(channel, cq);
-    token_put(channel->ibv.fd);
+    if (channel->lookers > 0)
+        channel->bare_events++;
+    else
+        token_put(channel->tokens);
     pthread_mutex_unlock(&channel->mutex);
+}
+
+/* Moves frames in the place of a thread of the device's own, which spares two switches of threads for each event. */
+static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
+{
+    struct sv_cq *cq = NULL;
+    pthread_mutex_lock(&channel->mutex);
+    channel->lookers++;
+    pthread_mutex_unlock(&channel->mutex);
+    bool looked = device->ops->look(device, channel);
+    pthread_mutex_lock(&channel->mutex);
+    channel->lookers--;
+    if (channel->bare_events > 0) {
+        channel->bare_events--;
+        cq = take_first(channel);
+    }
+    for (; channel->lookers == 0 && channel->bare_events > 0; channel->bare_events--)
+        token_put(channel->tokens);
+    channel->fruitless = cq != NULL || !looked ? 0 : channel->fruitless + 1;
+    bool fruitless = channel->fruitless >= MAX_FRUITLESS_LOOKS;
+    pthread_mutex_unlock(&channel->mutex);
+    /* The frames are all for others, who poll: the device's thread knows how to wait beside them. */
+    if (fruitless)
+        relieve(channel);
+    return cq;
+}
+
+/* Takes one token, waiting or not, as the public descriptor says; 0, or -1 with errno. */
+static int await_token(struct sv_channel *channel)
+{
+    uint64_t one;
+    if (channel->ibv.fd != channel->tokens) {
+        if (sv_channel_polled(channel)) {
+            if (sv_token_take(channel->tokens))
+                return 0;
+            errno = EAGAIN;
+            return -1;
+        }
+        relieve(channel);
+    }
+    return read(channel->tokens, &one, sizeof one) == sizeof one ? 0 : -1;
 }
 
 SV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq_out, void **cq_context)
 {
     struct sv_channel *channel = (struct sv_channel *)ibv;
+    struct sv_device *device = sv_device_of(ibv->context);
     struct sv_cq *cq = NULL;
+    if (device->ops->look != NULL)
+        cq = look(channel, device);
     while (cq == NULL) {
-        uint64_t one;
-        if (read(ibv->fd, &one, sizeof one) != sizeof one)
+        if (await_token(channel) != 0)
             return -1;
         pthread_mutex_lock(&channel->mutex);
-        cq = channel->first;        /* NULL: the queue was destroyed after the token had been read */
-        if (cq != NULL) {
-            remove_first(channel);
-            cq->events_got++;
-            if (--cq->events_pending > 0)
-                append(channel, cq);
-        }
+        cq = take_first(channel);
         pthread_mutex_unlock(&channel->mutex);
     }
     *cq_out = (struct ibv_cq *)&cq->ibv;
@@ -143,8 +261,12 @@ void sv_channel_forget(struct sv_cq *cq)
             channel->last = previous;
         break;
     }
-    for (; cq->events_pending > 0; cq->events_pending--)
-        sv_token_take(channel->ibv.fd);
+    for (; cq->events_pending > 0; cq->events_pending--) {
+        if (channel->bare_events > 0)
+            channel->bare_events--;
+        else
+            (void)sv_token_take(channel->tokens);
+    }
     uint32_t got = cq->events_got;
     pthread_mutex_unlock(&channel->mutex);
 

@@ -31,8 +31,7 @@ void sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
     /* Nothing that a raw packet queue pair receives is solicited; errors count as such. */
     if (cq->armed == SV_ARM_ANY || error) {
         cq->armed = SV_ARM_NONE;
-        if (cq->progress_device != NULL)
-            atomic_fetch_sub(&cq->progress_device->armed_cqs, 1);
+        sv_channel_disarmed(cq);
         sv_channel_notify(cq);
     }
 }
@@ -160,15 +159,15 @@ int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     if (error != 0)
         return error;
     sv_spin_lock(&cq->produce_lock);
-    if (cq->armed == SV_ARM_NONE && cq->progress_device != NULL)
-        atomic_fetch_add(&device->armed_cqs, 1);
+    if (cq->armed == SV_ARM_NONE)
+        sv_channel_armed(cq);
     /* Asking for all after asking for solicited ones widens, the other way round changes nothing. */
     if (!solicited_only)
         cq->armed = SV_ARM_ANY;
     else if (cq->armed == SV_ARM_NONE)
         cq->armed = SV_ARM_SOLICITED;
     sv_spin_unlock(&cq->produce_lock);
-    return device->ops->arm != NULL ? device->ops->arm(device, cq) : 0;
+    return device->ops->arm != NULL && cq->ibv.channel != NULL ? device->ops->arm(device, cq) : 0;
 }
 
 /* ---- life ---- */
@@ -257,6 +256,8 @@ SV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
     struct sv_context *context = sv_context_of(ibcq->context);
     if (atomic_load(&cq->users) != 0)
         return EBUSY;
+    if (cq->armed != SV_ARM_NONE)
+        sv_channel_disarmed(cq);
     sv_channel_forget(cq);
     sv_async_forget(context, cq);
     pthread_mutex_lock(&ibcq->mutex);
@@ -269,8 +270,6 @@ SV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
         channel->ibv.refcnt--;
         pthread_mutex_unlock(&channel->mutex);
     }
-    if (cq->armed != SV_ARM_NONE && cq->progress_device != NULL)
-        atomic_fetch_sub(&cq->progress_device->armed_cqs, 1);
     atomic_fetch_sub(&context->objects, 1);
     pthread_mutex_destroy(&ibcq->mutex);
     pthread_cond_destroy(&ibcq->cond);

@@ -29,6 +29,8 @@ enum { SV_LARGE_SEND_SEGMENTS = 4 };
  * The others may be NULL. transmit_large: the same for a large send, or returns false: then the caller cuts it, and
  * transmits the segments. progress: moves what the wire has received into receive queues (called by poll_cq, no lock
  * held) and returns how many frames that were. arm: makes sure that frames arriving from now on raise completion events.
+ * look: when this channel's descriptor is readable for frames, so that its reader has to move them, moves them and returns
+ * true. relieve: it no longer has to, frames raise events without it. Both are there or none.
  * rule_added and rule_removed: the wire's own steering follows (device mutex held); the first may refuse with an errno.
  * quiesce: part of a grace period, for threads that deliver without an sq.lock.
  * add_counters: adds the drops of frames that belong to no queue.
@@ -40,6 +42,8 @@ struct sv_port_ops {
     bool (*transmit_large)(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send);
     unsigned (*progress)(struct sv_device *device);
     int (*arm)(struct sv_device *device, struct sv_cq *cq);
+    bool (*look)(struct sv_device *device, const struct sv_channel *channel);
+    void (*relieve)(struct sv_device *device, struct sv_channel *channel);
     int (*rule_added)(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
     void (*rule_removed)(struct sv_device *device, struct sv_flow *flow);
     void (*quiesce)(struct sv_device *device);
@@ -74,7 +78,7 @@ struct sv_device {
     _Atomic bool failed;        /* DEVICE_FATAL: every call that can gives EIO */
     struct sv_mr_table *mrs;
     struct sv_flow_table flows;
-    _Atomic uint32_t armed_cqs; /* of a wire: frames that arrive must wake somebody */
+    _Atomic int armed_channels; /* of a wire, with armed queues: frames that arrive must wake somebody */
 
     pthread_mutex_t mutex;
     struct sv_context *contexts;

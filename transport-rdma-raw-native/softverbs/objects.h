@@ -117,11 +117,21 @@ static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
     atomic_store_explicit(&queue->retired, retired + (uint16_t)(index16 + 1 - retired), memory_order_release);
 }
 
+/*
+ * Each event that nobody has got yet has a token, or is bare while a thread looks for events itself. The public
+ * descriptor is readable while there is a token: it is the eventfd of the tokens, or, of a wire, an epoll instance that
+ * has it and at times the wire's sockets (see watch.c).
+ */
 struct sv_channel {
     struct ibv_comp_channel ibv;
+    int tokens;                 /* an eventfd in semaphore mode */
+    _Atomic uint32_t armed;     /* of its completion queues */
     pthread_mutex_t mutex;
     struct sv_cq *first;        /* completion queues with events that nobody has got yet */
     struct sv_cq *last;
+    uint32_t lookers;           /* threads in ibv_get_cq_event() that move frames themselves */
+    uint32_t bare_events;
+    uint32_t fruitless;         /* looks in a row that brought no event */
 };
 
 struct sv_cq {
@@ -289,9 +299,13 @@ struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv
 struct ibv_cq_ex *sv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 
 /* channel.c */
+void sv_channel_armed(struct sv_cq *cq);
+void sv_channel_disarmed(struct sv_cq *cq);
 void sv_channel_notify(struct sv_cq *cq);
 void sv_channel_forget(struct sv_cq *cq);
-void sv_token_take(int fd);
+bool sv_token_take(int fd);
+/* Whether the program has made the descriptor non-blocking. */
+bool sv_channel_polled(const struct sv_channel *channel);
 
 /* qp.c, qp_state.c */
 struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);

@@ -15,14 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum source { SOURCE_SOCKET, SOURCE_LINK, SOURCE_KICK };
 enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4 };
-
-static int add(struct sv_wire *wire, int fd, uint32_t events, enum source source)
-{
-    struct epoll_event event = {.events = events, .data.u32 = source};
-    return epoll_ctl(wire->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
-}
 
 static void pause_briefly(void)
 {
@@ -32,60 +25,45 @@ static void pause_briefly(void)
 
 /* ---- frames ---- */
 
-/*
- * The sockets are in the epoll set only while somebody sleeps: a socket in a set costs the kernel a call with locks for
- * every frame that arrives, a quarter of what it costs to receive one, whether the set is asked for events or not.
- */
-static void watch(struct sv_wire *wire)
-{
-    if (atomic_exchange(&wire->watching, true))
-        return;
-    for (uint32_t i = 0; i < wire->receiver_count; i++)
-        (void)add(wire, wire->receivers[i]->fd, EPOLLIN, SOURCE_SOCKET);
-}
-
-/* By the watcher only. A thread that is just adding them may leave one behind: its next frame brings us here again. */
-static void unwatch(struct sv_wire *wire)
-{
-    for (uint32_t i = 0; i < wire->receiver_count; i++)
-        epoll_ctl(wire->epoll, EPOLL_CTL_DEL, wire->receivers[i]->fd, NULL);
-    atomic_store(&wire->watching, false);
-}
-
-/*
- * The queue counts as armed before this is called. So either `watching` is still set, and the watcher will look at
- * armed_cqs after it has cleared it, or frames that wait now raise an event at once.
- */
-int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
-{
-    (void)cq;
-    watch(device->port);
-    return 0;
-}
-
 unsigned sv_wire_progress(struct sv_device *device)
 {
     struct sv_wire *wire = device->port;
     unsigned moved = wire->kind->drain(wire);
-    if (moved > 0)
+    if (moved > 0) {
         atomic_fetch_add_explicit(&wire->polled, moved, memory_order_relaxed);
+        if (atomic_load_explicit(&wire->watching, memory_order_relaxed) >= 0)
+            sv_watch_unarmed_frames(wire, moved);
+    }
     return moved;
+}
+
+/* A socket whose interface went down stays ready until somebody has asked it why. */
+static void take_errors(struct sv_wire *wire)
+{
+    for (uint32_t i = 0; i < wire->receiver_count; i++) {
+        int error;
+        socklen_t size = sizeof error;
+        (void)!getsockopt(wire->receivers[i]->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
 }
 
 static void frames_arrived(struct sv_wire *wire)
 {
     static _Thread_local uint64_t polled_before;
-    unwatch(wire);
-    while (wire->kind->drain(wire) > 0 && !atomic_load(&wire->stopping))
-        ;
-    if (atomic_load(&wire->device->armed_cqs) == 0)
+    unsigned moved = 0;
+    sv_watch_pause(wire);
+    for (unsigned burst = 1; burst > 0 && !atomic_load(&wire->stopping); moved += burst)
+        burst = wire->kind->drain(wire);
+    if (moved == 0)
+        take_errors(wire);
+    if (atomic_load(&wire->device->armed_channels) <= 0)
         return;
     /* Somebody sleeps while somebody else polls: the poller moves the frames for both. Only look again later. */
     uint64_t polled = atomic_load_explicit(&wire->polled, memory_order_relaxed);
     if (polled != polled_before)
         pause_briefly();
     polled_before = polled;
-    watch(wire);
+    sv_watch_resume(wire);
 }
 
 /* ---- the interface ---- */
@@ -156,8 +134,8 @@ static void *run(void *argument)
         int count = epoll_wait(wire->epoll, events, MAX_EVENTS, -1);
         bool arrived = false;
         for (int i = 0; i < count && !atomic_load(&wire->stopping); i++) {
-            arrived |= events[i].data.u32 == SOURCE_SOCKET;
-            if (events[i].data.u32 == SOURCE_LINK)
+            arrived |= events[i].data.u32 == SV_WATCH_SOCKET;
+            if (events[i].data.u32 == SV_WATCH_LINK)
                 interface_changed(wire);
         }
         if (arrived && !atomic_load(&wire->stopping))
@@ -186,9 +164,9 @@ int sv_wire_start(struct sv_wire *wire)
 {
     int error = open_link(wire);
     if (error == 0)
-        error = add(wire, wire->link, EPOLLIN, SOURCE_LINK);
+        error = sv_watch_add(wire->epoll, wire->link, SV_WATCH_LINK);
     if (error == 0)
-        error = add(wire, wire->kick, EPOLLIN, SOURCE_KICK);
+        error = sv_watch_add(wire->epoll, wire->kick, SV_WATCH_KICK);
     if (error != 0)
         return error;
     sigset_t all;

@@ -101,7 +101,8 @@ static int make_descriptors(struct sv_wire *wire)
 
 int sv_wire_open(struct sv_wire *wire)
 {
-    wire->guard = wire->filters = wire->large = wire->link = wire->kick = wire->epoll = -1;
+    wire->guard = wire->filters = wire->large = wire->link = wire->kick = wire->epoll = wire->watching = -1;
+    pthread_mutex_init(&wire->watch_mutex, NULL);
     wire->max_mtu = wire->kind->max_mtu;
     snprintf(wire->netdev, sizeof wire->netdev, "%s", strchr(wire->device->ibv.name, ':') + 1);
     int error = make_descriptors(wire);
@@ -131,6 +132,7 @@ void sv_wire_close(struct sv_wire *wire)
     close_one(wire->link);
     close_one(wire->kick);
     close_one(wire->epoll);
+    pthread_mutex_destroy(&wire->watch_mutex);
     /* A device that failed with its interface may be opened anew. */
     atomic_store(&wire->device->failed, false);
     atomic_store(&wire->device->port_up, true);

@@ -12,8 +12,8 @@
  * thread, frames that the port sends to itself, and the kernel's half of steering.
  *
  * Whoever polls a completion queue moves received frames to all queues of the device. When nobody polls, because all
- * sleep on armed completion queues, the watcher does; it also follows the interface's state. It blocks unless
- * something is armed or the interface changes.
+ * sleep on armed completion queues, the watcher does, or who sleeps alone is woken by the sockets itself (watch.c). The
+ * watcher also follows the interface's state. It blocks unless something is armed or the interface changes.
  */
 
 enum { SV_WIRE_RECEIVERS = 65 };
@@ -64,13 +64,17 @@ struct sv_wire {
     _Atomic bool large_cut;         /* what is sent there leaves as ordinary frames */
     int link;                       /* netlink: changes of interfaces */
     int kick;
-    int epoll;                      /* over `link` and `kick`, and over the sockets while something is armed */
+    int epoll;                      /* the watcher's: over `link` and `kick`, and over the sockets while it watches */
     struct sv_receiver *receivers[SV_WIRE_RECEIVERS];
     uint32_t receiver_count;
     pthread_t watcher;
     bool watcher_runs;
     _Atomic bool stopping;
-    _Atomic bool watching;
+    /* Whose epoll instance has the sockets: see watch.c; -1: nobody's, as nobody sleeps. Changed with the mutex held. */
+    _Atomic int watching;
+    pthread_mutex_t watch_mutex;
+    _Atomic unsigned lonely_armings;
+    _Atomic unsigned unarmed_frames;
     _Atomic uint64_t polled;        /* frames that pollers moved: a sign that somebody is awake */
     uint32_t claimed_count[64];
     _Atomic uint32_t claimed_used;
@@ -103,6 +107,18 @@ void sv_wire_large_open(struct sv_wire *wire);
 /* Looks again whether the kernel cuts large sends: the interface's offloads may have changed. */
 void sv_wire_large_check(struct sv_wire *wire);
 
+/* ---- watch.c ---- */
+
+/* What the watcher thread hears of. */
+enum sv_watch_source { SV_WATCH_SOCKET, SV_WATCH_LINK, SV_WATCH_KICK };
+
+int sv_watch_add(int epoll, int fd, enum sv_watch_source source);
+/* Frames have been moved by who polls, while somebody watches for them. */
+void sv_watch_unarmed_frames(struct sv_wire *wire, unsigned moved);
+/* The watcher thread watches no more for a while, and again. It must look at armed_channels in between. */
+void sv_watch_pause(struct sv_wire *wire);
+void sv_watch_resume(struct sv_wire *wire);
+
 /* ---- watcher.c ---- */
 
 /* The receivers are ready: starts the thread. */
@@ -122,7 +138,10 @@ void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *c
 bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send);
 /* watcher.c */
 unsigned sv_wire_progress(struct sv_device *device);
+/* watch.c */
 int sv_wire_arm(struct sv_device *device, struct sv_cq *cq);
+bool sv_wire_look(struct sv_device *device, const struct sv_channel *channel);
+void sv_wire_relieve(struct sv_device *device, struct sv_channel *channel);
 /* wire.c */
 int sv_wire_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
 void sv_wire_rule_removed(struct sv_device *device, struct sv_flow *flow);

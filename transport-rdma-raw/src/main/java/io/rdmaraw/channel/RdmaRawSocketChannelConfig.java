@@ -154,20 +154,19 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
 
     /**
      * Returns how many bytes TCP takes ahead of their acknowledgement: what was set, else twice what the path carries
-     * now, so that the next window is there when one is acknowledged at once.
+     * without a queue on the way, so that the next window is there when one is acknowledged at once.
      */
     int sendBufferBytes(TcpConnection connection) {
         if (sendBufferBytes > 0) {
             return sendBufferBytes;
         }
-        long window = connection.congestionWindowBytes();
-        return Math.clamp(2 * window, DEFAULT_SEND_BUFFER_BYTES, MOST_SEND_BUFFER_BYTES);
+        return Math.clamp(2L * connection.pathBytes(), DEFAULT_SEND_BUFFER_BYTES, MOST_SEND_BUFFER_BYTES);
     }
 
     /**
      * Sets how many bytes the channel hands to TCP ahead of their acknowledgement: {@code SO_SNDBUF}. What was written
-     * beyond it counts against the write buffer water marks. A buffer that was not set grows with the congestion
-     * window, up to 4 MiB.
+     * beyond it counts against the write buffer water marks. A buffer that was not set grows to twice what the
+     * path carries, up to 4 MiB.
      */
     @Override
     public RdmaRawSocketChannelConfig setSendBufferSize(int bytes) {

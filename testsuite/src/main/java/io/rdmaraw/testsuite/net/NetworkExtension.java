@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ConditionEvaluationResult;
 import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -13,11 +14,13 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
- * Hands a {@link TestNetwork} to each test (or, asked for in {@code @BeforeAll}, one to the class) and closes it after.
+ * Hands a {@link TestNetwork} to each test and closes it after. Asked for in {@code @BeforeAll} it is one for the class,
+ * of which each test has captures of its own.
  * Where namespaces cannot be made the tests are skipped, and say why. When a test fails its captures are kept in the
  * directory of the system property {@code rdmaraw.captures}, {@code target/captures} by default.
  */
-public final class NetworkExtension implements ExecutionCondition, ParameterResolver, AfterEachCallback {
+public final class NetworkExtension implements ExecutionCondition, ParameterResolver, BeforeEachCallback,
+        AfterEachCallback {
     private static final Namespace STORE = Namespace.create(NetworkExtension.class);
 
     @Override
@@ -39,10 +42,22 @@ public final class NetworkExtension implements ExecutionCondition, ParameterReso
     }
 
     private static TestNetwork newNetwork(ExtensionContext context) {
-        String test = context.getTestClass().map(Class::getSimpleName).orElse("test")
-                + context.getTestMethod().map(method -> '.' + method.getName()).orElse("");
         Path directory = Path.of(System.getProperty("rdmaraw.captures", "target/captures"));
-        return new TestNetwork(test, directory.toAbsolutePath());
+        return new TestNetwork(testName(context), directory.toAbsolutePath());
+    }
+
+    private static String testName(ExtensionContext context) {
+        return context.getTestClass().map(Class::getSimpleName).orElse("test")
+                + context.getTestMethod().map(method -> '.' + method.getName()).orElse("");
+    }
+
+    @Override
+    public void beforeEach(ExtensionContext context) {
+        // Only a class's network is there before the test has asked for one.
+        TestNetwork shared = context.getStore(STORE).get(TestNetwork.class, TestNetwork.class);
+        if (shared != null) {
+            shared.beginTest(testName(context));
+        }
     }
 
     @Override

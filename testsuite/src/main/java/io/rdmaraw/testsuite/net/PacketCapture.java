@@ -12,11 +12,13 @@ public final class PacketCapture implements AutoCloseable {
     /** Enough to see what went wrong; a flood must not fill the disk. */
     private static final String MAX_FRAMES = "20000";
 
+    private final VethEnd end;
     private final Path file;
     private final PeerProcess tcpdump;
     private boolean kept;
 
-    private PacketCapture(Path file, PeerProcess tcpdump) {
+    private PacketCapture(VethEnd end, Path file, PeerProcess tcpdump) {
+        this.end = end;
         this.file = file;
         this.tcpdump = tcpdump;
     }
@@ -30,7 +32,7 @@ public final class PacketCapture implements AutoCloseable {
         // -U: each frame is in the file once seen. -Z root: stay who we are, or the file would belong to "tcpdump".
         PeerProcess tcpdump = end.namespace().start("tcpdump", "-i", end.name(), "-n", "-U", "-Z", "root", "-c",
                 MAX_FRAMES, "--immediate-mode", "-w", file.toString());
-        PacketCapture capture = new PacketCapture(file, tcpdump);
+        PacketCapture capture = new PacketCapture(end, file, tcpdump);
         try {
             tcpdump.awaitOutput("listening on", START_LIMIT);
         } catch (Throwable e) {
@@ -38,6 +40,10 @@ public final class PacketCapture implements AutoCloseable {
             throw e;
         }
         return capture;
+    }
+
+    VethEnd end() {
+        return end;
     }
 
     /** The file, which holds every frame seen until now. */

@@ -6,11 +6,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The namespaces, veth pairs and captures of one test. {@link NetworkExtension} hands it to a test and closes it, also
- * after a failure. Used by one thread.
+ * The namespaces, veth pairs and captures of one test, or of a class whose tests share them. {@link NetworkExtension}
+ * hands it to a test and closes it, also after a failure. Used by one thread.
  */
 public final class TestNetwork implements AutoCloseable {
-    private final String testName;
+    private String testName;
     private final Path captureDirectory;
     private final NetworkNamespace current = NetworkNamespace.current();
     private final List<NetworkNamespace> namespaces = new ArrayList<>();
@@ -18,6 +18,7 @@ public final class TestNetwork implements AutoCloseable {
     private final List<RelayedPair> relayedPairs = new ArrayList<>();
     private final List<PacketCapture> captures = new ArrayList<>();
     private boolean capturing = true;
+    private int testsBegun;
 
     /**
      * An empty network.
@@ -94,6 +95,20 @@ public final class TestNetwork implements AutoCloseable {
                 captureDirectory.resolve(testName + '-' + end.name() + ".pcap"));
         captures.add(capture);
         return capture;
+    }
+
+    /**
+     * Another test begins, which shares this network with those before: interfaces are captured anew, since a capture
+     * holds the first frames only, and those should be the test's own.
+     *
+     * @param testName begins the names of the new capture files
+     */
+    void beginTest(String testName) {
+        this.testName = testName + '-' + ++testsBegun;
+        List<PacketCapture> before = List.copyOf(captures);
+        captures.clear();
+        before.forEach(PacketCapture::close);
+        before.forEach(capture -> capture(capture.end()));
     }
 
     /** Makes {@link #close()} leave the captures. The files are returned. */

@@ -4,13 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectMethod;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.platform.testkit.engine.EngineExecutionResults;
@@ -21,6 +28,7 @@ import org.junit.platform.testkit.engine.Event;
 @ExtendWith(NetworkExtension.class)
 class NetworkExtensionTest {
     private static final String CAPTURES = "rdmaraw.captures";
+    private static final Duration LIMIT = Duration.ofSeconds(10);
 
     private static TestNetwork classNetwork;
 
@@ -40,10 +48,7 @@ class NetworkExtensionTest {
         Throwable thrown = failed.getRequiredPayload(org.junit.platform.engine.TestExecutionResult.class)
                 .getThrowable().orElseThrow();
         assertEquals("on purpose", thrown.getMessage());
-        List<Path> files;
-        try (var list = Files.list(directory)) {
-            files = list.toList();
-        }
+        List<Path> files = files(directory);
         assertEquals(1, files.size());
         assertTrue(files.getFirst().getFileName().toString().startsWith("Subject.fails-rr"));
         assertTrue(thrown.getSuppressed()[0].getMessage().contains(files.getFirst().toString()));
@@ -53,18 +58,40 @@ class NetworkExtensionTest {
     @Test
     void aPassedTestLeavesNothing(@TempDir Path directory) throws Exception {
         assertEquals(1, run("passes", directory).testEvents().succeeded().count());
-        try (var list = Files.list(directory)) {
-            assertEquals(0, list.count());
-        }
+        assertEquals(List.of(), files(directory));
         assertFalse(NetworkNamespace.list().contains(Subject.namespaceName));
     }
 
-    private static EngineExecutionResults run(String method, Path captures) {
+    /** The frames of the tests before it would fill the capture of the last one. */
+    @Test
+    void testsThatShareANetworkHaveCapturesOfTheirOwn(@TempDir Path directory) throws Exception {
+        withCaptures(directory, () -> {
+            EngineTestKit.engine("junit-jupiter").selectors(selectClass(Sharing.class)).execute();
+            return null;
+        });
+        List<Path> files = files(directory);
+        assertEquals(1, files.size(), files.toString());
+        assertTrue(files.getFirst().getFileName().toString().startsWith("Sharing.second-2-rr"), files.toString());
+        assertEquals(List.of(1L, 1L), Sharing.PINGS);
+    }
+
+    private static List<Path> files(Path directory) throws IOException {
+        try (var list = Files.list(directory)) {
+            return list.toList();
+        }
+    }
+
+    private static EngineExecutionResults run(String method, Path captures) throws Exception {
+        return withCaptures(captures, () -> EngineTestKit.engine("junit-jupiter")
+                .selectors(selectMethod(Subject.class, method, TestNetwork.class.getName())).execute());
+    }
+
+    private static EngineExecutionResults withCaptures(Path captures, Callable<EngineExecutionResults> run)
+            throws Exception {
         String before = System.getProperty(CAPTURES);
         System.setProperty(CAPTURES, captures.toString());
         try {
-            return EngineTestKit.engine("junit-jupiter")
-                    .selectors(selectMethod(Subject.class, method, TestNetwork.class.getName())).execute();
+            return run.call();
         } finally {
             if (before == null) {
                 System.clearProperty(CAPTURES);
@@ -87,6 +114,42 @@ class NetworkExtensionTest {
         @Test
         void fails(TestNetwork network) {
             passes(network);
+            fail("on purpose");
+        }
+    }
+
+    /** Found no more than {@link Subject} is. */
+    @ExtendWith(NetworkExtension.class)
+    @TestMethodOrder(MethodOrderer.MethodName.class)
+    static class Sharing {
+        static final List<Long> PINGS = new ArrayList<>();
+        private static VethPair pair;
+
+        @BeforeAll
+        static void connect(TestNetwork network) {
+            pair = network.vethPair();
+        }
+
+        private static void ping(TestNetwork network) throws IOException {
+            network.current().run("ping", "-c", "1", "-W", "5", pair.peer().ipv4());
+            Path capture = files(Path.of(System.getProperty(CAPTURES))).getFirst();
+            Await.until("the ping in " + capture, LIMIT, () -> requests(network, capture) > 0);
+            PINGS.add(requests(network, capture));
+        }
+
+        private static long requests(TestNetwork network, Path capture) {
+            return network.current().run("tcpdump", "-n", "-r", capture.toString()).output().lines()
+                    .filter(line -> line.contains("ICMP echo request")).count();
+        }
+
+        @Test
+        void first(TestNetwork network) throws IOException {
+            ping(network);
+        }
+
+        @Test
+        void second(TestNetwork network) throws IOException {
+            ping(network);
             fail("on purpose");
         }
     }

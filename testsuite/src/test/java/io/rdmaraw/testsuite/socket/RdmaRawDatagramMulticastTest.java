@@ -4,8 +4,6 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
 import io.netty.testsuite.transport.socket.DatagramMulticastTest;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.util.List;
@@ -15,11 +13,5 @@ class RdmaRawDatagramMulticastTest extends DatagramMulticastTest {
     @Override
     protected List<BootstrapComboFactory<Bootstrap, Bootstrap>> newFactories() {
         return RdmaRawSocketTestPermutation.INSTANCE.datagram(socketInternetProtocalFamily());
-    }
-
-    @Override
-    @Test
-    public void testMulticast(TestInfo info) throws Throwable {
-        VanishingInterfaces.outlast(() -> super.testMulticast(info));
     }
 }

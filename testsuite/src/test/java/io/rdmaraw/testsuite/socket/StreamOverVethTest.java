@@ -13,12 +13,14 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.net.InetAddress;
@@ -28,15 +30,19 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 
-/** Netty's own tests of TCP channels over a veth pair: this transport with NIO in another namespace, both ways. */
-@ExtendWith(NetworkExtension.class)
+/**
+ * Netty's own tests of TCP channels over a veth pair: this transport with NIO in another namespace, both ways. All share
+ * the pair and the loops, as Netty's own transports share theirs over all classes: each connection has ports of its own.
+ */
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class StreamOverVethTest extends AbstractStreamTest {
     private VethPair pair;
     private EventLoopGroup ours;
     private EventLoopGroup nio;
     private VethEnd server;
 
-    @BeforeEach
+    @BeforeAll
     void open(TestNetwork network) {
         pair = network.vethPair();
         ours = new RdmaRawEventLoopGroup(2, network.current().threadFactory(),
@@ -44,7 +50,7 @@ class StreamOverVethTest extends AbstractStreamTest {
         nio = new MultiThreadIoEventLoopGroup(2, pair.peer().namespace().threadFactory(), NioIoHandler.newFactory());
     }
 
-    @AfterEach
+    @AfterAll
     void close() {
         ours.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         nio.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();

@@ -112,13 +112,18 @@ class TcpOptionsOverVethTest {
                     .option(RdmaRawChannelOption.TCP_KEEPINTVL, 1).option(RdmaRawChannelOption.TCP_KEEPCNT, 2);
             RdmaRawSocketChannel channel = connect(bootstrap.option(ChannelOption.SO_KEEPALIVE, setBeforeConnecting),
                     server);
-            channel.config().setKeepAlive(true);
+            if (!setBeforeConnecting) {
+                channel.config().setKeepAlive(true);
+            }
             int before = info(channel).segmentsIn();
-            Await.until("a peer that lives to answer two probes", PATIENCE,
-                    () -> info(channel).segmentsIn() >= before + 2);
+            Await.until("a peer that lives to answer more probes than may be lost", PATIENCE,
+                    () -> info(channel).segmentsIn() >= before + 3);
             assertTrue(channel.isActive());
             peerVanishes();
+            int sentBefore = info(channel).segmentsOut();
             assertTimedOut(channel);
+            int sent = info(channel).segmentsOut() - sentBefore;
+            assertTrue(sent <= 3, sent + " segments for two probes and a reset");
         }
     }
 
@@ -206,6 +211,10 @@ class TcpOptionsOverVethTest {
         }
         assertEquals(backlog, served);
         assertEquals(backlog, accepted.size());
+        try (Socket late = TcpHost.socket(pair.peer().namespace(), pair.ours().ipv4(),
+                server.localAddress().getPort())) {
+            TcpHost.exchange(late, "those before have been accepted");
+        }
     }
 
     @Test
@@ -260,23 +269,28 @@ class TcpOptionsOverVethTest {
 
     @Test
     void aChannelTellsWhatItsConnectionHasDone() throws Exception {
-        String text = "0123456789".repeat(5000);
-        try (ServerSocket server = TcpHost.echoServer(pair.peer().namespace(), pair.peer().ipv4())) {
+        String question = "0123456789".repeat(5000);
+        String answer = "abcdefghij".repeat(3000);
+        try (ServerSocket server = listen()) {
             RdmaRawSocketChannel channel = connect(client(), server);
-            channel.writeAndFlush(Unpooled.copiedBuffer(text, CharsetUtil.US_ASCII)).sync();
-            client.await(text);
-            Await.until("the last acknowledgement", PATIENCE, () -> info(channel).unacknowledgedBytes() == 0);
-            RdmaRawTcpInfo info = info(channel);
-            assertEquals("ESTABLISHED", info.state());
-            assertEquals(text.length(), info.bytesReceived());
-            assertEquals(text.length(), info.bytesAcked());
-            assertTrue(info.segmentsOut() >= text.length() / info.segmentBytes(), info.toString());
-            assertTrue(info.segmentsIn() >= text.length() / info.segmentBytes(), info.toString());
-            assertTrue(info.minimumRttNanos() > 0 && info.smoothedRttNanos() >= info.minimumRttNanos(),
-                    info.toString());
-            assertNotNull(info.congestionControl());
-            assertEquals(1500, info.pathMtuBytes());
-            channel.close().sync();
+            try (Socket socket = server.accept()) {
+                channel.writeAndFlush(Unpooled.copiedBuffer(question, CharsetUtil.US_ASCII)).sync();
+                assertEquals(question.length(), socket.getInputStream().readNBytes(question.length()).length);
+                socket.getOutputStream().write(answer.getBytes(CharsetUtil.US_ASCII));
+                client.await(answer);
+                Await.until("the last acknowledgement", PATIENCE, () -> info(channel).unacknowledgedBytes() == 0);
+                RdmaRawTcpInfo info = info(channel);
+                assertEquals("ESTABLISHED", info.state());
+                assertEquals(question.length(), info.bytesAcked());
+                assertEquals(answer.length(), info.bytesReceived());
+                assertTrue(info.segmentsOut() >= question.length() / info.segmentBytes(), info.toString());
+                assertTrue(info.segmentsIn() >= answer.length() / info.segmentBytes(), info.toString());
+                assertTrue(info.minimumRttNanos() > 0 && info.smoothedRttNanos() >= info.minimumRttNanos(),
+                        info.toString());
+                assertNotNull(info.congestionControl());
+                assertEquals(1500, info.pathMtuBytes());
+            }
+            channel.closeFuture().sync();
         }
     }
 }
