@@ -157,10 +157,11 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
      * without a queue on the way, so that the next window is there when one is acknowledged at once.
      */
     int sendBufferBytes(TcpConnection connection) {
-        if (sendBufferBytes > 0) {
-            return sendBufferBytes;
-        }
-        return Math.clamp(2L * connection.pathBytes(), DEFAULT_SEND_BUFFER_BYTES, MOST_SEND_BUFFER_BYTES);
+        return sendBufferBytes > 0 ? sendBufferBytes : sendBufferFor(connection.pathBytes());
+    }
+
+    static int sendBufferFor(int pathBytes) {
+        return Math.clamp(2L * pathBytes, DEFAULT_SEND_BUFFER_BYTES, MOST_SEND_BUFFER_BYTES);
     }
 
     /**

@@ -165,6 +165,13 @@ class StreamBuffersTest {
     }
 
     @Test
+    void holdTwiceWhatThePathCarries() {
+        assertEquals(FIRST_SEND_BYTES, RdmaRawSocketChannelConfig.sendBufferFor(14_480));
+        assertEquals(2 << 20, RdmaRawSocketChannelConfig.sendBufferFor(1 << 20));
+        assertEquals(MOST_SEND_BYTES, RdmaRawSocketChannelConfig.sendBufferFor(Integer.MAX_VALUE));
+    }
+
+    @Test
     void mayTakeAQuarterOfTheSlots() {
         assertEquals(512 << 10, RdmaRawIoHandlerConfig.builder().slotCount(1024).receiveQueueDepth(256)
                 .sendQueueDepth(256).build().maxReceiveBufferBytes());
