@@ -14,12 +14,13 @@ run_maven() {
 }
 
 # Directories count as well as files: removing a source changes only its directory. The modules' own directories do
-# not: target/ appears in them while we build.
+# not: target/ appears in them while we build. Beside the modules only pom.xml is built from: what users save next to
+# it is theirs.
 is_built() {
   [ -f "$BUILD_STAMP" ] || return 1
   local newer
   newer="$(cd "$ROOT" && find . \( -name target -o -name .git -o -name docs -o -name '*.md' \) -prune -o \
-    \( -type f -o -type d -path './*/*' \) -newer "$BUILD_STAMP" -print -quit)"
+    \( -path './*/*' -o -path ./pom.xml \) \( -type f -o -type d \) -newer "$BUILD_STAMP" -print -quit)"
   [ -z "$newer" ]
 }
 

@@ -138,6 +138,7 @@ run_hardware_check() {
       -d | --device) device="${2:?--device needs a name}" && shift 2 ;;
       --peer) peer="${2:?--peer needs a name}" && shift 2 ;;
       --out) hardware_out="${2:?--out needs a directory}" && shift 2 ;;
+      -h | --help) hardware_usage && return ;;
       *) hardware_usage >&2 && die "unknown option '$1'" ;;
     esac
   done

@@ -50,6 +50,10 @@ static int read_facts(struct sv_wire *wire, int socket)
                           wire->netdev);
     if (ioctl(socket, SIOCGIFMTU, &request) != 0)
         return errno;
+    if ((uint32_t)request.ifr_mtu > wire->max_mtu && type == ARPHRD_LOOPBACK)
+        return sv_explain(EMSGSIZE, "'%s' is a loopback interface, and its MTU of %d is more than the %u that this kind "
+                          "of device carries; soft:loop needs no interface, and a veth pair has two ends",
+                          wire->netdev, request.ifr_mtu, wire->max_mtu);
     if ((uint32_t)request.ifr_mtu > wire->max_mtu)
         return sv_explain(EMSGSIZE, "the MTU of '%s' is %d, and this kind of device carries at most %u: ip link set "
                           "dev %s mtu %u", wire->netdev, request.ifr_mtu, wire->max_mtu, wire->netdev, wire->max_mtu);

@@ -104,7 +104,7 @@ static int register_umem(struct sv_xdp_queue *queue)
     }
     if (error == ENOBUFS)
         return sv_explain(ENOMEM, "the memlock limit is too low for %zu bytes of AF_XDP memory per receive queue: "
-                          "ulimit -l unlimited, or CAP_IPC_LOCK", queue->umem_bytes);
+                          "ulimit -l unlimited, or CAP_IPC_LOCK, or fewer queues (ethtool -L)", queue->umem_bytes);
     return error;
 }
 

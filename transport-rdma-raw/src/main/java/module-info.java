@@ -1,5 +1,11 @@
 /**
  * A Netty transport on RDMA verbs raw-packet queue pairs.
+ *
+ * <p>{@link io.rdmaraw.channel} is what a server uses: {@link io.rdmaraw.channel.RdmaRawEventLoopGroup} for its loops,
+ * {@link io.rdmaraw.channel.RdmaRawIoHandlerConfig} for the device they are on, and a class of channels for frames,
+ * datagrams or streams. {@link io.rdmaraw.verbs} has the rules that steer frames to a channel,
+ * {@link io.rdmaraw.verbs.FlowSpec}, and libibverbs itself for whoever goes below the channels. Whether the transport
+ * can be used here tells {@link io.rdmaraw.channel.RdmaRaw}.
  */
 @SuppressWarnings("requires-automatic") // Micrometer has no module descriptor.
 module io.rdmaraw {

@@ -1,5 +1,7 @@
 package io.rdmaraw.examples;
 
+import io.netty.util.Version;
+import io.rdmaraw.channel.RdmaRaw;
 import io.rdmaraw.examples.dns.DnsServer;
 import io.rdmaraw.examples.http.Http2Server;
 import io.rdmaraw.examples.http.Http3Server;
@@ -8,6 +10,7 @@ import io.rdmaraw.examples.kv.KeyValueServer;
 import io.rdmaraw.examples.server.ExampleException;
 import io.rdmaraw.examples.tcp.EchoServer;
 import io.rdmaraw.examples.tcp.ProxyServer;
+import io.rdmaraw.verbs.VerbsException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -15,14 +18,17 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.NoSuchFileException;
 
 /** Runs one of the servers. The launcher {@code rdma-raw example} starts it. */
-@Command(name = "example", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "NAME",
+@Command(name = "rdma-raw example", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "NAME",
         subcommands = {EchoServer.class, HttpServer.class, Http2Server.class, Http3Server.class, DnsServer.class,
                 KeyValueServer.class, ProxyServer.class},
         description = "Runs a server on one of Netty's transports.")
 public final class Main implements Runnable {
     private static final int EXIT_FAILED = 1;
+    private static final int EXIT_USAGE = 2;
 
     @Spec
     private CommandSpec spec;
@@ -37,15 +43,36 @@ public final class Main implements Runnable {
     /** Returns the command line, for programs that run a server as part of theirs. */
     public static CommandLine commandLine() {
         CommandLine commandLine = new CommandLine(new Main());
+        commandLine.getSubcommands().values().forEach(command -> command.getCommandSpec().version(versions()));
+        commandLine.getCommandSpec().version(versions());
         commandLine.setExecutionExceptionHandler((e, command, parsed) -> report(e, command));
+        commandLine.setParameterExceptionHandler((e, arguments) -> refuse(e));
         return commandLine;
+    }
+
+    private static String[] versions() {
+        return new String[] {"rdma-raw " + RdmaRaw.version(),
+            "Netty " + Version.identify().get("netty-transport").artifactVersion()};
+    }
+
+    /** What is wrong, and where the options are told. */
+    private static int refuse(ParameterException e) {
+        CommandLine command = e.getCommandLine();
+        command.getErr().println(command.getCommandName() + ": " + e.getMessage() + "; see ./"
+                + command.getCommandSpec().qualifiedName() + " --help");
+        command.getErr().flush();
+        return EXIT_USAGE;
     }
 
     /** What the user can put right is a sentence; anything else is our fault and shows where it happened. */
     private static int report(Exception e, CommandLine command) {
-        if (e instanceof ExampleException || e instanceof IOException || e instanceof IllegalArgumentException
-                || e instanceof UnsupportedOperationException) {
+        if (e instanceof NoSuchFileException) {
+            command.getErr().println(command.getCommandName() + ": there is no file " + e.getMessage());
+        } else if (e instanceof ExampleException || e instanceof IOException || e instanceof IllegalArgumentException
+                || e instanceof UnsupportedOperationException || e instanceof VerbsException) {
             command.getErr().println(command.getCommandName() + ": " + e.getMessage());
+        } else if (e instanceof UncheckedIOException unchecked) {
+            return report(unchecked.getCause(), command);
         } else {
             e.printStackTrace(command.getErr());
         }
@@ -55,6 +82,7 @@ public final class Main implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "a name is missing");
+        throw new ParameterException(spec.commandLine(), "which server? there are: "
+                + String.join(", ", spec.subcommands().keySet()));
     }
 }

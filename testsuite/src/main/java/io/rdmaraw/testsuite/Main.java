@@ -8,11 +8,39 @@ import java.util.Arrays;
 
 /** What {@code ./rdma-raw sim} runs: seeds of the simulation, or what its first argument names. */
 public final class Main {
+    private static final String USAGE = """
+            usage: ./rdma-raw sim [OPTIONS]            seeds of the simulation, in virtual time
+                   ./rdma-raw sim goodput [OPTIONS]    bulk transfers over impaired paths, beside the kernel's TCP
+                   ./rdma-raw sim relay [OPTIONS]      an impaired path between two interfaces, until Ctrl-C
+
+            sim:      --seeds N     how many seeds (1000)
+                      --from S      the first seed (1)
+                      --off MASK    faults to switch off, as the report of a failure names them
+                      --threads T   runs at a time (one per processor); the outcome of a seed does not depend on it
+                      --pcap DIR    where captures of failures go (target/sim)
+                      --rule NAME   shrink and report only the first failure of this rule
+                      --json        print one JSON object as the last line
+            goodput:  --seconds N   length of each transfer (8)
+                      --runs N      transfers per case, each with another seed (3)
+                      --case TEXT   only cases whose name contains TEXT
+                      --sim         only virtual time: no root needed, and every run gives the same figures
+                      --json        print one JSON object as the last line
+            relay:    --left IF, --right IF     the interfaces, without addresses and with their offloads off
+                      --both TEXT, --to-right TEXT, --to-left TEXT
+                                    what a direction does to frames, such as rate=1G,buffer=256K,delay=10ms,
+                                    jitter=1ms,loss=0.1%,reorder=1%/2ms
+                      --seed S      decides which frames (1)
+            """;
+
     private Main() {
     }
 
     /** Entry point. */
     public static void main(String[] args) throws Exception {
+        if (Arrays.asList(args).contains("--help") || Arrays.asList(args).contains("-h")) {
+            System.out.print(USAGE);
+            return;
+        }
         String[] rest = args.length == 0 ? args : Arrays.copyOfRange(args, 1, args.length);
         System.exit(switch (args.length == 0 ? "" : args[0]) {
             case "relay" -> RelayMain.run(rest, System.out);

@@ -15,6 +15,7 @@ import io.rdmaraw.tools.profile.ProfileCommand;
 import io.rdmaraw.tools.top.AsyncWatchCommand;
 import io.rdmaraw.tools.top.TopCommand;
 import io.rdmaraw.verbs.VerbsException;
+import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -22,7 +23,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** The command line of the project. The launcher {@code rdma-raw} starts it. */
-@Command(name = "rdma-raw", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND",
+@Command(name = "rdma-raw", mixinStandardHelpOptions = true, versionProvider = Versions.class,
+        synopsisSubcommandLabel = "COMMAND",
         subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, BenchCommand.class,
                 DoctorCommand.class, BwCommand.class, LatCommand.class, BurstLatCommand.class, FlowRateCommand.class,
                 TopCommand.class, AsyncWatchCommand.class, ReportCommand.class, ProfileCommand.class},
@@ -47,7 +49,24 @@ public final class Main implements Runnable {
         CommandLine commandLine = new CommandLine(new Main());
         commandLine.setCaseInsensitiveEnumValuesAllowed(true);
         commandLine.setExecutionExceptionHandler((e, command, parsed) -> report(e, command));
+        commandLine.setParameterExceptionHandler((e, arguments) -> refuse(e));
+        // picocli asks each command for itself.
+        withSubcommands(commandLine).forEach(command -> command.getCommandSpec().versionProvider(new Versions()));
         return commandLine;
+    }
+
+    private static Stream<CommandLine> withSubcommands(CommandLine command) {
+        return Stream.concat(Stream.of(command),
+                command.getSubcommands().values().stream().distinct().flatMap(Main::withSubcommands));
+    }
+
+    /** What is wrong, and where the options are told: the whole help would push the first out of the window. */
+    private static int refuse(ParameterException e) {
+        CommandLine command = e.getCommandLine();
+        command.getErr().println("rdma-raw: " + e.getMessage() + "; see ./"
+                + command.getCommandSpec().qualifiedName() + " --help");
+        command.getErr().flush();
+        return EXIT_USAGE;
     }
 
     /** What the user can put right is one sentence; anything else is our fault and shows where it happened. */

@@ -184,7 +184,9 @@ class CommandsTest {
     void wrongArgumentsAreRefusedBeforeAnythingIsTried(String arguments, String fault) {
         ToolRun run = ToolRun.of(arguments == null ? new String[0] : arguments.split(" "));
         assertEquals(2, run.exitCode(), run.err());
-        assertTrue(run.err().contains(fault), run.err());
+        assertTrue(run.err().startsWith("rdma-raw: ") && run.err().contains(fault), run.err());
+        assertTrue(run.err().endsWith("--help\n"), "the options are one command away: " + run.err());
+        assertEquals(1, run.err().lines().count(), run.err());
     }
 
     @ParameterizedTest
@@ -203,6 +205,15 @@ class CommandsTest {
         assertEquals(1, run.exitCode(), run.err());
         assertTrue(run.err().startsWith("rdma-raw: ") && run.err().contains(part), run.err());
         assertEquals(1, run.err().strip().lines().count(), run.err());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"--version", "bw --version"})
+    void everyCommandTellsTheVersions(String arguments) {
+        ToolRun run = ToolRun.of(arguments.split(" "));
+        assertEquals(0, run.exitCode(), run.err());
+        assertTrue(run.out().startsWith("rdma-raw ") && run.out().contains("Netty 4.2"), run.out());
+        assertTrue(run.out().contains("Java " + Runtime.version()), run.out());
     }
 
     @Test

@@ -110,6 +110,8 @@ final class DatagramReceiver {
             receiveIcmp(parsed);
         } else if (verdict.isAccepted()) {
             statistics.droppedNotForChannel++;
+        } else if (verdict == ParseVerdict.UDP_BAD_CHECKSUM) {
+            statistics.droppedBadChecksum++;
         } else {
             statistics.droppedUnsound++;
         }

@@ -7,7 +7,9 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
 import java.net.StandardSocketOptions;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
@@ -29,6 +31,9 @@ final class KernelListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
     /** Accepting fails when there are no descriptors left; as long as ServerBootstrap waits then. */
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** Why the kernel refuses a port that is free. */
+    private static final String PRIVILEGED_PORTS =
+            "; ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE";
     private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
 
     private final RdmaRawServerSocketChannel server;
@@ -51,12 +56,25 @@ final class KernelListener {
             if (server.config().isReusePort()) {
                 socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
             }
-            socket.bind(local, server.config().getBacklog());
+            bind(local);
         } catch (IOException | RuntimeException e) {
             socket.close();
             throw e;
         }
         acceptor = Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
+    }
+
+    /** The JDK's exception does not say which address was wanted. */
+    private void bind(InetSocketAddress local) throws IOException {
+        try {
+            socket.bind(local, server.config().getBacklog());
+        } catch (SocketException e) {
+            String remedy = "Permission denied".equals(e.getMessage()) ? PRIVILEGED_PORTS : "";
+            BindException named = new BindException(e.getMessage() + ": " + local.getAddress().getHostAddress()
+                    + " port " + local.getPort() + remedy);
+            named.initCause(e);
+            throw named;
+        }
     }
 
     int port() {

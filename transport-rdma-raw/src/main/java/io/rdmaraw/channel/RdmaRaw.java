@@ -3,10 +3,16 @@ package io.rdmaraw.channel;
 import io.netty.util.internal.SystemPropertyUtil;
 import io.rdmaraw.verbs.VerbsDevices;
 
+import java.io.IOException;
+import java.io.InputStream;
 import java.util.List;
+import java.util.Properties;
 
 /** Tells whether the transport can be used here. */
 public final class RdmaRaw {
+    /** Written by Maven into each jar. */
+    private static final String MAVEN_PROPERTIES =
+            "/META-INF/maven/io.rdmaraw/netty-transport-rdma-raw/pom.properties";
     private static final Throwable UNAVAILABILITY_CAUSE = probe();
 
     private RdmaRaw() {
@@ -18,9 +24,7 @@ public final class RdmaRaw {
                     "native transports are switched off by -Dio.netty.transport.noNative=true");
         }
         try {
-            List<String> names = VerbsDevices.names();
-            return names.isEmpty() ? new IllegalStateException("no verbs provider could be loaded; put the jar "
-                    + "netty-transport-rdma-raw-native with classifier linux-x86_64 on the class path") : null;
+            return VerbsDevices.names().isEmpty() ? VerbsDevices.softwareUnavailabilityCause() : null;
         } catch (Throwable t) {
             return t;
         }
@@ -46,6 +50,19 @@ public final class RdmaRaw {
     /** Returns why the transport is not available, or null if it is. */
     public static Throwable unavailabilityCause() {
         return UNAVAILABILITY_CAUSE;
+    }
+
+    /** Returns the version of the transport, such as {@code 1.2.3}, or {@code unknown} outside of its jar. */
+    public static String version() {
+        Properties properties = new Properties();
+        try (InputStream in = RdmaRaw.class.getResourceAsStream(MAVEN_PROPERTIES)) {
+            if (in != null) {
+                properties.load(in);
+            }
+        } catch (IOException e) {
+            // Unknown is an answer too.
+        }
+        return properties.getProperty("version", "unknown");
     }
 
     /** Returns the names of the devices that exist now; more {@code soft:loop:NAME} devices come into being on use. */

@@ -21,7 +21,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .traffic("sent.fragments", RdmaRawDatagramStatistics::sentFragments, "fragments that the device took")
             .traffic("sent.to-kernel", RdmaRawDatagramStatistics::sentToKernel, "by the kernel's socket")
             .traffic("sent.to-self", RdmaRawDatagramStatistics::sentToSelf, "to ports of the same host of our own")
-            .drop("unsound", RdmaRawDatagramStatistics::droppedUnsound, "cut short, wrong checksum, and so on")
+            .drop("bad-checksum", RdmaRawDatagramStatistics::droppedBadChecksum, "their checksum is wrong")
+            .drop("unsound", RdmaRawDatagramStatistics::droppedUnsound, "cut short, impossible lengths, and so on")
             .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel, "another peer, group or source")
             .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull, "nobody read and SO_RCVBUF was full")
             .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "waited to be read when the channel closed")
@@ -33,6 +34,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     long receivedBytes;
     long receivedFromKernel;
     long receivedUnsteered;
+    long droppedBadChecksum;
     long droppedUnsound;
     long droppedNotForChannel;
     long droppedBufferFull;
@@ -80,7 +82,15 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
         return receivedUnsteered;
     }
 
-    /** Frames that were not a sound packet: cut short, wrong checksum, and so on. */
+    /**
+     * Frames whose UDP checksum is wrong. When that is so for all that the other end of a veth pair sends, its kernel
+     * leaves checksums to a card that is not there; {@code ethtool -K NAME tx off} there makes it write them.
+     */
+    public long droppedBadChecksum() {
+        return droppedBadChecksum;
+    }
+
+    /** Frames that were not a sound packet: cut short, impossible lengths, and so on. */
     public long droppedUnsound() {
         return droppedUnsound;
     }

@@ -92,8 +92,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             port.queue().slots().ownedBy(thread);
         }
         useRegisteredMemory();
-        statistics.name(thread.getName());
-        RdmaRawMetrics.loopStarted(statistics);
+        RdmaRawMetrics.loopStarted(statistics, thread.getName());
         nio.initialize();
     }
 
@@ -310,6 +309,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         SharedDevice device = SharedDevice.acquire(deviceName);
         CompletionChannel channel = null;
         try {
+            device.checkPort(portNumber);
             channel = device.context().createCompletionChannel();
             return new PortQueue(device, portNumber, channel, executor, burstPool, config, failures,
                     this::closeGone);

@@ -28,13 +28,13 @@ public final class RdmaRawLoopStatistics implements RdmaRawMetered {
     RdmaRawLoopStatistics() {
     }
 
-    /** Returns the name of the loop's thread. */
+    /** Returns the name of the loop's thread, with a number behind it where another loop's thread has the same. */
     public String name() {
         return name;
     }
 
-    void name(String threadName) {
-        name = threadName;
+    void name(String loopName) {
+        name = loopName;
     }
 
     /** Returns the ports that the loop has queues on. */

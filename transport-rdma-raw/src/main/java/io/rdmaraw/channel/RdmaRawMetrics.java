@@ -46,11 +46,27 @@ public final class RdmaRawMetrics {
         LISTENERS.remove(listener);
     }
 
-    static void loopStarted(RdmaRawLoopStatistics loop) {
+    static void loopStarted(RdmaRawLoopStatistics loop, String threadName) {
         Observers.ensureStarted();
-        if (!LOOPS.contains(loop)) {
-            LOOPS.add(loop);
+        synchronized (LOOPS) {
+            loop.name(freeName(loop, threadName));
+            if (!LOOPS.contains(loop)) {
+                LOOPS.add(loop);
+            }
         }
+    }
+
+    /** Whoever reads the counts tells loops by their names, and threads of two groups can have the same. */
+    private static String freeName(RdmaRawLoopStatistics loop, String threadName) {
+        String name = threadName;
+        for (int n = 2; isTaken(name, loop); n++) {
+            name = threadName + '#' + n;
+        }
+        return name;
+    }
+
+    private static boolean isTaken(String name, RdmaRawLoopStatistics by) {
+        return LOOPS.stream().anyMatch(loop -> loop != by && loop.name().equals(name));
     }
 
     static void loopEnded(RdmaRawLoopStatistics loop) {

@@ -62,6 +62,10 @@ public final class NativeLibrary {
         try {
             Files.copy(in, copy, StandardCopyOption.REPLACE_EXISTING);
             return load(copy.toString());
+        } catch (UnsatisfiedLinkError e) {
+            throw linkError("the library cannot be run from " + copy.getParent() + " (is that mounted noexec?): name"
+                    + " another directory by -Djava.io.tmpdir, or a file with the library by -Dio.rdmaraw." + name
+                    + ".path", e);
         } finally {
             // The mapping stays; the name is not needed any more, and an aborted process leaves no file behind.
             Files.deleteIfExists(copy);

@@ -29,6 +29,7 @@ public final class SharedDevice {
     private final RegisteredRanges registeredRanges = new RegisteredRanges();
     private final boolean offloadsChecksums;
     private final int maxSegmentedBytes;
+    private final int ports;
     private SpreadFlows spreadFlows;
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private int references = 1;
@@ -46,6 +47,7 @@ public final class SharedDevice {
         this.context = context;
         protectionDomain = context.allocateProtectionDomain();
         ExtendedDeviceAttributes attributes = context.queryDeviceExtended();
+        ports = attributes.ports();
         offloadsChecksums = (attributes.rawPacketCapabilities() & ExtendedDeviceAttributes.RAW_PACKET_IP_CSUM) != 0;
         boolean segments = (attributes.tsoQueuePairTypes() & ExtendedDeviceAttributes.TYPE_RAW_PACKET_BIT) != 0;
         maxSegmentedBytes = segments && offloadsChecksums ? attributes.maxTsoBytes() : 0;
@@ -93,6 +95,14 @@ public final class SharedDevice {
                 protectionDomain.close();
                 context.close();
             }
+        }
+    }
+
+    /** @throws IllegalArgumentException when the device has no such port */
+    public void checkPort(int portNumber) {
+        if (portNumber < 1 || portNumber > ports) {
+            throw new IllegalArgumentException(name + " has no port " + portNumber + "; "
+                    + (ports == 1 ? "its only one is 1" : "its ports are 1 to " + ports));
         }
     }
 

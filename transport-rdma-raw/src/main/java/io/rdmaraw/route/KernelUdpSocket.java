@@ -122,6 +122,14 @@ public final class KernelUdpSocket implements AutoCloseable {
         if (errno == Errno.EADDRINUSE) {
             throw new BindException("Address already in use: " + boundAddress + " port " + port);
         }
+        if (errno == Errno.EADDRNOTAVAIL) {
+            throw new BindException("Cannot assign requested address: " + boundAddress
+                    + " is not an address of this host");
+        }
+        if (errno == Errno.EACCES) {
+            throw new BindException("Permission denied: " + boundAddress + " port " + port + "; ports below"
+                    + " net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE");
+        }
         if (errno != 0) {
             throw new BindException(boundAddress + " port " + port + " cannot be bound: " + Errno.describe(errno));
         }

@@ -36,6 +36,16 @@ public final class VerbsDevices {
         return names;
     }
 
+    /** Returns why not even software devices can be had, or null where they can. */
+    public static VerbsException softwareUnavailabilityCause() {
+        try {
+            VerbsLibrary.softverbs();
+            return null;
+        } catch (VerbsException e) {
+            return e;
+        }
+    }
+
     /**
      * Opens a device.
      *
@@ -79,7 +89,7 @@ public final class VerbsDevices {
      * Returns the RDMA device of a network interface, or null; virtual functions and bonds have it in the same place.
      */
     static String rdmaDeviceOf(Path networkDevices, String interfaceName) {
-        if (interfaceName.isEmpty() || interfaceName.contains("/") || interfaceName.startsWith(".")) {
+        if (!isInterface(networkDevices, interfaceName)) {
             return null;
         }
         Path directory = networkDevices.resolve(interfaceName).resolve("device/infiniband");
@@ -97,10 +107,27 @@ public final class VerbsDevices {
     }
 
     private static VerbsException unknown(String deviceName) {
+        return new VerbsException("ibv_get_device_list", Errno.ENODEV, reasonWhyUnknown(NETWORK_DEVICES, deviceName));
+    }
+
+    static String reasonWhyUnknown(Path networkDevices, String deviceName) {
+        if (deviceName.startsWith(SOFT_PREFIX)) {
+            return "there is no software device \"" + deviceName + "\"; there are soft:loop, soft:loop:NAME,"
+                    + " soft:xdp:NETDEV and soft:packet:NETDEV, where NETDEV is a network interface such as eth0";
+        }
+        if (isInterface(networkDevices, deviceName)) {
+            return "the network interface \"" + deviceName + "\" has no RDMA device behind it; soft:xdp:" + deviceName
+                    + " (AF_XDP) and soft:packet:" + deviceName + " (AF_PACKET) run on it";
+        }
         List<String> names = names();
-        return new VerbsException("ibv_get_device_list", Errno.ENODEV, "there is no RDMA device \"" + deviceName
-                + "\", nor a network interface of this name with one; " + (names.isEmpty() ? "there are none at all"
-                : "there are: " + String.join(", ", names)));
+        return "there is no RDMA device \"" + deviceName + "\", nor a network interface of this name; "
+                + (names.isEmpty() ? "there are none at all" : "there are: " + String.join(", ", names)
+                + ", and soft:xdp:NETDEV on any network interface");
+    }
+
+    private static boolean isInterface(Path networkDevices, String name) {
+        return !name.isEmpty() && !name.contains("/") && !name.startsWith(".")
+                && Files.isDirectory(networkDevices.resolve(name));
     }
 
     private static List<String> namesOf(Supplier<VerbsLibrary> provider, String prefix) {

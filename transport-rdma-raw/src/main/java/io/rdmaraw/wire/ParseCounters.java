@@ -37,6 +37,26 @@ public final class ParseCounters {
         return sum(false);
     }
 
+    /** Returns how many of the refused frames had a checksum of TCP or UDP that is wrong. */
+    public long badTransportChecksums() {
+        return get(ParseVerdict.TCP_BAD_CHECKSUM) + get(ParseVerdict.UDP_BAD_CHECKSUM);
+    }
+
+    /** Returns how many frames were refused for anything but the checksum of TCP or UDP. */
+    public long unsound() {
+        long sum = 0;
+        for (ParseVerdict verdict : ParseVerdict.values()) {
+            if (!verdict.isAccepted() && !isTransportChecksum(verdict)) {
+                sum += get(verdict);
+            }
+        }
+        return sum;
+    }
+
+    private static boolean isTransportChecksum(ParseVerdict verdict) {
+        return verdict == ParseVerdict.TCP_BAD_CHECKSUM || verdict == ParseVerdict.UDP_BAD_CHECKSUM;
+    }
+
     private long sum(boolean accepted) {
         long sum = 0;
         for (ParseVerdict verdict : ParseVerdict.values()) {

@@ -74,7 +74,7 @@ class RdmaRawChannelErrorTest {
     @Test
     void aPortThatTheDeviceDoesNotHaveIsRefused() {
         String message = failToBind(RdmaRawAddress.of(device.name, 2)).getMessage();
-        assertTrue(message.contains("port"), message);
+        assertTrue(message.contains("has no port 2; its only one is 1"), message);
     }
 
     @Test

@@ -6,6 +6,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.FastThreadLocalThread;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
@@ -30,8 +32,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -118,6 +122,21 @@ class RdmaRawMetricsTest {
         RdmaRawPortStatistics port = port();
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
         assertTrue(RdmaRawMetrics.loops().stream().noneMatch(loop -> loop.ports().contains(port)));
+    }
+
+    @Test
+    void loopsWhoseThreadsShareANameAreToldApart() throws Exception {
+        RdmaRawEventLoopGroup twins = new RdmaRawEventLoopGroup(2, task -> new FastThreadLocalThread(task, "twin"),
+                RdmaRawIoHandlerConfig.defaults());
+        try {
+            for (EventExecutor loop : twins) {
+                loop.submit(() -> { }).sync();
+            }
+            assertEquals(Set.of("twin", "twin#2"), RdmaRawMetrics.loops().stream().map(RdmaRawLoopStatistics::name)
+                    .filter(name -> name.startsWith("twin")).collect(Collectors.toSet()));
+        } finally {
+            twins.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
     }
 
     @Test

@@ -69,6 +69,17 @@ class VerbsExceptionTest {
     }
 
     @Test
+    void aNetworkInterfaceWithoutRdmaDeviceIsToldWhatRunsOnIt(@TempDir Path sysClassNet) throws Exception {
+        Files.createDirectories(sysClassNet.resolve("eth9/device"));
+        String known = VerbsDevices.reasonWhyUnknown(sysClassNet, "eth9");
+        assertTrue(known.contains("soft:xdp:eth9") && known.contains("soft:packet:eth9"), known);
+        String unknown = VerbsDevices.reasonWhyUnknown(sysClassNet, "eth8");
+        assertTrue(unknown.contains("no RDMA device \"eth8\""), unknown);
+        String misspelt = VerbsDevices.reasonWhyUnknown(sysClassNet, "soft:xpd:eth9");
+        assertTrue(misspelt.contains("soft:xdp:NETDEV"), misspelt);
+    }
+
+    @Test
     void aNetworkInterfaceLeadsToItsRdmaDevice(@TempDir Path sysClassNet) throws Exception {
         Files.createDirectories(sysClassNet.resolve("enp3s0f0/device/infiniband/mlx5_7"));
         Files.createDirectories(sysClassNet.resolve("eth9/device"));

@@ -7,7 +7,11 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.rdmaraw.examples.relay.KernelBridge;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.IDefaultValueProvider;
+import picocli.CommandLine.Model.ArgSpec;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
@@ -22,6 +26,7 @@ import java.util.function.Supplier;
  * What the servers have in common: the options, the loops, and the line that says that the server is ready. What is
  * left to each is its bootstrap and its handlers.
  */
+@Command(defaultValueProvider = ServerCommand.DefaultPort.class)
 public abstract class ServerCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
@@ -40,12 +45,22 @@ public abstract class ServerCommand implements Callable<Integer> {
     private String address;
 
     @Option(names = {"-p", "--port"}, paramLabel = "PORT",
-            description = "the port to listen on, 0 for any that is free; each server has a default of its own")
-    private Integer port;
+            description = "the port to listen on, 0 for any that is free; default ${DEFAULT-VALUE}")
+    private int port;
 
     @Option(names = "--threads", paramLabel = "N", defaultValue = "1",
             description = "event loops; default ${DEFAULT-VALUE}")
     private int threads;
+
+    /** Each server has a port of its own. */
+    static final class DefaultPort implements IDefaultValueProvider {
+        @Override
+        public String defaultValue(ArgSpec argument) {
+            return argument instanceof OptionSpec option && option.longestName().equals("--port")
+                    && argument.command().userObject() instanceof ServerCommand server
+                    ? Integer.toString(server.defaultPort()) : null;
+        }
+    }
 
     /** Returns the port when none is asked for. */
     protected abstract int defaultPort();
@@ -69,14 +84,25 @@ public abstract class ServerCommand implements Callable<Integer> {
             throw new ExampleException("the transport " + transport + " cannot be used here: " + cause.getMessage(),
                     cause);
         }
+        InetSocketAddress local = local();
         EventLoopGroup group = transport.newGroup(threads, threadFactory, device);
         try {
-            return new RunningServer(group,
-                    open(group, new InetSocketAddress(address, port == null ? defaultPort() : port)));
+            return new RunningServer(group, open(group, local));
         } catch (Throwable e) {
             RunningServer.shutDown(group);
             throw e;
         }
+    }
+
+    private InetSocketAddress local() {
+        if (threads < 1 || port < 0 || port > 0xFFFF) {
+            throw new ExampleException(threads < 1 ? "--threads must be 1 or more" : "--port must be 0 to 65535");
+        }
+        InetSocketAddress local = new InetSocketAddress(address, port);
+        if (local.isUnresolved()) {
+            throw new ExampleException("'" + address + "' is neither an IP address nor the name of one");
+        }
+        return local;
     }
 
     /** A TCP server: one listener; its connections are spread over the loops. */

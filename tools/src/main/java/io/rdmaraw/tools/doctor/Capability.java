@@ -1,5 +1,7 @@
 package io.rdmaraw.tools.doctor;
 
+import java.util.Locale;
+
 /** Capabilities that devices need, with their bit in a capability set (linux/capability.h). */
 enum Capability {
     CAP_NET_ADMIN(12),
@@ -12,6 +14,11 @@ enum Capability {
 
     Capability(int number) {
         this.number = number;
+    }
+
+    /** As setpriv and containers call it. */
+    String shortName() {
+        return name().substring("CAP_".length()).toLowerCase(Locale.ROOT);
     }
 
     int number() {

@@ -4,17 +4,19 @@ import java.util.List;
 
 /** What stands behind a device name, and what it therefore needs. */
 enum DeviceKind {
-    LOOP("soft:loop", List.of()),
-    XDP("soft:xdp:", List.of(Capability.CAP_NET_RAW, Capability.CAP_NET_ADMIN, Capability.CAP_BPF)),
-    PACKET("soft:packet:", List.of(Capability.CAP_NET_RAW, Capability.CAP_NET_ADMIN)),
-    RDMA("", List.of(Capability.CAP_NET_RAW));
+    LOOP("soft:loop", List.of(), List.of()),
+    XDP("soft:xdp:", List.of(Capability.CAP_NET_RAW, Capability.CAP_NET_ADMIN, Capability.CAP_BPF), List.of()),
+    PACKET("soft:packet:", List.of(Capability.CAP_NET_RAW), List.of(Capability.CAP_NET_ADMIN, Capability.CAP_BPF)),
+    RDMA("", List.of(Capability.CAP_NET_RAW), List.of());
 
     private final String prefix;
     private final List<Capability> capabilities;
+    private final List<Capability> usefulCapabilities;
 
-    DeviceKind(String prefix, List<Capability> capabilities) {
+    DeviceKind(String prefix, List<Capability> capabilities, List<Capability> usefulCapabilities) {
         this.prefix = prefix;
         this.capabilities = capabilities;
+        this.usefulCapabilities = usefulCapabilities;
     }
 
     static DeviceKind of(String device) {
@@ -26,16 +28,18 @@ enum DeviceKind {
         throw new AssertionError("RDMA takes every name");
     }
 
+    /** Without these it cannot be opened. */
     List<Capability> capabilities() {
         return capabilities;
+    }
+
+    /** Without these it can do less. */
+    List<Capability> usefulCapabilities() {
+        return usefulCapabilities;
     }
 
     /** The part of a device name that names a network device or an RDMA device; empty for the loop device. */
     String behind(String device) {
         return this == LOOP ? "" : device.substring(prefix.length());
-    }
-
-    boolean locksMemory() {
-        return this == XDP || this == RDMA;
     }
 }

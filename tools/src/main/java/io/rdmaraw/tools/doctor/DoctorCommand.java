@@ -66,10 +66,14 @@ public final class DoctorCommand implements Callable<Integer> {
         List<Finding> findings = new ArrayList<>();
         switch (kind) {
             case LOOP -> { }
-            case XDP, PACKET -> findings.addAll(netdevs.check(behind, true));
+            case XDP -> {
+                findings.addAll(netdevs.check(behind, true));
+                findings.addAll(netdevs.checkPeer(behind));
+            }
+            case PACKET -> findings.addAll(netdevs.check(behind, true));
             case RDMA -> findings.addAll(new RdmaChecks(host, netdevs).check(behind));
         }
-        findings.addAll(new HostChecks(host).check(kind));
+        findings.addAll(new HostChecks(host).check(kind, behind));
         findings.addAll(OpenCheck.check(device));
         return findings;
     }

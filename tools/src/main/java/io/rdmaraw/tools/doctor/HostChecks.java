@@ -4,11 +4,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** What a device needs from the process and the kernel: capabilities, memory, kernel options. */
 final class HostChecks {
     /** The registered memory of one event loop with default settings: 4096 slots of 2 KiB. */
     static final long LOOP_MEMORY_BYTES = 4096L * 2048;
+    /** What AF_XDP takes for a receive queue up to an MTU of 1774, and above: 3072 chunks (softverbs/xdp_socket.c). */
+    static final long QUEUE_BYTES = 3072L * 2112;
+    static final long LARGE_QUEUE_BYTES = 3072L * 4160;
+    private static final int MAX_SHORT_MTU = 1774;
+    /** Under a low limit softverbs makes do with a quarter. */
+    private static final int LEAST_SHARE = 4;
     private static final List<String> XDP_OPTIONS =
             List.of("CONFIG_BPF_SYSCALL", "CONFIG_XDP_SOCKETS");
 
@@ -18,35 +26,79 @@ final class HostChecks {
         this.host = host;
     }
 
-    List<Finding> check(DeviceKind kind) {
+    /** @param behind the network device or RDMA device behind the name */
+    List<Finding> check(DeviceKind kind, String behind) {
         List<Finding> findings = new ArrayList<>();
-        kind.capabilities().forEach(capability -> findings.add(capability(capability)));
-        if (kind.locksMemory()) {
-            findings.add(memlock());
+        findings.addAll(capabilities(kind));
+        if (kind == DeviceKind.RDMA) {
+            findings.add(registeredMemory());
         }
         if (kind == DeviceKind.XDP) {
+            findings.add(interfaceMemory(behind));
             XDP_OPTIONS.forEach(option -> findings.add(kernelOption(option)));
         }
         findings.add(hugePages());
         return findings;
     }
 
-    private Finding capability(Capability capability) {
-        // Kernels before 5.8 have no CAP_BPF, and those after still take CAP_SYS_ADMIN for it.
-        boolean held = host.hasCapability(capability)
-                || capability == Capability.CAP_BPF && host.hasCapability(Capability.CAP_SYS_ADMIN);
-        if (held) {
-            return Finding.ok("capability", capability + " is there");
+    private List<Finding> capabilities(DeviceKind kind) {
+        List<Finding> findings = new ArrayList<>();
+        Stream.concat(kind.capabilities().stream(), kind.usefulCapabilities().stream()).filter(this::isHeld)
+                .forEach(capability -> findings.add(Finding.ok("capability", capability + " is there")));
+        List<Capability> missing = kind.capabilities().stream().filter(each -> !isHeld(each)).toList();
+        if (!missing.isEmpty()) {
+            findings.add(Finding.fail("capability", names(missing, "", ", ") + (missing.size() == 1 ? " is" : " are")
+                    + " missing", granting(kind.capabilities())));
         }
-        // Not setcap on the java binary: the loader then ignores its $ORIGIN paths and java does not start.
-        String name = capability.name().substring("CAP_".length());
-        return Finding.fail("capability", capability + " is missing", "run as root; in a systemd unit:"
-                + " AmbientCapabilities=" + capability + "; in a container: --cap-add " + name + "; in a shell: sudo"
-                + " setpriv --reuid $USER --init-groups --inh-caps +" + name.toLowerCase(Locale.ROOT)
-                + " --ambient-caps +" + name.toLowerCase(Locale.ROOT) + " COMMAND");
+        List<Capability> useful = kind.usefulCapabilities().stream().filter(each -> !isHeld(each)).toList();
+        if (!useful.isEmpty()) {
+            findings.add(Finding.warn("capability", "without " + names(useful, "", " and ") + " the kernel sees our"
+                    + " frames too, and answers those of rules without a port", granting(Stream.concat(
+                    kind.capabilities().stream(), kind.usefulCapabilities().stream()).toList())));
+        }
+        return findings;
     }
 
-    private Finding memlock() {
+    /** Kernels before 5.8 have no CAP_BPF, and those after still take CAP_SYS_ADMIN for it. */
+    private boolean isHeld(Capability capability) {
+        return host.hasCapability(capability)
+                || capability == Capability.CAP_BPF && host.hasCapability(Capability.CAP_SYS_ADMIN);
+    }
+
+    /** Not setcap on the java binary: the loader then ignores its $ORIGIN paths and java does not start. */
+    private static String granting(List<Capability> wanted) {
+        List<String> flags = wanted.stream().map(each -> '+' + each.shortName()).toList();
+        return "run as root; in a systemd unit: AmbientCapabilities=" + names(wanted, "", " ") + "; in a container: "
+                + names(wanted, "--cap-add ", " ").replace("CAP_", "") + "; in a shell: sudo setpriv --reuid $USER"
+                + " --init-groups --inh-caps " + String.join(",", flags) + " --ambient-caps "
+                + String.join(",", flags) + " COMMAND";
+    }
+
+    private static String names(List<Capability> capabilities, String before, String between) {
+        return capabilities.stream().map(each -> before + each.name()).collect(Collectors.joining(between));
+    }
+
+    private Finding registeredMemory() {
+        return memlock(LOOP_MEMORY_BYTES + 1, Long.MAX_VALUE, String.format(Locale.ROOT,
+                "each event loop registers %,d KiB by default", LOOP_MEMORY_BYTES >> 10), " (for more than one loop)");
+    }
+
+    /** Of AF_XDP; what the loops register is ordinary memory there. */
+    private Finding interfaceMemory(String netdev) {
+        long queues = Math.max(1, host.list("sys/class/net/" + netdev + "/queues").stream()
+                .filter(name -> name.startsWith("rx-")).count());
+        boolean large = host.read("sys/class/net/" + netdev + "/mtu").map(Integer::parseInt).orElse(0) > MAX_SHORT_MTU;
+        long wanted = queues * (large ? LARGE_QUEUE_BYTES : QUEUE_BYTES);
+        return memlock(wanted / LEAST_SHARE, wanted, String.format(Locale.ROOT, "%s has %d receive queues, which take"
+                + " %,d KiB, %,d at least", netdev, queues, wanted >> 10, wanted / LEAST_SHARE >> 10),
+                " (smaller rings until then), or fewer queues: ethtool -L");
+    }
+
+    /**
+     * @param least below this the device cannot be opened
+     * @param wanted below this it works with less
+     */
+    private Finding memlock(long least, long wanted, String use, String remark) {
         long limit = host.memlockBytes();
         if (host.hasCapability(Capability.CAP_IPC_LOCK)) {
             return Finding.ok("memlock", "CAP_IPC_LOCK lifts the limit");
@@ -54,12 +106,11 @@ final class HostChecks {
         if (limit == Long.MAX_VALUE) {
             return Finding.ok("memlock", "unlimited");
         }
-        String text = String.format(Locale.ROOT, "%,d KiB; each event loop registers %,d KiB by default", limit >> 10,
-                LOOP_MEMORY_BYTES >> 10);
+        String text = String.format(Locale.ROOT, "%,d KiB for all processes of the user; %s", limit >> 10, use);
         String remedy = "ulimit -l unlimited, or LimitMEMLOCK=infinity in the systemd unit; in a container:"
                 + " --ulimit memlock=-1";
-        return limit > LOOP_MEMORY_BYTES ? Finding.warn("memlock", text, remedy + " (for more than one loop)")
-                : Finding.fail("memlock", text, remedy);
+        return limit < least ? Finding.fail("memlock", text, remedy)
+                : limit < wanted ? Finding.warn("memlock", text, remedy + remark) : Finding.ok("memlock", text);
     }
 
     private Finding kernelOption(String option) {

@@ -20,9 +20,9 @@ final class NetdevChecks {
     private final Host host;
     private final Features features;
 
-    /** Asks which offloads of a network device are on: {@code ethtool -k}. */
+    /** Asks for the driver of a network device, {@code ethtool -i}, and which offloads are on, {@code ethtool -k}. */
     interface Features {
-        /** The program's output; empty where it is not there. */
+        /** Both outputs; empty where it is not there. */
         Optional<String> of(String netdev);
     }
 
@@ -45,6 +45,19 @@ final class NetdevChecks {
             findings.addAll(offloads(netdev));
         }
         return findings;
+    }
+
+    /**
+     * The kernel at the other end of a veth pair leaves checksums out, as if a card were there to write them. An XDP
+     * program cannot know; a packet socket is told.
+     */
+    List<Finding> checkPeer(String netdev) {
+        if (features.of(netdev).filter(output -> output.contains("driver: veth")).isEmpty()) {
+            return List.of();
+        }
+        return List.of(Finding.warn("checksums", netdev + " is one end of a veth pair: UDP and TCP that the kernel"
+                + " at the other end sends has no checksums as a rule, and is dropped as bad-checksum",
+                "where the other end is: sudo ethtool -K PEER tx off"));
     }
 
     private Finding state(String netdev) {

@@ -30,7 +30,7 @@ public final class FlowRateCommand implements Callable<Integer> {
     @Mixin
     private OutputOptions output;
 
-    @Option(names = {"-n", "--iters"}, paramLabel = "N", defaultValue = "1000",
+    @Option(names = {"-n", "--iters", "--count"}, paramLabel = "N", defaultValue = "1000",
             description = "rules, which differ in their ports; all are there at once, 1 to 1000000")
     private int rules;
 

@@ -9,17 +9,19 @@ final class LengthOptions {
     /** RFC 2544 section 9.1, without the four bytes of the FCS that the device adds. */
     private static final int[] ALL_SIZES = {60, 124, 252, 508, 1020, 1276, 1514};
 
-    @Option(names = {"-s", "--size"}, paramLabel = "BYTES", defaultValue = "64",
+    @Option(names = {"-s", "--size", "--length"}, paramLabel = "BYTES", defaultValue = "64",
             description = "length of the frames without FCS, 60 to 9618")
     private int frameBytes;
 
     @Option(names = {"-a", "--all"}, description = "each of the lengths of RFC 2544: 60, 124, ... 1514")
     private boolean all;
 
-    @Option(names = {"-n", "--iters"}, paramLabel = "N", defaultValue = "0", description = "frames; 0: by duration")
+    @Option(names = {"-n", "--iters", "--count"}, paramLabel = "N", defaultValue = "0",
+            description = "frames; 0: by duration")
     private long iterations;
 
-    @Option(names = {"-D", "--duration"}, paramLabel = "S", defaultValue = "2", description = "seconds without -n")
+    @Option(names = {"-D", "--duration", "--seconds"}, paramLabel = "S", defaultValue = "2",
+            description = "seconds without -n")
     private double seconds;
 
     @Option(names = {"--warm-up", "--perform_warm_up"}, paramLabel = "S", arity = "0..1", fallbackValue = "1",

@@ -11,7 +11,8 @@ final class RunOptions {
             description = "the device: see ./rdma-raw devinfo --list")
     private String device;
 
-    @Option(names = {"-p", "--port"}, paramLabel = "N", defaultValue = "1", description = "the port of the device")
+    @Option(names = {"-p", "--port", "--ib-port"}, paramLabel = "N", defaultValue = "1",
+            description = "the port of the device")
     private int port;
 
     @Option(names = {"-n", "--count"}, paramLabel = "FRAMES", defaultValue = "0",

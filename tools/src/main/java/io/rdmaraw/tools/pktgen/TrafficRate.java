@@ -4,6 +4,7 @@ import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
 
 /**
  * A rate as a user writes it: {@code 1.5M} or {@code 1.5Mpps} frames per second, {@code 10Gbit} bits per second. The
@@ -47,7 +48,11 @@ record TrafficRate(double perSecond, boolean bits) {
     static final class Converter implements ITypeConverter<TrafficRate> {
         @Override
         public TrafficRate convert(String text) {
-            return parse(text);
+            try {
+                return parse(text);
+            } catch (IllegalArgumentException e) {
+                throw new TypeConversionException(e.getMessage());
+            }
         }
     }
 }

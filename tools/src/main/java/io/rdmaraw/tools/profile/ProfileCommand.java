@@ -33,7 +33,7 @@ public final class ProfileCommand implements Callable<Integer> {
         ASYNC, JFR
     }
 
-    @Parameters(arity = "0..1", paramLabel = "PATH", description = "${COMPLETION-CANDIDATES}")
+    @Parameters(arity = "0..1", paramLabel = "PATH", description = "rx, echo, udp or tcp")
     private ProfiledPath path;
 
     @Option(names = "--pid", paramLabel = "PID", description = "look at this process, in place of a path")

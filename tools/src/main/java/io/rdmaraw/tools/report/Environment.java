@@ -2,6 +2,7 @@ package io.rdmaraw.tools.report;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.util.Version;
+import io.rdmaraw.channel.RdmaRaw;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -34,6 +35,7 @@ public final class Environment {
     /** The versions of what runs. */
     public static ObjectNode versions() {
         ObjectNode versions = Json.object();
+        versions.put("rdmaRaw", RdmaRaw.version());
         versions.put("java", Runtime.version().toString());
         versions.put("vm", System.getProperty("java.vm.name"));
         Version netty = Version.identify().get("netty-transport");

@@ -38,49 +38,90 @@ class DoctorChecksTest {
     @Test
     void theLoopDeviceNeedsNothing() {
         assertEquals(List.of(Severity.WARN),
-                hostChecks.check(DeviceKind.LOOP).stream().map(Finding::severity).toList());
+                hostChecks.check(DeviceKind.LOOP, "eth0").stream().map(Finding::severity).toList());
     }
 
     @Test
     void missingCapabilitiesAreNamed() {
-        assertFinding(Severity.FAIL, "CAP_NET_RAW is missing", "--cap-add NET_RAW", hostChecks.check(DeviceKind.RDMA));
-        assertFinding(Severity.FAIL, "CAP_BPF is missing", "--ambient-caps +bpf", hostChecks.check(DeviceKind.XDP));
+        assertFinding(Severity.FAIL, "CAP_NET_RAW is missing", "--cap-add NET_RAW",
+                hostChecks.check(DeviceKind.RDMA, "eth0"));
+        assertFinding(Severity.FAIL, "CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF are missing",
+                "--ambient-caps +net_raw,+net_admin,+bpf COMMAND", hostChecks.check(DeviceKind.XDP, "eth0"));
+    }
+
+    @Test
+    void capabilitiesThatOnlyHelpAreNoFault() throws IOException {
+        assertFinding(Severity.FAIL, "CAP_NET_RAW is missing", "", hostChecks.check(DeviceKind.PACKET, "eth0"));
+        write("proc/self/status", "CapEff:\t0000000000002000\n");
+        List<Finding> findings = hostChecks.check(DeviceKind.PACKET, "eth0");
+        assertFinding(Severity.WARN, "without CAP_NET_ADMIN and CAP_BPF", "--cap-add NET_RAW --cap-add NET_ADMIN",
+                findings);
+        assertTrue(findings.stream().noneMatch(finding -> finding.severity() == Severity.FAIL), findings.toString());
     }
 
     @Test
     void capabilitiesAreReadFromTheEffectiveSet() throws IOException {
         // Bits 12, 13 and 39.
         write("proc/self/status", "CapPrm:\t0\nCapEff:\t0000008000003000\n");
-        assertTrue(hostChecks.check(DeviceKind.XDP).stream()
+        assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream()
                 .noneMatch(finding -> finding.subject().equals("capability") && finding.severity() == Severity.FAIL));
         // CAP_SYS_ADMIN instead of CAP_BPF.
         write("proc/self/status", "CapEff:\t0000000000203000\n");
-        assertFinding(Severity.OK, "CAP_BPF is there", "", hostChecks.check(DeviceKind.XDP));
+        assertFinding(Severity.OK, "CAP_BPF is there", "", hostChecks.check(DeviceKind.XDP, "eth0"));
     }
 
     @Test
     void memlockMustHoldTheMemoryOfALoop() throws IOException {
-        assertFinding(Severity.FAIL, "8,192 KiB; each event loop registers 8,192 KiB", "ulimit -l unlimited",
-                hostChecks.check(DeviceKind.RDMA));
+        assertFinding(Severity.FAIL, "each event loop registers 8,192 KiB", "ulimit -l unlimited",
+                hostChecks.check(DeviceKind.RDMA, "eth0"));
         write("proc/self/limits", "Max locked memory         16777216   unlimited   bytes\n");
-        assertFinding(Severity.WARN, "16,384 KiB", "more than one loop", hostChecks.check(DeviceKind.RDMA));
+        assertFinding(Severity.WARN, "16,384 KiB", "more than one loop", hostChecks.check(DeviceKind.RDMA, "eth0"));
         write("proc/self/limits", "Max locked memory         unlimited   unlimited   bytes\n");
-        assertFinding(Severity.OK, "unlimited", "", hostChecks.check(DeviceKind.RDMA));
+        assertFinding(Severity.OK, "unlimited", "", hostChecks.check(DeviceKind.RDMA, "eth0"));
         write("proc/self/limits", "Max locked memory         65536   65536   bytes\n");
         write("proc/self/status", "CapEff:\t0000000000004000\n");
-        assertFinding(Severity.OK, "CAP_IPC_LOCK", "", hostChecks.check(DeviceKind.RDMA));
+        assertFinding(Severity.OK, "CAP_IPC_LOCK", "", hostChecks.check(DeviceKind.RDMA, "eth0"));
+    }
+
+    @Test
+    void memlockMustHoldTheMemoryOfTheInterfacesQueues() throws IOException {
+        write("sys/class/net/eth0/mtu", "1500");
+        write("sys/class/net/eth0/queues/rx-0/rps_cpus", "0");
+        write("sys/class/net/eth0/queues/rx-1/rps_cpus", "0");
+        write("sys/class/net/eth0/queues/tx-0/xps_cpus", "0");
+        assertFinding(Severity.WARN, "eth0 has 2 receive queues, which take 12,672 KiB, 3,168 at least", "ethtool -L",
+                hostChecks.check(DeviceKind.XDP, "eth0"));
+        write("proc/self/limits", "Max locked memory         65536   65536   bytes\n");
+        assertFinding(Severity.FAIL, "64 KiB for all processes", "LimitMEMLOCK",
+                hostChecks.check(DeviceKind.XDP, "eth0"));
+        write("proc/self/limits", "Max locked memory         16777216   16777216   bytes\n");
+        assertFinding(Severity.OK, "16,384 KiB", "", hostChecks.check(DeviceKind.XDP, "eth0"));
+        write("sys/class/net/eth0/mtu", "9000");
+        assertFinding(Severity.WARN, "24,960 KiB", "", hostChecks.check(DeviceKind.XDP, "eth0"));
+    }
+
+    @Test
+    void vethEndsWantChecksumsFromTheirPeers() {
+        features = "driver: veth\nrx-checksumming: on\n";
+        assertFinding(Severity.WARN, "one end of a veth pair", "ethtool -K PEER tx off",
+                netdevChecks.checkPeer("eth0"));
+        features = "driver: virtio_net\nrx-checksumming: on\n";
+        assertEquals(List.of(), netdevChecks.checkPeer("eth0"));
+        features = null;
+        assertEquals(List.of(), netdevChecks.checkPeer("eth0"));
     }
 
     @Test
     void kernelOptionsComeFromBootOrProc() throws IOException {
-        assertFinding(Severity.OK, "CONFIG_XDP_SOCKETS cannot be read", "", hostChecks.check(DeviceKind.XDP));
+        assertFinding(Severity.OK, "CONFIG_XDP_SOCKETS cannot be read", "", hostChecks.check(DeviceKind.XDP, "eth0"));
         write("boot/config-6.1.0-test", "CONFIG_BPF_SYSCALL=y\n# CONFIG_XDP_SOCKETS is not set\n");
-        assertFinding(Severity.OK, "CONFIG_BPF_SYSCALL=y", "", hostChecks.check(DeviceKind.XDP));
-        assertFinding(Severity.FAIL, "CONFIG_XDP_SOCKETS is not set", "soft:packet", hostChecks.check(DeviceKind.XDP));
+        assertFinding(Severity.OK, "CONFIG_BPF_SYSCALL=y", "", hostChecks.check(DeviceKind.XDP, "eth0"));
+        assertFinding(Severity.FAIL, "CONFIG_XDP_SOCKETS is not set", "soft:packet",
+                hostChecks.check(DeviceKind.XDP, "eth0"));
         try (var out = new GZIPOutputStream(Files.newOutputStream(root.resolve("proc/config.gz")))) {
             out.write("CONFIG_BPF_SYSCALL=y\nCONFIG_XDP_SOCKETS=y\n".getBytes());
         }
-        assertFinding(Severity.OK, "CONFIG_XDP_SOCKETS=y", "", hostChecks.check(DeviceKind.XDP));
+        assertFinding(Severity.OK, "CONFIG_XDP_SOCKETS=y", "", hostChecks.check(DeviceKind.XDP, "eth0"));
     }
 
     @Test

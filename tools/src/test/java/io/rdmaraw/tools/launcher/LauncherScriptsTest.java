@@ -78,12 +78,16 @@ class LauncherScriptsTest {
         Instant built = Instant.parse("2026-01-01T12:00:00Z");
         touch(built.minusSeconds(1), source, other, source.getParent(), source.getParent().getParent());
         touch(built, stamp);
-        touch(built.plusSeconds(1), readme, product, product.getParent(), directory);
+        touch(built.plusSeconds(1), readme, file("Mine.java"), product, product.getParent(), directory);
         assertTrue(isBuilt(), "products and texts are no sources");
         touch(built.plusSeconds(1), source);
         assertFalse(isBuilt(), "a source is newer");
         touch(built.minusSeconds(1), source);
         assertTrue(isBuilt());
+        Path pom = file("pom.xml");
+        touch(built.plusSeconds(1), pom);
+        assertFalse(isBuilt(), "the build itself has changed");
+        touch(built.minusSeconds(1), pom);
         Files.delete(other);
         assertFalse(isBuilt(), "a source is gone");
     }
@@ -138,6 +142,11 @@ class LauncherScriptsTest {
         assertEquals(2, result.exitCode);
         assertTrue(result.output.contains("unknown command 'no-such-command'"), result.output);
         assertEquals(0, run(Map.of(), "./rdma-raw", "help").exitCode);
+        for (String command : List.of("build", "test", "hardware-check")) {
+            Result help = run(Map.of(), "./rdma-raw", command, "--help");
+            assertEquals(0, help.exitCode, help.output);
+            assertTrue(help.output.startsWith("usage: ./rdma-raw " + command), help.output);
+        }
     }
 
     @Test

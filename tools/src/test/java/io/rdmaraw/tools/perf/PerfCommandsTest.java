@@ -25,7 +25,7 @@ class PerfCommandsTest {
     @ParameterizedTest
     @ValueSource(strings = {
         "",
-        "-s 1514 -l 1 -Q 1 -t 1",
+        "--length 1514 -l 1 -Q 1 -t 1",
         "-q 4 --udp --flows 8",
         "-q 2 --rss --tcp --flows 16",
         "--vlan 7 --vlan-pcp 8 --ipv6 --udp -s 124",
