@@ -1,6 +1,8 @@
 package io.rdmaraw.channel;
 
 import io.netty.channel.EventLoop;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.Link;
 import io.rdmaraw.route.Neighbor;
@@ -21,6 +23,8 @@ import java.util.List;
  * both ends; paths by the host's routes and neighbours. Whose addresses and ports they are is for the subclass.
  */
 abstract class LinkTcpNetwork implements TcpNetwork {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkTcpNetwork.class);
+
     private final String deviceName;
     private final String linkName;
     private final IpHost host;
@@ -85,8 +89,13 @@ abstract class LinkTcpNetwork implements TcpNetwork {
     public final Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException {
         IpAddress address = IpAddress.of(local.getAddress());
         checkLocal(address);
-        long mac = link(host.snapshot()).mac();
+        Link link = link(host.snapshot());
+        long mac = link.mac();
         Port port = takePort(address, local.getPort(), sharing);
+        if (!address.isAny() && !host.snapshot().isServedBy(link, address)) {
+            LOGGER.info("port {} of {} is not reached by {}: the kernel carries its connections; an address of {}, or"
+                    + " the wildcard, is by the device", port.number, address, deviceName, linkName);
+        }
         List<FlowSpec> flows = new ArrayList<>();
         for (int version : new int[] {4, 6}) {
             if (address.isAny() || address.version() == version && !address.isLoopback()) {

@@ -124,6 +124,16 @@ public final class NetworkSnapshot {
         return route != null && route.type() == Route.LOCAL;
     }
 
+    /**
+     * Returns whether packets from other hosts to a local address can come by a link: it is the link's own, or the
+     * loopback interface has it, as those addresses that routers lead here by any link.
+     */
+    public boolean isServedBy(Link link, IpAddress local) {
+        return !local.isLoopback() && addresses().stream().filter(each -> each.address().equals(local))
+                .map(each -> link(each.linkIndex()))
+                .anyMatch(holder -> holder != null && (holder.index() == link.index() || holder.isLoopback()));
+    }
+
     /** Returns the route to a destination, or null when there is none. */
     public Route route(IpAddress destination) {
         boolean ipv4 = destination.isIpv4();

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -56,6 +57,23 @@ class NetworkSnapshotTest {
         NetworkSnapshot.Path path = snapshot().path(ip(destination), 0);
         assertEquals(ip(nextHop), path.nextHop());
         assertEquals(link, path.link().index());
+    }
+
+    @Test
+    void anAddressIsServedByItsLinkOrByAnyWhenTheLoopbackHasIt() {
+        Link loopback = new Link(1, "lo", 0, 65536, UP | 8);
+        Link eth1 = links.get(links.size() - 2);
+        links.add(loopback);
+        address(2, "10.0.0.1", 8, 0, 0);
+        address(3, "10.0.0.2", 8, 0, 0);
+        address(1, "127.0.0.1", 8, 254, 0);
+        address(1, "192.0.2.53", 32, 0, 0);
+        NetworkSnapshot snapshot = snapshot();
+        assertTrue(snapshot.isServedBy(eth1, ip("10.0.0.2")));
+        assertFalse(snapshot.isServedBy(eth1, ip("10.0.0.1")), "another link's");
+        assertTrue(snapshot.isServedBy(eth1, ip("192.0.2.53")), "routed to this host");
+        assertFalse(snapshot.isServedBy(eth1, ip("127.0.0.1")), "never on a wire");
+        assertFalse(snapshot.isServedBy(eth1, ip("10.0.0.3")), "nobody's here");
     }
 
     @Test
