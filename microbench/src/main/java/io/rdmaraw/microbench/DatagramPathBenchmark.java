@@ -29,8 +29,9 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Serves the decision what to make faster in datagram channels: what it costs to receive a datagram and to send it back.
- * Two channels send each other a window of datagrams for ever. Everything runs on one thread, the loop device included.
+ * Serves the decision what to make faster in datagram channels: what it costs to receive a datagram and to send it
+ * back. Two channels send each other a window of datagrams for ever. Everything runs on one thread, the loop device
+ * included.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)

@@ -14,8 +14,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
- * Runs the benches. In a build each runs for moments, to see that it still does; {@code -Dmicrobench.full=true} measures
- * as its annotations say, {@code -Dmicrobench.include=REGEX} chooses.
+ * Runs the benches. In a build each runs for moments, to see that it still does; {@code -Dmicrobench.full=true}
+ * measures as its annotations say, {@code -Dmicrobench.include=REGEX} chooses.
  */
 class MicrobenchmarksTest {
     @Test

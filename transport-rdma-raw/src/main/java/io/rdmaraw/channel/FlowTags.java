@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -40,12 +41,20 @@ final class FlowTags {
             return spread != null;
         }
 
-        private void add(QueueChannel channel) {
-            if (!Arrays.asList(channels).contains(channel)) {
-                QueueChannel[] grown = Arrays.copyOf(channels, channels.length + 1);
-                grown[grown.length - 1] = channel;
-                channels = grown;
+        private boolean add(QueueChannel channel) {
+            if (Arrays.asList(channels).contains(channel)) {
+                return false;
             }
+            QueueChannel[] grown = Arrays.copyOf(channels, channels.length + 1);
+            grown[grown.length - 1] = channel;
+            channels = grown;
+            return true;
+        }
+
+        private void remove(QueueChannel channel) {
+            List<QueueChannel> rest = new ArrayList<>(Arrays.asList(channels));
+            rest.remove(channel);
+            channels = rest.toArray(QueueChannel[]::new);
         }
     }
 
@@ -58,6 +67,10 @@ final class FlowTags {
     private Entry[] bySpreadTag = new Entry[0];
     /** Tags of rules that are gone, of which frames may still lie in the queue: not for another rule yet. */
     private final BitSet resting = new BitSet();
+    /** Every lower tag is taken or rests. */
+    private int leastFreeTag = 1;
+    /** The rules that each channel receives by: of ten thousand connections each finds its own when it closes. */
+    private final Map<QueueChannel, List<Entry>> byChannel = new IdentityHashMap<>();
 
     FlowTags(FrameQueue queue, SharedDevice device) {
         this.queue = queue;
@@ -82,9 +95,16 @@ final class FlowTags {
             entry = new Entry(spec, tag);
             steer(entry);
             byTag[tag] = entry;
+            leastFreeTag = tag + 1;
             bySpec.put(spec, entry);
         }
-        entry.add(channel);
+        add(channel, entry);
+    }
+
+    private void add(QueueChannel channel, Entry entry) {
+        if (entry.add(channel)) {
+            byChannel.computeIfAbsent(channel, made -> new ArrayList<>(1)).add(entry);
+        }
     }
 
     /** Has a channel of this loop share a rule with those of other loops. */
@@ -96,7 +116,7 @@ final class FlowTags {
             joinSpread(entry);
             spreadBySpec.put(spec, entry);
         }
-        entry.add(channel);
+        add(channel, entry);
     }
 
     private void steer(Entry entry) {
@@ -115,13 +135,13 @@ final class FlowTags {
     }
 
     private int freeTag() {
-        int tag = 1;
+        int tag = leastFreeTag;
         while (tag < byTag.length && (byTag[tag] != null || resting.get(tag))) {
             tag++;
         }
         if (tag == SpreadFlows.FIRST_TAG) {
             // As many rules came and went as there are tags, and the queue was never found empty.
-            resting.clear();
+            queueEmpty();
             return freeTag();
         }
         if (tag == byTag.length) {
@@ -133,19 +153,21 @@ final class FlowTags {
     /** The queue was found empty: no frame of a rule that is gone can come any more. */
     void queueEmpty() {
         if (!resting.isEmpty()) {
+            leastFreeTag = Math.min(leastFreeTag, resting.nextSetBit(0));
             resting.clear();
         }
     }
 
     void detach(QueueChannel channel) {
-        for (Entry entry : entries()) {
-            List<QueueChannel> rest = new ArrayList<>(Arrays.asList(entry.channels));
-            if (rest.remove(channel)) {
-                if (rest.isEmpty()) {
-                    remove(entry);
-                } else {
-                    entry.channels = rest.toArray(QueueChannel[]::new);
-                }
+        List<Entry> left = byChannel.remove(channel);
+        if (left == null) {
+            return;
+        }
+        for (Entry entry : left) {
+            if (entry.channels.length == 1) {
+                remove(entry);
+            } else {
+                entry.remove(channel);
             }
         }
     }
@@ -174,11 +196,15 @@ final class FlowTags {
     }
 
     private void unsteer(Entry entry) {
-        if (entry.isSpread()) {
-            bySpreadTag[entry.tag - SpreadFlows.FIRST_TAG] = null;
-            device.spreadFlows().leave(entry.spread, queue);
-        } else {
+        if (!entry.isSpread()) {
             entry.flow.close();
+            return;
+        }
+        int index = entry.tag - SpreadFlows.FIRST_TAG;
+        // One that was withdrawn is not there any more once the queue was made anew.
+        if (bySpreadTag[index] == entry) {
+            bySpreadTag[index] = null;
+            device.spreadFlows().leave(entry.spread, queue);
         }
     }
 
@@ -200,5 +226,6 @@ final class FlowTags {
 
     void close() {
         entries().forEach(this::remove);
+        byChannel.clear();
     }
 }

@@ -55,7 +55,8 @@ public final class FrameBurst extends AbstractReferenceCounted {
      */
     public FrameBurst add(ByteBuf frame) {
         if (isFull()) {
-            throw new IllegalStateException("a burst holds at most " + MAX_FRAMES + " frames; write it and begin another");
+            throw new IllegalStateException("a burst holds at most " + MAX_FRAMES
+                    + " frames; write it and begin another");
         }
         frames[end++] = frame;
         return this;

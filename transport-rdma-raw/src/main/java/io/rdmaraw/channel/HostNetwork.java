@@ -85,6 +85,16 @@ final class HostNetwork implements IpHost {
     }
 
     @Override
+    public void removeListener(Consumer<NetworkSnapshot> listener) {
+        listeners.remove(listener);
+    }
+
+    /** Returns how many are told of each new snapshot, for tests. */
+    int listenerCount() {
+        return listeners.size();
+    }
+
+    @Override
     public void solicit(int linkIndex, IpAddress hop) {
         if (solicitations.size() < MAX_QUEUED) {
             solicitations.add(new Solicitation(linkIndex, hop));

@@ -25,6 +25,9 @@ interface IpHost {
     /** Adds someone to tell of each new snapshot, on the thread that makes them. */
     void addListener(Consumer<NetworkSnapshot> listener);
 
+    /** Tells this one no more; it may hear of a snapshot that is being handed out. */
+    void removeListener(Consumer<NetworkSnapshot> listener);
+
     /** Has a neighbour's address found out or confirmed; the answer comes in a snapshot. */
     void solicit(int linkIndex, IpAddress hop);
 }

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundBuffer;
@@ -16,6 +17,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketException;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Queue;
 import java.util.function.Consumer;
 
@@ -270,8 +273,7 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
         try {
             // Those who are told that a message was taken may have written more.
             while (handedOver == 0 && !in.isEmpty()) {
-                in.forEachFlushedMessage(msg -> handOver(in, msg));
-                if (handedOver == 0) {
+                if (!handOver(in)) {
                     removeCancelled(in);
                 }
                 socket.flush();
@@ -283,11 +285,25 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
         }
     }
 
-    private boolean handOver(ChannelOutboundBuffer in, Object msg) {
-        Object part = msg instanceof ByteBuf data ? data.retainedDuplicate() : ReferenceCountUtil.retain(msg);
-        handedOver++;
-        socket.write(part).addListener(written -> taken(in, msg, written));
-        return true;
+    /**
+     * A socket that is closed refuses at once; the buffer may not change before all its messages were shown.
+     *
+     * @return whether there was any
+     */
+    private boolean handOver(ChannelOutboundBuffer in) throws Exception {
+        List<Runnable> follow = new ArrayList<>();
+        try {
+            in.forEachFlushedMessage(msg -> {
+                Object part = msg instanceof ByteBuf data ? data.retainedDuplicate() : ReferenceCountUtil.retain(msg);
+                handedOver++;
+                ChannelFuture write = socket.write(part);
+                follow.add(() -> write.addListener(written -> taken(in, msg, written)));
+                return true;
+            });
+        } finally {
+            follow.forEach(Runnable::run);
+        }
+        return !follow.isEmpty();
     }
 
     /** Nothing else was flushed. */

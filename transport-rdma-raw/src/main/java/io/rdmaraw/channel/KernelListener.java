@@ -15,7 +15,6 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -24,8 +23,8 @@ import java.util.function.Consumer;
  * The kernel's side of a listening port: an ordinary listening socket. It keeps the port from other programs and
  * accepts what does not come by the device: connections from this host and by other interfaces.
  *
- * <p>A thread waits for these, which are few. On the server's loop the socket would be a guest like any NIO channel, and
- * the loop would have to sleep in a selector and be woken by another thread for each frame.
+ * <p>A thread waits for these, which are few. On the server's loop the socket would be a guest like any NIO channel,
+ * and the loop would have to sleep in a selector and be woken by another thread for each frame.
  */
 final class KernelListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
@@ -44,7 +43,7 @@ final class KernelListener {
     /**
      * Listens.
      *
-     * @param accepted takes the channels of connections that the kernel carries, on the server's loop
+     * @param accepted takes the channels of connections that the kernel carries, on this class's thread
      */
     KernelListener(RdmaRawServerSocketChannel server, InetSocketAddress local, Consumer<Channel> accepted)
             throws IOException {
@@ -95,13 +94,7 @@ final class KernelListener {
     }
 
     private void hand(SocketChannel connection) {
-        NioSocketChannel child = new NioSocketChannel(server, connection);
-        try {
-            server.eventLoop().execute(() -> accepted.accept(child));
-        } catch (RejectedExecutionException | IllegalStateException e) {
-            // The loop has ended, or the server is between two.
-            child.unsafe().closeForcibly();
-        }
+        accepted.accept(new NioSocketChannel(server, connection));
     }
 
     /**

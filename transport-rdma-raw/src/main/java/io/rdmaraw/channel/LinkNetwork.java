@@ -246,7 +246,9 @@ abstract class LinkNetwork implements DatagramNetwork {
         return toHop(snapshot, destination, target, chosen.isAny() ? path.source() : chosen, path);
     }
 
-    /** Link-local addresses are of this link unless they name another (RFC 4007 section 6): every link has the route. */
+    /**
+     * Link-local addresses are of this link unless they name another (RFC 4007 section 6): every link has the route.
+     */
     private static boolean isOfLink(InetSocketAddress destination, IpAddress target, Link link) {
         return target.isLinkLocal() && destination.getAddress() instanceof Inet6Address ipv6
                 && (ipv6.getScopeId() == 0 || ipv6.getScopeId() == link.index());

@@ -11,6 +11,7 @@ import io.rdmaraw.route.NetworkSnapshot;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * One loop's next hops in a host's network: has the host ask for those that are not known, sends what waited, and
@@ -24,6 +25,7 @@ final class LoopNeighbors {
     private final Executor loop;
     private final NeighborTable<WaitingPacket> table;
     private final Runnable onHostChange;
+    private final Consumer<NetworkSnapshot> listener;
     private boolean timerRuns;
     private List<Link> links;
     private List<LocalAddress> addresses;
@@ -46,7 +48,8 @@ final class LoopNeighbors {
                 packet.discard();
             }
         });
-        host.addListener(snapshot -> loop.execute(() -> onSnapshot(snapshot)));
+        listener = snapshot -> loop.execute(() -> onSnapshot(snapshot));
+        host.addListener(listener);
     }
 
     /**
@@ -92,6 +95,7 @@ final class LoopNeighbors {
 
     /** The loop ends: what waits is let go of. */
     void close() {
+        host.removeListener(listener);
         table.close();
     }
 

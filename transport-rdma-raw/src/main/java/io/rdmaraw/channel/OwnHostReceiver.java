@@ -23,16 +23,16 @@ final class OwnHostReceiver {
     private final Ports ports;
     private final DatagramLoop datagrams;
     private final DatagramFragments fragments;
-    private final Runnable unclaimed;
+    private final OwnHostStatistics statistics;
+    private final HandOverLimit limit = new HandOverLimit();
 
-    /** @param unclaimed counts a packet that nobody wants */
     OwnHostReceiver(OwnHost host, Ports ports, DatagramLoop datagrams, DatagramFragments fragments,
-                    Runnable unclaimed) {
+                    OwnHostStatistics statistics) {
         this.host = host;
         this.ports = ports;
         this.datagrams = datagrams;
         this.fragments = fragments;
-        this.unclaimed = unclaimed;
+        this.statistics = statistics;
     }
 
     /** Gives back what waits for its missing parts. */
@@ -56,7 +56,7 @@ final class OwnHostReceiver {
                 frame.release();
             }
             default -> {
-                unclaimed.run();
+                statistics.unclaimedFrames++;
                 frame.release();
             }
         }
@@ -68,15 +68,31 @@ final class OwnHostReceiver {
         OwnPort owner = ports.find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
                 IpAddress.destinationOf(parsed), parsed.destinationPort());
         if (owner == null) {
-            unclaimed.run();
+            statistics.unclaimedFrames++;
             if (verdict == ParseVerdict.UDP) {
                 host.refuse(parsed, now);
             }
             frame.release();
         } else {
-            OwnNetworkHost.execute(owner.loop(), () -> owner.receiveUnsteered(frame, checksumVerified),
-                    () -> drop(frame));
+            pass(owner, frame, () -> owner.receiveUnsteered(frame, checksumVerified));
         }
+    }
+
+    /** Has a packet taken on the loop of its owner. */
+    private void pass(OwnPort owner, ByteBuf packet, Runnable taking) {
+        if (!limit.take(1)) {
+            statistics.countOwnerBehind();
+            packet.release();
+            return;
+        }
+        OwnNetworkHost.execute(owner.loop(), () -> {
+            limit.giveBack(1);
+            taking.run();
+        }, () -> {
+            limit.giveBack(1);
+            statistics.unclaimedFrames++;
+            packet.release();
+        });
     }
 
     private void reassemble(ByteBuf frame, ParsedFrame parsed, long now) {
@@ -90,17 +106,11 @@ final class OwnHostReceiver {
         OwnPort owner = ports.find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
                 datagram.getUnsignedShort(2));
         if (owner == null || datagram.readableBytes() < UdpHeader.LENGTH_BYTES) {
-            unclaimed.run();
+            statistics.unclaimedFrames++;
             datagram.release();
         } else {
-            OwnNetworkHost.execute(owner.loop(), () -> owner.receiveReassembled(datagram, source, destination),
-                    () -> drop(datagram));
+            pass(owner, datagram, () -> owner.receiveReassembled(datagram, source, destination));
         }
-    }
-
-    private void drop(ByteBuf packet) {
-        unclaimed.run();
-        packet.release();
     }
 
     private void passOn(IcmpError errorOrNull) {
@@ -109,8 +119,16 @@ final class OwnHostReceiver {
         }
         OwnPort owner = ports.find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),
                 errorOrNull.source(), errorOrNull.sourcePort());
-        if (owner != null) {
-            OwnNetworkHost.execute(owner.loop(), () -> owner.icmpError(errorOrNull), () -> { });
+        if (owner == null) {
+            return;
         }
+        if (!limit.take(1)) {
+            statistics.countOwnerBehind();
+            return;
+        }
+        OwnNetworkHost.execute(owner.loop(), () -> {
+            limit.giveBack(1);
+            owner.icmpError(errorOrNull);
+        }, () -> limit.giveBack(1));
     }
 }

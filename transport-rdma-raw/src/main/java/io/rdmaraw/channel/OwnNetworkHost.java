@@ -8,6 +8,7 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.route.ControlOutput;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
@@ -60,11 +61,16 @@ final class OwnNetworkHost implements IpHost {
     private final RdmaRawDatagramStatistics fragmentStatistics = new RdmaRawDatagramStatistics();
     private OwnHost host;
     private volatile NetworkSnapshot snapshot;
-    private volatile long unclaimedFrames;
+    private final SnapshotBudget budget = new SnapshotBudget(System.nanoTime());
+    /** There may be something to publish when the budget allows it again. */
+    private boolean publishLater;
+    private final OwnHostStatistics statistics;
+    private final HandOverLimit toSelf = new HandOverLimit();
 
     private OwnNetworkHost(String deviceName, OwnHostConfig config) {
         this.deviceName = deviceName;
         this.config = config;
+        statistics = new OwnHostStatistics(this::counters, fragmentStatistics);
     }
 
     /**
@@ -153,6 +159,11 @@ final class OwnNetworkHost implements IpHost {
     }
 
     @Override
+    public void removeListener(Consumer<NetworkSnapshot> listener) {
+        listeners.remove(listener);
+    }
+
+    @Override
     public void solicit(int linkIndex, IpAddress hop) {
         onDriver(driver -> driver.solicit(hop));
     }
@@ -173,11 +184,6 @@ final class OwnNetworkHost implements IpHost {
 
     OwnHostCounters counters() {
         return host.counters();
-    }
-
-    /** Frames for the host's MAC address that no port wanted. */
-    long unclaimedFrames() {
-        return unclaimedFrames;
     }
 
     LoopEndpoint bind(int protocol, IpAddress local, boolean dualStack, int port, PortSharing sharing, OwnPort owner)
@@ -202,18 +208,30 @@ final class OwnNetworkHost implements IpHost {
         onDriver(driver -> driver.changeGroups(now -> host.setGroup(endpoint.mac(), group, filter, now)));
     }
 
-    /** Hands a UDP datagram to whoever has its port on this host; returns false when nobody has. */
+    /**
+     * Hands a UDP datagram to whoever has its port on this host; returns false when nobody has. One whose loop is
+     * behind does not get it, as when a network is overloaded.
+     */
     boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         OwnPort owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
         if (owner == null) {
             return false;
         }
+        if (!toSelf.take(1)) {
+            statistics.countOwnerBehind();
+            return true;
+        }
         ByteBuf datagram = ByteBufAllocator.DEFAULT.directBuffer(UdpHeader.LENGTH_BYTES + lengthBytes)
                 .writeShort(path.sourcePort()).writeShort(path.targetPort())
                 .writeShort(UdpHeader.LENGTH_BYTES + lengthBytes).writeShort(0)
                 .writeBytes(content, index, lengthBytes);
-        execute(owner.loop(), () -> owner.receiveReassembled(datagram, path.source(), path.target()),
-                datagram::release);
+        execute(owner.loop(), () -> {
+            toSelf.giveBack(1);
+            owner.receiveReassembled(datagram, path.source(), path.target());
+        }, () -> {
+            toSelf.giveBack(1);
+            datagram.release();
+        });
         return true;
     }
 
@@ -240,10 +258,17 @@ final class OwnNetworkHost implements IpHost {
     }
 
     private void publish() {
-        NetworkSnapshot changed = host.snapshotIfChanged();
+        long beganNanos = System.nanoTime();
+        publishLater = !budget.allows(beganNanos);
+        NetworkSnapshot changed = publishLater ? null : host.snapshotIfChanged();
         if (changed == null) {
             return;
         }
+        tell(changed);
+        budget.spent(System.nanoTime() - beganNanos);
+    }
+
+    private void tell(NetworkSnapshot changed) {
         snapshot = changed;
         for (Consumer<NetworkSnapshot> listener : listeners) {
             try {
@@ -266,6 +291,7 @@ final class OwnNetworkHost implements IpHost {
         private ScheduledFuture<?> timer;
         private long timerNanos;
         private boolean driving;
+        private boolean inBurst;
 
         Driver(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
             this.port = port;
@@ -285,13 +311,15 @@ final class OwnNetworkHost implements IpHost {
         private void take() {
             driving = true;
             receiver = new OwnHostReceiver(host, this::find, datagrams,
-                    new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics), () -> unclaimedFrames++);
+                    new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics), statistics);
             port.attach(this, OwnHostRules.of(config.mac(), host.addresses()));
             groupRules.steer(host.groups());
             setTimer();
         }
 
-        /** A segment for a port that nobody has is any stack's to refuse (RFC 9293 section 3.10.7.1), best this loop's. */
+        /**
+         * A segment for a port that nobody has is any stack's to refuse (RFC 9293 section 3.10.7.1), best this loop's.
+         */
         private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
                              int destinationPort) {
             OwnPort owner = OwnNetworkHost.this.find(protocol, source, sourcePort, destination, destinationPort);
@@ -340,7 +368,11 @@ final class OwnNetworkHost implements IpHost {
         /** A timer that is early enough stays: bursts would set it anew, and it finds out by itself. */
         private void setTimer() {
             long nowNanos = System.nanoTime();
-            long delayNanos = Math.clamp(host.deadlineNanos() - nowNanos, MIN_TIMER_NANOS, MAX_TIMER_NANOS);
+            long untilNanos = host.deadlineNanos() - nowNanos;
+            if (publishLater) {
+                untilNanos = Math.min(untilNanos, budget.dueNanos() - nowNanos);
+            }
+            long delayNanos = Math.clamp(untilNanos, MIN_TIMER_NANOS, MAX_TIMER_NANOS);
             if (timer != null && timerNanos - (nowNanos + delayNanos) <= 0) {
                 return;
             }
@@ -373,19 +405,59 @@ final class OwnNetworkHost implements IpHost {
         }
 
         @Override
+        public String label() {
+            return "host";
+        }
+
+        @Override
+        public RdmaRawMetered statistics() {
+            return statistics;
+        }
+
+        @Override
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
             synchronized (OwnNetworkHost.this) {
-                if (driving) {
-                    receiver.receive(frame, checksumVerified, System.nanoTime());
-                } else {
-                    frame.release();
-                }
+                take(frame, checksumVerified);
+                port.queue().post();
             }
             return true;
         }
 
+        private void take(ByteBuf frame, boolean checksumVerified) {
+            if (driving) {
+                receiver.receive(frame, checksumVerified, System.nanoTime());
+            } else {
+                frame.release();
+            }
+        }
+
+        /**
+         * What the host answers goes out before a channel gets its frames of the burst: a frame that the device refuses
+         * is told by its place among those posted, and channels count theirs only.
+         */
+        @Override
+        public int receiveRun(ReceiveBurst burst, int from, int end) {
+            inBurst = true;
+            synchronized (OwnNetworkHost.this) {
+                try {
+                    for (int i = from; i < end; i++) {
+                        take(burst.takeFrame(i), burst.checksumVerified(i));
+                    }
+                } finally {
+                    port.queue().post();
+                }
+            }
+            return end;
+        }
+
+        @Override
+        public boolean isInBurst() {
+            return inBurst;
+        }
+
         @Override
         public void endBurst() {
+            inBurst = false;
             synchronized (OwnNetworkHost.this) {
                 if (driving) {
                     endWork();

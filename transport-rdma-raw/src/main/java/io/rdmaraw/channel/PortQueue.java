@@ -389,12 +389,13 @@ final class PortQueue implements SharedDevice.AsyncListener {
     }
 
     private long recoverQueue() {
-        takeWhatHasCompleted();
         long lostBefore = queue.counters().lostInFlightFrames();
         if (queue.needsNewQueues()) {
-            tags.rebuild(queue::recover);
+            // While the rules are there: without them nobody would know whose the frames are.
+            takeWhatHasCompleted();
+            tags.rebuild(() -> queue.recover(() -> { }));
         } else {
-            queue.recover();
+            queue.recover(this::takeWhatHasCompleted);
         }
         return queue.counters().lostInFlightFrames() - lostBefore;
     }
@@ -404,16 +405,17 @@ final class PortQueue implements SharedDevice.AsyncListener {
         boolean wasPolling = polling;
         polling = true;
         try {
-            int received;
+            // A burst of nothing but errors is not the last one.
+            long emptyBefore = queue.counters().emptyReceivePolls();
             int rounds = 0;
             do {
-                received = queue.receive(burst);
+                int received = queue.receive(burst);
                 if (received > 0) {
                     statistics.burst(received);
                     dispatch(received);
                 }
                 queue.reclaim();
-            } while (received > 0 && ++rounds < MAX_LAST_BURSTS);
+            } while (queue.counters().emptyReceivePolls() == emptyBefore && ++rounds < MAX_LAST_BURSTS);
         } finally {
             polling = wasPolling;
         }

@@ -84,9 +84,9 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     /**
-     * Returns how the channel's loop exchanges frames with the device: {@code calls} of libibverbs, or {@code rings} of an
-     * mlx5 device used in place, followed by {@code striding receive} and {@code compressed completions} where these are
-     * on. The same for all channels of a loop on one device. Any thread, while the channel is bound.
+     * Returns how the channel's loop exchanges frames with the device: {@code calls} of libibverbs, or {@code rings} of
+     * an mlx5 device used in place, followed by {@code striding receive} and {@code compressed completions} where these
+     * are on. The same for all channels of a loop on one device. Any thread, while the channel is bound.
      *
      * @throws IllegalStateException when the channel is not bound
      */

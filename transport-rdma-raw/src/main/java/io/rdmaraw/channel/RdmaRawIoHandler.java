@@ -66,7 +66,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     /**
      * Returns a factory for a group's loops.
      *
-     * @throws UnsatisfiedLinkError when the transport cannot work here at all; see {@link RdmaRaw#unavailabilityCause()}
+     * @throws UnsatisfiedLinkError when the transport cannot work here at all; see {@link
+     *        RdmaRaw#unavailabilityCause()}
      */
     public static IoHandlerFactory newFactory(RdmaRawIoHandlerConfig config) {
         ObjectUtil.checkNotNull(config, "config");

@@ -201,8 +201,8 @@ public final class RdmaRawIoHandlerConfig {
 
         /**
          * Sets whether mlx5 devices whose rings are used in place compress the completions of received frames, if they
-         * can. That saves most of the bytes that completions take on the PCIe bus, where that is what limits the rate of
-         * small frames. The default is the system property {@value #COMPRESSED_COMPLETIONS_PROPERTY}, else false.
+         * can. That saves most of the bytes that completions take on the PCIe bus, where that is what limits the rate
+         * of small frames. The default is the system property {@value #COMPRESSED_COMPLETIONS_PROPERTY}, else false.
          */
         public Builder compressedCompletions(boolean compressed) {
             compressedCompletions = compressed;

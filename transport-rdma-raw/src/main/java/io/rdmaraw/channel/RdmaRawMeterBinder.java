@@ -94,6 +94,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
             List<Meter> made = new ArrayList<>();
             bindTotals("channel.", RdmaRawChannelStatistics.TABLE.metrics(), port, tags, made);
             bindTotals("datagram.", RdmaRawDatagramStatistics.TABLE.metrics(), port, tags, made);
+            bindTotals("host.", OwnHostStatistics.TABLE.metrics(), port, tags, made);
             bindTotals("tcp.", RdmaRawTcpStatistics.TABLE.metrics(), port, tags, made);
             return made;
         }

@@ -105,14 +105,19 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     /** A connection, which has a place in the queue, was opened by a peer: makes it a channel. On any loop. */
     void accepted(TcpFlow flow) {
+        onLoop(() -> makeChannel(flow), () -> flow.closeByChannel(true));
+    }
+
+    /** Does something on the loop that the channel is on by then: it may move while a task of the old one waits. */
+    private void onLoop(Runnable action, Runnable ended) {
         if (eventLoop().inEventLoop()) {
-            makeChannel(flow);
+            action.run();
             return;
         }
         try {
-            eventLoop().execute(() -> makeChannel(flow));
+            eventLoop().execute(() -> onLoop(action, ended));
         } catch (RejectedExecutionException e) {
-            flow.closeByChannel(true);
+            ended.run();
         }
     }
 
@@ -204,7 +209,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return kept;
     }
 
+    /** A connection was opened that the kernel carries. On any thread. */
     private void acceptedByKernel(Channel child) {
+        onLoop(() -> takeFromKernel(child), () -> child.unsafe().closeForcibly());
+    }
+
+    private void takeFromKernel(Channel child) {
         if (port != null && mayAccept()) {
             stacks.getFirst().counters().kernelConnections++;
             fire(child);

@@ -170,7 +170,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             throw new BindException("the channel is bound already, to " + localAddress);
         }
         requestedLocal = checked(address);
-        ioHandler().tcp().checkLocal(requestedLocal);
+        ioHandler().tcp().opener().checkLocal(requestedLocal);
         localAddress = requestedLocal;
     }
 
@@ -190,7 +190,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             doBind(localOrNull);
         }
         loopStack = ioHandler().tcp();
-        if (loopStack.isForKernel(remote)) {
+        if (loopStack.opener().isForKernel(remote)) {
             KernelConnection opening = new KernelConnection(this, loopStack.counters());
             carrier = opening;
             if (config.isTcpFastOpenConnect()) {
@@ -198,7 +198,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             }
             opening.connect(requestedLocal, remote);
         } else {
-            TcpFlow opening = loopStack.connect(requestedLocal, remote, this);
+            TcpFlow opening = loopStack.opener().connect(requestedLocal, remote, this);
             carrier = opening;
             localAddress = opening.localAddress();
             if (config.isTcpFastOpenConnect()) {

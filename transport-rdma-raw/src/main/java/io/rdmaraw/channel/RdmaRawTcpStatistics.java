@@ -43,6 +43,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .drop("not-tcp", s -> s.otherFrames, "sound frames that are no segments")
             .drop("no-connection", core(c -> c.unmatchedSegments), "for no connection or server; answered with a reset")
             .drop("stray", s -> s.droppedStrays, "of no connection here, when too many were being searched for")
+            .drop("loop-behind", s -> s.droppedForwards,
+                    "of a connection on another loop, which had not taken those before them")
             .drop("out-of-window", core(c -> c.unacceptableSegments), "outside of the receive window")
             .drop("old-timestamp", core(c -> c.pawsDrops), "older than what came before (PAWS)")
             .drop("duplicate", core(c -> c.duplicateSegments), "brought nothing new")
@@ -59,6 +61,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .error("refused-by-backlog", s -> s.refusedByBacklog,
                     "connections reset because nobody accepted those before them")
             .error("timeouts", core(c -> c.timeouts), "connections that ended because the peer did not answer")
+            .error("released-early", core(c -> c.buffersReleasedEarly),
+                    "connections reset because somebody had released what they were to send")
             .error("retransmission-timeouts", core(c -> c.retransmissionTimeouts), "times that nobody acknowledged")
             .error("resets.received", core(c -> c.resetsIn), "resets that ended a connection")
             .error("resets.sent", core(c -> c.resetsOut), "resets sent")
@@ -95,6 +99,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     long foundSegments;
     /** Segments dropped because other loops were being asked about too many. */
     long droppedStrays;
+    /** Segments dropped because the loop that has their connection has not taken those before them yet. */
+    long droppedForwards;
     /** ICMP errors dropped on the threads that read them. */
     private final LongAdder droppedIcmp = new LongAdder();
     /** Small payloads copied because receive slots ran low. */

@@ -3,8 +3,8 @@ package io.rdmaraw.channel;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How often a queue is recovered and how often that is logged: a queue that fails again as soon as it works must neither
- * fill the log nor take the loop's time from the other queues. Used by one thread.
+ * How often a queue is recovered and how often that is logged: a queue that fails again as soon as it works must
+ * neither fill the log nor take the loop's time from the other queues. Used by one thread.
  */
 final class RecoveryPace {
     /** Recoveries without a pause; one more comes with each interval. */

@@ -116,7 +116,7 @@ final class SegmentReceiver {
     void endBurst() {
         inBurst = false;
         if (!forwards.isEmpty()) {
-            forwards.send();
+            counters.droppedForwards += forwards.send();
         }
     }
 

@@ -12,8 +12,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * The TCP servers and connections of all loops as rows for {@link TransportMBean}. All loops are asked at once; one that
- * does not answer in time, because a handler blocks it, is left out.
+ * The TCP servers and connections of all loops as rows for {@link TransportMBean}. All loops are asked at once; one
+ * that does not answer in time, because a handler blocks it, is left out.
  */
 final class SocketRows {
     private static final int MOST_PER_LOOP = 128;

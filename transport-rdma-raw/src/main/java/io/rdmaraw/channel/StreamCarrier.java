@@ -11,9 +11,9 @@ import java.net.InetSocketAddress;
 import java.util.function.Consumer;
 
 /**
- * What carries the bytes of a socket channel: this transport's TCP, or the kernel's. It tells the channel that something
- * has happened by {@link RdmaRawSocketChannel#carrierChanged()}. For the thread of the loop that it is on, unless a
- * method says otherwise.
+ * What carries the bytes of a socket channel: this transport's TCP, or the kernel's. It tells the channel that
+ * something has happened by {@link RdmaRawSocketChannel#carrierChanged()}. For the thread of the loop that it is on,
+ * unless a method says otherwise.
  */
 interface StreamCarrier {
     /** The channel is on this loop now: the carrier comes there too. Called on that loop. */

@@ -30,6 +30,8 @@ final class StreamErrors {
             case TIMED_OUT -> new SocketException("Connection timed out");
             case UNREACHABLE -> new NoRouteToHostException("No route to host");
             case FINISHED, ABORTED, DATA_AFTER_CLOSE -> null;
+            case DATA_RELEASED -> new SocketException("Connection aborted: a buffer that was written to it was "
+                    + "released once more before the peer had it; the channel owns what is written");
         };
     }
 

@@ -20,6 +20,9 @@ final class TcpForwards {
 
     /** Frames on their way to another loop, which takes over their references. */
     record Batch(TcpStack target, List<ByteBuf> frames, List<Boolean> checksumsVerified) {
+        void release() {
+            frames.forEach(ByteBuf::release);
+        }
     }
 
     boolean isEmpty() {
@@ -126,12 +129,27 @@ final class TcpForwards {
         batch.checksumsVerified.add(checksumVerified);
     }
 
-    /** Passes on what the burst brought. */
-    void send() {
+    /**
+     * Passes on what the burst brought, to loops that have taken most of what came before.
+     *
+     * @return how many frames were dropped
+     */
+    int send() {
+        int dropped = 0;
         for (Batch batch : batches) {
-            batch.target.executeOrElse(() -> batch.target.receiveForwarded(batch),
-                    () -> batch.frames.forEach(ByteBuf::release));
+            HandOverLimit limit = batch.target.forwardLimit();
+            int count = batch.frames.size();
+            if (!limit.take(count)) {
+                dropped += count;
+                batch.release();
+                continue;
+            }
+            batch.target.executeOrElse(() -> {
+                limit.giveBack(count);
+                batch.target.receiveForwarded(batch);
+            }, batch::release);
         }
         batches.clear();
+        return dropped;
     }
 }

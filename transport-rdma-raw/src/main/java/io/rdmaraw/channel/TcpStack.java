@@ -5,7 +5,6 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.route.IcmpError;
-import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConnection;
@@ -15,9 +14,6 @@ import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.TcpState;
 import io.rdmaraw.wire.ParseCounters;
 
-import java.io.IOException;
-import java.net.InetSocketAddress;
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -32,9 +28,6 @@ import java.util.random.RandomGenerator;
  * and then sends what the core has to say in one burst. For the loop's thread.
  */
 final class TcpStack implements TcpEvents {
-    /** Ports that are tried before a connection fails for want of one. */
-    private static final int MAX_PORT_ATTEMPTS = 64;
-
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
     private final TcpNetwork network;
@@ -44,6 +37,8 @@ final class TcpStack implements TcpEvents {
     private final TcpSteering ownRules;
     private final TcpIcmp icmp;
     private final StraySegments strays;
+    private final TcpOpener opener;
+    private final HandOverLimit forwardLimit = new HandOverLimit();
     private final RdmaRawTcpStatistics counters;
     /** Ports that are kept for connections in TIME-WAIT alone. */
     private final Set<TcpPort> lingering = new HashSet<>();
@@ -69,6 +64,7 @@ final class TcpStack implements TcpEvents {
         port.attach(ownRules, network.flows());
         icmp = new TcpIcmp(this, engine, network);
         strays = new StraySegments(this, engine, receiver, counters);
+        opener = new TcpOpener(this);
         network.joined(this);
         DeviceStacks.add(this);
     }
@@ -217,6 +213,11 @@ final class TcpStack implements TcpEvents {
         endBurst();
     }
 
+    /** Returns how much other loops may pass on to this one. Any thread. */
+    HandOverLimit forwardLimit() {
+        return forwardLimit;
+    }
+
     /** Takes frames that came to another loop. */
     void receiveForwarded(TcpForwards.Batch batch) {
         for (int i = 0; i < batch.frames().size(); i++) {
@@ -225,80 +226,9 @@ final class TcpStack implements TcpEvents {
         endBurst();
     }
 
-    // ---- opening ----
-
-    /**
-     * Opens a connection; the flow's channel is told how it went.
-     *
-     * @throws IOException when there is no way to the peer or no port
-     */
-    TcpFlow connect(InetSocketAddress localOrNull, InetSocketAddress remote, RdmaRawSocketChannel channel)
-            throws IOException {
-        TcpFlow flow = openOnFreePort(localOrNull, targetOf(remote), remote.getPort());
-        flow.channel(channel);
-        channel.config().applyTo(flow.connection());
-        counters.flows++;
-        return flow;
-    }
-
-    /** Tells whether the kernel has to carry a connection to this peer, because the device's link does not lead there. */
-    boolean isForKernel(InetSocketAddress remote) {
-        return network.isForKernel(targetOf(remote));
-    }
-
-    private static IpAddress targetOf(InetSocketAddress remote) {
-        IpAddress target = IpAddress.of(remote.getAddress());
-        if (!target.isAny()) {
-            return target;
-        }
-        // As on Linux: the wildcard is this host.
-        return target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
-    }
-
-    /**
-     * A port that is free for the network may be in TIME-WAIT towards this peer: another one may not. Those that are
-     * stay taken meanwhile, so that none is tried twice.
-     */
-    private TcpFlow openOnFreePort(InetSocketAddress localOrNull, IpAddress target, int targetPort)
-            throws IOException {
-        boolean anyPort = localOrNull == null || localOrNull.getPort() == 0;
-        List<TcpPort> unusable = List.of();
-        try {
-            for (int attempt = 1;; attempt++) {
-                TcpNetwork.Binding binding = network.connect(localOrNull, target, targetPort);
-                TcpPort taken = new ConnectedPort(this, binding);
-                try {
-                    return open(binding, taken, target, targetPort);
-                } catch (IllegalStateException e) {
-                    unusable = attempt == 1 ? new ArrayList<>() : unusable;
-                    unusable.add(taken);
-                    if (!anyPort || attempt == MAX_PORT_ATTEMPTS) {
-                        throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
-                    }
-                }
-            }
-        } finally {
-            unusable.forEach(port -> port.release(null));
-        }
-    }
-
-    /** @throws IllegalStateException when the connection's ends are in use; the port is the caller's still */
-    private TcpFlow open(TcpNetwork.Binding binding, TcpPort taken, IpAddress target, int targetPort) {
-        TcpFlow flow = new TcpFlow(this, taken);
-        IpAddress local = binding.local();
-        flow.connection(engine.connect(System.nanoTime(), local.high(), local.low(), binding.port(), target.high(),
-                target.low(), targetPort, null, port.limits().mtuBytes(), flow));
-        flow.path(network);
-        return flow;
-    }
-
-    /**
-     * Checks an address that a connection is to be opened from.
-     *
-     * @throws IOException when this host does not have it
-     */
-    void checkLocal(InetSocketAddress local) throws IOException {
-        network.checkLocal(IpAddress.of(local.getAddress()));
+    /** Returns what opens connections on this stack. */
+    TcpOpener opener() {
+        return opener;
     }
 
     // ---- frames in ----

@@ -22,7 +22,8 @@
  *
  * <dt>Hosts: whose addresses, and who has the next hop</dt>
  * <dd>The kernel's: IpHost, HostNetwork, HostIcmp, KernelSocket, KernelBuffer, LoopNeighbors, PathMtus, FlowMatches,
- * WaitingPacket. One of our own: OwnNetworkHost, OwnHostReceiver, OwnHostRules, OwnHostGroupRules, OwnPort</dd>
+ * WaitingPacket. One of our own: OwnNetworkHost, OwnHostReceiver, OwnHostRules, OwnHostGroupRules, OwnPort,
+ * SnapshotBudget</dd>
  *
  * <dt>Datagrams</dt>
  * <dd>RdmaRawDatagramChannel, RdmaRawDatagramChannelConfig, MulticastDatagramChannel, DatagramLoop, DatagramInbox,
@@ -36,14 +37,15 @@
  * KernelListener, KernelConnection</dd>
  *
  * <dt>Streams: one loop's TCP, between the core in io.rdmaraw.tcp and the queue</dt>
- * <dd>TcpStack, TcpStacks, DeviceStacks, TcpFlow, TouchedFlows, TcpPath, TcpPort, ListeningPort, ConnectedPort,
- * TcpSteering, TcpForwards, StraySegments, TcpIcmp, SegmentReceiver, SegmentSender, SegmentWriter, WaitingSegment; the
- * networks under them: TcpNetwork, LoopTcpNetwork, LinkTcpNetwork, SharedTcpNetwork, OwnTcpNetwork</dd>
+ * <dd>TcpStack, TcpStacks, TcpOpener, DeviceStacks, TcpFlow, TouchedFlows, TcpPath, TcpPort, ListeningPort,
+ * ConnectedPort, TcpSteering, TcpForwards, HandOverLimit, StraySegments, TcpIcmp, SegmentReceiver, SegmentSender,
+ * SegmentWriter, WaitingSegment; the networks under them: TcpNetwork, LoopTcpNetwork, LinkTcpNetwork,
+ * SharedTcpNetwork, OwnTcpNetwork</dd>
  *
  * <dt>What can be seen of it</dt>
  * <dd>RdmaRawMetrics, RdmaRawMetric, RdmaRawMetered, MetricTable, RdmaRawLoopStatistics, RdmaRawPortStatistics,
- * RdmaRawChannelStatistics, RdmaRawDatagramStatistics, RdmaRawTcpStatistics, RdmaRawTcpSockets, SocketRows,
- * TransportMBean, RdmaRawMeterBinder, FlightRecorderEvents, PortEvents, Observers</dd>
+ * RdmaRawChannelStatistics, RdmaRawDatagramStatistics, RdmaRawTcpStatistics, RdmaRawTcpSockets, OwnHostStatistics,
+ * SocketRows, TransportMBean, RdmaRawMeterBinder, FlightRecorderEvents, PortEvents, Observers</dd>
  * </dl>
  */
 package io.rdmaraw.channel;

@@ -196,8 +196,8 @@ public final class NativeCall {
     }
 
     /**
-     * As {@link #hotHandle}, with the function as a {@link MemorySegment}: for what is called for every burst. A segment
-     * made for the call is not always optimised away, and then each call allocates.
+     * As {@link #hotHandle}, with the function as a {@link MemorySegment}: for what is called for every burst. A
+     * segment made for the call is not always optimised away, and then each call allocates.
      */
     @SuppressWarnings("restricted")
     public static MethodHandle hottestHandle(FunctionDescriptor descriptor) {

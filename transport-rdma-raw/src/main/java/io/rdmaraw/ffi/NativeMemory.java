@@ -125,9 +125,9 @@ public final class NativeMemory {
     }
 
     /**
-     * Writes the first {@code count} values one after the other. A list of structures that is written for every burst is
-     * kept in an array and copied whole: an array is written inline at any depth of calls, native memory only where the
-     * JIT compiler still inlines the half dozen methods below each access.
+     * Writes the first {@code count} values one after the other. A list of structures that is written for every burst
+     * is kept in an array and copied whole: an array is written inline at any depth of calls, native memory only where
+     * the JIT compiler still inlines the half dozen methods below each access.
      */
     public static void putLongs(long address, long[] values, int count) {
         MemorySegment.copy(values, 0, ALL, ValueLayout.JAVA_LONG_UNALIGNED, address, count);

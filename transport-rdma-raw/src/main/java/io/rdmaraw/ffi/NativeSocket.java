@@ -4,7 +4,8 @@ import java.io.IOException;
 
 /**
  * A socket of the kernel: of a kind that the JDK does not have, or one that a loop serves by itself. Buffers and socket
- * addresses are native memory. Does not block. Not thread-safe, except that {@link #fd()} may be waited on by another thread.
+ * addresses are native memory. Does not block. Not thread-safe, except that {@link #fd()} may be waited on by another
+ * thread.
  */
 public final class NativeSocket implements AutoCloseable {
     public static final int AF_INET = 2;

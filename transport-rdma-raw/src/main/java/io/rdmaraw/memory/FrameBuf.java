@@ -27,9 +27,11 @@ public final class FrameBuf extends NativeByteBuf {
     /** How many strides of a chunk the frame takes; 1 for any other slot. */
     private int strides = 1;
     private ByteBuffer slotView;
-    /** The view of the part that {@link #window} last showed; headers have few different lengths. */
+    /**
+     * The view of the part that {@link #window} last showed; headers have few different lengths. Several threads may
+     * read the buffer: where the view begins is told by its own length alone.
+     */
     private ByteBuffer windowView;
-    private int windowOffset;
     /**
      * What goes out behind this buffer's content, released with it: a slot of the same pool by its number, since G1
      * fences the storing of references into old objects, or any other buffer.
@@ -227,11 +229,12 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     private ByteBuffer windowView(ByteBuffer view, int offset) {
-        if (windowView == null || windowOffset != offset) {
-            windowView = view.slice(offset, viewBytes - offset);
-            windowOffset = offset;
+        ByteBuffer window = windowView;
+        if (window == null || window.capacity() != viewBytes - offset) {
+            window = view.slice(offset, viewBytes - offset);
+            windowView = window;
         }
-        return windowView;
+        return window;
     }
 
     private void releaseAttached() {
@@ -247,9 +250,15 @@ public final class FrameBuf extends NativeByteBuf {
     void deallocate() {
         overflow = null;
         address = slotAddress;
-        if (attachedSlot != NONE || attachedForeign != null) {
-            releaseAttached();
+        if (attachedSlot == NONE && attachedForeign == null) {
+            pool.giveBack(this);
+            return;
         }
-        pool.giveBack(this);
+        try {
+            releaseAttached();
+        } finally {
+            // Also when somebody else has released what was attached.
+            pool.giveBack(this);
+        }
     }
 }

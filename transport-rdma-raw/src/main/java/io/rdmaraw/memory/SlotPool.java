@@ -7,8 +7,8 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The free slots of one slab, owned by one event loop. Some of them may be strides of chunks ({@link StrideLayout}): those
- * have the first numbers, are taken by the chunk, and come back one by one.
+ * The free slots of one slab, owned by one event loop. Some of them may be strides of chunks ({@link StrideLayout}):
+ * those have the first numbers, are taken by the chunk, and come back one by one.
  *
  * <p>The owner's thread takes and returns slots on an array stack: the slot used last is the one whose lines are still
  * in the cache. Every other thread returns slots through a linked list that the owner takes over whole, so neither side

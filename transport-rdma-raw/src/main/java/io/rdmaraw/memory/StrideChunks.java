@@ -3,8 +3,8 @@ package io.rdmaraw.memory;
 import java.util.Arrays;
 
 /**
- * Which chunks of a {@link StrideLayout} can be handed to the device. The device writes to a chunk as a whole, so it may
- * have it again only when nobody holds a frame in any of its strides. For the owner of the slots.
+ * Which chunks of a {@link StrideLayout} can be handed to the device. The device writes to a chunk as a whole, so it
+ * may have it again only when nobody holds a frame in any of its strides. For the owner of the slots.
  */
 final class StrideChunks {
     private final StrideLayout layout;

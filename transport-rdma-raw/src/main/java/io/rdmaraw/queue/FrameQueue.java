@@ -182,8 +182,11 @@ public interface FrameQueue extends AutoCloseable {
     /**
      * Resets the queue pair in place, or makes another when {@link #needsNewQueues()}; counts the frames lost, and
      * receives and sends again.
+     *
+     * @param takeReceived called when the device receives no more by what is about to be reset, and before that throws
+     *        away the completions that were not polled: takes what has come in by {@link #receive}, until nothing does
      */
-    void recover();
+    void recover(Runnable takeReceived);
 
     /** Returns the slots that frames are received into. */
     SlotPool slots();

@@ -48,7 +48,7 @@ final class Mlx5SendRing extends SendRing {
 
     @Override
     void describeFilled(int index, long address, int lengthBytes, int lkey) {
-        writeSge(elements, address, lengthBytes, lkey);
+        Sge.write(elements, address, lengthBytes, lkey);
         describeParts(index, 1, true);
     }
 

@@ -1,7 +1,6 @@
 package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.CompositeByteBuf;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
@@ -15,8 +14,9 @@ import io.rdmaraw.verbs.WcStatus;
 import java.util.Arrays;
 
 /**
- * The sending half of a {@link VerbsFrameQueue}: takes frames, keeps them as long as the device may read them, and counts
- * what becomes of them. How a frame is described to the device and how it reports back is the subclass's concern.
+ * The sending half of a {@link VerbsFrameQueue}: takes frames, keeps them as long as the device may read them, and
+ * counts what becomes of them. How a frame is described to the device and how it reports back is the subclass's
+ * concern.
  *
  * <p>Frames in flight are kept in a ring and released in order when the completion of one that was posted later (or
  * their own) is polled: only every {@link #SIGNAL_INTERVAL}th and the last of a burst ask for one.
@@ -30,6 +30,7 @@ abstract class SendRing {
 
     private final SlotPool slots;
     private final RegisteredRanges ranges;
+    private final FrameElements elements;
     private final QueueCounters counters;
     private final int maxSge;
     private final FrameBuf padding;
@@ -54,6 +55,7 @@ abstract class SendRing {
         this.padding = padding;
         this.slots = slots;
         this.ranges = ranges;
+        elements = new FrameElements(ranges, counters);
         this.counters = counters;
         this.maxSge = maxSge;
         slotsInFlight = new int[depth];
@@ -90,7 +92,8 @@ abstract class SendRing {
                                     int elementCount);
 
     /**
-     * Hands the frames described to the device. The last and every {@link #SIGNAL_INTERVAL}th of them gets a completion.
+     * Hands the frames described to the device. The last and every {@link #SIGNAL_INTERVAL}th of them gets a
+     * completion.
      *
      * @return a bit for each that the device refused
      */
@@ -193,7 +196,7 @@ abstract class SendRing {
     private int offerInParts(ByteBuf frame, int lengthBytes) {
         long sge = elementsOf(offered);
         ByteBuf held = frame;
-        int sgeCount = gather(frame, sge, lengthBytes, partLimit(lengthBytes));
+        int sgeCount = elements.gather(frame, sge, lengthBytes, partLimit(lengthBytes));
         if (sgeCount == 0) {
             FrameBuf copy = slots.take();
             if (copy == null) {
@@ -206,7 +209,7 @@ abstract class SendRing {
                 throw e;
             }
             frame.release();
-            writeSge(sge, copy.slotAddress(), lengthBytes, copy.lkey());
+            Sge.write(sge, copy.slotAddress(), lengthBytes, copy.lkey());
             sgeCount = 1;
             held = copy;
         }
@@ -229,14 +232,14 @@ abstract class SendRing {
         }
         long sge = elementsOf(offered);
         int parts = payloadBytes == 0 ? 0
-                : gather(payload, sge + Sge.SIZE_BYTES, payloadBytes, partLimit(lengthBytes) - 1);
+                : elements.gather(payload, sge + Sge.SIZE_BYTES, payloadBytes, partLimit(lengthBytes) - 1);
         if (parts == 0) {
             headers.writeBytes(payload, payload.readerIndex(), payloadBytes);
             payload.release();
-            writeSge(sge, headers.memoryAddress() + headers.readerIndex(), lengthBytes, headers.lkey());
+            Sge.write(sge, headers.memoryAddress() + headers.readerIndex(), lengthBytes, headers.lkey());
         } else {
             headers.attach(payload);
-            writeSge(sge, headers.memoryAddress() + headers.readerIndex(), headerBytes, headers.lkey());
+            Sge.write(sge, headers.memoryAddress() + headers.readerIndex(), headerBytes, headers.lkey());
         }
         enqueue(headers, sge, 1 + parts, lengthBytes, fillChecksums);
         return FrameQueue.ACCEPTED;
@@ -259,7 +262,7 @@ abstract class SendRing {
         }
         long sge = elementsOf(offered);
         int headerBytes = headers.readableBytes();
-        writeSge(sge, headers.readableAddress(), headerBytes, headers.lkey());
+        Sge.write(sge, headers.readableAddress(), headerBytes, headers.lkey());
         int payloadBytes = holdParts(sge + Sge.SIZE_BYTES, buffers, indices, lengthsBytes, count);
         enqueue(headers, sge, 1 + count, headerBytes + payloadBytes, fillChecksums);
         return FrameQueue.ACCEPTED;
@@ -284,7 +287,7 @@ abstract class SendRing {
         int bytes = 0;
         for (int i = 0; i < count; i++) {
             long address = buffers[i].memoryAddress() + indices[i];
-            writeSge(sge + (long) i * Sge.SIZE_BYTES, address, lengthsBytes[i],
+            Sge.write(sge + (long) i * Sge.SIZE_BYTES, address, lengthsBytes[i],
                     (int) ranges.lkeyOf(address, lengthsBytes[i]));
             partsInFlight[place + i] = buffers[i];
             bytes += lengthsBytes[i];
@@ -301,7 +304,7 @@ abstract class SendRing {
         int sgeCount = parts;
         if (lengthBytes < MIN_FRAME_BYTES) {
             long pad = sge + (long) sgeCount++ * Sge.SIZE_BYTES;
-            writeSge(pad, padding.slotAddress(), MIN_FRAME_BYTES - lengthBytes, padding.lkey());
+            Sge.write(pad, padding.slotAddress(), MIN_FRAME_BYTES - lengthBytes, padding.lkey());
             counters.paddedFrames++;
         }
         describeParts(offered, sgeCount, fillChecksums);
@@ -312,62 +315,6 @@ abstract class SendRing {
         hold((int) (postedSequence + offered) & mask, held);
         offered++;
         offeredBytes += lengthBytes;
-    }
-
-    static void writeSge(long sge, long address, int lengthBytes, int lkey) {
-        Sge.addr(sge, address);
-        Sge.lengthAndLkey(sge, lengthBytes, lkey);
-    }
-
-    /** Describes the frame where it lies; returns the number of elements, or 0 when it has to be copied. */
-    private int gather(ByteBuf frame, long sge, int lengthBytes, int limit) {
-        if (limit < 1) {
-            counters.coalescedFrames++;
-            return 0;
-        }
-        if (frame.hasMemoryAddress()) {
-            long address = frame.memoryAddress() + frame.readerIndex();
-            long lkey = ranges.lkeyOf(address, lengthBytes);
-            if (lkey != RegisteredRanges.UNREGISTERED) {
-                writeSge(sge, address, lengthBytes, (int) lkey);
-                return 1;
-            }
-        } else if (frame instanceof CompositeByteBuf composite) {
-            int count = gatherComponents(composite, sge, lengthBytes, limit);
-            if (count != 0) {
-                return count;
-            }
-            counters.coalescedFrames++;
-            return 0;
-        }
-        counters.copiedInFrames++;
-        return 0;
-    }
-
-    private int gatherComponents(CompositeByteBuf frame, long sge, int lengthBytes, int limit) {
-        int index = frame.readerIndex();
-        int end = index + lengthBytes;
-        int count = 0;
-        for (int c = frame.toComponentIndex(index); index < end; c++) {
-            ByteBuf component = frame.internalComponent(c);
-            int componentStart = frame.toByteIndex(c);
-            int componentEnd = componentStart + component.capacity();
-            int length = Math.min(end, componentEnd) - index;
-            if (length == 0) {
-                continue;
-            }
-            if (count == limit || !component.hasMemoryAddress()) {
-                return 0;
-            }
-            long address = component.memoryAddress() + index - componentStart;
-            long lkey = ranges.lkeyOf(address, length);
-            if (lkey == RegisteredRanges.UNREGISTERED) {
-                return 0;
-            }
-            writeSge(sge + (long) count++ * Sge.SIZE_BYTES, address, length, (int) lkey);
-            index += length;
-        }
-        return count;
     }
 
     /** Posts what was offered; returns a bit for each frame of the burst that the device refused. */

@@ -135,8 +135,8 @@ public final class SharedDevice {
     }
 
     /**
-     * Asks softverbs how many frames the interface dropped because its ring was full, since the device was first opened.
-     * 0 on other providers.
+     * Asks softverbs how many frames the interface dropped because its ring was full, since the device was first
+     * opened. 0 on other providers.
      */
     public long ringFullDrops() {
         return receivedCount(SoftverbsQueueCounters::wireFull);

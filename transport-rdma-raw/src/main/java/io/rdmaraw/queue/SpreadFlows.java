@@ -20,9 +20,9 @@ import java.util.Map;
  * The rules of a device that several loops share: each frame goes to one of them, the same for all frames between two
  * ends. The device hashes addresses and ports (Toeplitz) and looks the loop's work queue up in an indirection table.
  *
- * <p>A rule whose loops change is replaced without a gap: see {@link SpreadFlow#nextRule()}. So it takes two priorities,
- * the one it names and the next. A single loop receives by its queue pair itself, and so does, on a device without RSS,
- * the first of several: the others are there to follow it. Thread-safe.
+ * <p>A rule whose loops change is replaced without a gap: see {@link SpreadFlow#nextRule()}. So it takes two
+ * priorities, the one it names and the next. A single loop receives by its queue pair itself, and so does, on a device
+ * without RSS, the first of several: the others are there to follow it. Thread-safe.
  */
 public final class SpreadFlows {
     /** The first tag of such rules; those that belong to one loop have lower ones. */

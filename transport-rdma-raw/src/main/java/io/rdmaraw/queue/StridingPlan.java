@@ -41,7 +41,8 @@ record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) {
         StridingPlan plan = limits == null ? null : within(options, limits);
         if (plan == null && options.stridingReceive() == StridingReceive.REQUIRED) {
             throw new UnsupportedOperationException("striding receive queues are required, but " + unavailability(
-                    options, context, direct, limits) + ", or leave the choice to the transport (StridingReceive.AUTO)");
+                    options, context, direct, limits)
+                    + ", or leave the choice to the transport (StridingReceive.AUTO)");
         }
         return plan;
     }

@@ -47,7 +47,9 @@ final class StridingReceiveRing extends ReceiveRing {
         throw new UnsupportedOperationException("a striding queue is the only one");
     }
 
-    /** Frames that handlers hold pin whole chunks: what comes in while none is free is copied, so that theirs come back. */
+    /**
+     * Frames that handlers hold pin whole chunks: what comes in while none is free is copied, so that theirs come back.
+     */
     @Override
     boolean mustCopyOut() {
         return slots.availableChunks() == 0;

@@ -346,15 +346,17 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
-    public void recover() {
+    public void recover(Runnable takeReceived) {
         counters.recoveries++;
         if (completionsLost) {
+            takeReceived.run();
             replaceQueues();
             return;
         }
         PostedReceives shared = receiveRing.sharedOrNull();
         WorkQueue receiver = openWorkQueueOrNull();
         if (shared != null && (shared.failed() || receiver.state() == WorkQueueState.ERR)) {
+            takeReceived.run();
             receiver.toReset();
             // libmlx5 looks through the completion queue then and may set its record: what we take next sets it right.
             receiver.toReady();
@@ -364,10 +366,12 @@ public final class VerbsFrameQueue implements FrameQueue {
                 return;
             }
         }
-        recoverQueuePair();
+        recoverQueuePair(takeReceived);
     }
 
-    private void recoverQueuePair() {
+    private void recoverQueuePair(Runnable takeReceived) {
+        stop();
+        takeReceived.run();
         finishSends();
         queues.queuePair.toReset();
         sendRing.afterReset();
@@ -376,14 +380,17 @@ public final class VerbsFrameQueue implements FrameQueue {
         start();
     }
 
-    /**
-     * Has the device stop, and reads what became of the frames it had: a reset takes completions that were not read out
-     * of the queue, and frames that were sent would count as lost.
-     */
-    private void finishSends() {
+    private void stop() {
         if (queues.queuePair.state() == QueuePairState.RTS) {
             queues.queuePair.toError();
         }
+    }
+
+    /**
+     * Reads what became of the frames that the device had before it stopped: a reset takes completions that were not
+     * read out of the queue, and frames that were sent would count as lost.
+     */
+    private void finishSends() {
         long endNanos = System.nanoTime() + FLUSH_NANOS;
         do {
             sendRing.reclaim();

@@ -11,8 +11,8 @@ import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.Wc;
 
 /**
- * Sending by the calls of libibverbs. The work requests of a burst lie in native memory for ever, linked to one another;
- * sending a frame writes its address, length and key.
+ * Sending by the calls of libibverbs. The work requests of a burst lie in native memory for ever, linked to one
+ * another; sending a frame writes its address, length and key.
  */
 final class VerbsSendRing extends SendRing {
     private static final int POLL_ENTRIES = 32;
@@ -37,6 +37,10 @@ final class VerbsSendRing extends SendRing {
     private long segmented;
     /** A bit for each described request whose checksums the device is to fill in. */
     private long toFill;
+    /**
+     * The device has frames behind the last one that asked for a completion, since those that were to ask were refused.
+     */
+    private boolean completionOwed;
     /** A bit for each request that says so: it goes on saying so until it is used for another frame that does not. */
     private long filling;
 
@@ -126,7 +130,7 @@ final class VerbsSendRing extends SendRing {
         int last = count - 1;
         long lastWr = workRequest(last);
         SendWr.next(lastWr, 0);
-        SendWr.sendFlags(lastWr, flagsOf(last) | SendWr.FLAG_SIGNALED);
+        signal(completionOwed ? 0 : last, last);
         // Also those that ask for no completion: when the queue fails each has one, and is to be counted once.
         for (int i = 0; i < count; i++) {
             SendWr.wrId(workRequest(i), sequenceOf(i));
@@ -134,9 +138,28 @@ final class VerbsSendRing extends SendRing {
         int errno = queuePair.postSend(workRequests, badWorkRequest);
         long refused = errno == 0 ? 0 : postAroundRefused(errno, count);
         SendWr.next(lastWr, nextOf(last));
-        SendWr.sendFlags(lastWr, flagsOf(last));
+        for (int i = completionOwed ? 0 : last; i < count; i++) {
+            SendWr.sendFlags(workRequest(i), flagsOf(i));
+        }
+        completionOwed = refused != 0 && owesCompletion(refused, count);
         restoreInParts();
         return refused;
+    }
+
+    /** Has each of these requests ask for a completion. */
+    private void signal(int first, int last) {
+        for (int i = first; i <= last; i++) {
+            SendWr.sendFlags(workRequest(i), flagsOf(i) | SendWr.FLAG_SIGNALED);
+        }
+    }
+
+    /** A refused frame gets no completion, and those that are posted before it cannot ask for one any more. */
+    private boolean owesCompletion(long refused, int count) {
+        int taken = Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
+        if (taken == 0) {
+            return completionOwed;
+        }
+        return !completionOwed && taken < count && taken % SIGNAL_INTERVAL != 0;
     }
 
     /** Writes the flags of requests that were used for another kind of frame before. */

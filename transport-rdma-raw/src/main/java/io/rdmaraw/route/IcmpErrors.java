@@ -25,7 +25,9 @@ public final class IcmpErrors {
         parser = new FrameParser(counters);
     }
 
-    /** Returns the error that a message with the verdict ICMP or ICMPV6 carries, or null when it carries none of use. */
+    /**
+     * Returns the error that a message with the verdict ICMP or ICMPV6 carries, or null when it carries none of use.
+     */
     public IcmpError read(ParsedFrame message) {
         long icmp = message.transportAddress();
         boolean ipv4 = message.ipVersion() == 4;

@@ -16,8 +16,8 @@ import java.io.IOException;
 import java.util.function.Consumer;
 
 /**
- * Receives the ICMP and ICMPv6 errors that reach this host, by raw sockets: the kernel has no sockets of its own for our
- * flows and would tell nobody. For one thread, which waits on the two descriptors and calls {@link #poll}.
+ * Receives the ICMP and ICMPv6 errors that reach this host, by raw sockets: the kernel has no sockets of its own for
+ * our flows and would tell nobody. For one thread, which waits on the two descriptors and calls {@link #poll}.
  */
 public final class IcmpSocket implements AutoCloseable {
     private static final int SOL_RAW = 255;

@@ -92,7 +92,8 @@ final class NeighborCache {
         Entry entry = entries.get(host);
         if (entry == null || entry.state == State.FAILED) {
             beginResolution(host, nowNanos);
-        } else if (entry.state == State.STALE || entry.state == State.REACHABLE && nowNanos - entry.deadlineNanos >= 0) {
+        } else if (entry.state == State.STALE || entry.state == State.REACHABLE
+                && nowNanos - entry.deadlineNanos >= 0) {
             set(entry, State.DELAY);
             setDeadline(entry, nowNanos + DELAY_FIRST_PROBE_NANOS);
         }

@@ -39,7 +39,8 @@ public final class SocketErrorQueue implements AutoCloseable {
     }
 
     private final NativeSocket socket;
-    private final long memory = Libc.allocateZeroed(MSGHDR_BYTES + IOVEC_BYTES + Sockaddr.SIZE_BYTES + 4 + CONTROL_BYTES);
+    private final long memory = Libc.allocateZeroed(MSGHDR_BYTES + IOVEC_BYTES + Sockaddr.SIZE_BYTES + 4
+            + CONTROL_BYTES);
     private final long name = memory + MSGHDR_BYTES + IOVEC_BYTES;
     private final long control = name + Sockaddr.SIZE_BYTES + 4;
 

@@ -15,7 +15,9 @@ public enum CloseReason {
     /** The network said that the peer cannot be reached while the connection was being opened. */
     UNREACHABLE(true),
     /** The peer sent data after {@link TcpConnection#close()}; it was answered with RST, as Linux does. */
-    DATA_AFTER_CLOSE(true);
+    DATA_AFTER_CLOSE(true),
+    /** A buffer that was sent had been released by somebody else: there is nothing to send any more. */
+    DATA_RELEASED(true);
 
     private final boolean error;
 

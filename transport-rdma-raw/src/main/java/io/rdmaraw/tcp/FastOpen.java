@@ -42,7 +42,9 @@ final class FastOpen {
         return server != null && server.cookieBytes > 0 && c.engine.now() >= server.blockedUntilNanos;
     }
 
-    /** Section 4.2.1 step 1: the cookie if there is one, else the request for one; nothing while the path is blocked. */
+    /**
+     * Section 4.2.1 step 1: the cookie if there is one, else the request for one; nothing while the path is blocked.
+     */
     void offer(TcpConnection c, Segment syn, long now) {
         Server server = find(c.remoteHigh, c.remoteLow);
         if (server != null && now < server.blockedUntilNanos) {

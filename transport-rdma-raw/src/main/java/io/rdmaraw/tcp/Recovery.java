@@ -316,9 +316,9 @@ final class Recovery {
     }
 
     /**
-     * RFC 4015 section 3.2 step 6: no burst may follow, so the window restarts from what is in flight, and gets to where
-     * it was by slow start. Step 8, a new RTT estimate from the original, is left out: when the acknowledgement of the
-     * original was lost it would be the timeout that is measured.
+     * RFC 4015 section 3.2 step 6: no burst may follow, so the window restarts from what is in flight, and gets to
+     * where it was by slow start. Step 8, a new RTT estimate from the original, is left out: when the acknowledgement
+     * of the original was lost it would be the timeout that is measured.
      */
     private static void undo(TcpConnection c, Flight f, AckSample sample) {
         RecoveryState r = f.recovery;

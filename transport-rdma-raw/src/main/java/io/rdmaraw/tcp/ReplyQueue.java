@@ -2,8 +2,8 @@ package io.rdmaraw.tcp;
 
 /**
  * Segments that belong to no control block: RSTs, acknowledgements from TIME-WAIT, SYN cookies. A bounded ring; what
- * does not fit is dropped and counted. Answers to strangers have little room, for whoever asked will ask again. The last
- * words of connections are said once, and have room for as many as may end before the device takes more.
+ * does not fit is dropped and counted. Answers to strangers have little room, for whoever asked will ask again. The
+ * last words of connections are said once, and have room for as many as may end before the device takes more.
  */
 final class ReplyQueue {
     private static final int CAPACITY = 256;

@@ -16,7 +16,7 @@ import java.util.Arrays;
  * The connection holds another reference until the peer has acknowledged the bytes; so a buffer lives until it is
  * acknowledged and all its transmissions are complete.
  */
-public final class Segment {
+public final class Segment extends SegmentPayload {
     /** The most slices an output segment carries. */
     public static final int MAX_SLICES = 16;
     /** The most SACK blocks that fit into a TCP header. */
@@ -56,13 +56,6 @@ public final class Segment {
     long fastOpenCookieLow;
     int sackCount;
     final int[] sack = new int[2 * MAX_SACK_BLOCKS];
-
-    int payloadLength;
-    int segmentSize;
-    int sliceCount;
-    final ByteBuf[] buffers = new ByteBuf[MAX_SLICES];
-    final int[] indices = new int[MAX_SLICES];
-    final int[] lengths = new int[MAX_SLICES];
 
     TcpConnection connection;
     /** Whose last words these are, when the connection itself is over. */
@@ -332,43 +325,7 @@ public final class Segment {
         return length;
     }
 
-    // ---- payload ----
-
-    /** Bytes of payload over all slices. */
-    public int payloadLength() {
-        return payloadLength;
-    }
-
-    public int sliceCount() {
-        return sliceCount;
-    }
-
-    /**
-     * 0 for a segment that goes out as it is. Else what the device is to cut the payload into: TCP segments of so many
-     * bytes, the last perhaps shorter, each with these headers but for its sequence number, and with PSH and FIN in the
-     * last only. CWR is never set then. See {@link TcpConfig.Builder#segmentationBytes}.
-     */
-    public int segmentSizeBytes() {
-        return segmentSize;
-    }
-
-    /** TCP segments this is on the wire: 1, unless the device cuts it. */
-    public int segmentCount() {
-        return segmentSize == 0 ? 1 : (payloadLength + segmentSize - 1) / segmentSize;
-    }
-
-    public ByteBuf sliceBuffer(int i) {
-        return buffers[i];
-    }
-
-    /** Where slice {@code i} begins in its buffer. */
-    public int sliceIndex(int i) {
-        return indices[i];
-    }
-
-    public int sliceLength(int i) {
-        return lengths[i];
-    }
+    // ---- payload; see SegmentPayload ----
 
     /** Sets a payload of one slice, without touching its reference count; an empty one is none. */
     public Segment payload(ByteBuf buffer, int index, int length) {
@@ -377,14 +334,6 @@ public final class Segment {
             addSlice(buffer, index, length);
         }
         return this;
-    }
-
-    void addSlice(ByteBuf buffer, int index, int length) {
-        buffers[sliceCount] = buffer;
-        indices[sliceCount] = index;
-        lengths[sliceCount] = length;
-        sliceCount++;
-        payloadLength += length;
     }
 
     /**
@@ -396,43 +345,6 @@ public final class Segment {
             truncate(segmentSize);
             flags &= ~(TcpFlags.PSH | TcpFlags.FIN);
         }
-    }
-
-    /** Keeps the first bytes of the payload, at least one, and releases the references to slices behind them. */
-    void truncate(int lengthBytes) {
-        int excess = payloadLength - lengthBytes;
-        while (excess > 0 && lengths[sliceCount - 1] <= excess) {
-            sliceCount--;
-            excess -= lengths[sliceCount];
-            buffers[sliceCount].release();
-            buffers[sliceCount] = null;
-        }
-        if (excess > 0) {
-            lengths[sliceCount - 1] -= excess;
-        }
-        payloadLength = Math.min(payloadLength, lengthBytes);
-        segmentSize = lengthBytes <= segmentSize ? 0 : segmentSize;
-    }
-
-    /** This transmission is complete: releases the references that came with the slices, and forgets them. */
-    public void transmitted() {
-        for (int i = 0; i < sliceCount; i++) {
-            buffers[i].release();
-            buffers[i] = null;
-        }
-        sliceCount = 0;
-        payloadLength = 0;
-        segmentSize = 0;
-    }
-
-    /** Forgets the payload without releasing it: whoever copied the slices now owns their references. */
-    public void detachPayload() {
-        for (int i = 0; i < sliceCount; i++) {
-            buffers[i] = null;
-        }
-        sliceCount = 0;
-        payloadLength = 0;
-        segmentSize = 0;
     }
 
     /** Takes over everything but the payload. */
@@ -473,8 +385,8 @@ public final class Segment {
     }
 
     /**
-     * What {@link TcpConnection#attachment()} is of the connection that an output segment belongs to, or is the last one
-     * of; null for answers that belong to none.
+     * What {@link TcpConnection#attachment()} is of the connection that an output segment belongs to, or is the last
+     * one of; null for answers that belong to none.
      */
     public Object attachment() {
         return connection != null ? connection.attachment() : attachment;

@@ -89,7 +89,7 @@ final class SendQueue {
         }
         int mask = buffers.length - 1;
         while (count > 0 && Sequence.beforeOrAt(endOf(0), to)) {
-            buffers[head].release();
+            release(buffers[head]);
             buffers[head] = null;
             head = head + 1 & mask;
             count--;
@@ -148,11 +148,18 @@ final class SendQueue {
         return low;
     }
 
+    /** Somebody who had no reference may have released it: there is nothing to give back then. */
+    private static void release(ByteBuf buffer) {
+        if (buffer.refCnt() > 0) {
+            buffer.release();
+        }
+    }
+
     /** Gives up everything that is not acknowledged. */
     void release() {
         int mask = buffers.length - 1;
         for (int i = 0; i < count; i++) {
-            buffers[head + i & mask].release();
+            release(buffers[head + i & mask]);
         }
         Arrays.fill(buffers, null);
         count = 0;

@@ -137,7 +137,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
     /**
      * Sends what is queued with the SYN if the server's cookie is known, and asks for one otherwise
      * (TCP_FASTOPEN_CONNECT, RFC 7413). To be called after {@link TcpEngine#connect}, and {@link #send} too, before the
-     * engine is polled. The data may reach the server's user twice; what the SYN-ACK does not acknowledge is sent again.
+     * engine is polled. The data may reach the server's user twice; what the SYN-ACK does not acknowledge is sent
+     * again.
      *
      * @return whether there is a cookie, so that what is queued goes with the SYN
      * @throws IllegalStateException if the SYN has been sent

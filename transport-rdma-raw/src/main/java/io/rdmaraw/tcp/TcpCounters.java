@@ -51,6 +51,8 @@ public final class TcpCounters {
     public long keepAliveProbes;
     /** Connections that ended because the peer did not answer. */
     public long timeouts;
+    /** Connections aborted because a buffer that was to be sent had been released by somebody else. */
+    public long buffersReleasedEarly;
     public long pathMtuReductions;
     public long pathMtuBlackHoles;
     /** ICMP messages that matched no connection or lay outside of its window (RFC 5927). */

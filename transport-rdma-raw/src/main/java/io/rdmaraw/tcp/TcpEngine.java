@@ -1,5 +1,6 @@
 package io.rdmaraw.tcp;
 
+import io.netty.util.IllegalReferenceCountException;
 import java.util.Objects;
 import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
@@ -243,14 +244,13 @@ public final class TcpEngine {
      */
     public boolean pollSegment(long nowNanos, Segment out) {
         this.nowNanos = nowNanos;
-        if (replies.poll(out)) {
-            counters.segmentsOut++;
+        if (pollReply(out)) {
             return true;
         }
         TcpConnection c;
         while ((c = readyHead) != null) {
-            boolean live = c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT;
-            if (live && burst < BURST_SEGMENTS && SegmentOutput.poll(c, nowNanos, out)) {
+            boolean live = isLive(c);
+            if (live && burst < BURST_SEGMENTS && pollConnection(c, nowNanos, out)) {
                 int count = out.segmentCount();
                 burst += count;
                 c.segmentsOut += count;
@@ -265,13 +265,39 @@ public final class TcpEngine {
                 readyTail = null;
             }
             c.clear(Tcb.READY);
-            if (live && exhausted) {
+            if (isLive(c) && exhausted) {
                 ConnectionTimers.settle(c, nowNanos);
-            } else if (live) {
+            } else if (live && !exhausted) {
                 ready(c);
             }
         }
+        // The reset of a connection that could not go on.
+        return pollReply(out);
+    }
+
+    private boolean pollReply(Segment out) {
+        if (replies.poll(out)) {
+            counters.segmentsOut++;
+            return true;
+        }
         return false;
+    }
+
+    private static boolean isLive(TcpConnection c) {
+        return c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT;
+    }
+
+    /** What a user does wrong with a buffer that he has written costs its connection, not the others. */
+    private boolean pollConnection(TcpConnection c, long nowNanos, Segment out) {
+        try {
+            return SegmentOutput.poll(c, nowNanos, out);
+        } catch (IllegalReferenceCountException e) {
+            out.transmitted();
+            counters.buffersReleasedEarly++;
+            reset(c);
+            finish(c, CloseReason.DATA_RELEASED, TcpState.CLOSED);
+            return false;
+        }
     }
 
     /**

@@ -54,9 +54,9 @@ public final class TcpListener {
     }
 
     /**
-     * Takes data with SYNs from now on (TCP_FASTOPEN, RFC 7413), from clients that return a cookie. Such a connection is
-     * {@linkplain TcpEvents#accepted accepted} before its handshake is complete; a SYN that the network has duplicated may
-     * then be accepted twice, so the protocol above must bear that (section 2.1).
+     * Takes data with SYNs from now on (TCP_FASTOPEN, RFC 7413), from clients that return a cookie. Such a connection
+     * is {@linkplain TcpEvents#accepted accepted} before its handshake is complete; a SYN that the network has
+     * duplicated may then be accepted twice, so the protocol above must bear that (section 2.1).
      *
      * @param maxPending connections that may be in that state at a time (section 5.1); 0, the default, for none
      */

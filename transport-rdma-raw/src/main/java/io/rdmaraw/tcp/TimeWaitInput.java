@@ -4,7 +4,9 @@ package io.rdmaraw.tcp;
 final class TimeWaitInput {
     /** How far the ISN of a new connection lies beyond the old one's last number at least. */
     private static final int ISN_DISTANCE = 1 << 16;
-    /** So that the first timestamp of the new connection is above the last of the old one, with a peer's coarse clock. */
+    /**
+     * So that the first timestamp of the new connection is above the last of the old one, with a peer's coarse clock.
+     */
     private static final long REOPEN_AFTER_NANOS = 1_000_000_000L;
 
     private TimeWaitInput() {

@@ -37,7 +37,8 @@ final class OtherAttributes {
         values.put("max_srq_wr", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_SRQ_WR_OFFSET));
         values.put("max_srq_sge", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_SRQ_SGE_OFFSET));
         values.put("max_pkeys", NativeMemory.getShort(attr + DeviceAttrLayout.MAX_PKEYS_OFFSET) & 0xffff);
-        values.put("local_ca_ack_delay", NativeMemory.getByte(attr + DeviceAttrLayout.LOCAL_CA_ACK_DELAY_OFFSET) & 0xff);
+        values.put("local_ca_ack_delay",
+                NativeMemory.getByte(attr + DeviceAttrLayout.LOCAL_CA_ACK_DELAY_OFFSET) & 0xff);
         return Collections.unmodifiableMap(values);
     }
 

@@ -44,6 +44,12 @@ public final class Sge {
         NativeMemory.putInt(address + LKEY_OFFSET, value);
     }
 
+    /** Writes all of an element. */
+    public static void write(long sge, long address, int lengthBytes, int lkey) {
+        addr(sge, address);
+        lengthAndLkey(sge, lengthBytes, lkey);
+    }
+
     /** Writes length and key, which lie side by side, with one store. */
     public static void lengthAndLkey(long address, int lengthBytes, int lkey) {
         NativeMemory.putLong(address + LENGTH_OFFSET, lengthAndLkey(lengthBytes, lkey));

@@ -196,8 +196,8 @@ public final class VerbsContext extends VerbsObject {
     /**
      * Creates a completion queue by a function of a driver's own library, such as {@code mlx5dv_create_cq}.
      *
-     * @param function         address of a function of (struct ibv_context *, struct ibv_cq_init_attr_ex *, void *) that
-     *                         returns the queue
+     * @param function         address of a function of (struct ibv_context *, struct ibv_cq_init_attr_ex *, void *)
+     *                         that returns the queue
      * @param call             its name
      * @param driverAttributes address of what it takes beyond verbs
      */

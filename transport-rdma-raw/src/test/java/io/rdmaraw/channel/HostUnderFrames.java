@@ -76,6 +76,7 @@ final class HostUnderFrames {
     private final Outcome outcome = new Outcome();
     private final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
     private final RdmaRawDatagramStatistics statistics = new RdmaRawDatagramStatistics();
+    private final OwnHostStatistics hostStatistics = new OwnHostStatistics(() -> null, statistics);
     private final DatagramLoop datagrams = new DatagramLoop(Runnable::run);
     private final ParsedFrame parsed = new ParsedFrame();
     private final FrameParser parser = new FrameParser(new ParseCounters());
@@ -94,7 +95,7 @@ final class HostUnderFrames {
             host.setGroup(this, IpAddress.parse(group), SourceFilter.EVERYTHING, nowNanos);
         }
         receiver = new OwnHostReceiver(host, this::find, datagrams, new DatagramFragments(allocator, statistics),
-                () -> outcome.unclaimed++);
+                hostStatistics);
     }
 
     /** Frames as the bytes say: each with the time since the one before, its length in two bytes, itself. */
@@ -153,7 +154,8 @@ final class HostUnderFrames {
         assertTrue(sentInEvent <= MAX_SENT_PER_EVENT, () -> sentInEvent + " frames for one");
         NetworkSnapshot snapshot = host.snapshotIfChanged();
         if (snapshot != null) {
-            assertTrue(snapshot.routes().size() < 200 && snapshot.addresses().size() <= 3, "what routers say is bounded");
+            assertTrue(snapshot.routes().size() < 200
+                    && snapshot.addresses().size() <= 3, "what routers say is bounded");
         }
     }
 
@@ -170,6 +172,7 @@ final class HostUnderFrames {
     private Outcome end() {
         pass(TimeUnit.MINUTES.toNanos(5));
         receiver.close();
+        outcome.unclaimed = hostStatistics.unclaimedFrames;
         assertEquals(0, allocator.metric().usedDirectMemory(), "no buffer is left");
         assertTrue(statistics.receivedFragments() >= statistics.droppedFragments());
         return outcome;

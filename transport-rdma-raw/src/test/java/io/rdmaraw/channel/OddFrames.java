@@ -19,8 +19,8 @@ import java.util.SplittableRandom;
 
 /**
  * Frames for a host, of every kind that it understands and then bent: fields at their limits, bytes changed, lengths
- * that lie, fragments that overlap, sources that cannot be. Half of them have right checksums all the same, so that what
- * is odd reaches the layers above.
+ * that lie, fragments that overlap, sources that cannot be. Half of them have right checksums all the same, so that
+ * what is odd reaches the layers above.
  */
 final class OddFrames {
     static final int MAX_FRAME_BYTES = 1514;
@@ -107,7 +107,8 @@ final class OddFrames {
                     random.nextInt(16), flagsAndOffset, hopLimit, protocol, source.ipv4(), destination.ipv4());
             return ip + Ipv4Header.MINIMUM_LENGTH_BYTES;
         }
-        Ipv6Header.writeFixed(ip, random.nextInt(256), random.nextInt(), pick(payloadBytes) & 0xffff, protocol, hopLimit);
+        Ipv6Header.writeFixed(ip, random.nextInt(256), random.nextInt(), pick(payloadBytes) & 0xffff, protocol,
+                hopLimit);
         Ipv6Header.setSource(ip, source.high(), source.low());
         Ipv6Header.setDestination(ip, destination.high(), destination.low());
         return ip + Ipv6Header.LENGTH_BYTES;
@@ -137,7 +138,8 @@ final class OddFrames {
         int offset = 8 * (random.nextInt(3) == 0 ? random.nextInt(8192) : random.nextInt(8));
         boolean more = random.nextInt(3) != 0;
         if (ipv4) {
-            long payload = ip(frame, true, IpProtocol.UDP, bytes, offset / 8 | (more ? Ipv4Header.MORE_FRAGMENTS : 0), 64);
+            long payload = ip(frame, true, IpProtocol.UDP, bytes,
+                    offset / 8 | (more ? Ipv4Header.MORE_FRAGMENTS : 0), 64);
             data(payload, bytes);
             UdpHeader.write(payload, port(), port(), 8 * random.nextInt(64));
             return end(frame, payload, bytes);
@@ -151,8 +153,9 @@ final class OddFrames {
 
     private int arp(long frame) {
         EthernetHeader.write(frame, random.nextBoolean() ? EthernetHeader.BROADCAST : mac, peerMac, EtherType.ARP);
-        ArpPacket.write(frame + ETHERNET, random.nextInt(4), random.nextInt(4) == 0 ? random.nextLong() >>> 16 : peerMac,
-                source(true).ipv4(), mac, destination(true).ipv4());
+        ArpPacket.write(frame + ETHERNET, random.nextInt(4),
+                random.nextInt(4) == 0 ? random.nextLong() >>> 16 : peerMac, source(true).ipv4(), mac,
+                destination(true).ipv4());
         return 60;
     }
 

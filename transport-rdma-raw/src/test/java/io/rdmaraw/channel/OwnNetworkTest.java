@@ -1,10 +1,19 @@
 package io.rdmaraw.channel;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.wire.ArpPacket;
+import io.rdmaraw.wire.EtherType;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -14,9 +23,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.BindException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.PortUnreachableException;
+import java.net.UnknownHostException;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 import static io.rdmaraw.channel.DatagramLab.at;
@@ -77,6 +91,59 @@ class OwnNetworkTest {
             assertEquals(content, client.takeText());
         }
         assertEquals(0, server.channel.statistics().sentToKernel());
+    }
+
+    /** Channels know by its place in a burst which of their frames the device has refused. */
+    @Test
+    @Tag("softverbs")
+    void whatTheHostAnswersIsPostedBeforeChannelsGetTheirFrames() throws Exception {
+        DatagramLab.Inbox port = bind(a, new InetSocketAddress(0));
+        EventLoop driving = port.channel.eventLoop();
+        BlockingQueue<Long> late = new LinkedBlockingQueue<>();
+        RdmaRawChannel[] bound = new RdmaRawChannel[1];
+        bound[0] = (RdmaRawChannel) new Bootstrap().group(driving).channel(RdmaRawChannel.class)
+                .handler(new SimpleChannelInboundHandler<ByteBuf>() {
+                    @Override
+                    protected void channelRead0(ChannelHandlerContext ctx, ByteBuf frame) {
+                        FrameQueue queue = bound[0].port().queue();
+                        long before = queue.counters().sentFrames();
+                        queue.post();
+                        late.add(queue.counters().sentFrames() - before);
+                    }
+                }).bind(device.to(LoopDevice.A)).sync().channel();
+        RdmaRawChannel sender = device.bind(b, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        CountDownLatch sent = new CountDownLatch(1);
+        CountDownLatch blocked = new CountDownLatch(1);
+        driving.execute(() -> {
+            blocked.countDown();
+            awaitUninterruptibly(sent);
+        });
+        blocked.await();
+        sender.write(whoHas("10.9.0.1"));
+        sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64)).sync();
+        sent.countDown();
+        assertEquals(0, FrameQueueHandler.take(late, "frame"), "frames of the host that were not posted yet");
+        RdmaRawMetered host = bound[0].port().statistics().channels().get("host");
+        RdmaRawMetric answered = host.metrics().stream().filter(metric -> metric.name().equals("answered.arp"))
+                .findFirst().orElseThrow();
+        assertEquals(1, host.value(answered));
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static ByteBuf whoHas(String address) throws UnknownHostException {
+        byte[] sender = {2, 0, 0, 9, 0, 3};
+        return Unpooled.buffer().writeBytes(new byte[] {-1, -1, -1, -1, -1, -1}).writeBytes(sender)
+                .writeShort(EtherType.ARP).writeShort(1).writeShort(EtherType.IPV4).writeByte(6).writeByte(4)
+                .writeShort(ArpPacket.REQUEST).writeBytes(sender)
+                .writeBytes(InetAddress.getByName("10.9.0.3").getAddress()).writeZero(6)
+                .writeBytes(InetAddress.getByName(address).getAddress()).writeZero(18);
     }
 
     @Test

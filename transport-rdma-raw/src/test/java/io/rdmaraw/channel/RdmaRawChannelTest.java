@@ -74,7 +74,8 @@ class RdmaRawChannelTest {
         device.bind(group, device.to(LoopDevice.A), received);
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
         ChannelFuture tooLong = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 1515));
-        ChannelFuture tooShort = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 18).writerIndex(13));
+        ChannelFuture tooShort = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 18)
+                .writerIndex(13));
         ChannelFuture largest = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 1514));
         assertInstanceOf(IllegalArgumentException.class, tooLong.awaitUninterruptibly().cause());
         assertTrue(tooLong.cause().getMessage().contains("1515"), tooLong.cause().getMessage());

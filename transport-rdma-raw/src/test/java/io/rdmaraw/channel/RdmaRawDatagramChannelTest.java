@@ -97,7 +97,8 @@ class RdmaRawDatagramChannelTest {
         ByteBuf frame = sniffer.takeFrame();
         ParsedFrame parsed = new ParsedFrame();
         ParseCounters counters = new ParseCounters();
-        ParseVerdict verdict = new FrameParser(counters).parse(frame.memoryAddress(), frame.readableBytes(), false, parsed);
+        ParseVerdict verdict = new FrameParser(counters)
+                .parse(frame.memoryAddress(), frame.readableBytes(), false, parsed);
         assertEquals(ParseVerdict.UDP, verdict);
         assertEquals(Math.max(60, frameBytes), frame.readableBytes());
         assertEquals(lengthBytes, parsed.payloadLengthBytes());

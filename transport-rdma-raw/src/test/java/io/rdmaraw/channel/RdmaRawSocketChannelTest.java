@@ -18,8 +18,12 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.RecvByteBufAllocator;
+import io.netty.util.UncheckedBooleanSupplier;
 import io.netty.util.CharsetUtil;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.route.PortSharing;
@@ -178,6 +182,114 @@ class RdmaRawSocketChannelTest {
             client.await(sent.toString());
             assertTrue(channel.carrier().isOn(channel.eventLoop()));
         }
+    }
+
+    /** A task of the old loop has a connection for a server that is on another loop when the task's turn comes. */
+    @Test
+    void aServerThatMovesTakesConnectionsOnTheLoopThatItIsOnByThen() throws InterruptedException {
+        EventLoopGroup group = plain(2);
+        TcpFlow flow = (TcpFlow) ((RdmaRawSocketChannel) connect(group, serve(group, group), new Client())).carrier();
+        BlockingQueue<Thread> threads = new LinkedBlockingQueue<>();
+        RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) new Bootstrap().group(group)
+                .channel(RdmaRawServerSocketChannel.class).handler(new ChannelInboundHandlerAdapter())
+                .option(ChannelOption.RECVBUF_ALLOCATOR, new ThreadsThatRead(threads)).register().sync().channel();
+        server.read();
+        EventLoop before = server.eventLoop();
+        EventLoop after = other(before);
+        CountDownLatch moved = new CountDownLatch(1);
+        ChannelFuture left = before.submit(() -> {
+            ChannelFuture leaving = server.deregister();
+            before.execute(() -> awaitUninterruptibly(moved));
+            return leaving;
+        }).sync().getNow();
+        server.accepted(flow);
+        try {
+            left.sync();
+            after.register(server).sync();
+        } finally {
+            moved.countDown();
+        }
+        Thread loop = after.submit(Thread::currentThread).sync().getNow();
+        assertSame(loop, threads.poll(20, TimeUnit.SECONDS), "the thread that reads from the server");
+    }
+
+    private static EventLoop other(EventLoop loop) {
+        EventLoop next = loop.parent().next();
+        return next != loop ? next : loop.parent().next();
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Notes which threads report what they have read. */
+    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
+    private record ThreadsThatRead(BlockingQueue<Thread> threads) implements RecvByteBufAllocator {
+        @Override
+        public Handle newHandle() {
+            return new NotingHandle();
+        }
+
+        private final class NotingHandle extends DelegatingHandle implements ExtendedHandle {
+            NotingHandle() {
+                super(new FixedRecvByteBufAllocator(64).newHandle());
+            }
+
+            @Override
+            public boolean continueReading(UncheckedBooleanSupplier maybeMoreData) {
+                return false;
+            }
+
+            @Override
+            public void readComplete() {
+                threads.add(Thread.currentThread());
+                super.readComplete();
+            }
+        }
+    }
+
+    /** What is passed on lies in memory until the other loop takes it. */
+    @Test
+    void aLoopThatIsBehindIsPassedNoMoreThanItCanHold() throws InterruptedException {
+        EventLoopGroup group = ours(1);
+        Client client = new Client();
+        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) connect(group, serve(group, group), client);
+        TcpFlow flow = (TcpFlow) channel.carrier();
+        TcpForwards forwards = new TcpForwards();
+        CountDownLatch behind = new CountDownLatch(1);
+        channel.eventLoop().execute(() -> awaitUninterruptibly(behind));
+        List<ByteBuf> frames = new ArrayList<>();
+        int dropped = 0;
+        try {
+            dropped = passThreeTimesTheLimit(forwards, flow, frames);
+        } finally {
+            behind.countDown();
+        }
+        assertEquals(2 * HandOverLimit.MAX_FRAMES, dropped);
+        channel.eventLoop().submit(() -> { }).sync();
+        assertTrue(frames.stream().allMatch(frame -> frame.refCnt() == 0), "every frame is given back");
+        forwards.pass(flow, Unpooled.directBuffer(64).writeZero(64), false);
+        assertEquals(0, forwards.send(), "it is passed frames again");
+        send(channel, "still there");
+        client.await("still there");
+    }
+
+    private static int passThreeTimesTheLimit(TcpForwards forwards, TcpFlow flow, List<ByteBuf> frames) {
+        int dropped = 0;
+        for (int burst = 0; burst < 3 * HandOverLimit.MAX_FRAMES / FrameQueue.BURST_FRAMES; burst++) {
+            for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
+                ByteBuf frame = Unpooled.directBuffer(64).writeZero(64);
+                frames.add(frame);
+                forwards.pass(flow, frame, false);
+            }
+            dropped += forwards.send();
+        }
+        assertEquals(dropped, frames.stream().filter(frame -> frame.refCnt() == 0).count());
+        return dropped;
     }
 
     @Test

@@ -101,7 +101,9 @@ class SlowReadersTest {
         return ((RdmaRawSocketChannel) child).loopStack().port().statistics();
     }
 
-    /** More pieces than there are slots: small ones are copied while slots are short, for long ones the queue copies. */
+    /**
+     * More pieces than there are slots: small ones are copied while slots are short, for long ones the queue copies.
+     */
     @ParameterizedTest
     @CsvSource({"20, small-payload", "1400, slow-consumer"})
     void doNotStarveTheReceiveQueue(int pieceBytes, String copiedFor) throws InterruptedException {

@@ -45,6 +45,16 @@ class FrameBufTest {
         memory.close();
     }
 
+    @Test
+    void aSlotComesBackThoughWhatWasTiedToItWasReleasedBySomebodyElse() {
+        for (ByteBuf payload : new ByteBuf[] {Unpooled.buffer(8), pool.take()}) {
+            buf.attach(payload);
+            payload.release();
+            assertThrows(IllegalReferenceCountException.class, () -> buf.release());
+            buf = pool.take();
+        }
+    }
+
     /** Every accessor against Netty's heap buffer: the same operations must leave and read the same bytes. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})

@@ -73,7 +73,9 @@ class OffloadTest {
         device.release();
     }
 
-    /** libmlx5 itself gets requests wrong whose headers go over the end of its ring, so its calls are not used for them. */
+    /**
+     * libmlx5 itself gets requests wrong whose headers go over the end of its ring, so its calls are not used for them.
+     */
     @Example
     void whoCutsSegments() {
         boolean offered = DEVICE.startsWith(VerbsDevices.SOFT_PREFIX) || queue.isDirect();
@@ -145,7 +147,8 @@ class OffloadTest {
                 frames.add(BURST.takeFrame(i));
             }
             queue.reclaim();
-            assertTrue(!queue.failed() && System.nanoTime() < deadline, frames.size() + " of " + count + " frames; failed: "
+            assertTrue(!queue.failed() && System.nanoTime() < deadline, frames.size() + " of " + count
+                    + " frames; failed: "
                     + queue.failed());
         }
         assertEquals(count, frames.size());

@@ -29,8 +29,8 @@ import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
 /**
- * The same frames received by libmlx5's calls and by striding queues, whose completions are plain or compressed. Handlers
- * keep frames for a while: what they hold must not be written to.
+ * The same frames received by libmlx5's calls and by striding queues, whose completions are plain or compressed.
+ * Handlers keep frames for a while: what they hold must not be written to.
  */
 @Tag("emulated")
 class StridingDifferenceTest {
@@ -53,7 +53,8 @@ class StridingDifferenceTest {
         static Receiver open(DirectVerbs directVerbs, boolean compressed, StridingReceive striding, int mac) {
             Receiver receiver = new Receiver(StridingDifferenceTest.open(directVerbs, compressed, striding), (byte) mac,
                     new ArrayList<>(), new ArrayList<>());
-            receiver.queue.steer(FlowSpec.builder().destinationMac(new byte[] {2, 0, 0, 0, 0x57, (byte) mac}).tag(0x1234)
+            receiver.queue.steer(FlowSpec.builder().destinationMac(new byte[] {2, 0, 0, 0, 0x57, (byte) mac})
+                    .tag(0x1234)
                     .allowHostTraffic().build());
             return receiver;
         }
@@ -188,7 +189,8 @@ class StridingDifferenceTest {
     void aQueueThatCannotStrideSaysWhy() {
         String message = assertThrows(UnsupportedOperationException.class,
                 () -> open(DirectVerbs.NEVER, false, StridingReceive.REQUIRED)).getMessage();
-        assertTrue(message.contains("striding receive queues are required, but the rings of mlx5_0 are not used in place"),
+        assertTrue(message.contains("striding receive queues are required, but the rings of mlx5_0 are not used in"
+                + " place"),
                 message);
     }
 }

@@ -14,9 +14,9 @@ import java.util.SplittableRandom;
 /**
  * One engine and the segments it exchanges with the test, which plays the peer. Segments are written as
  * {@code FLAGS seq [len n] [ack n] [win n] [mss n] [ws n] [sackOK] [cookie length/value] [ts value/echo]
- * [sack a-b,c-d] [ect] [ce]}. Numbers count from each end's initial sequence number, so a SYN has number 0 and the first
- * byte 1; the true ones begin shortly before zero. What the engine sends must match in full, except that win, ts and the options of a SYN are only
- * compared if they are given.
+ * [sack a-b,c-d] [ect] [ce]}. Numbers count from each end's initial sequence number, so a SYN has number 0 and the
+ * first byte 1; the true ones begin shortly before zero. What the engine sends must match in full, except that win, ts
+ * and the options of a SYN are only compared if they are given.
  */
 final class Dialogue {
     static final int ISS = -7;

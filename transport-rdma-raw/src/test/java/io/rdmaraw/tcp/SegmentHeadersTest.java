@@ -74,8 +74,8 @@ class SegmentHeadersTest {
         boolean ipv4 = random.nextBoolean();
         s.source(ipv4 ? 0 : 0x2001_0db8_0000_0000L | random.nextInt(1 << 16),
                 ipv4 ? 0xFFFF_0A00_0000L + random.nextInt(1 << 24) : random.nextLong(), 1 + random.nextInt(65535));
-        s.destination(ipv4 ? 0 : 0xfd00_0000_0000_0000L | random.nextInt(1 << 30), ipv4 ? 0xFFFF_C0A8_0000L + random.nextInt(
-                1 << 16) : random.nextLong(), 1 + random.nextInt(65535));
+        s.destination(ipv4 ? 0 : 0xfd00_0000_0000_0000L | random.nextInt(1 << 30),
+                ipv4 ? 0xFFFF_C0A8_0000L + random.nextInt(1 << 16) : random.nextLong(), 1 + random.nextInt(65535));
         s.seq(random.nextInt()).ack(random.nextInt()).flags(random.nextInt(256)).window(random.nextInt(1 << 16));
         s.urgentPointer(random.nextInt(4) == 0 ? random.nextInt(1 << 16) : 0).ecn(random.nextInt(4));
         s.dscp(random.nextInt(64));
@@ -86,7 +86,8 @@ class SegmentHeadersTest {
             if (random.nextBoolean()) {
                 int length = random.nextInt(3) == 0 ? 0 : 4 + 2 * random.nextInt(7);
                 s.fastOpenCookie(length, length >= 8 ? random.nextLong() : length == 0 ? 0
-                        : random.nextLong() << 64 - 8 * length, length <= 8 ? 0 : random.nextLong() << 128 - 8 * length);
+                        : random.nextLong() << 64 - 8 * length, length <= 8 ? 0
+                        : random.nextLong() << 128 - 8 * length);
             }
             s.mss(1 + random.nextInt(65535)).windowScale(random.nextInt(15)).sackPermitted(random.nextBoolean());
         } else {

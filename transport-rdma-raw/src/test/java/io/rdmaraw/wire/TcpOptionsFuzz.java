@@ -9,7 +9,8 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Any bytes at all as TCP options. The memory ends where the options end, so a read too far ends the process.
- * CONTRIBUTING.md has the command that fuzzes in earnest; the ordinary build replays the kept inputs and some at random.
+ * CONTRIBUTING.md has the command that fuzzes in earnest; the ordinary build replays the kept inputs and some at
+ * random.
  */
 class TcpOptionsFuzz {
     private static final int MAXIMUM_BYTES = TcpHeader.MAXIMUM_LENGTH_BYTES - TcpHeader.MINIMUM_LENGTH_BYTES;

@@ -19,7 +19,9 @@ final class Uploads {
     private Uploads() {
     }
 
-    /** @param endsFirst whether the client ends its output as soon as it has written, and reads until the server ends */
+    /**
+     * @param endsFirst whether the client ends its output as soon as it has written, and reads until the server ends
+     */
     static void check(Stage stage, InetSocketAddress server, boolean endsFirst) throws Exception {
         byte[] sent = new byte[BYTES];
         new Random(1).nextBytes(sent);

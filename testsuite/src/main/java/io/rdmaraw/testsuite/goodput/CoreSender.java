@@ -21,8 +21,8 @@ import io.rdmaraw.wire.ParsedFrame;
 import java.util.HexFormat;
 
 /**
- * The TCP core as the sending host of an interface in real time, on a packet socket. The interface must have no address,
- * so that its kernel does not answer for us.
+ * The TCP core as the sending host of an interface in real time, on a packet socket. The interface must have no
+ * address, so that its kernel does not answer for us.
  */
 final class CoreSender implements AutoCloseable {
     private static final int FRAME_BYTES = 2048;

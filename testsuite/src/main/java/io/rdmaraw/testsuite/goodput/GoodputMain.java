@@ -15,8 +15,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Writes the table of goodput: loss x RTT x buffer, for CUBIC and NewReno of the core in virtual time, and, as root, for
- * the core's and the Linux kernel's CUBIC in real time, both sending through the same relay to the kernel.
+ * Writes the table of goodput: loss x RTT x buffer, for CUBIC and NewReno of the core in virtual time, and, as root,
+ * for the core's and the Linux kernel's CUBIC in real time, both sending through the same relay to the kernel.
  *
  * <pre>
  * --seconds N   length of each transfer (default 8)
@@ -46,7 +46,8 @@ public final class GoodputMain {
         try {
             main.parse(args);
         } catch (IllegalArgumentException e) {
-            out.println(e.getMessage() + "; usage: sim goodput [--seconds N] [--runs N] [--case TEXT] [--sim] [--json]");
+            out.println(e.getMessage() + "; usage: sim goodput [--seconds N] [--runs N] [--case TEXT] [--sim]"
+                    + " [--json]");
             return 2;
         }
         main.all(out);
@@ -103,7 +104,8 @@ public final class GoodputMain {
         for (String transport : List.of("sim-cubic", "sim-newreno", CORE, KERNEL)) {
             List<Double> values = results.get(transport);
             if (values != null) {
-                GoodputRow row = new GoodputRow(path.name(), transport, values, KERNEL.equals(transport) ? null : kernel);
+                GoodputRow row = new GoodputRow(path.name(), transport, values,
+                        KERNEL.equals(transport) ? null : kernel);
                 rows.add(row);
                 line.append(String.format(Locale.ROOT, "%" + (transport.equals("sim-cubic") ? 11 : 13) + ".1f",
                         row.median()));

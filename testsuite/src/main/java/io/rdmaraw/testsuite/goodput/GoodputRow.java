@@ -30,7 +30,8 @@ record GoodputRow(String name, String transport, List<Double> values, List<Doubl
     }
 
     static String json(List<GoodputRow> rows) {
-        return "{\"bench\": \"tcp-goodput\", \"machine\": {\"processors\": " + Runtime.getRuntime().availableProcessors()
+        return "{\"bench\": \"tcp-goodput\", \"machine\": {\"processors\": "
+                + Runtime.getRuntime().availableProcessors()
                 + ", \"kernel\": \"" + System.getProperty("os.version") + "\"}, \"versions\": {\"java\": \""
                 + System.getProperty("java.version") + "\"}, \"rows\": ["
                 + String.join(", ", rows.stream().map(GoodputRow::json).toList()) + "]}";

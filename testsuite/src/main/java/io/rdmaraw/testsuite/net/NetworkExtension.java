@@ -14,8 +14,8 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
- * Hands a {@link TestNetwork} to each test and closes it after. Asked for in {@code @BeforeAll} it is one for the class,
- * of which each test has captures of its own.
+ * Hands a {@link TestNetwork} to each test and closes it after. Asked for in {@code @BeforeAll} it is one for the
+ * class, of which each test has captures of its own.
  * Where namespaces cannot be made the tests are skipped, and say why. When a test fails its captures are kept in the
  * directory of the system property {@code rdmaraw.captures}, {@code target/captures} by default.
  */

@@ -38,8 +38,8 @@ final class WireChecks {
     private Packet peerSyn;
     private Packet mySyn;
     /**
-     * A cookie keeps what was agreed in the timestamp that the peer echoes: with a peer that leaves the option out of the
-     * packet that opens the connection, nothing was agreed (RFC 4987 section 3.6).
+     * A cookie keeps what was agreed in the timestamp that the peer echoes: with a peer that leaves the option out of
+     * the packet that opens the connection, nothing was agreed (RFC 4987 section 3.6).
      */
     private boolean cookieForgotten;
     private long maxAck;

@@ -80,7 +80,8 @@ class KernelNetworkTest {
         long deadline = System.nanoTime() + LIMIT.toNanos();
         while (!condition.test(kernel.snapshot())) {
             kernel.poll();
-            assertTrue(System.nanoTime() - deadline < 0, "no notification of " + what + "; " + host.run("ip", "neigh").output()
+            assertTrue(System.nanoTime() - deadline < 0, "no notification of " + what + "; "
+                    + host.run("ip", "neigh").output()
                     + kernel.snapshot());
             Thread.onSpinWait();
         }

@@ -33,7 +33,9 @@ import static io.rdmaraw.testsuite.socket.TcpHost.exchange;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Loops that join and leave a port while connections to it are in use: the hash leads elsewhere, and nobody notices. */
+/**
+ * Loops that join and leave a port while connections to it are in use: the hash leads elsewhere, and nobody notices.
+ */
 @Timeout(180)
 @ExtendWith({NetworkExtension.class, LeakExtension.class})
 class ChangingLoopsOverVethTest {

@@ -25,8 +25,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
- * The kernel's links, addresses and routes change under channels that have its addresses; Linux is the peer. A server is
- * bound to all addresses throughout and echoes.
+ * The kernel's links, addresses and routes change under channels that have its addresses; Linux is the peer. A server
+ * is bound to all addresses throughout and echoes.
  */
 @ExtendWith({NetworkExtension.class, LeakExtension.class})
 class DatagramNetworkChangesTest {

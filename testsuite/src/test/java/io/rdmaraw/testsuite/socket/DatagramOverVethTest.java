@@ -248,9 +248,9 @@ class DatagramOverVethTest {
     }
 
     /**
-     * The peer's kernel sends to a group, from one source and from another; and hears of our membership. In the place of
-     * Netty's DatagramMulticastTest and DatagramMulticastIPv6Test, which take one NetworkInterface for both ends and so
-     * cannot run between namespaces; they run on the loop device.
+     * The peer's kernel sends to a group, from one source and from another; and hears of our membership. In the place
+     * of Netty's DatagramMulticastTest and DatagramMulticastIPv6Test, which take one NetworkInterface for both ends and
+     * so cannot run between namespaces; they run on the loop device.
      */
     @Test
     void groupsAreJoinedForAllSourcesOrForOne() throws Exception {

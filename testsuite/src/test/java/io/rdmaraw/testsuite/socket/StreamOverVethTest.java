@@ -31,8 +31,9 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Netty's own tests of TCP channels over a veth pair: this transport with NIO in another namespace, both ways. All share
- * the pair and the loops, as Netty's own transports share theirs over all classes: each connection has ports of its own.
+ * Netty's own tests of TCP channels over a veth pair: this transport with NIO in another namespace, both ways. All
+ * share the pair and the loops, as Netty's own transports share theirs over all classes: each connection has ports of
+ * its own.
  */
 @ExtendWith({NetworkExtension.class, LeakExtension.class})
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)

@@ -92,7 +92,8 @@ class FastOpenOverVethTest {
         String url = "http://" + pair.ours().ipv4() + ':' + ((InetSocketAddress) server.localAddress()).getPort() + '/';
         for (int i = 0; i < 3; i++) {
             assertEquals("hello", pair.peer().namespace()
-                    .run("curl", "--silent", "--show-error", "--tcp-fastopen", "--max-time", "20", url).output().strip());
+                    .run("curl", "--silent", "--show-error", "--tcp-fastopen", "--max-time", "20", url).output()
+                    .strip());
         }
         assertEquals(2, kernelCount(pair, "TCPFastOpenActive"), "the kernel's SYNs whose data we have taken");
         assertEquals(0, kernelCount(pair, "TCPFastOpenActiveFail"));

@@ -33,7 +33,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CProgramsTest {
     private static final Duration LIMIT = Duration.ofSeconds(60);
-    private static final Path NATIVE = Path.of("../transport-rdma-raw-native/target/native").toAbsolutePath().normalize();
+    private static final Path NATIVE = Path.of("../transport-rdma-raw-native/target/native").toAbsolutePath()
+            .normalize();
     private static final int FRAMES = 20_000;
     private static final String PORT = "7777";
 

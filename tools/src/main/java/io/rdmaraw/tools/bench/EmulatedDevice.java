@@ -9,8 +9,8 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 
 /**
- * An emulated ConnectX that works only when it is told to: what the calls of a program cost can then be measured without
- * the device taking part. The emulator is preloaded below this process; see {@code connectx_emulator.h}.
+ * An emulated ConnectX that works only when it is told to: what the calls of a program cost can then be measured
+ * without the device taking part. The emulator is preloaded below this process; see {@code connectx_emulator.h}.
  */
 final class EmulatedDevice implements AutoCloseable {
     private static final String LIBRARY_NAME = "libconnectx-emulator.so";

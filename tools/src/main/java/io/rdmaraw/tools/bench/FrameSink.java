@@ -17,8 +17,8 @@ final class FrameSink extends ChannelInboundHandlerAdapter {
     private final Counter frames = new Counter();
     private final RunFailure failure = new RunFailure();
     /**
-     * What changes with every frame: {@link #ETHER_TYPES} and {@link #UNCOUNTED}. On cache lines of their own, since the
-     * objects around this one belong to the generator's thread, which writes to them all the time on another core.
+     * What changes with every frame: {@link #ETHER_TYPES} and {@link #UNCOUNTED}. On cache lines of their own, since
+     * the objects around this one belong to the generator's thread, which writes to them all the time on another core.
      */
     private final long[] own = new long[3 * LINES_BETWEEN];
     private final Runnable afterBurst;

@@ -22,8 +22,8 @@ import picocli.CommandLine.Option;
 
 /** {@code rdma-raw bench idle}. */
 @Command(name = "idle", mixinStandardHelpOptions = true, showDefaultValues = true,
-        description = "What loops cost that have channels and nothing to do, beside the same process without them: processor time"
-            + " of Java threads, without the JVM's compilers and collectors.")
+        description = "What loops cost that have channels and nothing to do, beside the same process without them:"
+                + " processor time of Java threads, without the JVM's compilers and collectors.")
 final class IdleCommand implements Callable<Integer> {
     private static final double PERCENT = 100;
     /** For local experiments; nothing sends this Ethernet type. */

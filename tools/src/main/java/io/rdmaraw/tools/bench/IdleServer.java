@@ -99,8 +99,8 @@ final class IdleServer implements AutoCloseable {
     }
 
     /**
-     * The share of a core, 0 to 1, that the connections cost: processor time of this thread per virtual time. The peers'
-     * answers are part of it, the system calls of a loop that wakes up are not.
+     * The share of a core, 0 to 1, that the connections cost: processor time of this thread per virtual time. The
+     * peers' answers are part of it, the system calls of a loop that wakes up are not.
      *
      * @param probes how many keepalive probes there must have been at least
      */

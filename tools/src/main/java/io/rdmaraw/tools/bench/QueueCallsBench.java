@@ -11,8 +11,8 @@ import java.util.function.ToDoubleBiFunction;
 
 /**
  * What a burst costs the program on an emulated ConnectX: with the rings written and read in place, by the calls of
- * libmlx5, and by these calls in C, in turns; receiving also with completions that the device compresses, and by striding
- * queues. The time in which the device works is not part of it. In Java the keeping
+ * libmlx5, and by these calls in C, in turns; receiving also with completions that the device compresses, and by
+ * striding queues. The time in which the device works is not part of it. In Java the keeping
  * of slots and counts is, which the C program does not do.
  */
 final class QueueCallsBench {

@@ -20,8 +20,8 @@ import java.util.concurrent.Callable;
 /** {@code rdma-raw bench udp}. */
 @Command(name = "udp", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "Sends datagrams to and fro between two event loops on 127.0.0.1: by the loop device, and by "
-                + "Netty's NIO channels and the kernel's loopback, in turns. And, as root, echoes them over a veth pair of "
-                + "its own: by our channel on AF_XDP, and by Netty's epoll and NIO channels.")
+                + "Netty's NIO channels and the kernel's loopback, in turns. And, as root, echoes them over a veth "
+                + "pair of its own: by our channel on AF_XDP, and by Netty's epoll and NIO channels.")
 final class UdpCommand implements Callable<Integer> {
     private static final int[] WINDOWS = {1, 64};
 

@@ -29,7 +29,8 @@ record DemoResult(DemoOptions options, String queueMode, long frames, long lost,
 
     ObjectNode toJson() {
         return Json.object().put("device", options.device())
-                .put("echoDevice", options.echoDevice()).put("queues", queueMode).put("frameBytes", options.frameBytes())
+                .put("echoDevice", options.echoDevice()).put("queues", queueMode)
+                .put("frameBytes", options.frameBytes())
                 .put("window", options.window()).put("frames", frames).put("lost", lost).put("corrupt", corrupt)
                 .put("mfps", Json.rounded(megaframesPerSecond())).put("nsPerFrame", Json.rounded(nanosPerFrame))
                 .put("bytesAllocatedPerFrame", Math.round(bytesAllocatedPerFrame * 1000) / 1000.0);
@@ -37,7 +38,7 @@ record DemoResult(DemoOptions options, String queueMode, long frames, long lost,
 
     void printTable(PrintWriter out) {
         new TextTable("echo on " + options.device(), "")
-                .row("queues", queueMode)
+                .row("queues driven by", queueMode)
                 .row("frames verified", String.format(Locale.ROOT, "%,d", frames))
                 .row("lost", Long.toString(lost))
                 .row("corrupt", Long.toString(corrupt))

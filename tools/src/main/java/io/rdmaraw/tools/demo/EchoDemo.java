@@ -78,8 +78,9 @@ final class EchoDemo {
         long allocatedBytes = meter.bytes();
         drain(ctx);
         failure.throwIfReported("the echo on " + options.device());
-        return new DemoResult(options, channel.queueMode(), probe.verifiedFrames(), probe.lostFrames(), probe.corruptFrames(),
-                frames == 0 ? 0 : (double) nanos / frames, frames == 0 ? 0 : (double) allocatedBytes / frames);
+        return new DemoResult(options, channel.queueMode(), probe.verifiedFrames(), probe.lostFrames(),
+                probe.corruptFrames(), frames == 0 ? 0 : (double) nanos / frames,
+                frames == 0 ? 0 : (double) allocatedBytes / frames);
     }
 
     /** Lets the run go on for a while, and restarts it when all frames under way were lost. */

@@ -5,7 +5,9 @@ import io.rdmaraw.tools.ToolException;
 import java.util.List;
 import java.util.Locale;
 
-/** The figures of a Markdown file, between two comments: what stands there comes from a report and from nowhere else. */
+/**
+ * The figures of a Markdown file, between two comments: what stands there comes from a report and from nowhere else.
+ */
 final class ReadmeFigures {
     private static final String BEGIN = "<!-- figures: made by ./rdma-raw report, do not edit -->\n";
     private static final String END = "<!-- end of figures -->";
@@ -64,8 +66,9 @@ final class ReadmeFigures {
         }
         double usual = before.path("sameWorkMedianMillis").asDouble();
         JsonNode after = report.noise().path("after");
-        return String.format(Locale.ROOT, "Noise: load %.1f before it began; the same work took up to %.0f %% longer than"
-                + " its median before, up to %.0f %% after; the hypervisor took %.1f %% of the processor time.%n",
+        return String.format(Locale.ROOT, "Noise: load %.1f before it began; the same work took up to %.0f %%"
+                + " longer than its median before, up to %.0f %% after; the hypervisor took %.1f %% of the processor"
+                + " time.%n",
                 report.machine().path("loadAverage").asDouble(), longer(before, usual),
                 longer(after, after.path("sameWorkMedianMillis").asDouble()),
                 report.noise().path("stolenPercent").asDouble());

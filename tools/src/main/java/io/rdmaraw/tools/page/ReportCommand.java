@@ -131,7 +131,8 @@ public final class ReportCommand implements Callable<Integer> {
     /** A slow measurement may take what is not meant for those after it and a part of that, and at least its own. */
     private double limit(double budgetSeconds, double reservedSeconds, long startNanos) {
         double left = QUICK_SECONDS - (System.nanoTime() - startNanos) / 1e9;
-        return !quick ? FULL_LIMIT_SECONDS : Math.max(Math.min(budgetSeconds, left), left - KEPT_SHARE * reservedSeconds);
+        return !quick ? FULL_LIMIT_SECONDS
+                : Math.max(Math.min(budgetSeconds, left), left - KEPT_SHARE * reservedSeconds);
     }
 
     private void say(String line) {

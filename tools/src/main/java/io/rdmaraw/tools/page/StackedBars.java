@@ -33,7 +33,9 @@ final class StackedBars implements Chart {
         this.partNames = partNames;
     }
 
-    /** Adds a bar, unless there is one of that label: rows that differ in what they are compared with have one value. */
+    /**
+     * Adds a bar, unless there is one of that label: rows that differ in what they are compared with have one value.
+     */
     void add(String label, List<Double> parts) {
         if (bars.stream().noneMatch(bar -> bar.label().equals(label))) {
             bars.add(new Bar(label, parts));
@@ -89,8 +91,8 @@ final class StackedBars implements Chart {
             double from = axis.place(sum);
             sum += Math.max(0, bar.parts().get(part));
             svg.append(String.format(Locale.ROOT, "<rect class=\"b c%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\""
-                    + " height=\"%d\">"
-                    + "<title>%s: %s</title></rect>", colour(bar, part), from, y, Math.max(0, axis.place(sum) - from), BAR,
+                    + " height=\"%d\"><title>%s: %s</title></rect>",
+                    colour(bar, part), from, y, Math.max(0, axis.place(sum) - from), BAR,
                     Html.escape(partNames.get(part)), Html.number(bar.parts().get(part))));
         }
         LineChart.text(svg, axis.place(sum) + 8, y + 15, "start", "a", Html.number(sum));

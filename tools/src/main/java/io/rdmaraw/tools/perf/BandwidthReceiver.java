@@ -5,9 +5,6 @@ import java.util.function.BooleanSupplier;
 
 /** The server of {@code bw}: counts what arrives. One thread; the counts are read when it has ended. */
 final class BandwidthReceiver implements PerfEndpoint.FrameSink {
-    private static final long IDLE_NANOS = 1_000_000_000L;
-    private static final long IDLE_AT_END_NANOS = 200_000_000L;
-
     private final PerfEndpoint endpoint;
     private final int stampOffset;
     private final int frameBytes;
@@ -18,7 +15,7 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
     private long frames;
     private long firstNanos;
     private long lastNanos;
-    private volatile long idleNanos = IDLE_NANOS;
+    private final IdleEnd idleEnd = new IdleEnd();
     private volatile boolean ending;
 
     /**
@@ -60,19 +57,11 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
 
     /** Nothing more is sent: what is under way comes at once or not at all. On any thread. */
     void expectEnd() {
-        idleNanos = IDLE_AT_END_NANOS;
         ending = true;
     }
 
     private boolean isComplete(long now) {
-        // Read once: without the line below, an end that begins between two looks at it would count from time zero.
-        boolean ends = ending;
-        if (frames == 0 && ends && firstNanos == 0) {
-            // Not one has come yet; the end counts from here.
-            firstNanos = now;
-            lastNanos = now;
-        }
-        return endAfter > 0 && frames >= endAfter || (frames > 0 || ends) && now - lastNanos > idleNanos;
+        return endAfter > 0 && frames >= endAfter || idleEnd.isOver(now, ending);
     }
 
     private void count(long before, long now) {
@@ -82,6 +71,7 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
                 peak.start(now, frames);
             }
             lastNanos = now;
+            idleEnd.received(now);
             peak.update(now, frames);
         }
     }

@@ -35,8 +35,8 @@ public final class TopCommand implements Callable<Integer> {
     @Option(names = {"-n", "--count"}, paramLabel = "N", defaultValue = "0", description = "screens; 0: until Ctrl-C")
     private int count;
 
-    @Option(names = {"-c", "--channels"}, paramLabel = "N", defaultValue = "12", description = "channels and connections"
-            + " to show")
+    @Option(names = {"-c", "--channels"}, paramLabel = "N", defaultValue = "12",
+            description = "channels and connections to show")
     private int channels;
 
     @Option(names = "--json", description = "print the counts themselves, one JSON object for each interval")

@@ -16,8 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The steps of {@code ./rdma-raw hardware-check} that echo frames between two devices, one for each way of driving them,
- * on two emulated ConnectX with a cable between them. The result says which way it was.
+ * The steps of {@code ./rdma-raw hardware-check} that echo frames between two devices, one for each way of driving
+ * them, on two emulated ConnectX with a cable between them. The result says which way it was.
  */
 @Timeout(180)
 class EchoOverCableTest {
@@ -48,7 +48,8 @@ class EchoOverCableTest {
                 "--library", EMULATOR.toString(), "--wire", "cable", "--wire", "cable", "--",
                 Path.of(System.getProperty("java.home"), "bin/java").toString(), "--enable-native-access=ALL-UNNAMED"));
         command.addAll(List.of(properties));
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "io.rdmaraw.tools.Main", "demo", "--device",
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "io.rdmaraw.tools.Main", "demo",
+                "--device",
                 "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1", "--window", "64", "--json"));
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -75,7 +75,8 @@ class PageInBrowserTest {
     @BeforeAll
     static void findBrowser() {
         Optional<String> found = BROWSERS.stream().filter(PageInBrowserTest::isInPath).findFirst();
-        assumeTrue(found.isPresent(), "no Chromium to look at the report with: apt-get install chromium-headless-shell");
+        assumeTrue(found.isPresent(), "no Chromium to look at the report with: apt-get install"
+                + " chromium-headless-shell");
         browser = found.get();
     }
 

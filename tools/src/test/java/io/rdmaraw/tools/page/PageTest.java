@@ -78,7 +78,8 @@ class PageTest {
         assertTrue(charts.getLast().svg().contains("cost of a frame, split"));
         List<Chart> latency = Charts.of(MAPPER.readTree(LATENCY));
         assertEquals(1, latency.size());
-        assertTrue(latency.getFirst().svg().contains("from the schedule") && latency.getFirst().svg().contains("1,000"));
+        assertTrue(latency.getFirst().svg().contains("from the schedule")
+                && latency.getFirst().svg().contains("1,000"));
         for (Chart each : List.of(charts.getFirst(), charts.getLast(), latency.getFirst())) {
             String chart = each.svg();
             DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(new InputSource(new StringReader(chart)));
@@ -94,7 +95,8 @@ class PageTest {
                 {"case":"rtt.p50","transport":"rdma-raw","device":"veth","unit":"us","median":5}]}"""));
         assertEquals(1, charts.size());
         assertEquals(3, charts.getFirst().svg().split("<rect", -1).length - 1);
-        assertTrue(charts.getFirst().svg().contains("rtt.p50, us") && charts.getFirst().svg().contains("rdma-raw veth"));
+        assertTrue(charts.getFirst().svg().contains("rtt.p50, us")
+                && charts.getFirst().svg().contains("rdma-raw veth"));
     }
 
     @Test

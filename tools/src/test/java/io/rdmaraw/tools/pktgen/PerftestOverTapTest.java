@@ -44,7 +44,8 @@ class PerftestOverTapTest {
     @BeforeEach
     void connect(TestNetwork network) {
         assumeTrue(Files.exists(EMULATOR), "the emulator is not built in " + EMULATOR);
-        assumeTrue(Files.exists(Path.of("/usr/bin/raw_ethernet_bw")), "needs raw_ethernet_bw: apt-get install perftest");
+        assumeTrue(Files.exists(Path.of("/usr/bin/raw_ethernet_bw")),
+                "needs raw_ethernet_bw: apt-get install perftest");
         assumeTrue(Files.exists(Path.of("/dev/net/tun")), "needs /dev/net/tun");
         namespace = network.namespace();
         // Without the delay a bridge forwards nothing in the first seconds of a link.

@@ -15,8 +15,8 @@ import java.util.Set;
  * the device first, and the register's own write must leave the processor's buffers at once.
  *
  * <p>On x86-64 a full fence of the JVM, which is a locked instruction, does both. On other processors the JVM has no
- * fence that orders writes for a device (on aarch64 it gives {@code dmb ish}, not {@code dsb st}), so there the write is
- * a call of C.
+ * fence that orders writes for a device (on aarch64 it gives {@code dmb ish}, not {@code dsb st}), so there the write
+ * is a call of C.
  */
 final class Doorbell {
     /** {@code void softverbs_write_register(void *address, uint64_t value)}, with the barriers around the store. */

@@ -101,7 +101,8 @@ public final class Mlx5SendQueue {
     /**
      * Puts a frame that is gathered from several pieces.
      *
-     * @param elements      address of {@link Sge} structures, of more than {@value Wqe#ETH_L2_INLINE_BYTES} bytes in all
+     * @param elements      address of {@link Sge} structures, of more than {@value Wqe#ETH_L2_INLINE_BYTES} bytes in
+     *        all
      * @param checksums     whether the device fills in the checksums of IPv4, UDP and TCP
      * @return the block that the request begins at
      */

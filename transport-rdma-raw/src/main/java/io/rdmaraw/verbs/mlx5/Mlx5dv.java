@@ -17,7 +17,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
 import java.util.Optional;
 
-/** What libmlx5 tells of its objects ({@code infiniband/mlx5dv.h}): whether a device is its own, and where rings lie. */
+/**
+ * What libmlx5 tells of its objects ({@code infiniband/mlx5dv.h}): whether a device is its own, and where rings lie.
+ */
 public final class Mlx5dv {
     /** {@code MLX5DV_OBJ_QP}. */
     static final int OBJ_QP = 1;

@@ -23,8 +23,8 @@ import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
 /**
- * The same bytes in a completion queue, polled by libmlx5 and by ours: the same completion. The entries are one that the
- * emulated device has written, with other values in it; both read them where they lie.
+ * The same bytes in a completion queue, polled by libmlx5 and by ours: the same completion. The entries are one that
+ * the emulated device has written, with other values in it; both read them where they lie.
  */
 @Tag("emulated")
 class CompletionDifferenceTest {

@@ -107,7 +107,8 @@ class CompletionRingTest {
         assertEquals(request, NativeMemory.getIntBigEndian(device.doorbellRecord + 4));
         assertEquals(completions, NativeMemory.getIntBigEndian(device.doorbellRecord));
         assertArrayEquals(new int[] {request, Device.NUMBER}, new int[] {
-                NativeMemory.getIntBigEndian(device.uarPage + 0x20), NativeMemory.getIntBigEndian(device.uarPage + 0x24)});
+                NativeMemory.getIntBigEndian(device.uarPage + 0x20),
+                NativeMemory.getIntBigEndian(device.uarPage + 0x24)});
     }
 
     @Provide

@@ -54,7 +54,8 @@ class SendRequestTest {
         Ring ring = new Ring(place);
         int block = ring.queue.put(frame.address(), lengthBytes, lkey);
         ring.finish(block);
-        assertEquals(Mlx5Reference.ask(ring.question('S', 0, frame, List.of(new Element(lengthBytes, lkey)), frame.address())),
+        assertEquals(Mlx5Reference.ask(ring.question('S', 0, frame, List.of(new Element(lengthBytes, lkey)),
+                frame.address())),
                 ring.hex());
     }
 
@@ -65,7 +66,8 @@ class SendRequestTest {
         Ring ring = new Ring(place);
         int block = ring.queue.putGathered(list(elements, frame.address()), elements.size(), checksums);
         ring.finish(block);
-        assertEquals(Mlx5Reference.ask(ring.question('S', checksums ? 1 : 0, frame, elements, frame.address())), ring.hex());
+        assertEquals(Mlx5Reference.ask(ring.question('S', checksums ? 1 : 0, frame, elements, frame.address())),
+                ring.hex());
     }
 
     @Property(tries = 3000)

@@ -25,8 +25,8 @@ final class WrkReport {
     }
 
     /**
-     * A line of the table of percentiles. Above it are shares of samples that lie near their mean, such as 97.99%, which
-     * must not pass for one: with a single connection nearly all do.
+     * A line of the table of percentiles. Above it are shares of samples that lie near their mean, such as 97.99%,
+     * which must not pass for one: with a single connection nearly all do.
      */
     private static double percentile(int percent, String report) {
         return Patterns.micros(Patterns.find("(?m)^ *" + percent + "% +(\\S+)$", report));

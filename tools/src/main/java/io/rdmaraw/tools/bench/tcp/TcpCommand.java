@@ -21,9 +21,9 @@ import picocli.CommandLine.Spec;
         description = "TCP channels between two event loops: by the loop device, and by Netty's epoll, io_uring and"
                 + " NIO over the kernel's loopback, in turns. And, as root, a server on a veth pair of its own under a"
                 + " client on epoll: on AF_XDP, and on the three others. A process per transport. perServerCpu counts"
-                + " the processor time of the server's loop (tcp.loop), or all that the core did which has the server to"
-                + " itself with what the kernel receives for it, soft interrupts too (tcp.wire); perMachineCpu all that"
-                + " any core did, the client's work too.")
+                + " the processor time of the server's loop (tcp.loop), or all that the core did which has the server"
+                + " to itself with what the kernel receives for it, soft interrupts too (tcp.wire); perMachineCpu all"
+                + " that any core did, the client's work too.")
 public final class TcpCommand implements Callable<Integer> {
     /** Fewer say nothing of a ratio's spread. */
     private static final int QUICK_RUNS = 3;

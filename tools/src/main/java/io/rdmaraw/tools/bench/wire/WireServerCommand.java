@@ -23,7 +23,8 @@ import picocli.CommandLine.Spec;
  * {@code open}, {@code close}, {@code alloc} (bytes that the loop has allocated since it was
  * last asked), {@code rules N}. It ends with its input.
  */
-@Command(name = "wire-server", hidden = true, description = "An echo server of bench wire, told what to do by its input.")
+@Command(name = "wire-server", hidden = true,
+        description = "An echo server of bench wire, told what to do by its input.")
 public final class WireServerCommand implements Callable<Integer> {
     @Option(names = "--transport", required = true)
     private WireTransport transport;

@@ -1,0 +1,39 @@
+package io.rdmaraw.tools.perf;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+/** In virtual time, which may be any number, as that of the clock. */
+class IdleEndTest {
+    private static final long START_NANOS = 5_000_000_000_000L;
+
+    private final IdleEnd end = new IdleEnd();
+
+    @Test
+    void nothingIsOverBeforeSomethingHasComeOrTheSenderHasEnded() {
+        assertFalse(end.isOver(START_NANOS, false));
+        assertFalse(end.isOver(START_NANOS + 100 * IdleEnd.IDLE_NANOS, false));
+    }
+
+    /** A sender that ends before the first frame has come gives that frame as much time as any other. */
+    @Test
+    void anEndWithoutAFrameCountsFromWhenItIsSeen() {
+        assertFalse(end.isOver(START_NANOS, false));
+        assertFalse(end.isOver(START_NANOS + 1, true));
+        assertFalse(end.isOver(START_NANOS + IdleEnd.IDLE_AT_END_NANOS, true));
+        assertTrue(end.isOver(START_NANOS + 2 + IdleEnd.IDLE_AT_END_NANOS, true));
+    }
+
+    @Test
+    void whatComesKeepsItGoing() {
+        for (int i = 0; i < 10; i++) {
+            long now = START_NANOS + i * IdleEnd.IDLE_NANOS;
+            end.received(now);
+            assertFalse(end.isOver(now + IdleEnd.IDLE_NANOS, false));
+            assertTrue(end.isOver(now + IdleEnd.IDLE_NANOS + 1, false));
+            assertTrue(end.isOver(now + IdleEnd.IDLE_AT_END_NANOS + 1, true));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.route.OwnHostCounters;
+
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
+
+/**
+ * What a host of our own has counted. Written by the loop that drives it with plain stores; other threads read values
+ * that may be a little old.
+ */
+final class OwnHostStatistics implements RdmaRawMetered {
+    static final MetricTable<OwnHostStatistics> TABLE = new MetricTable<OwnHostStatistics>()
+            .traffic("received.arp", core(OwnHostCounters::arpReceived), "ARP packets received")
+            .traffic("answered.arp", core(OwnHostCounters::arpAnswered), "ARP requests answered")
+            .traffic("received.solicitations", core(OwnHostCounters::solicitationsReceived),
+                    "neighbour solicitations received")
+            .traffic("answered.solicitations", core(OwnHostCounters::solicitationsAnswered),
+                    "neighbour solicitations answered")
+            .traffic("answered.echoes", core(OwnHostCounters::echoesAnswered), "pings answered")
+            .traffic("sent.questions", core(OwnHostCounters::asked), "asked for the MAC addresses of others")
+            .traffic("reassembled", s -> s.fragments.reassembledDatagrams(),
+                    "put together from fragments for ports on any loop")
+            .drop("unclaimed", s -> s.unclaimedFrames, "for nobody on the host")
+            .drop("owner-behind", s -> s.droppedOwnerBehind.sum(),
+                    "for a port on another loop, which had not taken those before them")
+            .drop("fragment", s -> s.fragments.droppedFragments(),
+                    "of a packet for any port: overlapping, too many, or too late")
+            .error("ports-refused", core(OwnHostCounters::portsRefused), "senders told that nobody has the port")
+            .error("address-conflicts", core(OwnHostCounters::addressConflicts), "others claimed an address of ours");
+
+    private final Supplier<OwnHostCounters> counters;
+    private final RdmaRawDatagramStatistics fragments;
+    /** Packets that nobody on the host wants. */
+    long unclaimedFrames;
+    /** Packets dropped because the loop that has their port has not taken those before them yet; senders count too. */
+    private final LongAdder droppedOwnerBehind = new LongAdder();
+
+    /** @param counters of the host's core */
+    OwnHostStatistics(Supplier<OwnHostCounters> counters, RdmaRawDatagramStatistics fragments) {
+        this.counters = counters;
+        this.fragments = fragments;
+    }
+
+    /** Any thread. */
+    void countOwnerBehind() {
+        droppedOwnerBehind.increment();
+    }
+
+    private static ToLongFunction<OwnHostStatistics> core(ToLongFunction<OwnHostCounters> counter) {
+        return s -> counter.applyAsLong(s.counters.get());
+    }
+
+    @Override
+    public List<RdmaRawMetric> metrics() {
+        return TABLE.metrics();
+    }
+
+    @Override
+    public long value(RdmaRawMetric metric) {
+        return TABLE.value(this, metric);
+    }
+}

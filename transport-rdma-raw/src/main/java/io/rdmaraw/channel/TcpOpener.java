@@ -1,0 +1,96 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.route.IpAddress;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Opens connections on one loop's TCP: finds a port for each, and has the core send its SYN. For the loop's thread. */
+final class TcpOpener {
+    /** Ports that are tried before a connection fails for want of one. */
+    private static final int MAX_PORT_ATTEMPTS = 64;
+
+    private final TcpStack stack;
+    private final TcpNetwork network;
+
+    TcpOpener(TcpStack stack) {
+        this.stack = stack;
+        network = stack.network();
+    }
+
+    /**
+     * Opens a connection; the flow's channel is told how it went.
+     *
+     * @throws IOException when there is no way to the peer or no port
+     */
+    TcpFlow connect(InetSocketAddress localOrNull, InetSocketAddress remote, RdmaRawSocketChannel channel)
+            throws IOException {
+        TcpFlow flow = openOnFreePort(localOrNull, targetOf(remote), remote.getPort());
+        flow.channel(channel);
+        channel.config().applyTo(flow.connection());
+        stack.counters().flows++;
+        return flow;
+    }
+
+    /** Tells whether the kernel has to carry a connection to this peer: the device's link does not lead there. */
+    boolean isForKernel(InetSocketAddress remote) {
+        return network.isForKernel(targetOf(remote));
+    }
+
+    /**
+     * Checks an address that a connection is to be opened from.
+     *
+     * @throws IOException when this host does not have it
+     */
+    void checkLocal(InetSocketAddress local) throws IOException {
+        network.checkLocal(IpAddress.of(local.getAddress()));
+    }
+
+    private static IpAddress targetOf(InetSocketAddress remote) {
+        IpAddress target = IpAddress.of(remote.getAddress());
+        if (!target.isAny()) {
+            return target;
+        }
+        // As on Linux: the wildcard is this host.
+        return target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
+    }
+
+    /**
+     * A port that is free for the network may be in TIME-WAIT towards this peer: another one may not. Those that are
+     * stay taken meanwhile, so that none is tried twice.
+     */
+    private TcpFlow openOnFreePort(InetSocketAddress localOrNull, IpAddress target, int targetPort)
+            throws IOException {
+        boolean anyPort = localOrNull == null || localOrNull.getPort() == 0;
+        List<TcpPort> unusable = List.of();
+        try {
+            for (int attempt = 1;; attempt++) {
+                TcpNetwork.Binding binding = network.connect(localOrNull, target, targetPort);
+                TcpPort taken = new ConnectedPort(stack, binding);
+                try {
+                    return open(binding, taken, target, targetPort);
+                } catch (IllegalStateException e) {
+                    unusable = attempt == 1 ? new ArrayList<>() : unusable;
+                    unusable.add(taken);
+                    if (!anyPort || attempt == MAX_PORT_ATTEMPTS) {
+                        throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
+                    }
+                }
+            }
+        } finally {
+            unusable.forEach(port -> port.release(null));
+        }
+    }
+
+    /** @throws IllegalStateException when the connection's ends are in use; the port is the caller's still */
+    private TcpFlow open(TcpNetwork.Binding binding, TcpPort taken, IpAddress target, int targetPort) {
+        TcpFlow flow = new TcpFlow(stack, taken);
+        IpAddress local = binding.local();
+        flow.connection(stack.engine().connect(System.nanoTime(), local.high(), local.low(), binding.port(),
+                target.high(), target.low(), targetPort, null, stack.port().limits().mtuBytes(), flow));
+        flow.path(network);
+        return flow;
+    }
+}

@@ -1,0 +1,48 @@
+package io.rdmaraw;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** What CONTRIBUTING.md asks of the look of sources, as far as a machine can tell; of all modules. */
+class SourceStyleTest {
+    private static final int MAX_COLUMNS = 120;
+    /** Modules that have been there from the beginning: a check that looks in the wrong place finds nothing to say. */
+    private static final int LEAST_FILES = 500;
+
+    @Test
+    void linesAreAtMost120ColumnsLong() throws IOException {
+        List<Path> files = sources();
+        assertTrue(files.size() >= LEAST_FILES, files.size() + " source files below " + Path.of("..").toRealPath());
+        List<String> tooLong = new ArrayList<>();
+        for (Path file : files) {
+            List<String> lines = Files.readAllLines(file);
+            for (int i = 0; i < lines.size(); i++) {
+                if (lines.get(i).length() > MAX_COLUMNS) {
+                    tooLong.add(file + ":" + (i + 1));
+                }
+            }
+        }
+        assertEquals(List.of(), tooLong, "lines of more than " + MAX_COLUMNS + " columns");
+    }
+
+    private static List<Path> sources() throws IOException {
+        List<Path> files = new ArrayList<>();
+        try (Stream<Path> modules = Files.list(Path.of(".."))) {
+            for (Path source : modules.map(module -> module.resolve("src")).filter(Files::isDirectory).toList()) {
+                try (Stream<Path> all = Files.walk(source)) {
+                    all.filter(file -> file.toString().endsWith(".java")).forEach(files::add);
+                }
+            }
+        }
+        return files;
+    }
+}

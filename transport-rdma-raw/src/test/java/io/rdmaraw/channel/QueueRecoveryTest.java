@@ -1,0 +1,86 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.FrameQueueOptions;
+import io.rdmaraw.queue.ReceiveBurst;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.VerbsFrameQueue;
+import io.rdmaraw.verbs.CompletionChannel;
+import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.StridingReceive;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.concurrent.TimeUnit;
+
+/** What a queue has received and nobody has polled yet when it is reset. */
+class QueueRecoveryTest {
+    private static final FrameQueueOptions OPTIONS = new FrameQueueOptions(256, 256, 8, 1024, 2048,
+            DirectVerbs.ofProperty(), false, StridingReceive.NEVER);
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+    private final LoopDevice loop = new LoopDevice();
+    private final SharedDevice device = SharedDevice.acquire(loop.name);
+    private final DeviceFaults faults = DeviceFaults.of(device.context());
+    private final CompletionChannel channel = device.context().createCompletionChannel();
+    private final VerbsFrameQueue receiver = VerbsFrameQueue.open(device, 1, channel, OPTIONS);
+    private final VerbsFrameQueue sender = VerbsFrameQueue.open(device, 1, channel, OPTIONS);
+    private final ReceiveBurst burst = new ReceiveBurst();
+
+    @AfterEach
+    void close() {
+        receiver.close();
+        sender.close();
+        channel.close();
+        device.release();
+        faults.restore();
+    }
+
+    /** Comes back when the device has sent them. */
+    private void send(int frames) {
+        for (int i = 0; i < frames; i++) {
+            assertEquals(FrameQueue.ACCEPTED, sender.offer(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)));
+        }
+        sender.post();
+        long endNanos = System.nanoTime() + PATIENCE_NANOS;
+        while (sender.inFlight() > 0 && System.nanoTime() - endNanos < 0) {
+            sender.reclaim();
+        }
+        assertEquals(0, sender.inFlight());
+    }
+
+    private int receiveAll() {
+        int frames = 0;
+        long emptyBefore = receiver.counters().emptyReceivePolls();
+        while (receiver.counters().emptyReceivePolls() == emptyBefore) {
+            int count = receiver.receive(burst);
+            for (int i = 0; i < count; i++) {
+                burst.takeFrame(i).release();
+            }
+            frames += count;
+        }
+        return frames;
+    }
+
+    /** Those that come after the last poll are the device's to count, since it receives no more by then. */
+    @Test
+    void whatHasComeInIsTakenBeforeAResetAndWhatComesLaterIsTheDevicesToCount() {
+        receiver.steer(LoopDevice.toMac(LoopDevice.A));
+        for (int round = 0; round < 3; round++) {
+            long lostBefore = faults.lostFrames();
+            send(50);
+            int[] taken = new int[1];
+            receiver.recover(() -> {
+                taken[0] = receiveAll();
+                send(20);
+                assertEquals(0, receiveAll(), "it has stopped");
+            });
+            assertEquals(50, taken[0], "frames that had come in");
+            assertEquals(20, faults.lostFrames() - lostBefore, "frames that the device has counted");
+            send(1);
+            assertEquals(1, receiveAll(), "it receives again");
+        }
+    }
+}
