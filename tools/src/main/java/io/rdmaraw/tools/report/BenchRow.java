@@ -84,7 +84,8 @@ public record BenchRow(String caseName, String transport, String device, String 
         GIGABYTES_PER_SECOND("GB/s", true),
         CONNECTIONS_PER_SECOND("connections/s", true),
         CONNECTIONS_PER_CPU_SECOND("connections/CPU s", true),
-        PERCENT_OF_CORE("% of a core", false);
+        PERCENT_OF_CORE("% of a core", false),
+        PERCENT_KEPT("% kept", true);
 
         private final String text;
         private final boolean moreIsBetter;

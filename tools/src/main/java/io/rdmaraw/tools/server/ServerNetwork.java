@@ -22,6 +22,8 @@ import java.util.List;
 public final class ServerNetwork implements AutoCloseable {
     private static final Duration START_LIMIT = Duration.ofSeconds(60);
 
+    private static final String ROUTER_MAC = "02:72:ff:ff:ff:fe";
+
     private final TestNetwork network = new TestNetwork("server", Path.of("."));
     private final VethPair pair;
 
@@ -72,6 +74,19 @@ public final class ServerNetwork implements AutoCloseable {
     private static void receiveOn(int core, VethEnd end) {
         end.namespace().run("sh", "-c", "echo " + Long.toHexString(1L << core) + " > /sys/class/net/" + end.name()
                 + "/queues/rx-0/rps_cpus");
+    }
+
+    /**
+     * From now on what the server sends to addresses that are not on the link goes to a router, of which there is only
+     * the MAC address: the client's kernel sees that frames are not for it, and drops them before it looks further.
+     */
+    public void leadStrangersAway() {
+        String client = pair.peer().ipv4();
+        int dot = client.lastIndexOf('.') + 1;
+        String router = client.substring(0, dot) + (Integer.parseInt(client.substring(dot)) + 1);
+        serverSide().run("ip", "neigh", "add", router, "lladdr", ROUTER_MAC, "dev", serverInterface(), "nud",
+                "permanent");
+        serverSide().run("ip", "route", "add", "default", "via", router);
     }
 
     /**

@@ -149,6 +149,67 @@ sealed interface StreamCase {
         }
     }
 
+    /**
+     * Requests at a steady rate and new connections: while nothing else goes on, under a flood of SYNs, and under the
+     * same flood with checksums that are wrong. Generator and client share a core, so the last tells what of the loss
+     * is the server's handling of SYNs, and what the generator's and the link's work.
+     */
+    record Flood(int connections, int requestsPerSecond) implements StreamCase {
+        private static final double PERCENT = 100;
+
+        /** What the client saw in one phase. */
+        private record Phase(double answersPerSecond, double connectsPerSecond, double floodedPerSecond,
+                double byCookiePerSecond) {
+        }
+
+        @Override
+        public String name() {
+            return "flood";
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+                throws InterruptedException {
+            client.ask("pace " + connections + ' ' + requestsPerSecond);
+            await(warmUpSeconds);
+            Phase before = phase(server, client, null, seconds);
+            Phase noise = phase(server, client, "flood false", seconds);
+            Phase flood = phase(server, client, "flood true", seconds);
+            Phase after = phase(server, client, null, seconds);
+            client.ask("stop");
+            double calm = (before.answersPerSecond + after.answersPerSecond) / 2;
+            Map<String, Figure> figures = new LinkedHashMap<>();
+            figures.put(".calm", new Figure(Unit.ROUND_TRIPS_PER_SECOND, calm));
+            figures.put(".kept", new Figure(Unit.PERCENT_KEPT, PERCENT * flood.answersPerSecond / calm));
+            figures.put(".noise", new Figure(Unit.PERCENT_KEPT, PERCENT * noise.answersPerSecond / calm));
+            figures.put(".noiseFrames", new Figure(Unit.MEGAFRAMES_PER_SECOND, noise.floodedPerSecond / 1e6));
+            if (noise.answersPerSecond > 0) {
+                figures.put(".keptOfNoise", new Figure(Unit.PERCENT_KEPT,
+                        PERCENT * flood.answersPerSecond / noise.answersPerSecond));
+            }
+            figures.put(".syns", new Figure(Unit.MEGAFRAMES_PER_SECOND, flood.floodedPerSecond / 1e6));
+            figures.put(".newcomers", new Figure(Unit.CONNECTIONS_PER_SECOND, flood.connectsPerSecond));
+            figures.put(".byCookie", new Figure(Unit.CONNECTIONS_PER_SECOND, flood.byCookiePerSecond));
+            return figures;
+        }
+
+        private static Phase phase(TcpPeer server, TcpPeer client, String flood, double seconds)
+                throws InterruptedException {
+            if (flood != null) {
+                client.ask(flood);
+            }
+            await(seconds / 4);
+            JsonNode serverBefore = server.ask("counts");
+            JsonNode before = client.ask("counts");
+            await(seconds);
+            JsonNode after = client.ask("counts");
+            JsonNode serverAfter = server.ask("counts");
+            client.ask("calm");
+            return new Phase(rate("roundTrips", before, after), rate("connections", before, after),
+                    rate("flooded", before, after), rate("cookies", serverBefore, serverAfter));
+        }
+    }
+
     /** The Java heap of a connection with its channel; the mean of both ends. */
     record IdleHeap(int connections) implements StreamCase {
         @Override

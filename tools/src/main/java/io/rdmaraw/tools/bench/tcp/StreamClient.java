@@ -7,6 +7,7 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.examples.server.Transport;
 import java.net.InetSocketAddress;
@@ -27,6 +28,9 @@ final class StreamClient implements AutoCloseable {
     private final StreamCounts counts = new StreamCounts();
     private final List<Channel> channels = new ArrayList<>();
     private ConnectCycle cycle;
+    private PacedRequests paced;
+    private Newcomers newcomers;
+    private SynFlood flood;
 
     /**
      * Opens nothing yet.
@@ -81,6 +85,35 @@ final class StreamClient implements AutoCloseable {
         cycle.start(parallel);
     }
 
+    /** Asks at a steady rate on a number of connections, and opens others meanwhile. */
+    void pace(int connections, int requestsPerSecond) throws InterruptedException {
+        paced = new PacedRequests(counts, requestsPerSecond);
+        open(StreamServer.ECHO, connections, paced::newHandler);
+        newcomers = new Newcomers(bootstrap, new InetSocketAddress(address, firstPort + StreamServer.ECHO), counts);
+        EventLoop loop = channels.getFirst().eventLoop();
+        List<Channel> all = List.copyOf(channels);
+        loop.submit(() -> paced.start(loop, all)).sync();
+        newcomers.start();
+    }
+
+    /** Sends SYNs to the server as fast as it goes, until {@link #calm()}. */
+    void flood(boolean sound) {
+        flood = new SynFlood(address, firstPort + StreamServer.ECHO, sound);
+    }
+
+    /** Ends the flood. */
+    void calm() {
+        if (flood != null) {
+            flood.close();
+            flood = null;
+        }
+    }
+
+    /** Returns the SYNs that the flood has sent so far. */
+    long flooded() {
+        return flood == null ? 0 : flood.sent();
+    }
+
     private void open(int service, int connections, Supplier<ChannelHandler> newHandler) throws InterruptedException {
         // They end by RST: without that the port of each stays taken for a minute, and runs would use up all ports.
         Bootstrap with = bootstrap.clone().option(ChannelOption.SO_LINGER, 0)
@@ -108,6 +141,12 @@ final class StreamClient implements AutoCloseable {
         if (cycle != null) {
             cycle.stop();
             cycle = null;
+        }
+        calm();
+        if (paced != null) {
+            newcomers.stop();
+            group.submit(paced::stop).syncUninterruptibly();
+            paced = null;
         }
         List<ChannelFuture> closing = channels.stream().map(Channel::close).toList();
         closing.forEach(ChannelFuture::syncUninterruptibly);

@@ -81,6 +81,9 @@ public final class TcpPeerCommand implements Callable<Integer> {
             case "receive" -> client.receive();
             case "idle" -> client.idle(Integer.parseInt(words[1]));
             case "cycle" -> client.cycle(Integer.parseInt(words[1]));
+            case "pace" -> client.pace(Integer.parseInt(words[1]), Integer.parseInt(words[2]));
+            case "flood" -> client.flood(Boolean.parseBoolean(words[1]));
+            case "calm" -> client.calm();
             case "stop" -> client.stop();
             case "counts" -> counts(answer);
             case "times" -> times(answer);
@@ -95,10 +98,12 @@ public final class TcpPeerCommand implements Callable<Integer> {
         answer.put("nanos", System.nanoTime());
         if (client != null) {
             answer.put("roundTrips", client.counts().roundTrips()).put("received", client.counts().bytes())
-                    .put("connections", client.counts().connections()).put("clientNanos", loopNanos(client.group()));
+                    .put("connections", client.counts().connections()).put("flooded", client.flooded())
+                    .put("clientNanos", loopNanos(client.group()));
         }
         if (server != null) {
-            answer.put("taken", server.counts().bytes()).put("serverNanos", loopNanos(server.group()));
+            answer.put("taken", server.counts().bytes()).put("serverNanos", loopNanos(server.group()))
+                    .put("cookies", SynCookies.accepted());
         }
     }
 

@@ -16,6 +16,9 @@ final class WireStreams {
     private static final String PREFIX = "tcp.wire.";
     /** New processes have compilers to warm up. */
     private static final int FIRST_SETTLES = 12;
+    private static final int FLOODED_CONNECTIONS = 64;
+    /** Far less than any transport answers, so that a server that keeps up loses nothing. */
+    private static final int FLOODED_REQUESTS_PER_SECOND = 10_000;
     private static final int CLIENT_CORE = 0;
     static final int SERVER_CORE = 1;
 
@@ -29,7 +32,8 @@ final class WireStreams {
 
     private static List<StreamCase> cases() {
         return List.of(new StreamCase.RequestResponse(1, true), new StreamCase.RequestResponse(64, true),
-                new StreamCase.RequestResponse(1_000, true), new StreamCase.Bulk(true), new StreamCase.Bulk(false));
+                new StreamCase.RequestResponse(1_000, true), new StreamCase.Bulk(true), new StreamCase.Bulk(false),
+                new StreamCase.Flood(FLOODED_CONNECTIONS, FLOODED_REQUESTS_PER_SECOND));
     }
 
     private static List<String> pinnedTo(int core) {
@@ -69,6 +73,7 @@ final class WireStreams {
     private static Stand stand(Transport transport) {
         ServerNetwork network = new ServerNetwork();
         network.receiveOn(SERVER_CORE, CLIENT_CORE);
+        network.leadStrangersAway();
         return new Stand(network, new StreamEnds(() -> start(network, transport)));
     }
 

@@ -1,0 +1,76 @@
+package io.rdmaraw.tools.bench.tcp;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler.Sharable;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
+import java.net.InetSocketAddress;
+import java.util.concurrent.TimeUnit;
+
+/** One connection after the other, each of which has one answer and ends; never more than one at a time. */
+@Sharable
+final class Newcomers extends ChannelInboundHandlerAdapter {
+    /** Between the end of one and the next, so that they are no load of their own. */
+    private static final long PAUSE_MILLIS = 5;
+
+    private final Bootstrap bootstrap;
+    private final InetSocketAddress server;
+    private final StreamCounts counts;
+    private int missingBytes;
+    private volatile boolean stopped;
+
+    Newcomers(Bootstrap bootstrap, InetSocketAddress server, StreamCounts counts) {
+        this.bootstrap = bootstrap.clone().option(ChannelOption.SO_LINGER, 0).handler(this);
+        this.server = server;
+        this.counts = counts;
+    }
+
+    void start() {
+        bootstrap.connect(server).addListener((ChannelFuture connected) -> {
+            if (!connected.isSuccess()) {
+                another(connected.channel().eventLoop());
+            }
+        });
+    }
+
+    void stop() {
+        stopped = true;
+    }
+
+    private void another(EventLoop loop) {
+        if (!stopped) {
+            loop.schedule(this::start, PAUSE_MILLIS, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext ctx) {
+        missingBytes = StreamHandlers.REQUEST_BYTES;
+        ctx.writeAndFlush(ctx.alloc().directBuffer(missingBytes).writeZero(missingBytes), ctx.voidPromise());
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object msg) {
+        ByteBuf data = (ByteBuf) msg;
+        missingBytes -= data.readableBytes();
+        data.release();
+        if (missingBytes == 0) {
+            counts.addConnection();
+            ctx.close();
+        }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        another(ctx.channel().eventLoop());
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        ctx.close();
+    }
+}

@@ -1,0 +1,140 @@
+package io.rdmaraw.tools.bench.tcp;
+
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.SegmentHeaders;
+import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.testsuite.net.PacketPort;
+import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.SplittableRandom;
+
+/**
+ * A thread that sends SYNs from ever other addresses and ports to a server, as fast as the interface takes them. The
+ * frames are made beforehand, so that sending is all that it does.
+ */
+final class SynFlood implements AutoCloseable {
+    /** Many times what a backlog holds, so that hardly any finds its connection half open. */
+    private static final int FRAMES = 1 << 16;
+    private static final int FRAME_BYTES = 128;
+    private static final int CHECKSUM_OFFSET_BYTES = EthernetHeader.LENGTH_BYTES + 20 + 16;
+    /** As IPv4-mapped addresses end: in 10.0.0.0/8. */
+    private static final long TEN_NET = 0xFFFF_0A00_0000L;
+    private static final Path NEIGHBORS = Path.of("/proc/net/arp");
+
+    private final long frames = Libc.allocateZeroed((long) FRAMES * FRAME_BYTES);
+    private final int lengthBytes;
+    private final PacketPort port;
+    private final Thread thread = new Thread(this::run, "SYN flood");
+    private volatile boolean ended;
+    private volatile long sent;
+
+    /**
+     * Starts.
+     *
+     * @param sound whether the checksums are right; frames that differ in them alone cost the generator and the device
+     *              the same, and a server nothing but its looking at them
+     */
+    SynFlood(String server, int serverPort, boolean sound) {
+        try {
+            InetAddress target = InetAddress.ofLiteral(server);
+            NetworkInterface link = linkTo(target);
+            lengthBytes = fill(macOf(server), macOf(link.getHardwareAddress()), target, serverPort, sound);
+            port = PacketPort.open(link.getName(), link.getIndex());
+        } catch (IOException e) {
+            Libc.free(frames);
+            throw new UncheckedIOException(e);
+        }
+        thread.start();
+    }
+
+    /** Every link of the namespaces of the bench leads to the server. */
+    private static NetworkInterface linkTo(InetAddress target) throws IOException {
+        return NetworkInterface.networkInterfaces().filter(link -> link.inetAddresses()
+                .anyMatch(address -> address instanceof Inet4Address && !address.isLoopbackAddress())).findFirst()
+                .orElseThrow(() -> new ToolException("no interface leads to " + target.getHostAddress()));
+    }
+
+    /** The kernel has asked for it, as there are connections to the server. */
+    private static long macOf(String server) throws IOException {
+        return Files.readAllLines(NEIGHBORS).stream().map(line -> line.split("\\s+"))
+                .filter(columns -> columns[0].equals(server)).findFirst()
+                .map(columns -> EthernetHeader.parseMac(columns[3]))
+                .orElseThrow(() -> new ToolException("the kernel does not know the MAC address of " + server));
+    }
+
+    private static long macOf(byte[] bytes) {
+        long mac = 0;
+        for (byte part : bytes) {
+            mac = mac << Byte.SIZE | part & 0xff;
+        }
+        return mac;
+    }
+
+    private int fill(long serverMac, long ownMac, InetAddress target, int serverPort, boolean sound) {
+        long address = 0xFFFF;
+        for (byte part : target.getAddress()) {
+            address = address << Byte.SIZE | part & 0xff;
+        }
+        SplittableRandom random = new SplittableRandom(5);
+        Segment syn = new Segment();
+        int bytes = 0;
+        for (int i = 0; i < FRAMES; i++) {
+            long frame = frame(i);
+            EthernetHeader.write(frame, serverMac, ownMac, EtherType.IPV4);
+            syn.clear().source(0, TEN_NET + random.nextInt(1, 1 << 24), random.nextInt(1024, 65536))
+                    .destination(0, address, serverPort).seq(random.nextInt()).flags(TcpFlags.SYN).window(65535)
+                    .mss(1460).windowScale(7).sackPermitted(true).timestamps(i, 0);
+            bytes = EthernetHeader.LENGTH_BYTES
+                    + SegmentHeaders.write(syn, frame + EthernetHeader.LENGTH_BYTES, 0);
+            if (!sound) {
+                long checksum = frame + CHECKSUM_OFFSET_BYTES;
+                NativeMemory.putShort(checksum, (short) (NativeMemory.getShort(checksum) ^ 0x5a5a));
+            }
+        }
+        return bytes;
+    }
+
+    private long frame(int i) {
+        return frames + (long) i * FRAME_BYTES;
+    }
+
+    private void run() {
+        int next = 0;
+        while (!ended) {
+            for (int i = 0; i < PacketPort.BURST; i++) {
+                port.sendFrom(i, frame(next + i & FRAMES - 1), lengthBytes);
+            }
+            int count = port.send(PacketPort.BURST);
+            next = next + count & FRAMES - 1;
+            sent += count;
+        }
+    }
+
+    /** Frames that the interface has taken. */
+    long sent() {
+        return sent;
+    }
+
+    @Override
+    public void close() {
+        ended = true;
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return;
+        }
+        port.close();
+        Libc.free(frames);
+    }
+}

@@ -1,0 +1,242 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoop;
+import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.VerbsFrameQueue;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/** Queues fail and are made anew while connections carry data: what was in flight is sent again, and no byte is lost. */
+@Timeout(120)
+class StreamRecoveryTest {
+    private static final int CONNECTIONS = 6;
+    private static final int CONTENT_BYTES = 1 << 20;
+    private static final int CHUNK_BYTES = 1 << 14;
+    private static final int FAULTS = 4;
+    private static final int PATIENCE_SECONDS = 60;
+
+    /** What goes wrong with a loop's queue. */
+    enum Fault {
+        /** The state is put right in place. */
+        QUEUE_PAIR {
+            @Override
+            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+                faults.failQueuePair(queue.queuePair());
+            }
+        },
+        /** As before; what comes by rules that loops share. */
+        WORK_QUEUE {
+            @Override
+            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+                queue.workQueue().toError();
+            }
+        },
+        /** The queues are made anew. */
+        RECEIVES_OVERRUN {
+            @Override
+            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+                faults.overrunCompletions(queue, true);
+            }
+        },
+        SENDS_OVERRUN {
+            @Override
+            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+                faults.overrunCompletions(queue, false);
+            }
+        };
+
+        /** On the loop of the queue. */
+        abstract void happen(VerbsFrameQueue queue, DeviceFaults faults);
+    }
+
+    private final LoopDevice device = LoopDevice.inMemory();
+    private final SharedDevice shared = SharedDevice.acquire(device.name);
+    private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+            .receiveQueueDepth(256).sendQueueDepth(256).slotCount(2048).build();
+    private final EventLoopGroup servers = new RdmaRawEventLoopGroup(2, config);
+    private final EventLoopGroup clients = new RdmaRawEventLoopGroup(1, config);
+    private final BlockingQueue<RdmaRawSocketChannel> children = new LinkedBlockingQueue<>();
+
+    @AfterEach
+    void shutDown() {
+        clients.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        servers.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        shared.release();
+    }
+
+    private final class Echo extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelActive(ChannelHandlerContext ctx) {
+            children.add((RdmaRawSocketChannel) ctx.channel());
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ctx.write(msg);
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.flush();
+        }
+    }
+
+    /** Sends its content over and over while it is wanted, and looks at what comes back. */
+    private static final class Talker extends ChannelInboundHandlerAdapter {
+        private final byte[] content = new byte[CONTENT_BYTES];
+        private final MessageDigest sent = sha256();
+        private final MessageDigest received = sha256();
+        private final CountDownLatch finished = new CountDownLatch(1);
+        private int next;
+        private long sentBytes;
+        private long receivedBytes;
+        private boolean wanted = true;
+
+        Talker(long seed) {
+            new Random(seed).nextBytes(content);
+        }
+
+        private static MessageDigest sha256() {
+            try {
+                return MessageDigest.getInstance("SHA-256");
+            } catch (NoSuchAlgorithmException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext ctx) {
+            talk(ctx.channel());
+        }
+
+        @Override
+        public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+            talk(ctx.channel());
+        }
+
+        private void talk(Channel channel) {
+            while (wanted && channel.isWritable()) {
+                sent.update(content, next, CHUNK_BYTES);
+                channel.writeAndFlush(Unpooled.copiedBuffer(content, next, CHUNK_BYTES));
+                next = (next + CHUNK_BYTES) % CONTENT_BYTES;
+                sentBytes += CHUNK_BYTES;
+            }
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ByteBuf data = (ByteBuf) msg;
+            receivedBytes += data.readableBytes();
+            byte[] bytes = new byte[data.readableBytes()];
+            data.readBytes(bytes).release();
+            received.update(bytes);
+            finishIfAllIsBack();
+        }
+
+        /** On the channel's loop: no more is sent. */
+        void enough() {
+            wanted = false;
+            finishIfAllIsBack();
+        }
+
+        private void finishIfAllIsBack() {
+            if (!wanted && receivedBytes == sentBytes) {
+                finished.countDown();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void connectionsOutliveFaultsOfTheirQueues(Fault fault) throws Exception {
+        List<Talker> talkers = new ArrayList<>();
+        List<Channel> channels = connect(talkers);
+        Map<PortQueue, EventLoop> loops = new LinkedHashMap<>();
+        for (int i = 0; i < CONNECTIONS; i++) {
+            addLoop(loops, children.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
+        }
+        if (fault != Fault.WORK_QUEUE) {
+            // Only what several loops share comes by one.
+            addLoop(loops, (RdmaRawSocketChannel) channels.getFirst());
+        }
+        for (int round = 0; round < FAULTS; round++) {
+            for (Map.Entry<PortQueue, EventLoop> at : loops.entrySet()) {
+                failAndAwaitRecovery(at.getKey(), at.getValue(), fault);
+            }
+        }
+        for (int i = 0; i < CONNECTIONS; i++) {
+            channels.get(i).eventLoop().submit(talkers.get(i)::enough).sync();
+        }
+        for (int i = 0; i < CONNECTIONS; i++) {
+            Talker talker = talkers.get(i);
+            assertTrue(talker.finished.await(PATIENCE_SECONDS, TimeUnit.SECONDS),
+                    () -> talker.receivedBytes + " of " + talker.sentBytes + " bytes came back");
+            assertTrue(channels.get(i).isActive());
+            assertTrue(talker.sentBytes > 0);
+            assertArrayEquals(talker.sent.digest(), talker.received.digest());
+        }
+    }
+
+    private List<Channel> connect(List<Talker> talkers) throws InterruptedException {
+        InetSocketAddress server = (InetSocketAddress) new ServerBootstrap().group(servers)
+                .channel(RdmaRawServerSocketChannel.class).childHandler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel child) {
+                        child.pipeline().addLast(new Echo());
+                    }
+                }).bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel().localAddress();
+        List<Channel> channels = new ArrayList<>();
+        for (int i = 0; i < CONNECTIONS; i++) {
+            talkers.add(new Talker(i));
+            channels.add(new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class).handler(talkers.get(i))
+                    .connect(server).sync().channel());
+        }
+        return channels;
+    }
+
+    private static void addLoop(Map<PortQueue, EventLoop> loops, RdmaRawSocketChannel channel)
+            throws InterruptedException {
+        EventLoop loop = channel.eventLoop();
+        loops.put(loop.submit(() -> channel.loopStack().port()).sync().getNow(), loop);
+    }
+
+    private void failAndAwaitRecovery(PortQueue port, EventLoop loop, Fault fault) throws InterruptedException {
+        long before = loop.submit(() -> {
+            long recoveries = port.queue().counters().recoveries();
+            fault.happen((VerbsFrameQueue) port.queue(), DeviceFaults.of(shared.context()));
+            return recoveries;
+        }).sync().getNow();
+        // A turn of the loop each, until one has seen to it; the test's timeout ends this.
+        while (loop.submit(() -> port.queue().counters().recoveries()).sync().getNow() == before) {
+            Thread.onSpinWait();
+        }
+    }
+}
