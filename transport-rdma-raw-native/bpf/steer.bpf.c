@@ -30,6 +30,7 @@ struct map_reference sv_map_deep_rules SECTION("maps");
 struct map_reference sv_map_scratch SECTION("maps");
 struct map_reference sv_map_sockets SECTION("maps");
 struct map_reference sv_map_recent SECTION("maps");
+struct map_reference sv_map_heads SECTION("maps");
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*redirect_map)(void *map, u64 key, u64 flags) = (void *)BPF_FUNC_redirect_map;
@@ -259,6 +260,60 @@ INLINE void remember(struct sv_steer_recent *entry, const struct sv_steer_scratc
     entry->verdict = (u32)verdict;
 }
 
+/* What a head must have for its words to say everything. These bits are always among those that count. */
+INLINE int is_ordinary(const u64 *words)
+{
+    const u8 *head = (const u8 *)words;
+    return head[12] == 8 && head[13] == 0 && head[14] == 0x45 && (head[20] & 0x3f) == 0 && head[21] == 0 &&
+           (head[23] == TCP || head[23] == UDP);
+}
+
+/*
+ * The verdict on an ordinary frame that is known, else -1; and what is to be known about it next time is in the scratch
+ * area. Not on the stack: the verifier would follow each path through the parser once for every state of it.
+ */
+INLINE int known_by_head(const struct frame *frame, const struct sv_steer_half *half, u32 generation,
+                         struct sv_steer_scratch *scratch)
+{
+    u64 words[SV_STEER_HEAD_WORDS];
+    u64 mixed = 0;
+    scratch->is_ordinary = 0;
+    if (frame->head + SV_STEER_HEAD_BYTES > frame->head_end)
+        return -1;
+#pragma unroll
+    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++) {
+        words[w] = *(const u64 *)(frame->head + w * 8) & half->head[w];
+        mixed = (mixed << 9 | mixed >> 55) ^ words[w];
+    }
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT;
+    const struct sv_steer_head *known = map_lookup(&sv_map_heads, &index);
+    if (known == 0)
+        return -1;
+    u64 difference = known->generation ^ generation;
+#pragma unroll
+    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++)
+        difference |= known->words[w] ^ words[w];
+    if (difference == 0)
+        return (int)(known->verdict & 3);
+    __builtin_memcpy(scratch->head, words, sizeof words);
+    scratch->head_index = index;
+    scratch->is_ordinary = (u32)is_ordinary(words);
+    return -1;
+}
+
+INLINE void remember_head(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+{
+    u32 index = scratch->head_index;
+    struct sv_steer_head *head = map_lookup(&sv_map_heads, &index);
+    if (head == 0)
+        return;
+#pragma unroll
+    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++)
+        head->words[w] = scratch->head[w];
+    head->generation = generation;
+    head->verdict = (u32)verdict;
+}
+
 INLINE int search_all(const struct sv_steer_directory *directory, struct sv_steer_scratch *scratch)
 {
     for (int i = 0; i < SEARCHES; i++) {
@@ -270,7 +325,7 @@ INLINE int search_all(const struct sv_steer_directory *directory, struct sv_stee
     return KERNEL;
 }
 
-INLINE int classify(const struct frame *frame, int tag_beside, u16 tpid, u16 tci)
+INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
 {
     u32 zero = 0;
     struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
@@ -280,6 +335,12 @@ INLINE int classify(const struct frame *frame, int tag_beside, u16 tpid, u16 tci
     u32 generation = *(volatile u32 *)&directory->generation;
     u32 sequence = sequence_of(directory);
     const struct sv_steer_half *half = &directory->half[sequence & 1];
+    if (frame->is_xdp) {
+        int known = known_by_head(frame, half, generation, scratch);
+        if (known >= 0 && sequence_of(directory) == sequence)
+            return known;
+        frame->length = (u32)xdp_length(frame->context);
+    }
     __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
     u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
     /* Parsing is done before the search, or the verifier would follow the loop once for every kind of frame. */
@@ -293,7 +354,11 @@ INLINE int classify(const struct frame *frame, int tag_beside, u16 tpid, u16 tci
     if (is_known(entry, scratch, generation) && sequence_of(directory) == sequence)
         return (int)entry->verdict;
     int verdict = search_all(directory, scratch);
-    if (sequence_of(directory) == sequence)
+    if (sequence_of(directory) != sequence)
+        return verdict;
+    if (frame->is_xdp && scratch->is_ordinary)
+        remember_head(scratch, generation, verdict);
+    else
         remember(entry, scratch, generation, verdict);
     return verdict;
 }
@@ -306,8 +371,8 @@ INLINE int classify_skb(struct __sk_buff *skb)
 
 SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
 {
-    struct frame frame = {.context = xdp, .length = (u32)xdp_length(xdp), .is_xdp = 1,
-                          .head = (const u8 *)(long)xdp->data, .head_end = (const u8 *)(long)xdp->data_end};
+    struct frame frame = {.context = xdp, .is_xdp = 1, .head = (const u8 *)(long)xdp->data,
+                          .head_end = (const u8 *)(long)xdp->data_end};
     if (classify(&frame, 0, 0, 0) != OURS)
         return XDP_PASS;
     /* A queue without a socket: to the kernel, as if there were no rule. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_link.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,9 @@ static int create_maps(struct sv_steering *steering)
         return errno;
     map[SV_MAP_RECENT] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT, 0);
     if (map[SV_MAP_RECENT] < 0)
+        return errno;
+    map[SV_MAP_HEADS] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head), SV_STEER_RECENT, 0);
+    if (map[SV_MAP_HEADS] < 0)
         return errno;
     void *directory = mmap(NULL, sizeof *steering->directory, PROT_READ | PROT_WRITE, MAP_SHARED,
                            map[SV_MAP_DIRECTORY], 0);
@@ -199,6 +203,19 @@ int sv_steering_set_socket(struct sv_steering *steering, uint32_t queue, int soc
 
 /* ---- life ---- */
 
+/* Which bits of an ordinary frame make it one, and which of them the rules look at: see struct sv_steer_head. */
+static void head_mask(const unsigned long long *seen, unsigned long long *head)
+{
+    static const struct sv_layout ordinary = {.l3 = 4, .l3_offset = 14, .l4 = IPPROTO_TCP, .l4_offset = 34};
+    const struct sv_headers untagged = {.layers = 0};
+    struct sv_headers interest;
+    uint8_t mask[SV_WINDOW];
+    memset(&interest, 0, sizeof interest);
+    memcpy(&interest, seen, SV_STEER_PLAIN_WORDS * sizeof seen[0]);
+    sv_window_mask(&interest, &untagged, ordinary, mask);
+    memcpy(head, mask, SV_STEER_HEAD_WORDS * sizeof head[0]);
+}
+
 /* The rules are as they shall be: what programs remember of before is void. */
 static void forget_verdicts(struct sv_steering *steering)
 {
@@ -221,6 +238,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
             : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
     }
     memcpy(steering->directory->half[0].mac, mac, 6);
+    head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
     forget_verdicts(steering);      /* 0 is what empty places have */
     *out = steering;
     return 0;
@@ -266,6 +284,7 @@ static void publish(struct sv_steering *steering)
     memcpy(half->seen, all.words, sizeof half->seen);
     if (half->flags != 0)
         memset(half->seen, 0xff, sizeof all.outer.dst_mac);     /* the first word begins with it */
+    head_mask(half->seen, half->head);
     __atomic_store_n(&directory->sequence, sequence, __ATOMIC_SEQ_CST);
     forget_verdicts(steering);
 }

@@ -21,6 +21,8 @@ enum {
     SV_STEER_MULTICAST_DEFAULT = 4,
     SV_STEER_SNIFFER = 8,
     SV_STEER_RECENT = 256,          /* a power of two */
+    SV_STEER_HEAD_WORDS = 5,        /* Ethernet, IPv4 without options, ports: 38 bytes */
+    SV_STEER_HEAD_BYTES = 54,       /* with a TCP header whole */
 };
 
 /* struct sv_headers, word by word. */
@@ -56,6 +58,7 @@ struct sv_steer_half {
     unsigned int flags;
     unsigned char mac[8];           /* the interface's own */
     unsigned long long seen[SV_STEER_PLAIN_WORDS];      /* what of a plain frame the verdict depends on */
+    unsigned long long head[SV_STEER_HEAD_WORDS];       /* the same as bits of an ordinary frame, see below */
     struct sv_steer_shape shape[SV_STEER_MAX_SHAPES];   /* lowest priority number first */
 };
 
@@ -71,6 +74,16 @@ struct sv_steer_directory {
  */
 struct sv_steer_recent {
     unsigned long long words[SV_STEER_PLAIN_WORDS];
+    unsigned int generation;
+    unsigned int verdict;
+};
+
+/*
+ * The same for ordinary frames, which are most: IPv4 without a tag, options or fragments, with TCP or UDP. Their first
+ * words tell such a frame and its verdict without being parsed, as half->head has the bits that make it one.
+ */
+struct sv_steer_head {
+    unsigned long long words[SV_STEER_HEAD_WORDS];
     unsigned int generation;
     unsigned int verdict;
 };
@@ -93,6 +106,9 @@ struct sv_steer_scratch {
     struct sv_steer_headers inner;
     struct sv_steer_rule_key probe;
     unsigned long long seen[SV_STEER_PLAIN_WORDS];
+    unsigned long long head[SV_STEER_HEAD_WORDS];
+    unsigned int head_index;
+    unsigned int is_ordinary;
 };
 
 /* The maps, in the order in which bpf/build.py numbers them. */
@@ -103,6 +119,7 @@ enum {
     SV_MAP_SCRATCH,
     SV_MAP_SOCKETS,
     SV_MAP_RECENT,
+    SV_MAP_HEADS,
     SV_MAP_COUNT
 };
 

@@ -57,7 +57,7 @@ final class UdpCommand implements Callable<Integer> {
 
     private void measureWire(BenchReport report, PrintWriter progress) {
         try {
-            new DatagramWireBench(payloadBytes, options.runs(3), options.quick(), progress).addTo(report);
+            new DatagramWireBench(payloadBytes, options.runs(5), options.quick(), progress).addTo(report);
         } catch (ToolException e) {
             progress.println("rdma-raw: the cases over veth are left out: " + e.getMessage());
             report.addNotMeasured("udp.wire", e.getMessage());

@@ -28,10 +28,17 @@ final class Wire implements AutoCloseable {
     private static final int MOST_TRIES = 3;
     private static final int SERVER_CORE = 1;
     private static final Duration LIMIT = Duration.ofSeconds(60);
+    private static final double WARM_UP_SLICE_SECONDS = 0.4;
+    private static final double SINGLE_SLICE_SECONDS = 0.1;
+    /** Of a slice of the warm-up: a compiler that works less than this is done. */
+    private static final double COMPILER_DONE = 0.1;
+    private static final int MILLIS_PER_SECOND = 1000;
 
     private final TestNetwork network = new TestNetwork("bench-wire", Path.of("."));
     private final VethPair pair;
     private final String program;
+    private final String verbsProgram;
+    private final String verbsLibraries;
     private final PrintWriter progress;
 
     /** @param progress is told of what did not succeed at once */
@@ -44,6 +51,8 @@ final class Wire implements AutoCloseable {
                     + " builds it");
         }
         program = path.toString();
+        verbsProgram = path.resolveSibling("pktgen").toString();
+        verbsLibraries = path.resolveSibling("lib").toString();
         try {
             pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
             introduce(pair.ours(), pair.peer());
@@ -79,12 +88,44 @@ final class Wire implements AutoCloseable {
         return new Server(pair.ours().namespace().start(command.toArray(String[]::new)));
     }
 
-    /** Runs the C echo for as long as the task takes. */
+    /** Starts the C echo on AF_XDP. */
     PeerProcess startC() {
-        PeerProcess echo = pair.ours().namespace().start(program, "echo", "--interface", pair.ours().name(), "--port",
-                Integer.toString(PORT), "--cpu", Integer.toString(SERVER_CORE));
+        return ready(pair.ours().namespace().start(program, "echo", "--interface", pair.ours().name(), "--port",
+                Integer.toString(PORT), "--cpu", Integer.toString(SERVER_CORE)));
+    }
+
+    /** Starts the C echo on libibverbs, with softverbs below: what of our echo is the device and what is Java. */
+    PeerProcess startVerbsC() {
+        String device = "xdp:" + pair.ours().name();
+        return ready(pair.ours().namespace().start("env", "LD_LIBRARY_PATH=" + verbsLibraries,
+                "SOFTVERBS_DEVICES=" + device, verbsProgram, "echo", "--device", device, "--to", pair.ours().ipv4(),
+                "--port", Integer.toString(PORT), "--core", Integer.toString(SERVER_CORE)));
+    }
+
+    private static PeerProcess ready(PeerProcess echo) {
         echo.awaitOutput("ready", LIMIT);
         return echo;
+    }
+
+    /**
+     * Has a server echo until its compiler is done: with both cores busy it takes seconds, and what is measured
+     * meanwhile is the interpreter.
+     *
+     * @param mostSeconds after which it is measured as it is, and that is said
+     */
+    void warmUp(Server server, int window, int frameBytes, double mostSeconds) {
+        long before = server.compiledMillis();
+        for (double seconds = 0; seconds < mostSeconds; seconds += WARM_UP_SLICE_SECONDS + SINGLE_SLICE_SECONDS) {
+            generate(window, frameBytes, WARM_UP_SLICE_SECONDS);
+            generate(1, frameBytes, SINGLE_SLICE_SECONDS);
+            long now = server.compiledMillis();
+            if (now - before < COMPILER_DONE * WARM_UP_SLICE_SECONDS * MILLIS_PER_SECOND) {
+                return;
+            }
+            before = now;
+        }
+        progress.println("the compiler is not done after " + mostSeconds + " s of warm-up");
+        progress.flush();
     }
 
     /**
@@ -170,6 +211,11 @@ final class Wire implements AutoCloseable {
         /** Bytes that the server's loop has allocated since this was asked last. */
         long allocatedBytes() {
             return Long.parseLong(ask("alloc").split(" ")[1]);
+        }
+
+        /** What the JIT compiler has worked so far. */
+        long compiledMillis() {
+            return Long.parseLong(ask("compiled").split(" ")[1]);
         }
 
         /** Median cost of adding and removing a rule, in nanoseconds. */

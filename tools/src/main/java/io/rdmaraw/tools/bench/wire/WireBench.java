@@ -10,15 +10,20 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /**
- * Echoes over a veth pair, of frames and of datagrams: ours, a C program's and Netty's own transports', one after the
- * other in each run and under the same generator. A ratio compares what ran in the same run.
+ * Echoes over a veth pair, of frames and of datagrams: ours, two C programs' and Netty's own transports', one after the
+ * other in each run and under the same generator. A ratio compares what ran in the same run. Every other run goes
+ * backwards, so that a machine that gets slower favours nobody.
  */
 final class WireBench {
     private static final String C = "c";
     private static final String C_DEVICE = "af_xdp";
+    private static final String C_ON_VERBS = "c-verbs";
+    private static final String XDP = WireTransport.XDP.device();
     private static final int WINDOW = 64;
+    private static final int TCP_TURNS_PER_RUN = 2;
     private static final double NANOS_PER_MICRO = 1000;
 
     /**
@@ -26,7 +31,7 @@ final class WireBench {
      *
      * @param runs          of each case
      * @param runSeconds    length of one measurement
-     * @param warmUpSeconds before the first one of each Java process
+     * @param warmUpSeconds the most before the first one of each Java process
      * @param rulePairs     rules added and removed in one measurement of their cost
      */
     record Options(int frameBytes, int runs, double runSeconds, double warmUpSeconds, int rulePairs) {
@@ -44,6 +49,7 @@ final class WireBench {
     private final PrintWriter progress;
     private final BenchReport report = new BenchReport("wire");
     private final Series c = new Series();
+    private final Series cOnVerbs = new Series();
     private final Map<WireTransport, Series> series = new EnumMap<>(WireTransport.class);
     private final Map<WireTransport, Wire.Server> servers = new EnumMap<>(WireTransport.class);
 
@@ -59,7 +65,7 @@ final class WireBench {
             }
             for (int i = 1; i <= options.runs(); i++) {
                 say("echo, run " + i + " of " + options.runs());
-                measureAll(wire);
+                measureAll(wire, i % 2 == 0);
                 reportEchoes();
             }
             tellLosses();
@@ -80,22 +86,29 @@ final class WireBench {
         servers.put(transport, server);
         series.put(transport, new Series());
         server.open();
-        wire.generate(WINDOW, options.frameBytes(), options.warmUpSeconds());
+        wire.warmUp(server, WINDOW, options.frameBytes(), options.warmUpSeconds());
         server.closeChannel();
     }
 
-    private void measureAll(Wire wire) {
-        PeerProcess echo = wire.startC();
-        try {
-            measure(wire, c);
-        } finally {
-            echo.close();
-        }
-        servers.forEach((transport, server) -> {
+    private void measureAll(Wire wire, boolean backwards) {
+        List<Runnable> turns = new ArrayList<>();
+        turns.add(() -> measureC(wire, wire::startC, c));
+        turns.add(() -> measureC(wire, wire::startVerbsC, cOnVerbs));
+        servers.forEach((transport, server) -> turns.add(() -> {
             server.open();
             measure(wire, series.get(transport));
             server.closeChannel();
-        });
+        }));
+        (backwards ? turns.reversed() : turns).forEach(Runnable::run);
+    }
+
+    private void measureC(Wire wire, Supplier<PeerProcess> program, Series into) {
+        PeerProcess echo = program.get();
+        try {
+            measure(wire, into);
+        } finally {
+            echo.close();
+        }
     }
 
     private void measure(Wire wire, Series into) {
@@ -114,6 +127,10 @@ final class WireBench {
         rates.add(BenchRow.of("echo.window64", C, C_DEVICE, Unit.ROUND_TRIPS_PER_SECOND, c.roundTripsPerSecond));
         p50.add(BenchRow.of("rtt.p50", C, C_DEVICE, Unit.MICROSECONDS, c.p50Micros));
         p99.add(BenchRow.of("rtt.p99", C, C_DEVICE, Unit.MICROSECONDS, c.p99Micros));
+        rates.add(BenchRow.compared("echo.window64", C_ON_VERBS, XDP, Unit.ROUND_TRIPS_PER_SECOND,
+                cOnVerbs.roundTripsPerSecond, C, c.roundTripsPerSecond));
+        p50.add(BenchRow.compared("rtt.p50", C_ON_VERBS, XDP, Unit.MICROSECONDS, cOnVerbs.p50Micros, C, c.p50Micros));
+        p99.add(BenchRow.compared("rtt.p99", C_ON_VERBS, XDP, Unit.MICROSECONDS, cOnVerbs.p99Micros, C, c.p99Micros));
         series.forEach((transport, s) -> {
             rates.add(row("echo.window64", transport, Unit.ROUND_TRIPS_PER_SECOND, s.roundTripsPerSecond, C,
                     c.roundTripsPerSecond));
@@ -163,15 +180,21 @@ final class WireBench {
         wire.offloadsOn();
         List<Double> alone = new ArrayList<>();
         List<Double> beside = new ArrayList<>();
-        for (int i = 1; i <= options.runs(); i++) {
-            say("TCP of the kernel, run " + i + " of " + options.runs());
-            alone.add(wire.tcpThroughput(options.runSeconds()));
+        wire.tcpThroughput(options.runSeconds());
+        for (int i = 1; i <= options.runs() * TCP_TURNS_PER_RUN; i++) {
+            say("TCP of the kernel, run " + i + " of " + options.runs() * TCP_TURNS_PER_RUN);
+            if (i % 2 == 0) {
+                alone.add(wire.tcpThroughput(options.runSeconds()));
+            }
             servers.get(WireTransport.XDP).open();
             beside.add(wire.tcpThroughput(options.runSeconds()));
             servers.get(WireTransport.XDP).closeChannel();
+            if (i % 2 != 0) {
+                alone.add(wire.tcpThroughput(options.runSeconds()));
+            }
         }
         report.add(BenchRow.of("kernel.tcp", "kernel", "veth", Unit.GIGABITS_PER_SECOND, alone));
-        report.add(BenchRow.compared("kernel.tcp", "kernel-beside-rdma-raw", WireTransport.XDP.device(),
+        report.add(BenchRow.compared("kernel.tcp", "kernel-beside-rdma-raw", XDP,
                 Unit.GIGABITS_PER_SECOND, beside, "kernel", alone));
     }
 }
