@@ -63,8 +63,7 @@ static uint32_t l4_length(const uint8_t *data, uint32_t length, struct sv_layout
     return end > length || end < layout.l4_offset + minimum ? 0 : end - layout.l4_offset;
 }
 
-/* Sum of the pseudo header, of RFC 793 and RFC 8200 8.1. */
-static uint64_t pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint32_t l4_bytes)
+uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint32_t l4_bytes)
 {
     uint8_t rest[8] = {(uint8_t)(l4_bytes >> 24), (uint8_t)(l4_bytes >> 16), (uint8_t)(l4_bytes >> 8),
                        (uint8_t)l4_bytes, 0, 0, 0, layout.l4};
@@ -91,7 +90,7 @@ bool sv_checksum_l4_ok(const struct sv_frame *frame)
             return true;    /* RFC 768: the sender computed none */
     }
     const uint8_t *ip = frame->data + layout.l3_offset;
-    return sv_sum_fold(sv_sum(l4, bytes, pseudo_sum(ip, layout, bytes))) == 0xffff;
+    return sv_sum_fold(sv_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes))) == 0xffff;
 }
 
 void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout)
@@ -110,7 +109,7 @@ void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout)
     uint8_t *l4 = data + layout.l4_offset;
     uint8_t *field = l4 + (layout.l4 == IPPROTO_TCP ? 16 : 6);
     memset(field, 0, 2);
-    uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(l4, bytes, pseudo_sum(ip, layout, bytes)));
+    uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes)));
     if (sum == 0 && layout.l4 == IPPROTO_UDP)
         sum = 0xffff;       /* RFC 768: zero on the wire means "none" */
     memcpy(field, &sum, 2);

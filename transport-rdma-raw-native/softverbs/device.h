@@ -5,12 +5,29 @@
 #include "flow.h"
 #include "objects.h"
 
+#include <sys/uio.h>
+
+/* A TCP payload that is to leave as segments of `segment_bytes`, each behind a copy of the header: IBV_WR_TSO. */
+struct sv_large_send {
+    const uint8_t *header;      /* Ethernet, IP and TCP */
+    uint32_t header_bytes;
+    struct sv_layout layout;
+    const struct iovec *parts;  /* at most SV_MAX_SGE */
+    uint32_t part_count;
+    uint32_t payload_bytes;
+    uint32_t segment_bytes;
+};
+
+/* With fewer segments a call of its own for a large send costs as much as the segments in a burst with others. */
+enum { SV_LARGE_SEND_SEGMENTS = 4 };
+
 /*
  * The wire below the queue pairs. A device has one port; all contexts that the process opens on it share it.
  *
  * transmit: sends a burst for a queue pair whose sq.lock the caller holds. The frames may be read during the call only.
  * Every frame is either sent or counted as dropped, by reason.
- * The others may be NULL. progress: moves what the wire has received into receive queues (called by poll_cq, no lock
+ * The others may be NULL. transmit_large: the same for a large send, or returns false: then the caller cuts it, and
+ * transmits the segments. progress: moves what the wire has received into receive queues (called by poll_cq, no lock
  * held) and returns how many frames that were. arm: makes sure that frames arriving from now on raise completion events.
  * look: when this channel's descriptor is readable for frames, so that its reader has to move them, moves them and returns
  * true. relieve: it no longer has to, frames raise events without it. Both are there or none.
@@ -22,6 +39,7 @@ struct sv_port_ops {
     int (*open)(struct sv_device *device);
     void (*close)(struct sv_device *device);
     void (*transmit)(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count);
+    bool (*transmit_large)(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send);
     unsigned (*progress)(struct sv_device *device);
     int (*arm)(struct sv_device *device, struct sv_cq *cq);
     bool (*look)(struct sv_device *device, const struct sv_channel *channel);

@@ -185,6 +185,7 @@ const struct sv_port_ops sv_xdp_ops = {
     .open = open_device,
     .close = sv_wire_port_close,
     .transmit = sv_wire_transmit,
+    .transmit_large = sv_wire_transmit_large,
     .progress = sv_wire_progress,
     .arm = sv_wire_arm,
     .look = sv_wire_look,

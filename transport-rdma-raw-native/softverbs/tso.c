@@ -58,6 +58,23 @@ static void copy_next(struct pieces *pieces, uint8_t *to, uint32_t length)
     }
 }
 
+/* As one, if the wire can cut it. */
+static bool transmit_whole(struct sv_burst *burst, const struct ibv_send_wr *wr, struct sv_layout layout,
+                           const struct pieces *pieces, uint32_t payload)
+{
+    struct sv_device *device = burst->qp->device;
+    struct iovec parts[SV_MAX_SGE];
+    struct sv_large_send send = {.header = wr->tso.hdr, .header_bytes = wr->tso.hdr_sz, .layout = layout,
+                                 .parts = parts, .payload_bytes = payload, .segment_bytes = wr->tso.mss};
+    if (device->ops->transmit_large == NULL || payload <= (SV_LARGE_SEND_SEGMENTS - 1) * wr->tso.mss)
+        return false;
+    for (int i = 0; i < wr->num_sge; i++)
+        if (wr->sg_list[i].length > 0)
+            parts[send.part_count++] = (struct iovec){(void *)(uintptr_t)pieces->start[i], wr->sg_list[i].length};
+    sv_burst_transmit(burst);       /* what comes before leaves first */
+    return device->ops->transmit_large(device, burst->qp, &send);
+}
+
 enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t payload)
 {
     struct pieces pieces;
@@ -70,6 +87,8 @@ enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr 
         return IBV_WC_LOC_QP_OP_ERR;
     if (!translate(burst->qp, wr, &pieces))
         return IBV_WC_LOC_PROT_ERR;
+    if (transmit_whole(burst, wr, layout, &pieces, payload))
+        return IBV_WC_SUCCESS;
     uint32_t number = 0;
     for (uint32_t offset = 0; offset < payload; offset += wr->tso.mss, number++) {
         uint32_t part = payload - offset < wr->tso.mss ? payload - offset : wr->tso.mss;

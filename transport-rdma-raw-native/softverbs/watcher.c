@@ -96,6 +96,7 @@ static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
         sv_device_fail(device);
     } else if (message->nlmsg_type == RTM_NEWLINK) {
         sv_device_set_port_up(device, is_up(info->ifi_flags));
+        sv_wire_large_check(wire);
         const struct rtattr *attribute = (const struct rtattr *)(info + 1);
         int left = (int)(message->nlmsg_len - NLMSG_LENGTH(sizeof *info));
         for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {

@@ -97,6 +97,7 @@ static int make_descriptors(struct sv_wire *wire)
     int error = read_facts(wire, wire->filters);
     if (error != 0)
         return error;
+    sv_wire_large_open(wire);
     wire->epoll = epoll_create1(EPOLL_CLOEXEC);
     wire->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return wire->epoll < 0 || wire->kick < 0 ? errno : 0;
@@ -104,7 +105,7 @@ static int make_descriptors(struct sv_wire *wire)
 
 int sv_wire_open(struct sv_wire *wire)
 {
-    wire->guard = wire->filters = wire->link = wire->kick = wire->epoll = wire->watching = -1;
+    wire->guard = wire->filters = wire->large = wire->link = wire->kick = wire->epoll = wire->watching = -1;
     pthread_mutex_init(&wire->watch_mutex, NULL);
     wire->max_mtu = wire->kind->max_mtu;
     snprintf(wire->netdev, sizeof wire->netdev, "%s", strchr(wire->device->ibv.name, ':') + 1);
@@ -131,6 +132,7 @@ void sv_wire_close(struct sv_wire *wire)
     sv_steering_close(wire->steering);
     close_one(wire->guard);
     close_one(wire->filters);
+    close_one(wire->large);
     close_one(wire->link);
     close_one(wire->kick);
     close_one(wire->epoll);

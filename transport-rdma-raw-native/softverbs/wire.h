@@ -60,6 +60,8 @@ struct sv_wire {
 
     int guard;                      /* holds the name that keeps other processes off the interface */
     int filters;                    /* the packet socket that holds what the interface must let in */
+    int large;                      /* the packet socket of large sends; -1 where there is none */
+    _Atomic bool large_cut;         /* what is sent there leaves as ordinary frames */
     int link;                       /* netlink: changes of interfaces */
     int kick;
     int epoll;                      /* the watcher's: over `link` and `kick`, and over the sockets while it watches */
@@ -98,6 +100,13 @@ void sv_wire_close(struct sv_wire *wire);
 /* Whether frames to this address are for the port itself. Without any lock. */
 bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination);
 
+/* ---- wire_large.c ---- */
+
+/* Makes ready for large sends; where that cannot be they are cut here. */
+void sv_wire_large_open(struct sv_wire *wire);
+/* Looks again whether the kernel cuts large sends: the interface's offloads may have changed. */
+void sv_wire_large_check(struct sv_wire *wire);
+
 /* ---- watch.c ---- */
 
 /* What the watcher thread hears of. */
@@ -125,6 +134,8 @@ void sv_wire_port_close(struct sv_device *device);
 void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count);
 void sv_wire_quiesce(struct sv_device *device);
 void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *counters);
+/* wire_large.c */
+bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send);
 /* watcher.c */
 unsigned sv_wire_progress(struct sv_device *device);
 /* watch.c */

@@ -76,6 +76,11 @@ void link_close(struct wire *wire)
 void wire_open(struct wire *wire, const char *kind, unsigned mtu, unsigned queues)
 {
     link_open(wire, mtu, queues);
+    wire_open_on(wire, kind);
+}
+
+void wire_open_on(struct wire *wire, const char *kind)
+{
     for (int end = 0; end < 2; end++)
         open_end(wire, kind, end);
     struct timespec start = now();

@@ -28,7 +28,9 @@ void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A veth pair, without devices on it. */
 void link_open(struct wire *wire, unsigned mtu, unsigned queues);
 void link_close(struct wire *wire);
-/* The same with a device of a kind ("xdp") on either end, and a queue pair each that is ready. */
+/* Puts a device of a kind ("xdp") on either end, and a queue pair each that is ready. */
+void wire_open_on(struct wire *wire, const char *kind);
+/* Both. */
 void wire_open(struct wire *wire, const char *kind, unsigned mtu, unsigned queues);
 void wire_close(struct wire *wire);
 

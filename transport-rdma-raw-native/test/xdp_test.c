@@ -241,7 +241,48 @@ static void test_spread(void)
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
 }
 
+/* ---- verdicts that the program keeps ---- */
+
+static void send_spec(struct side *from, const struct frame_spec *spec)
+{
+    uint8_t frame[2048];
+    uint32_t length = build_frame(spec, frame);
+    CHECK_EQ(0, send_frame(from, frame, length, IBV_SEND_SIGNALED));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
+}
+
+/* The kernel's frames come first, so a verdict on them that were taken for ours would lose the next of ours. */
+static void look_alikes_do_not_share_a_verdict(void)
+{
+    struct wire wire;
+    struct frame_spec good = default_frame();
+    struct frame_spec bad[6] = {good, good, good, good, good, good};
+    struct rule rule;
+    if (!have_namespace())
+        return;
+    wire_open(&wire, "xdp", 1500, 1);
+    bad[0].src_ip = "192.0.2.9";
+    bad[1].dst_ip = "192.0.2.9";
+    bad[2].src_port++;
+    bad[3].dst_port++;
+    bad[4].protocol = 6;
+    bad[5].fragment = 0x2000;
+    rule_init(&rule, 0);
+    rule_ipv4(&rule, "192.0.2.1", "192.0.2.2");
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 1000, 2000);
+    for (int i = 0; i < 6; i++) {
+        struct ibv_flow *flow = must_create(&wire.side[1], &rule);      /* what was known is void */
+        CHECK_EQ(0, post_recv_slot(&wire.side[1], 0, SLOT_BYTES));
+        send_spec(&wire.side[0], &bad[i]);
+        send_spec(&wire.side[0], &good);
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
+        CHECK_EQ(0, ibv_destroy_flow(flow));
+    }
+    wire_close(&wire);
+}
+
 const struct test xdp_tests[] = {
+    {"xdp: look-alikes do not share a verdict", look_alikes_do_not_share_a_verdict},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
     {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
     {"xdp: frames of all queues are spread over loops by the hash", test_spread},

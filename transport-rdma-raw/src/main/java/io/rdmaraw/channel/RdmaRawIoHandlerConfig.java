@@ -29,12 +29,17 @@ public final class RdmaRawIoHandlerConfig {
     private static final int LONG_SEND_SGE = Segment.MAX_SLICES + 2;
     private static final int SHORT_SEND_SGE = 4;
     private static final int MOST_LONG_SENDS = 4096;
+    /** As Linux's tcp_rmem has it by default. */
+    private static final int MOST_RECEIVE_BUFFER_BYTES = 6 * 1024 * 1024;
+    /** Of the slots, in which received bytes lie until they are read. */
+    private static final int RECEIVE_BUFFER_SHARE = 4;
 
     private static final RdmaRawIoHandlerConfig DEFAULT = builder().build();
 
     private final FrameQueueOptions queueOptions;
     private final long spinNanos;
     private final boolean segmentationOffload;
+    private final int maxReceiveBufferBytes;
     private final String ipDevice;
     private final OwnHostConfig ownHost;
     private final long fastOpenKeyHigh;
@@ -46,6 +51,9 @@ public final class RdmaRawIoHandlerConfig {
                 builder.stridingReceive);
         spinNanos = builder.spinNanos;
         segmentationOffload = builder.segmentationOffload;
+        maxReceiveBufferBytes = builder.maxReceiveBufferBytes >= 0 ? builder.maxReceiveBufferBytes
+                : (int) Math.min(MOST_RECEIVE_BUFFER_BYTES,
+                        (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_SHARE);
         ipDevice = builder.ipDevice;
         SecureRandom random = new SecureRandom();
         fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh : random.nextLong();
@@ -72,7 +80,8 @@ public final class RdmaRawIoHandlerConfig {
      */
     TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
         return TcpConfig.builder().mtuBytes(mtuBytes).maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES))
-                .segmentationBytes(segmentationBytes).fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow).build();
+                .segmentationBytes(segmentationBytes).maxReceiveBufferBytes(maxReceiveBufferBytes)
+                .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow).build();
     }
 
     FrameQueueOptions queueOptions() {
@@ -92,6 +101,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns for how long a loop without work polls before it sleeps, in nanoseconds. */
     public long spinNanos() {
         return spinNanos;
+    }
+
+    /** Returns how far the receive buffer of a TCP connection grows by itself, in bytes; 0 if it does not. */
+    public int maxReceiveBufferBytes() {
+        return maxReceiveBufferBytes;
     }
 
     /** Returns whether devices that can cut the payloads of TCP into segments do so. */
@@ -150,6 +164,8 @@ public final class RdmaRawIoHandlerConfig {
         private boolean compressedCompletions = Boolean.getBoolean(COMPRESSED_COMPLETIONS_PROPERTY);
         private StridingReceive stridingReceive = StridingReceive.ofProperty();
         private boolean segmentationOffload = !"false".equals(System.getProperty(SEGMENTATION_OFFLOAD_PROPERTY));
+        /** Below 0 while it follows from the slots. */
+        private int maxReceiveBufferBytes = -1;
         private long spinNanos = Math.max(0, Long.getLong(SPIN_PROPERTY, TimeUnit.MICROSECONDS.toNanos(20)));
         private String ipDevice = "soft:loop";
         private long fastOpenKeyHigh;
@@ -228,6 +244,19 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder segmentationOffload(boolean offload) {
             segmentationOffload = offload;
+            return this;
+        }
+
+        /**
+         * Sets how far the receive buffer of a TCP connection whose {@code SO_RCVBUF} nobody has set grows by itself,
+         * with what its user reads in a round trip (tcp_rmem of Linux): 0, for not at all, to 2^30 bytes. The default
+         * is a quarter of the slots' memory, 6 MiB at most: what was received lies in slots until it is read.
+         */
+        public Builder maxReceiveBufferBytes(int bytes) {
+            if (bytes < 0 || bytes > 1 << 30) {
+                throw new IllegalArgumentException("maxReceiveBufferBytes is " + bytes + "; it must lie in 0..2^30");
+            }
+            maxReceiveBufferBytes = bytes;
             return this;
         }
 

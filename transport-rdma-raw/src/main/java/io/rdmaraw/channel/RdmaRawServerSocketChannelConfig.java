@@ -12,7 +12,7 @@ public final class RdmaRawServerSocketChannelConfig
     private static final OptionTable<RdmaRawServerSocketChannelConfig> TABLE =
             new OptionTable<RdmaRawServerSocketChannelConfig>()
                     .with(ChannelOption.SO_BACKLOG, c -> c.backlog, RdmaRawServerSocketChannelConfig::setBacklog)
-                    .with(ChannelOption.SO_RCVBUF, c -> c.receiveBufferBytes,
+                    .with(ChannelOption.SO_RCVBUF, RdmaRawServerSocketChannelConfig::getReceiveBufferSize,
                             RdmaRawServerSocketChannelConfig::setReceiveBufferSize)
                     .with(ChannelOption.SO_REUSEADDR, c -> c.reuseAddress,
                             RdmaRawServerSocketChannelConfig::setReuseAddress)
@@ -24,7 +24,8 @@ public final class RdmaRawServerSocketChannelConfig
                             RdmaRawServerSocketChannelConfig::setAcceptGroup);
 
     private volatile int backlog = Math.max(1, NetUtil.SOMAXCONN);
-    private volatile int receiveBufferBytes = RdmaRawSocketChannelConfig.DEFAULT_RECEIVE_BUFFER_BYTES;
+    /** 0 while nobody has set it. */
+    private volatile int receiveBufferBytes;
     private volatile boolean reuseAddress = true;
     private volatile boolean reusePort;
     private volatile RdmaRawEventLoopGroup acceptGroup;
@@ -36,7 +37,9 @@ public final class RdmaRawServerSocketChannelConfig
 
     /** Hands what accepted connections inherit to one of them. */
     void applyTo(RdmaRawSocketChannelConfig child) {
-        child.setReceiveBufferSize(receiveBufferBytes);
+        if (receiveBufferBytes > 0) {
+            child.setReceiveBufferSize(receiveBufferBytes);
+        }
     }
 
     @Override
@@ -110,7 +113,7 @@ public final class RdmaRawServerSocketChannelConfig
 
     @Override
     public int getReceiveBufferSize() {
-        return receiveBufferBytes;
+        return receiveBufferBytes > 0 ? receiveBufferBytes : RdmaRawSocketChannelConfig.DEFAULT_RECEIVE_BUFFER_BYTES;
     }
 
     /** Sets the receive buffer of the connections to be accepted, in bytes. */

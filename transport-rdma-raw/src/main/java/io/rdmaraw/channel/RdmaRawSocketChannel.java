@@ -56,8 +56,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     /** Makes the channel of an accepted connection. */
     RdmaRawSocketChannel(RdmaRawServerSocketChannel parent, TcpFlow accepted) {
         super(parent);
-        parent.config().applyTo(config);
         carrier = accepted;
+        parent.config().applyTo(config);
         establish(accepted);
     }
 

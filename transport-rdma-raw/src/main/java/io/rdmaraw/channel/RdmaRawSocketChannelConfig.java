@@ -12,16 +12,21 @@ import java.net.SocketOption;
 /** The settings of a {@link RdmaRawSocketChannel}. Can be set on any thread. */
 public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawSocketChannelConfig>
         implements SocketChannelConfig {
+    /** What a receive buffer that nobody has set begins with; it grows as {@link RdmaRawIoHandlerConfig} allows. */
     static final int DEFAULT_RECEIVE_BUFFER_BYTES = 256 * 1024;
+    /** A send buffer that nobody has set holds between so much and ... */
     private static final int DEFAULT_SEND_BUFFER_BYTES = 512 * 1024;
+    /** ... so much, as Linux's tcp_wmem has it. */
+    private static final int MOST_SEND_BUFFER_BYTES = 4 * 1024 * 1024;
     private static final int LEAST_RECEIVE_BUFFER_BYTES = 2048;
     private static final int MAX_BYTE = 255;
     private static final int DSCP_SHIFT = 2;
     private static final OptionTable<RdmaRawSocketChannelConfig> TABLE = newTable();
 
     private final RdmaRawSocketChannel channel;
-    private volatile int sendBufferBytes = DEFAULT_SEND_BUFFER_BYTES;
-    private volatile int receiveBufferBytes = DEFAULT_RECEIVE_BUFFER_BYTES;
+    /** Both are 0 while nobody has set them. */
+    private volatile int sendBufferBytes;
+    private volatile int receiveBufferBytes;
     private volatile int soLinger = -1;
     private volatile int trafficClass;
     /** Those of keepalive and user timeout are 0 while the core's defaults hold. */
@@ -43,7 +48,9 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     /** Hands the settings to a connection that has just been made, on its loop. */
     void applyTo(TcpConnection connection) {
         connection.noDelay(tcpNoDelay);
-        connection.receiveBuffer(receiveBufferBytes);
+        if (receiveBufferBytes > 0) {
+            connection.receiveBuffer(receiveBufferBytes);
+        }
         connection.dscp(trafficClass >>> DSCP_SHIFT);
         if (keepAlive) {
             connection.keepAlive(true);
@@ -66,10 +73,10 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     void applyTo(SocketChannelConfig socket) {
         socket.setTcpNoDelay(tcpNoDelay).setKeepAlive(keepAlive).setTrafficClass(trafficClass)
                 .setReuseAddress(reuseAddress);
-        if (sendBufferBytes != DEFAULT_SEND_BUFFER_BYTES) {
+        if (sendBufferBytes > 0) {
             socket.setSendBufferSize(sendBufferBytes);
         }
-        if (receiveBufferBytes != DEFAULT_RECEIVE_BUFFER_BYTES) {
+        if (receiveBufferBytes > 0) {
             socket.setReceiveBufferSize(receiveBufferBytes);
         }
         setIfPositive(socket, ExtendedSocketOptions.TCP_KEEPIDLE, keepIdleSeconds);
@@ -89,9 +96,10 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
 
     private static OptionTable<RdmaRawSocketChannelConfig> newTable() {
         return new OptionTable<RdmaRawSocketChannelConfig>()
-                .with(ChannelOption.SO_RCVBUF, c -> c.receiveBufferBytes,
+                .with(ChannelOption.SO_RCVBUF, RdmaRawSocketChannelConfig::getReceiveBufferSize,
                         RdmaRawSocketChannelConfig::setReceiveBufferSize)
-                .with(ChannelOption.SO_SNDBUF, c -> c.sendBufferBytes, RdmaRawSocketChannelConfig::setSendBufferSize)
+                .with(ChannelOption.SO_SNDBUF, RdmaRawSocketChannelConfig::getSendBufferSize,
+                        RdmaRawSocketChannelConfig::setSendBufferSize)
                 .with(ChannelOption.TCP_NODELAY, c -> c.tcpNoDelay, RdmaRawSocketChannelConfig::setTcpNoDelay)
                 .with(ChannelOption.SO_KEEPALIVE, c -> c.keepAlive, RdmaRawSocketChannelConfig::setKeepAlive)
                 .with(ChannelOption.SO_REUSEADDR, c -> c.reuseAddress, RdmaRawSocketChannelConfig::setReuseAddress)
@@ -135,15 +143,31 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         channel.settingChanged(connection -> connection.userTimeoutMillis(millis));
     }
 
-    /** Returns how many bytes the channel hands to TCP ahead of their acknowledgement. */
+    /**
+     * Returns how many bytes the channel hands to TCP ahead of their acknowledgement; unless it was set, what it begins
+     * with.
+     */
     @Override
     public int getSendBufferSize() {
-        return sendBufferBytes;
+        return sendBufferBytes > 0 ? sendBufferBytes : DEFAULT_SEND_BUFFER_BYTES;
+    }
+
+    /**
+     * Returns how many bytes TCP takes ahead of their acknowledgement: what was set, else twice what the path carries
+     * without a queue on the way, so that the next window is there when one is acknowledged at once.
+     */
+    int sendBufferBytes(TcpConnection connection) {
+        return sendBufferBytes > 0 ? sendBufferBytes : sendBufferFor(connection.pathBytes());
+    }
+
+    static int sendBufferFor(int pathBytes) {
+        return Math.clamp(2L * pathBytes, DEFAULT_SEND_BUFFER_BYTES, MOST_SEND_BUFFER_BYTES);
     }
 
     /**
      * Sets how many bytes the channel hands to TCP ahead of their acknowledgement: {@code SO_SNDBUF}. What was written
-     * beyond it counts against the write buffer water marks.
+     * beyond it counts against the write buffer water marks. A buffer that was not set grows to twice what the
+     * path carries, up to 4 MiB.
      */
     @Override
     public RdmaRawSocketChannelConfig setSendBufferSize(int bytes) {
@@ -151,15 +175,16 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return this;
     }
 
-    /** Returns how many bytes the peer may send ahead of the reader. */
+    /** Returns how many bytes the peer may send ahead of the reader; unless it was set, what it begins with. */
     @Override
     public int getReceiveBufferSize() {
-        return receiveBufferBytes;
+        return receiveBufferBytes > 0 ? receiveBufferBytes : DEFAULT_RECEIVE_BUFFER_BYTES;
     }
 
     /**
      * Sets how many bytes the peer may send ahead of the reader: {@code SO_RCVBUF}, at least 2048. Above 64 KiB it has
-     * its full effect only when set before connecting, for a server's children on the server.
+     * its full effect only when set before connecting, for a server's children on the server. A buffer that was not set
+     * grows with what the user reads in a round trip, up to {@link RdmaRawIoHandlerConfig#maxReceiveBufferBytes()}.
      */
     @Override
     public RdmaRawSocketChannelConfig setReceiveBufferSize(int bytes) {

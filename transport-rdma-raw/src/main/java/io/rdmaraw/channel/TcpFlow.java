@@ -279,7 +279,7 @@ final class TcpFlow implements StreamCarrier {
     }
 
     int sendBufferBytes() {
-        return channel == null ? 0 : channel.config().getSendBufferSize();
+        return channel == null ? 0 : channel.config().sendBufferBytes(connection);
     }
 
     // ---- what the channel asks for ----
@@ -308,7 +308,7 @@ final class TcpFlow implements StreamCarrier {
 
     /** Returns how many more bytes the send buffer takes; not above 0 when it is full. */
     int sendRoom() {
-        return channel.config().getSendBufferSize() - connection.queuedBytes();
+        return sendBufferBytes() - connection.queuedBytes();
     }
 
     /** Sends a buffer's readable bytes and takes its reference. */

@@ -349,6 +349,14 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
         return cwnd;
     }
 
+    /**
+     * What the path carries without a queue on the way: of the congestion window as much as the shortest round trip is
+     * of the usual one. More in flight only waits somewhere.
+     */
+    public int pathBytes() {
+        return srttNanos == 0 || minRttNanos >= srttNanos ? cwnd : (int) ((double) cwnd * minRttNanos / srttNanos);
+    }
+
     @Override
     public int slowStartThresholdBytes() {
         return ssthresh;

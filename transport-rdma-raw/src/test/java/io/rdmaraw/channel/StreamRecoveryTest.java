@@ -34,7 +34,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Queues fail and are made anew while connections carry data: what was in flight is sent again, and no byte is lost. */
+/**
+ * Queues fail and are made anew while connections carry data: what was in flight is sent again, and no byte is lost.
+ */
 @Timeout(120)
 class StreamRecoveryTest {
     private static final int CONNECTIONS = 6;

@@ -84,6 +84,15 @@ class LossTest {
     }
 
     @Test
+    void aQueueOnTheWayIsNoPartOfWhatThePathCarries() {
+        Dialogue d = established(plain());
+        assertEquals(d.c.congestionWindowBytes(), d.c.pathBytes());
+        d.send(10).says("PA 1 len 10 ack 1").after(50).hears("A 1 ack 11");
+        // The shortest round trip took 10 ms, the usual one takes 15 by now.
+        assertEquals(d.c.congestionWindowBytes() * 2 / 3, d.c.pathBytes(), 1);
+    }
+
+    @Test
     void threeDuplicateAcksRetransmitWithoutSack() {
         Dialogue d = sent(established(plain().congestionControl(NewReno::new), NO_SACK), 8);
         d.after(10);

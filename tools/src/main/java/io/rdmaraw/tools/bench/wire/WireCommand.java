@@ -9,7 +9,8 @@ import picocli.CommandLine.Option;
 /** {@code rdma-raw bench wire}. */
 @Command(name = "wire", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "As root, on a veth pair of its own: echoes over AF_XDP and AF_PACKET through a Netty pipeline,"
-                + " beside C programs on AF_XDP and on libibverbs and Netty's epoll and NIO channels; the cost of rules; the kernel's"
+                + " beside C programs on AF_XDP and on libibverbs and Netty's epoll and NIO channels; the cost of"
+                + " rules; the kernel's"
                 + " TCP on the same interface.")
 public final class WireCommand implements Callable<Integer> {
     @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "64",

@@ -22,8 +22,8 @@ import picocli.CommandLine.Spec;
  * The process that {@link WireBench} starts at the near end of the wire, one per transport, so that none runs on code
  * that the compiler has fitted to another. Lines on its input say what to do, and each is answered by one line:
  * {@code open}, {@code close}, {@code alloc} (bytes that the loop has allocated since it was
- * last asked), {@code compiled} (milliseconds that the JIT compiler has worked so far), {@code rules N}. It ends with its
- * input.
+ * last asked), {@code compiled} (milliseconds that the JIT compiler has worked so far), {@code rules N}. It ends with
+ * its input.
  */
 @Command(name = "wire-server", hidden = true,
         description = "An echo server of bench wire, told what to do by its input.")

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Large sends by the kernel: a payload and its headers become one packet of the kernel's, which it cuts on the way out.
+ * So segments cost no buffer, no entry of a ring and no pass over their bytes of our own, like those of
+ * the kernel's TCP. AF_XDP knows nothing of that; a packet socket does, with a struct virtio_net_hdr in front, which
+ * packet(7) calls PACKET_VNET_HDR.
+ */
+#include "checksum.h"
+#include "segment.h"
+#include "wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <linux/virtio_net.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { ETHERNET_BYTES = 14, MAX_HEADER_BYTES = 128, TCP_CHECKSUM_OFFSET = 16, SEND_BUFFER_BYTES = 8 << 20 };
+/* IPv4's total length, and the one of IPv6 that no jumbo option extends. */
+enum { MAX_IP_BYTES = 65535 };
+
+static int open_socket(int ifindex)
+{
+    const int on = 1;
+    const int bytes = SEND_BUFFER_BYTES;
+    /* Protocol 0: it receives nothing. */
+    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = ifindex};
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0 ||
+        bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        close(fd);
+        return -1;
+    }
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
+        (void)!setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    return fd;
+}
+
+void sv_wire_large_open(struct sv_wire *wire)
+{
+    wire->large = open_socket(wire->ifindex);
+    sv_wire_large_check(wire);
+}
+
+static bool is_off(const struct sv_wire *wire, uint32_t question)
+{
+    struct ethtool_value value = {.cmd = question};
+    struct ifreq request;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
+    request.ifr_data = (void *)&value;
+    return ioctl(wire->large, SIOCETHTOOL, &request) == 0 && value.data == 0;
+}
+
+/*
+ * An interface with these offloads cuts nothing when it is a virtual one: what comes out at the other end is the large
+ * packet, without checksums. Kernels like that; a peer that reads frames, as we do, could not use it. Without them the
+ * kernel cuts and sums before the interface sees anything.
+ */
+void sv_wire_large_check(struct sv_wire *wire)
+{
+    atomic_store(&wire->large_cut, wire->large >= 0 && is_off(wire, ETHTOOL_GTSO) && is_off(wire, ETHTOOL_GTXCSUM));
+}
+
+/* Plain headers only; whatever else there may be is cut by ourselves. */
+static bool is_plain(const struct sv_wire *wire, const struct sv_large_send *send)
+{
+    struct sv_layout layout = send->layout;
+    uint32_t ip_bytes = send->header_bytes - ETHERNET_BYTES + send->payload_bytes;
+    return layout.l3_offset == ETHERNET_BYTES && layout.l4_offset == ETHERNET_BYTES + (layout.l3 == 4 ? 20 : 40) &&
+           send->header_bytes <= MAX_HEADER_BYTES && ip_bytes <= MAX_IP_BYTES && !(send->header[0] & 1) &&
+           !sv_wire_stays_inside(wire, send->header);
+}
+
+/*
+ * The headers as of one packet: the kernel takes each segment's from them, and expects the sum of the pseudo header
+ * where the checksum of TCP belongs.
+ */
+static void write_header(uint8_t *header, const struct sv_large_send *send)
+{
+    struct sv_layout layout = send->layout;
+    uint32_t l4_bytes = send->header_bytes - layout.l4_offset + send->payload_bytes;
+    memcpy(header, send->header, send->header_bytes);
+    uint8_t *ip = header + layout.l3_offset;
+    uint16_t ip_field = htons((uint16_t)(layout.l3 == 4 ? 20 + l4_bytes : l4_bytes));
+    if (layout.l3 == 4) {
+        memcpy(ip + 2, &ip_field, 2);
+        memset(ip + 10, 0, 2);
+        uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(ip, 20, 0));
+        memcpy(ip + 10, &sum, 2);
+    } else {
+        memcpy(ip + 4, &ip_field, 2);
+    }
+    uint16_t pseudo = sv_sum_fold(sv_checksum_pseudo_sum(ip, layout, l4_bytes));
+    memcpy(header + layout.l4_offset + TCP_CHECKSUM_OFFSET, &pseudo, 2);
+}
+
+static ssize_t send_packet(const struct sv_wire *wire, const struct sv_large_send *send)
+{
+    struct virtio_net_hdr offload = {
+        .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+        .gso_type = send->layout.l3 == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 : VIRTIO_NET_HDR_GSO_TCPV6,
+        .hdr_len = (uint16_t)send->header_bytes,
+        .gso_size = (uint16_t)send->segment_bytes,
+        .csum_start = send->layout.l4_offset,
+        .csum_offset = TCP_CHECKSUM_OFFSET,
+    };
+    uint8_t header[MAX_HEADER_BYTES];
+    struct iovec parts[2 + SV_MAX_SGE] = {{&offload, sizeof offload}, {header, send->header_bytes}};
+    write_header(header, send);
+    memcpy(parts + 2, send->parts, send->part_count * sizeof parts[0]);
+    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = wire->ifindex, .sll_halen = 6};
+    memcpy(&to.sll_protocol, send->header + 12, 2);
+    memcpy(to.sll_addr, send->header, 6);
+    struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = parts,
+                             .msg_iovlen = 2 + send->part_count};
+    return sendmsg(wire->large, &message, MSG_DONTWAIT);
+}
+
+SV_HOT bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send)
+{
+    struct sv_wire *wire = device->port;
+    struct softverbs_queue_counters *counters = &sender->sq.counters;
+    uint32_t segments = (send->payload_bytes + send->segment_bytes - 1) / send->segment_bytes;
+
+    if (!atomic_load_explicit(&wire->large_cut, memory_order_relaxed) || !is_plain(wire, send) ||
+        SV_UNLIKELY(!atomic_load_explicit(&device->port_up, memory_order_relaxed)))
+        return false;
+    if (SV_UNLIKELY(send_packet(wire, send) < 0)) {
+        /* Lost on the way: what has left of it nobody knows, so it must not be sent again from here. */
+        if (errno == ENOBUFS || errno == ENOMEM) {
+            counters->wire_full += segments;
+            return true;
+        }
+        return false;
+    }
+    counters->frames += segments;
+    counters->bytes += send->payload_bytes + (uint64_t)segments * send->header_bytes;
+    counters->copied += segments;
+    return true;
+}
