@@ -32,6 +32,24 @@ abstract class PostedReceives {
     /** Calls {@link #completed} for every request that is posted; what completes from now on is of later ones. */
     abstract void takeBackAll();
 
+    /** Gives back the memory that is the queue's and not posted, where there is such. */
+    void giveBack() {
+    }
+
+    /** Returns how many requests more could be posted than there is memory of the queue's own for. */
+    int unbacked() {
+        return depth - posted;
+    }
+
+    /**
+     * Returns how much free memory is owed to the queue, which has failed or found too little: if handlers got it,
+     * there would be nothing left to send with what they wait for.
+     */
+    final int missing() {
+        int unbacked = unbacked();
+        return unbacked < refillBatch ? 0 : unbacked;
+    }
+
     final int posted() {
         return posted;
     }
@@ -76,9 +94,15 @@ abstract class PostedReceives {
         }
     }
 
-    /** Takes all that is posted back: the queue was reset or destroyed, so the device writes to none of it. */
-    final void abandon() {
+    /** The queue was reset: the device writes to nothing that was posted. It stays the queue's, for {@link #refill}. */
+    final void afterReset() {
         takeBackAll();
         failed = false;
+    }
+
+    /** The queue was destroyed: its memory is for others. */
+    final void abandon() {
+        afterReset();
+        giveBack();
     }
 }

@@ -80,7 +80,9 @@ abstract class ReceiveRing {
 
     /** Tells whether slots are so short that what comes in now has to be copied. To be asked once per poll. */
     boolean mustCopyOut() {
-        return slots.available() < copyOutBelow;
+        PostedReceives shared = sharedOrNull();
+        int owed = own().missing() + (shared != null ? shared.missing() : 0);
+        return slots.available() - owed < copyOutBelow;
     }
 
     /** Adds a frame to the burst. */

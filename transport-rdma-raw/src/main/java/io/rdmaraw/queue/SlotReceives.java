@@ -8,13 +8,26 @@ abstract class SlotReceives extends PostedReceives {
     /** Slots are posted in batches of at least this many, so that their doorbell is shared. */
     private static final int REFILL_BATCH = 32;
     static final int MAX_BATCH = FrameQueue.BURST_FRAMES;
+    /**
+     * Free slots that are not taken, as sending needs some: a queue that is opened while handlers keep frames would
+     * take the last, and when what they keep is to be sent, it would stay there.
+     */
+    private static final int SENDING_SLOTS = 16;
 
     private final SlotPool slots;
+    /**
+     * What a queue that failed has given back. It stays the queue's until that is filled again: between a failure and
+     * its recovery handlers that keep frames would take it all. Then nothing could be received, so nothing they wait
+     * for would come.
+     */
+    private final int[] kept;
+    private int keptCount;
 
     /** @param depth the most that are posted at a time */
     SlotReceives(SlotPool slots, QueueCounters counters, int depth) {
         super(counters, depth, REFILL_BATCH);
         this.slots = slots;
+        kept = new int[depth];
     }
 
     /** Describes a slot of a batch. Hot. */
@@ -23,19 +36,15 @@ abstract class SlotReceives extends PostedReceives {
     /** A completion carries an error. */
     final void fail(int status, int slotIndex) {
         fail(status);
-        slots.returnClosed(slotIndex);
+        kept[keptCount++] = slotIndex;
     }
 
     @Override
     final int describeBatch(int room) {
-        int limit = Math.min(room, MAX_BATCH);
-        int count = 0;
-        while (count < limit) {
-            FrameBuf slot = slots.takeClosed();
-            if (slot == null) {
-                break;
-            }
-            describe(count++, slot);
+        int free = keptCount + Math.max(0, slots.available() - SENDING_SLOTS);
+        int count = Math.min(free, Math.min(room, MAX_BATCH));
+        for (int i = 0; i < count; i++) {
+            describe(i, keptCount > 0 ? slots.slot(kept[--keptCount]) : slots.takeClosed());
         }
         return count;
     }
@@ -43,6 +52,18 @@ abstract class SlotReceives extends PostedReceives {
     /** The device has a slot no more. */
     final void takeBack(int slotIndex) {
         completed();
-        slots.returnClosed(slotIndex);
+        kept[keptCount++] = slotIndex;
+    }
+
+    @Override
+    int unbacked() {
+        return super.unbacked() - keptCount;
+    }
+
+    @Override
+    void giveBack() {
+        while (keptCount > 0) {
+            slots.returnClosed(kept[--keptCount]);
+        }
     }
 }

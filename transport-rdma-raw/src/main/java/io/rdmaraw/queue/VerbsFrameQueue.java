@@ -360,7 +360,7 @@ public final class VerbsFrameQueue implements FrameQueue {
             receiver.toReset();
             // libmlx5 looks through the completion queue then and may set its record: what we take next sets it right.
             receiver.toReady();
-            shared.abandon();
+            shared.afterReset();
             shared.refill();
             if (!failed() && queues.queuePair.state() != QueuePairState.ERR) {
                 return;
@@ -376,7 +376,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         queues.queuePair.toReset();
         sendRing.afterReset();
         sendRing.abandon();
-        receiveRing.own().abandon();
+        receiveRing.own().afterReset();
         start();
     }
 

@@ -104,7 +104,7 @@ record Mutant(String name, String file, String find, String replace) {
             new Mutant("black hole not noticed", "PathMtu", "if (next < c.mtu && packet > next) {",
                     "if (next < c.mtu && packet < 0) {"),
             new Mutant("held buffer leaks", "DataInput", "buffer.release();", "buffer.refCnt();"),
-            new Mutant("acknowledged buffer leaks", "SendQueue", "buffers[head].release(); buffers[head] = null;",
+            new Mutant("acknowledged buffer leaks", "SendQueue", "release(buffers[head]); buffers[head] = null;",
                     "buffers[head] = null;"),
             new Mutant("retransmits from the wrong offset", "SendQueue", "indices[slot] + (at - starts[slot])",
                     "indices[slot] + (at == startSeq ? 0 : at - starts[slot])"),
