@@ -1,0 +1,124 @@
+package io.rdmaraw.queue;
+
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.memory.Slab;
+import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.verbs.WcStatus;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Whose slots are when they get short. */
+class SlotReceivesTest {
+    private static final int SLOTS = 128;
+    private static final int DEPTH = 64;
+    /** What a refill leaves for sending. */
+    private static final int LEFT_FOR_SENDING = 16;
+
+    private final SharedDevice device = SharedDevice.acquire("soft:loop:slot-receives");
+    private final Slab slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), SLOTS, 2048);
+    private final SlotPool slots = slab.pool();
+    private final List<FrameBuf> held = new ArrayList<>();
+    private final TestReceives receives = new TestReceives(slots);
+
+    @BeforeEach
+    void own() {
+        slots.ownedBy(Thread.currentThread());
+    }
+
+    @AfterEach
+    void everySlotIsBack() {
+        receives.abandon();
+        held.forEach(FrameBuf::release);
+        assertEquals(SLOTS, slots.available());
+        slab.close(device::release);
+    }
+
+    private void hold(int count) {
+        for (int i = 0; i < count; i++) {
+            held.add(slots.take());
+        }
+    }
+
+    @Test
+    void aQueueOpenedLateLeavesSomeSlotsForSending() {
+        hold(SLOTS - 40);
+        receives.refill();
+        assertEquals(LEFT_FOR_SENDING, slots.available());
+        assertEquals(40 - LEFT_FOR_SENDING, receives.posted());
+        assertEquals(DEPTH - receives.posted(), receives.missing(), "it is owed the others");
+        hold(LEFT_FOR_SENDING);
+        receives.refill();
+        assertEquals(40 - LEFT_FOR_SENDING, receives.posted(), "there is nothing to take");
+    }
+
+    @Test
+    void whatAFailedQueueGivesBackIsForItAlone() {
+        receives.refill();
+        int free = slots.available();
+        receives.flush(DEPTH / 2);
+        assertTrue(receives.failed());
+        assertEquals(free, slots.available());
+        assertEquals(0, receives.missing());
+        hold(free);
+        receives.afterReset();
+        receives.refill();
+        assertEquals(DEPTH, receives.posted(), "handlers that hold everything else took none of it");
+    }
+
+    @Test
+    void whatHandlersGotOfAFailedQueueIsOwedToIt() {
+        receives.refill();
+        receives.flush(1);
+        for (int i = 0; i < DEPTH / 2; i++) {
+            held.add(slots.openReceived(receives.complete(), 64));
+        }
+        receives.refillIfLow();
+        assertEquals(DEPTH / 2, receives.missing());
+    }
+
+    /** A queue whose device completes what the test says, in order. */
+    private static final class TestReceives extends SlotReceives {
+        private final Deque<Integer> posted = new ArrayDeque<>();
+
+        TestReceives(SlotPool slots) {
+            super(slots, new QueueCounters(), DEPTH);
+        }
+
+        int complete() {
+            completed();
+            return posted.remove();
+        }
+
+        void flush(int count) {
+            for (int i = 0; i < count; i++) {
+                fail(WcStatus.WR_FLUSH_ERR, complete());
+            }
+        }
+
+        @Override
+        void describe(int index, FrameBuf slot) {
+            posted.add(slot.slotIndex());
+        }
+
+        @Override
+        int postDescribed(int count) {
+            return count;
+        }
+
+        @Override
+        void takeBackAll() {
+            while (!posted.isEmpty()) {
+                takeBack(posted.remove());
+            }
+        }
+    }
+}
