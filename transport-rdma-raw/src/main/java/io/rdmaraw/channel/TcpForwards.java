@@ -147,7 +147,10 @@ final class TcpForwards {
             batch.target.executeOrElse(() -> {
                 limit.giveBack(count);
                 batch.target.receiveForwarded(batch);
-            }, batch::release);
+            }, () -> {
+                limit.giveBack(count);
+                batch.release();
+            });
         }
         batches.clear();
         return dropped;

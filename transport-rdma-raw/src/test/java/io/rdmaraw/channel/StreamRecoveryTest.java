@@ -54,7 +54,10 @@ class StreamRecoveryTest {
                 faults.failQueuePair(queue.queuePair());
             }
         },
-        /** As before; what comes by rules that loops share. */
+        /**
+         * Of a queue that is opened now, while an echo keeps received frames. On a loop device no connection comes by
+         * it: what is seen is that it takes nothing from those that come by the loop's own.
+         */
         WORK_QUEUE {
             @Override
             void happen(VerbsFrameQueue queue, DeviceFaults faults) {
@@ -186,7 +189,7 @@ class StreamRecoveryTest {
             addLoop(loops, children.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
         }
         if (fault != Fault.WORK_QUEUE) {
-            // Only what several loops share comes by one.
+            // Clients have none.
             addLoop(loops, (RdmaRawSocketChannel) channels.getFirst());
         }
         for (int round = 0; round < FAULTS; round++) {
