@@ -387,7 +387,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         start();
     }
 
-    /** The queue may receive still, as when it was sent a request too much: what comes from now on the device counts. */
+    /** The device may think that all is well and go on receiving; what comes from now on it counts. */
     private static void stop(WorkQueue receiver) {
         if (receiver.state() == WorkQueueState.RDY) {
             receiver.toError();
