@@ -52,7 +52,7 @@ public final class DatagramWireBench {
                 addRows(report);
             }
         } finally {
-            echoes.forEach(WireEcho::close);
+            WireEcho.closeAll(echoes);
         }
     }
 

@@ -64,7 +64,7 @@ final class WireBench {
             measureRules();
             measureKernelTcp(echoes.get(WireTransport.XDP));
         } finally {
-            all.forEach(WireEcho::close);
+            WireEcho.closeAll(all);
         }
         return report;
     }

@@ -164,6 +164,21 @@ final class WireEcho implements AutoCloseable {
                 reference.values.get(figure));
     }
 
+    /** Closes all, whatever of it fails. */
+    static void closeAll(List<WireEcho> echoes) {
+        RuntimeException failure = null;
+        for (WireEcho echo : echoes) {
+            try {
+                echo.close();
+            } catch (RuntimeException e) {
+                failure = failure == null ? e : failure;
+            }
+        }
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
     @Override
     public void close() {
         try {
