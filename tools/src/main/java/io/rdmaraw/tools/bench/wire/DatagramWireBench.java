@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Echoes of datagrams over veth pairs: our datagram channel and Netty's own, one after the other in each round and under
- * the same generator. A ratio compares what ran in the same round; every other round goes backwards.
+ * Echoes of datagrams over veth pairs: our datagram channel and Netty's own, one after the other in each round and
+ * under the same generator. A ratio compares what ran in the same round; every other round goes backwards.
  */
 public final class DatagramWireBench {
     private static final List<WireTransport> TRANSPORTS = List.of(WireTransport.XDP_DATAGRAM,

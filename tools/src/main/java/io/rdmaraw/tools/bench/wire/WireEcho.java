@@ -14,9 +14,9 @@ import java.util.function.Function;
 /**
  * One of the echoes that a bench compares, on a wire of its own, and what was measured of it, turn by turn.
  *
- * <p>A Java server keeps its channel from the warm-up on and sleeps while others have their turns: what runs only when a
- * channel closes or opens makes the JVM throw compiled code away, and a short turn after it would measure the compiling.
- * A C program polls for ever, so it is started for each turn, which costs it nothing that is measured.
+ * <p>A Java server keeps its channel from the warm-up on and sleeps while others have their turns: what runs only when
+ * a channel closes or opens makes the JVM throw compiled code away, and a short turn after it would measure the
+ * compiling. A C program polls for ever, so it is started for each turn, which costs it nothing that is measured.
  */
 final class WireEcho implements AutoCloseable {
     private static final int WINDOW = 64;
