@@ -188,6 +188,11 @@ final class TcpStack implements TcpEvents {
         receiver.forwards().remove(flow);
     }
 
+    /** Tells whether segments of connections on other loops are expected here. */
+    boolean isPassingOn() {
+        return !receiver.forwards().isEmpty();
+    }
+
     /** Returns what came here and is perhaps for other loops. */
     StraySegments strays() {
         return strays;
