@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +14,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
+import io.netty.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -25,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToLongFunction;
@@ -163,6 +166,43 @@ class MovingConnectionTest {
         while (count(stack -> stack.counters().flows) > 0 || count(stack -> stack.isPassingOn() ? 1 : 0) > 0) {
             assertTrue(loops.stream().noneMatch(EventLoop::isShuttingDown));
         }
+    }
+
+    /** Its old loop has let go of it, and the new one, which is in a handler, has not taken it yet. */
+    @Test
+    void whatIsAskedOfAConnectionOnItsWayWaitsForItsArrival() throws InterruptedException {
+        group.forEach(loop -> loops.add((EventLoop) loop));
+        InetSocketAddress server = (InetSocketAddress) new ServerBootstrap().group(group)
+                .channel(RdmaRawServerSocketChannel.class).childHandler(new Echo())
+                .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel().localAddress();
+        RdmaRawSocketChannel client = (RdmaRawSocketChannel) new Bootstrap().group(group)
+                .channel(RdmaRawSocketChannel.class).handler(new ChannelInboundHandlerAdapter()).connect(server).sync()
+                .channel();
+        EventLoop before = client.eventLoop();
+        EventLoop after = loops.get((loops.indexOf(before) + 1) % LOOPS);
+        CountDownLatch joined = new CountDownLatch(1);
+        CountDownLatch busy = new CountDownLatch(1);
+        client.deregister().sync();
+        client.pipeline().addLast(new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRegistered(ChannelHandlerContext ctx) throws InterruptedException {
+                joined.countDown();
+                busy.await();
+            }
+        });
+        after.register(client);
+        joined.await();
+        Future<RdmaRawTcpInfo> info = client.tcpInfo();
+        try {
+            for (int turn = 0; turn < 3; turn++) {
+                before.submit(() -> { }).sync();
+            }
+            assertFalse(info.isDone(), "a loop that has it no more was asked");
+        } finally {
+            busy.countDown();
+        }
+        assertEquals("ESTABLISHED", info.sync().getNow().state());
+        assertTrue(client.carrier().isOn(after));
     }
 
     private long count(ToLongFunction<TcpStack> what) {

@@ -22,6 +22,7 @@ import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
@@ -309,6 +310,33 @@ class TcpBehaviourOverVethTest {
                 assertEquals("behind", new String(socket.getInputStream().readNBytes(6), CharsetUtil.US_ASCII));
                 socket.getOutputStream().write(LONG.getBytes(CharsetUtil.US_ASCII));
                 client.await(LONG);
+            }
+            channel.closeFuture().sync();
+        }
+    }
+
+    /** The kernel takes the rest while the channel is on no loop: it counts as written then, and is not sent again. */
+    @Test
+    void whatTheKernelTakesWhileAConnectionMovesIsSentOnce() throws Exception {
+        byte[] block = new byte[1 << 16];
+        int blocks = 256;
+        try (ServerSocket server = listen(Peer.ON_THIS_HOST)) {
+            RdmaRawSocketChannel channel = connect(client(new TcpHost.Client()), server);
+            try (Socket socket = accept(server)) {
+                List<ChannelFuture> writes = new ArrayList<>();
+                for (int i = 0; i < blocks; i++) {
+                    writes.add(channel.write(Unpooled.wrappedBuffer(numbered(block, i))));
+                }
+                channel.flush();
+                channel.deregister().sync();
+                assertFalse(writes.getLast().isDone(), "the kernel's buffers hold all of it");
+                assertBlocks(socket, block.length, 0, blocks);
+                nextLoop(channel).register(channel).sync();
+                for (ChannelFuture write : writes) {
+                    assertTrue(write.await(PATIENCE_MILLIS) && write.isSuccess());
+                }
+                channel.writeAndFlush(Unpooled.copiedBuffer("behind", CharsetUtil.US_ASCII));
+                assertEquals("behind", new String(socket.getInputStream().readNBytes(6), CharsetUtil.US_ASCII));
             }
             channel.closeFuture().sync();
         }
