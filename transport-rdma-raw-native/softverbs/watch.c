@@ -54,9 +54,23 @@ static void stop(struct sv_wire *wire)
         (void)change(wire, wire->epoll);
 }
 
-static bool is_only_one(const struct sv_wire *wire)
+/*
+ * Whether a channel other than this one is armed. A frame may disarm this one at any time, so all are counted before it
+ * is asked: then one that was disarmed between is taken for another's, never the other way round.
+ */
+static bool others_are_armed(const struct sv_wire *wire, const struct sv_channel *channel)
 {
-    return atomic_load(&wire->device->armed_channels) <= 1;
+    int all = atomic_load(&wire->device->armed_channels);
+    return all > (atomic_load(&channel->armed) > 0);
+}
+
+/* With the mutex held. Who armed meanwhile and still saw another watcher relies on us: see stop(). */
+static int watch_by(struct sv_wire *wire, const struct sv_channel *channel)
+{
+    int error = change(wire, channel->ibv.fd);
+    if (error == 0 && others_are_armed(wire, channel))
+        error = change(wire, wire->epoll);
+    return error;
 }
 
 int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
@@ -65,7 +79,7 @@ int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
     const struct sv_channel *channel = (const struct sv_channel *)cq->ibv.channel;
     int watching = atomic_load(&wire->watching);
     atomic_store_explicit(&wire->unarmed_frames, 0, memory_order_relaxed);
-    if (!is_only_one(wire)) {
+    if (others_are_armed(wire, channel)) {
         atomic_store_explicit(&wire->lonely_armings, 0, memory_order_relaxed);
         if (watching == wire->epoll)
             return 0;
@@ -73,9 +87,9 @@ int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
         return 0;
     }
     pthread_mutex_lock(&wire->watch_mutex);
-    bool lonely = is_only_one(wire) &&
+    bool lonely = !others_are_armed(wire, channel) &&
                   atomic_fetch_add_explicit(&wire->lonely_armings, 1, memory_order_relaxed) >= LONELY_ARMINGS;
-    int error = change(wire, lonely && sv_channel_polled(channel) ? channel->ibv.fd : wire->epoll);
+    int error = lonely && sv_channel_polled(channel) ? watch_by(wire, channel) : change(wire, wire->epoll);
     pthread_mutex_unlock(&wire->watch_mutex);
     return error;
 }

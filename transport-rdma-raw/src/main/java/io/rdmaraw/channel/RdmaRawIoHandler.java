@@ -37,7 +37,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final NioLoop nio;
     private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
-    private final SpinPolicy spinPolicy = new SpinPolicy();
+    private final SpinPolicy spinPolicy;
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
     private final LoopFailures failures = new LoopFailures(statistics);
@@ -54,6 +54,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config) {
         this.executor = executor;
         this.config = config;
+        spinPolicy = new SpinPolicy(config.spinNanos());
         nio = new NioLoop(executor);
         sleeper = new LoopSleeper(nio);
     }
@@ -216,7 +217,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         } while (served == 0 && !sleeper.isWoken() && context.canBlock()
                 && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos() && nowNanos < deadlineNanos);
         if (served > 0 || nowNanos - startNanos >= config.spinNanos()) {
-            spinPolicy.ended(served > 0);
+            spinPolicy.ended(served > 0, nowNanos - startNanos);
         }
         statistics.spins++;
         statistics.spinNanos += nowNanos - startNanos;

@@ -280,8 +280,9 @@ public final class RdmaRawIoHandlerConfig {
 
         /**
          * Sets for how long a loop without work polls before it sleeps; 0 sleeps at once. Spinning takes a core and
-         * saves the tens of microseconds that waking takes. The default is the system property {@value #SPIN_PROPERTY},
-         * else 20 microseconds.
+         * saves the tens of microseconds that waking takes. A loop that finds by experience that frames come later than
+         * half of this time spins only now and then. The default is the system property {@value #SPIN_PROPERTY}, else
+         * 20 microseconds.
          */
         public Builder spin(long duration, TimeUnit unit) {
             spinNanos = unit.toNanos(ObjectUtil.checkPositiveOrZero(duration, "duration"));

@@ -215,12 +215,16 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void takeFromKernel(Channel child) {
+        RdmaRawTcpStatistics counters = stacks.getFirst().counters();
         if (port != null && mayAccept()) {
-            stacks.getFirst().counters().kernelConnections++;
+            counters.kernelConnections++;
             fire(child);
-        } else {
-            child.unsafe().closeForcibly();
+            return;
         }
+        if (port != null) {
+            counters.refusedByBacklog++;
+        }
+        child.unsafe().closeForcibly();
     }
 
     private void closeKernel() {

@@ -1,36 +1,59 @@
 package io.rdmaraw.channel;
 
 /**
- * Whether polling on before a sleep is worth it. Where the work comes later than a spin lasts, or the other end needs
- * the core that the spin takes, spins find nothing: then only every few waits tries one. For one loop.
+ * Whether polling on before a sleep is worth it. A spin that finds a frame spares the loop a sleep and a wake-up; where
+ * that costs less than the spins do, the loop sleeps at once, and only a wait now and then tries. For one loop.
+ *
+ * <p>What a sleep is worth is said in parts of the longest spin: so whoever has loops spin longer says that a short
+ * latency is worth more of the processor's time.
  */
 final class SpinPolicy {
-    /** In vain so often in a row before spins become rare. */
+    /**
+     * A frame found is worth this part of the longest spin. At the default of 20 us that is twice the processor time of
+     * a sleep and a wake-up; the other half is for the answer that comes sooner.
+     */
+    private static final int WORTH_PART = 2;
+    /** So many of the longest spins may be in vain in a row before spins become rare. */
     private static final int PATIENCE = 4;
-    /** Of so many waits one spins all the same, to find out whether times have changed. */
-    private static final int TRIAL_INTERVAL = 16;
+    /** Of so many waits one spins all the same, to find out whether times have changed; fewer while they have not. */
+    private static final int SHORTEST_TRIAL_INTERVAL = 16;
+    private static final int LONGEST_TRIAL_INTERVAL = 512;
 
-    private int inVain;
+    private final long spinNanos;
+    /** What spins have spared, without what they have cost, as far as it is remembered. Negative: spins are rare. */
+    private long balanceNanos;
+    private int trialInterval = SHORTEST_TRIAL_INTERVAL;
     private int waitsUntilTrial;
+
+    /** @param spinNanos how long a spin may last */
+    SpinPolicy(long spinNanos) {
+        this.spinNanos = Math.min(spinNanos, Long.MAX_VALUE / (2 * PATIENCE));
+        balanceNanos = mostNanos();
+    }
+
+    private long mostNanos() {
+        return PATIENCE * spinNanos - 1;
+    }
 
     /** Returns whether this wait begins with a spin. */
     boolean isWorthwhile() {
-        if (inVain < PATIENCE) {
-            return true;
-        }
-        if (--waitsUntilTrial > 0) {
-            return false;
-        }
-        waitsUntilTrial = TRIAL_INTERVAL;
-        return true;
+        return balanceNanos >= 0 || --waitsUntilTrial <= 0;
     }
 
-    /** The spin ended; {@code found} says whether a frame had come. */
-    void ended(boolean found) {
-        if (found) {
-            inVain = 0;
-        } else if (inVain < PATIENCE && ++inVain == PATIENCE) {
-            waitsUntilTrial = TRIAL_INTERVAL;
+    /** The spin ended after this time; {@code found} says whether a frame had come. */
+    void ended(boolean found, long nanos) {
+        long worthNanos = found ? spinNanos / WORTH_PART : 0;
+        if (balanceNanos >= 0) {
+            balanceNanos = Math.min(balanceNanos + worthNanos - nanos, mostNanos());
+            if (balanceNanos < 0) {
+                trialInterval = SHORTEST_TRIAL_INTERVAL;
+                waitsUntilTrial = trialInterval;
+            }
+        } else if (worthNanos >= nanos) {
+            balanceNanos = mostNanos();
+        } else {
+            waitsUntilTrial = trialInterval;
+            trialInterval = Math.min(2 * trialInterval, LONGEST_TRIAL_INTERVAL);
         }
     }
 }

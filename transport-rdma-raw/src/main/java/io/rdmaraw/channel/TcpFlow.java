@@ -123,6 +123,10 @@ final class TcpFlow implements StreamCarrier {
         target = destination;
         if (live) {
             from.moveOut(this);
+            if (from != home) {
+                // It passes on what is still on its way from home; at the end it is told, as home is, to forget.
+                followedBy(from);
+            }
         }
         destination.executeOrElse(() -> {
             stack = destination;
@@ -376,7 +380,7 @@ final class TcpFlow implements StreamCarrier {
         stack.flush();
     }
 
-    /** The device leads the connection's segments to another stack now, which passes them on until the end. */
+    /** Another stack than {@link #home} gets segments of the connection, and passes them on until the end. */
     void followedBy(TcpStack follower) {
         Set<TcpStack> all = new HashSet<>(followers == null ? Set.of() : followers);
         all.add(follower);

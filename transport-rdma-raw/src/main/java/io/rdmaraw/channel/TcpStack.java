@@ -28,6 +28,9 @@ import java.util.random.RandomGenerator;
  * and then sends what the core has to say in one burst. For the loop's thread.
  */
 final class TcpStack implements TcpEvents {
+    /** So many frames may come in before the answers to those before them leave. */
+    private static final int MAX_GATHERED_FRAMES = 32;
+
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
     private final TcpNetwork network;
@@ -43,7 +46,8 @@ final class TcpStack implements TcpEvents {
     /** Ports that are kept for connections in TIME-WAIT alone. */
     private final Set<TcpPort> lingering = new HashSet<>();
     private final TouchedFlows touched = new TouchedFlows();
-    private boolean burstReceived;
+    /** Frames of bursts that {@link #run()} has not looked at yet. */
+    private int receivedFrames;
     private boolean reading;
     private boolean gone;
 
@@ -184,6 +188,11 @@ final class TcpStack implements TcpEvents {
         receiver.forwards().remove(flow);
     }
 
+    /** Tells whether segments of connections on other loops are expected here. */
+    boolean isPassingOn() {
+        return !receiver.forwards().isEmpty();
+    }
+
     /** Returns what came here and is perhaps for other loops. */
     StraySegments strays() {
         return strays;
@@ -235,20 +244,18 @@ final class TcpStack implements TcpEvents {
 
     /** Takes a frame and its reference; returns true for the first of a burst. */
     boolean receive(ByteBuf frame, boolean checksumVerified) {
+        receivedFrames++;
         return receiver.receive(frame, checksumVerified);
     }
 
     /** The burst is served by {@link #run()}, which follows every poll. */
     void endBurst() {
         receiver.endBurst();
-        burstReceived = true;
     }
 
     /** Does what is due after a poll of the queue; returns whether there was anything. */
     boolean run() {
-        boolean worked = burstReceived || !touched.isEmpty();
-        burstReceived = false;
-        touched.deliver();
+        boolean worked = deliver();
         if (gone) {
             return worked;
         }
@@ -268,9 +275,26 @@ final class TcpStack implements TcpEvents {
         return true;
     }
 
+    /**
+     * Hands on what came in, and what comes in while channels are busy with it: a doorbell for all the answers costs
+     * about as much as one for the first, and more than making it. Full bursts go without.
+     */
+    private boolean deliver() {
+        boolean worked = receivedFrames > 0 || !touched.isEmpty();
+        int gathered = receivedFrames;
+        receivedFrames = 0;
+        touched.deliver();
+        while (gathered > 0 && gathered < MAX_GATHERED_FRAMES && !gone && port.poll() > 0 && receivedFrames > 0) {
+            gathered += receivedFrames;
+            receivedFrames = 0;
+            touched.deliver();
+        }
+        return worked;
+    }
+
     /** Returns when {@link #run()} has to be called again; {@link Long#MAX_VALUE} if only a frame can change things. */
     long nextDeadlineNanos() {
-        if (!touched.isEmpty() || burstReceived) {
+        if (!touched.isEmpty() || receivedFrames > 0) {
             return System.nanoTime();
         }
         if (sender.isWaitingForRoom()) {

@@ -39,6 +39,8 @@ abstract class SendRing {
     private final ByteBuf[] foreignInFlight;
     /** What frames consist of beside what the two above hold, {@link #maxSge} places for each; null from the end. */
     private final ByteBuf[] partsInFlight;
+    /** How long the parts are of each frame of the burst that has some; what the others' places hold means nothing. */
+    private final int[] offeredPartsBytes = new int[FrameQueue.BURST_FRAMES];
     private final int mask;
     /** Sequence number of the next frame to be posted. */
     private long postedSequence;
@@ -292,6 +294,7 @@ abstract class SendRing {
             partsInFlight[place + i] = buffers[i];
             bytes += lengthsBytes[i];
         }
+        offeredPartsBytes[offered] = bytes;
         return bytes;
     }
 
@@ -343,7 +346,7 @@ abstract class SendRing {
         for (int i = 0; i < count; i++) {
             if ((refused >>> i & 1) != 0) {
                 int index = (int) (postedSequence + i) & mask;
-                offeredBytes -= lengthOf(held(index));
+                offeredBytes -= lengthOf(held(index)) + (hasParts(index) ? offeredPartsBytes[i] : 0);
                 releaseHeld(index);
             }
         }
@@ -351,12 +354,15 @@ abstract class SendRing {
 
     private void hold(int index, ByteBuf frame) {
         // What has parts goes the way on which they are released too.
-        boolean whole = partsInFlight[index * maxSge] == null;
-        if (whole && frame instanceof FrameBuf slot && slots.owns(slot)) {
+        if (!hasParts(index) && frame instanceof FrameBuf slot && slots.owns(slot)) {
             slotsInFlight[index] = slot.slotIndex();
         } else {
             foreignInFlight[index] = frame;
         }
+    }
+
+    private boolean hasParts(int index) {
+        return partsInFlight[index * maxSge] != null;
     }
 
     private ByteBuf held(int index) {

@@ -12,6 +12,7 @@ import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairState;
 import io.rdmaraw.verbs.VerbsObject;
+import io.rdmaraw.verbs.WcStatus;
 import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.WorkQueueState;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
@@ -170,6 +171,11 @@ public final class VerbsFrameQueue implements FrameQueue {
     /** Returns the number of the queue that frames come in by, for tests that make it fail. */
     public int receiveQueueNumber() {
         return plan != null ? queues.striding.workQueue.number() : queues.queuePair.number();
+    }
+
+    /** Takes the work queue for failed, though the device does not, for tests: as when a completion cannot be right. */
+    public void failWorkQueue() {
+        receiveRing.sharedOrNull().fail(WcStatus.BAD_RESP_ERR);
     }
 
     /** Returns how many receive requests the device has, for tests. */
@@ -356,6 +362,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         PostedReceives shared = receiveRing.sharedOrNull();
         WorkQueue receiver = openWorkQueueOrNull();
         if (shared != null && (shared.failed() || receiver.state() == WorkQueueState.ERR)) {
+            stop(receiver);
             takeReceived.run();
             receiver.toReset();
             // libmlx5 looks through the completion queue then and may set its record: what we take next sets it right.
@@ -378,6 +385,13 @@ public final class VerbsFrameQueue implements FrameQueue {
         sendRing.abandon();
         receiveRing.own().afterReset();
         start();
+    }
+
+    /** The device may think that all is well and go on receiving; what comes from now on it counts. */
+    private static void stop(WorkQueue receiver) {
+        if (receiver.state() == WorkQueueState.RDY) {
+            receiver.toError();
+        }
     }
 
     private void stop() {

@@ -20,6 +20,9 @@ interface DeviceFaults {
     /** The queue pair goes to the state of error. */
     void failQueuePair(QueuePair queuePair);
 
+    /** The work queue of shared rules goes to the state of error, at once or with the next frame that it receives. */
+    void failWorkQueue(VerbsFrameQueue queue);
+
     /** The completion queue of its receives runs over, or else that of its sends. */
     void overrunCompletions(VerbsFrameQueue queue, boolean receive);
 
@@ -44,6 +47,11 @@ interface DeviceFaults {
         @Override
         public void failQueuePair(QueuePair queuePair) {
             queuePair.toError();
+        }
+
+        @Override
+        public void failWorkQueue(VerbsFrameQueue queue) {
+            queue.workQueue().toError();
         }
 
         @Override

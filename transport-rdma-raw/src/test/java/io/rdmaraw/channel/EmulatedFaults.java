@@ -49,6 +49,12 @@ final class EmulatedFaults implements DeviceFaults {
     }
 
     @Override
+    public void failWorkQueue(VerbsFrameQueue queue) {
+        assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, queue.workQueue().number(), 1,
+                UNKNOWN));
+    }
+
+    @Override
     public void overrunCompletions(VerbsFrameQueue queue, boolean receive) {
         assertEquals(0, NativeCall.status(function("cxemu_overrun_completions"), device, number(queue, receive),
                 receive ? 1 : 0));

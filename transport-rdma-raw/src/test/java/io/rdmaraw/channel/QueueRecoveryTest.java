@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.FrameQueueOptions;
@@ -9,6 +10,11 @@ import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.Flow;
+import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.QueuePairOptions;
+import io.rdmaraw.verbs.RssOptions;
+import io.rdmaraw.verbs.RwqIndirectionTable;
 import io.rdmaraw.verbs.StridingReceive;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -17,17 +23,20 @@ import java.util.concurrent.TimeUnit;
 
 /** What a queue has received and nobody has polled yet when it is reset. */
 class QueueRecoveryTest {
-    private static final FrameQueueOptions OPTIONS = new FrameQueueOptions(256, 256, 8, 1024, 2048,
-            DirectVerbs.ofProperty(), false, StridingReceive.NEVER);
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     private final LoopDevice loop = new LoopDevice();
     private final SharedDevice device = SharedDevice.acquire(loop.name);
     private final DeviceFaults faults = DeviceFaults.of(device.context());
     private final CompletionChannel channel = device.context().createCompletionChannel();
-    private final VerbsFrameQueue receiver = VerbsFrameQueue.open(device, 1, channel, OPTIONS);
-    private final VerbsFrameQueue sender = VerbsFrameQueue.open(device, 1, channel, OPTIONS);
+    private final VerbsFrameQueue sender = open(StridingReceive.NEVER);
     private final ReceiveBurst burst = new ReceiveBurst();
+    private VerbsFrameQueue receiver;
+
+    private VerbsFrameQueue open(StridingReceive striding) {
+        return VerbsFrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
+                DirectVerbs.ofProperty(), false, striding));
+    }
 
     @AfterEach
     void close() {
@@ -67,6 +76,7 @@ class QueueRecoveryTest {
     /** Those that come after the last poll are the device's to count, since it receives no more by then. */
     @Test
     void whatHasComeInIsTakenBeforeAResetAndWhatComesLaterIsTheDevicesToCount() {
+        receiver = open(StridingReceive.NEVER);
         receiver.steer(LoopDevice.toMac(LoopDevice.A));
         for (int round = 0; round < 3; round++) {
             long lostBefore = faults.lostFrames();
@@ -81,6 +91,38 @@ class QueueRecoveryTest {
             assertEquals(20, faults.lostFrames() - lostBefore, "frames that the device has counted");
             send(1);
             assertEquals(1, receiveAll(), "it receives again");
+        }
+    }
+
+    /** As with rules that several loops share, and with striding queues, which receive by nothing else. */
+    @Test
+    void soItIsWithAWorkQueueThatIsResetAlone() {
+        receiver = open(StridingReceive.ofProperty());
+        RwqIndirectionTable table = device.context().createIndirectionTable(receiver.workQueue());
+        try (QueuePair spreading = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
+                .rss(new RssOptions(table, 0, new byte[RssOptions.KEY_LENGTH_BYTES])).build());
+                Flow rule = spreading.createFlow(LoopDevice.toMac(LoopDevice.A))) {
+            assertNotNull(rule);
+            for (int round = 0; round < 3; round++) {
+                long lostBefore = faults.lostFrames();
+                send(50);
+                receiver.failWorkQueue();
+                long errorsBefore = receiver.counters().receiveErrors();
+                int[] taken = new int[1];
+                receiver.recover(() -> {
+                    taken[0] += receiveAll();
+                    send(20);
+                    assertEquals(0, receiveAll(), "it has stopped");
+                });
+                // Nobody knows any more where those lie that a striding queue has received.
+                long useless = receiver.isStriding() ? receiver.counters().receiveErrors() - errorsBefore : 0;
+                assertEquals(50, taken[0] + useless, "frames that had come in");
+                assertEquals(20, faults.lostFrames() - lostBefore, "frames that the device has counted");
+                send(1);
+                assertEquals(1, receiveAll(), "it receives again");
+            }
+        } finally {
+            table.close();
         }
     }
 }

@@ -16,6 +16,7 @@ import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -55,13 +56,13 @@ class StreamRecoveryTest {
             }
         },
         /**
-         * Of a queue that is opened now, while an echo keeps received frames. On a loop device no connection comes by
-         * it: what is seen is that it takes nothing from those that come by the loop's own.
+         * It is reset alone. By it come the connections of a server of a host of our own. Those of a loop device come
+         * otherwise: there it is opened now, while an echo keeps received frames, and takes nothing from the others.
          */
         WORK_QUEUE {
             @Override
             void happen(VerbsFrameQueue queue, DeviceFaults faults) {
-                queue.workQueue().toError();
+                faults.failWorkQueue(queue);
             }
         },
         /** The queues are made anew. */
@@ -82,13 +83,41 @@ class StreamRecoveryTest {
         abstract void happen(VerbsFrameQueue queue, DeviceFaults faults);
     }
 
-    private final LoopDevice device = LoopDevice.inMemory();
-    private final SharedDevice shared = SharedDevice.acquire(device.name);
-    private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
-            .receiveQueueDepth(256).sendQueueDepth(256).slotCount(2048).build();
-    private final EventLoopGroup servers = new RdmaRawEventLoopGroup(2, config);
-    private final EventLoopGroup clients = new RdmaRawEventLoopGroup(1, config);
+    /** Whose addresses the ends have. */
+    enum Network {
+        /** The loop device's: all connections of a loop come by one rule, to its queue pair. */
+        LOOP("127.0.0.1"),
+        /** Two hosts of our own: a server's connections come by the work queues of its loops. */
+        OWN("10.11.0.1");
+
+        private final String server;
+
+        Network(String server) {
+            this.server = server;
+        }
+
+        RdmaRawIoHandlerConfig config(String device, String mac, String address) {
+            RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().ipDevice(device)
+                    .receiveQueueDepth(256).sendQueueDepth(256).slotCount(2048);
+            return (this == LOOP ? config : config.detectDuplicateAddresses(false).ownAddress(mac, address, null))
+                    .build();
+        }
+    }
+
+    private LoopDevice device;
+    private SharedDevice shared;
+    private DeviceFaults faults;
+    private EventLoopGroup servers;
+    private EventLoopGroup clients;
     private final BlockingQueue<RdmaRawSocketChannel> children = new LinkedBlockingQueue<>();
+
+    private void open(Network network) {
+        device = network == Network.LOOP ? LoopDevice.inMemory() : new LoopDevice();
+        shared = SharedDevice.acquire(device.name);
+        faults = DeviceFaults.of(shared.context());
+        servers = new RdmaRawEventLoopGroup(2, network.config(device.name, "02:00:00:0b:00:01", "10.11.0.1/24"));
+        clients = new RdmaRawEventLoopGroup(1, network.config(device.name, "02:00:00:0b:00:02", "10.11.0.2/24"));
+    }
 
     @AfterEach
     void shutDown() {
@@ -181,9 +210,21 @@ class StreamRecoveryTest {
 
     @ParameterizedTest
     @EnumSource
+    @Tag("softverbs")
     void connectionsOutliveFaultsOfTheirQueues(Fault fault) throws Exception {
+        outlive(Network.LOOP, fault);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void connectionsOfOwnHostsOutliveFaultsOfTheirQueues(Fault fault) throws Exception {
+        outlive(Network.OWN, fault);
+    }
+
+    private void outlive(Network network, Fault fault) throws Exception {
+        open(network);
         List<Talker> talkers = new ArrayList<>();
-        List<Channel> channels = connect(talkers);
+        List<Channel> channels = connect(network, talkers);
         Map<PortQueue, EventLoop> loops = new LinkedHashMap<>();
         for (int i = 0; i < CONNECTIONS; i++) {
             addLoop(loops, children.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
@@ -210,14 +251,15 @@ class StreamRecoveryTest {
         }
     }
 
-    private List<Channel> connect(List<Talker> talkers) throws InterruptedException {
+    private List<Channel> connect(Network network, List<Talker> talkers) throws InterruptedException {
         InetSocketAddress server = (InetSocketAddress) new ServerBootstrap().group(servers)
                 .channel(RdmaRawServerSocketChannel.class).childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel child) {
                         child.pipeline().addLast(new Echo());
                     }
-                }).bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel().localAddress();
+                }).bind(new InetSocketAddress(InetAddress.ofLiteral(network.server), 0)).sync().channel()
+                .localAddress();
         List<Channel> channels = new ArrayList<>();
         for (int i = 0; i < CONNECTIONS; i++) {
             talkers.add(new Talker(i));
@@ -236,7 +278,7 @@ class StreamRecoveryTest {
     private void failAndAwaitRecovery(PortQueue port, EventLoop loop, Fault fault) throws InterruptedException {
         long before = loop.submit(() -> {
             long recoveries = port.queue().counters().recoveries();
-            fault.happen((VerbsFrameQueue) port.queue(), DeviceFaults.of(shared.context()));
+            fault.happen((VerbsFrameQueue) port.queue(), faults);
             return recoveries;
         }).sync().getNow();
         // A turn of the loop each, until one has seen to it; the test's timeout ends this.

@@ -88,6 +88,7 @@ class SendRefusalTest {
             assertEquals(0, queue.inFlight());
         }
         assertEquals(3L * DEPTH * 3, queue.counters().sentFrames());
+        assertEquals(3L * DEPTH * 3 * FRAME_BYTES, queue.counters().sentBytes());
         assertEquals(3L * DEPTH * 6, queue.counters().refusedFrames());
     }
 }

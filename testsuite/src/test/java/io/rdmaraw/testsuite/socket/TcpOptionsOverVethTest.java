@@ -15,11 +15,13 @@ import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.channel.RdmaRawTcpInfo;
+import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.verbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -29,6 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -61,6 +64,7 @@ class TcpOptionsOverVethTest {
     @BeforeEach
     void open(TestNetwork network) {
         pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        pair.ours().namespace().run("ip", "route", "add", "198.51.100.0/24", "via", pair.peer().ipv4());
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
                 RdmaRawIoHandlerConfig.builder().ipDevice(device()).build());
     }
@@ -157,7 +161,6 @@ class TcpOptionsOverVethTest {
 
     @Test
     void connectingTimesOutAndIsCancelled() throws Exception {
-        pair.ours().namespace().run("ip", "route", "add", "198.51.100.0/24", "via", pair.peer().ipv4());
         InetSocketAddress nobody = address("198.51.100.7", 80);
         ChannelFuture timedOut = client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 200).connect(nobody).await();
         assertInstanceOf(ConnectTimeoutException.class, timedOut.cause());
@@ -169,8 +172,49 @@ class TcpOptionsOverVethTest {
         assertTrue(cancelled.cancel(true));
         assertTrue(cancelled.channel().closeFuture().await(PATIENCE_MILLIS));
         Await.until("its end", PATIENCE, () -> TcpHost.tcp(device(), "connections") == 0);
-        // The port that the kernel kept for it is free again.
         assertEquals("", pair.ours().namespace().run("ss", "-Htan").output().strip());
+    }
+
+    private boolean isFree(int port) {
+        try (ServerSocket socket = pair.ours().namespace().call(() -> new ServerSocket(port))) {
+            return socket.isBound();
+        } catch (BindException e) {
+            return false;
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** The kernel keeps it for a connection from the beginning to the end of the attempt. */
+    @Test
+    void thePortOfAFailedAttemptIsFreeAgain() throws Exception {
+        try (ServerSocket server = listen()) {
+            InetSocketAddress remote = new InetSocketAddress(server.getInetAddress(), server.getLocalPort());
+            int port;
+            try (ServerSocket free = pair.ours().namespace().call(() -> new ServerSocket(0))) {
+                port = free.getLocalPort();
+            }
+            ChannelFuture timedOut = client().handler(new TcpHost.Client())
+                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 2000)
+                    .connect(address("198.51.100.7", 80), address(pair.ours().ipv4(), port));
+            Await.until("the attempt to take its port", PATIENCE, () -> timedOut.isDone() || !isFree(port));
+            assertInstanceOf(ConnectTimeoutException.class, timedOut.await().cause());
+            Await.until("the port of the attempt to be free", PATIENCE, () -> isFree(port));
+
+            SharedDevice device = SharedDevice.acquire(device());
+            // Another connection has the only rule.
+            connect(client(), server);
+            try (Socket other = server.accept()) {
+                assertTrue(other.isConnected());
+                Softverbs.of(device.context()).setFlowCapacity(1);
+                Throwable refusal = client().handler(new TcpHost.Client())
+                        .connect(remote, address(pair.ours().ipv4(), port)).await().cause();
+                assertTrue(refusal.getMessage().contains("ENOMEM"), refusal.toString());
+            } finally {
+                device.release();
+            }
+            Await.until("the port without a rule to be free", PATIENCE, () -> isFree(port));
+        }
     }
 
     /** As many as the backlog are kept until they are accepted; others are told at once that there is no room. */

@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.socket;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
@@ -12,6 +13,7 @@ import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.testsuite.leak.LeakExtension;
+import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -26,6 +28,10 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 import static io.rdmaraw.testsuite.socket.TcpHost.PATIENCE_MILLIS;
@@ -125,6 +131,34 @@ class TcpToThisHostOverVethTest {
             exchange(connect(address(pair.peer().ipv4(), server.getLocalPort()), client), client, "by the device");
         }
         assertEquals(1, kernelConnections(), "only the link's peer is reached by the device");
+    }
+
+    /** The kernel's own backlog is emptied at once: what bounds them is the channel's. */
+    @Test
+    void connectionsOfThisHostBeyondTheBacklogAreClosed() throws Exception {
+        int backlog = 2;
+        RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) new ServerBootstrap().group(group)
+                .channel(RdmaRawServerSocketChannel.class).option(ChannelOption.SO_BACKLOG, backlog)
+                .option(ChannelOption.AUTO_READ, false).childHandler(new TcpHost.Echo())
+                .bind(address("0.0.0.0", 0)).sync().channel();
+        List<Socket> sockets = new ArrayList<>();
+        for (int i = 0; i < backlog + 3; i++) {
+            sockets.add(TcpHost.socket(host, "127.0.0.1", server.localAddress().getPort()));
+        }
+        Await.until("the refusals", Duration.ofMillis(PATIENCE_MILLIS),
+                () -> TcpHost.tcp(device(), "refused-by-backlog") == 3);
+        server.config().setAutoRead(true);
+        int served = 0;
+        for (Socket socket : sockets) {
+            try (socket) {
+                socket.getOutputStream().write('?');
+                served += socket.getInputStream().read() == '?' ? 1 : 0;
+            } catch (SocketException e) {
+                assertTrue(e.getMessage().contains("reset") || e.getMessage().contains("Broken pipe"), e.getMessage());
+            }
+        }
+        assertEquals(backlog, served);
+        assertEquals(backlog, kernelConnections());
     }
 
     @Test

@@ -17,6 +17,8 @@ final class HostChecks {
     private static final int MAX_SHORT_MTU = 1774;
     /** Under a low limit softverbs makes do with a quarter. */
     private static final int LEAST_SHARE = 4;
+    /** The second of a processor's line in /proc/net/softnet_stat (net/core/net-procfs.c). */
+    private static final int SOFTNET_DROPPED_FIELD = 1;
     private static final List<String> XDP_OPTIONS =
             List.of("CONFIG_BPF_SYSCALL", "CONFIG_XDP_SOCKETS");
 
@@ -36,6 +38,9 @@ final class HostChecks {
         if (kind == DeviceKind.XDP) {
             findings.add(interfaceMemory(behind));
             XDP_OPTIONS.forEach(option -> findings.add(kernelOption(option)));
+        }
+        if (kind == DeviceKind.XDP || kind == DeviceKind.PACKET) {
+            kernelBacklog().ifPresent(findings::add);
         }
         findings.add(hugePages());
         return findings;
@@ -121,6 +126,22 @@ final class HostChecks {
         return value.get().equals("n")
                 ? Finding.fail("kernel", option + " is not set", "use a kernel with it, or soft:packet:<netdev>")
                 : Finding.ok("kernel", option + '=' + value.get());
+    }
+
+    /**
+     * What interfaces without a queue of their own (veth, tun, bridges; all with RPS) hand up waits in a queue per
+     * processor. What that has no room for is lost before softverbs sees it, so only the kernel counts it.
+     */
+    private Optional<Finding> kernelBacklog() {
+        return host.read("proc/net/softnet_stat").map(text -> {
+            long dropped = text.lines().map(line -> line.strip().split("\\s+"))
+                    .filter(fields -> fields.length > SOFTNET_DROPPED_FIELD)
+                    .mapToLong(fields -> Long.parseLong(fields[SOFTNET_DROPPED_FIELD], 16)).sum();
+            return dropped == 0 ? Finding.ok("backlog", "the kernel's queues per processor lost nothing")
+                    : Finding.warn("backlog", String.format(Locale.ROOT, "the kernel's queues per processor, where"
+                    + " frames of veth and the like wait, had no room for %,d frames since the start", dropped),
+                    "if it grows under your load: sudo sysctl net.core.netdev_max_backlog=10000");
+        });
     }
 
     private Finding hugePages() {

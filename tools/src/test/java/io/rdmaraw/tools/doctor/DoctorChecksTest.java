@@ -101,6 +101,17 @@ class DoctorChecksTest {
     }
 
     @Test
+    void framesThatTheKernelLostBeforeUsAreTold() throws IOException {
+        write("proc/net/softnet_stat", "14e75a25 00000000 00000013 00000000\n11e39508 00000000 0000000d 00000000\n");
+        assertFinding(Severity.OK, "lost nothing", "", hostChecks.check(DeviceKind.XDP, "eth0"));
+        write("proc/net/softnet_stat", "14e75a25 00000010 00000013 00000000\n11e39508 000fffff 0000000d 00000000\n");
+        assertFinding(Severity.WARN, "no room for 1,048,591 frames", "netdev_max_backlog",
+                hostChecks.check(DeviceKind.PACKET, "eth0"));
+        assertTrue(hostChecks.check(DeviceKind.RDMA, "eth0").stream()
+                .noneMatch(finding -> finding.subject().equals("backlog")));
+    }
+
+    @Test
     void vethEndsWantChecksumsFromTheirPeers() {
         features = "driver: veth\nrx-checksumming: on\n";
         assertFinding(Severity.WARN, "one end of a veth pair", "ethtool -K PEER tx off",

@@ -1,11 +1,9 @@
 package io.rdmaraw.tools.bench.tcp;
 
 import io.netty.bootstrap.Bootstrap;
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import java.net.InetSocketAddress;
@@ -16,7 +14,7 @@ import java.util.concurrent.TimeUnit;
  * these tell how many get in where each waits for long.
  */
 @Sharable
-final class Newcomers extends ChannelInboundHandlerAdapter {
+final class Newcomers extends AskingEnd {
     /** How many of these there are to be. */
     static final int AT_ONCE = 16;
     /** Between the end of one and the next, so that they are no load of their own. */
@@ -25,7 +23,6 @@ final class Newcomers extends ChannelInboundHandlerAdapter {
     private final Bootstrap bootstrap;
     private final InetSocketAddress server;
     private final StreamCounts counts;
-    private int missingBytes;
     private volatile boolean stopped;
 
     Newcomers(Bootstrap bootstrap, InetSocketAddress server, StreamCounts counts) {
@@ -54,28 +51,18 @@ final class Newcomers extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
-        missingBytes = StreamHandlers.REQUEST_BYTES;
-        ctx.writeAndFlush(ctx.alloc().directBuffer(missingBytes).writeZero(missingBytes), ctx.voidPromise());
+        request(ctx);
+        ctx.flush();
     }
 
     @Override
-    public void channelRead(ChannelHandlerContext ctx, Object msg) {
-        ByteBuf data = (ByteBuf) msg;
-        missingBytes -= data.readableBytes();
-        data.release();
-        if (missingBytes == 0) {
-            counts.addConnection();
-            ctx.close();
-        }
+    void answered(ChannelHandlerContext ctx, long nanos) {
+        counts.addConnection();
+        ctx.close();
     }
 
     @Override
     public void channelInactive(ChannelHandlerContext ctx) {
         another(ctx.channel().eventLoop());
-    }
-
-    @Override
-    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        ctx.close();
     }
 }

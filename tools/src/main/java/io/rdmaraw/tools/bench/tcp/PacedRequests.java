@@ -1,6 +1,5 @@
 package io.rdmaraw.tools.bench.tcp;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -21,7 +20,7 @@ final class PacedRequests {
 
     private final StreamCounts counts;
     private final double requestsPerNano;
-    private final Queue<Channel> idle = new ArrayDeque<>();
+    private final Queue<ChannelHandlerContext> idle = new ArrayDeque<>();
     private long beganNanos;
     private long due;
     private Future<?> ticking;
@@ -37,7 +36,7 @@ final class PacedRequests {
 
     /** Begins, on connections that have handlers of this. */
     void start(EventLoop loop, List<Channel> channels) {
-        idle.addAll(channels);
+        channels.forEach(channel -> idle.add(channel.pipeline().context(Answers.class)));
         beganNanos = System.nanoTime();
         ticking = loop.scheduleAtFixedRate(this::tick, TICK_NANOS, TICK_NANOS, TimeUnit.NANOSECONDS);
     }
@@ -49,37 +48,18 @@ final class PacedRequests {
     private void tick() {
         long dueNow = (long) ((System.nanoTime() - beganNanos) * requestsPerNano);
         for (; due < dueNow && !idle.isEmpty(); due++) {
-            Channel channel = idle.poll();
-            channel.writeAndFlush(channel.alloc().directBuffer(StreamHandlers.REQUEST_BYTES)
-                    .writeZero(StreamHandlers.REQUEST_BYTES), channel.voidPromise());
-            channel.pipeline().get(Answers.class).sent();
+            ChannelHandlerContext ctx = idle.poll();
+            ((Answers) ctx.handler()).request(ctx);
+            ctx.flush();
         }
         due = dueNow;
     }
 
-    private final class Answers extends ChannelInboundHandlerAdapter {
-        private int missingBytes;
-        private long sentNanos;
-
-        void sent() {
-            missingBytes = StreamHandlers.REQUEST_BYTES;
-            sentNanos = System.nanoTime();
-        }
-
+    private final class Answers extends AskingEnd {
         @Override
-        public void channelRead(ChannelHandlerContext ctx, Object msg) {
-            ByteBuf data = (ByteBuf) msg;
-            missingBytes -= data.readableBytes();
-            data.release();
-            if (missingBytes == 0) {
-                counts.addRoundTrip(System.nanoTime() - sentNanos);
-                idle.add(ctx.channel());
-            }
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-            ctx.close();
+        void answered(ChannelHandlerContext ctx, long nanos) {
+            counts.addRoundTrip(nanos);
+            idle.add(ctx);
         }
     }
 }

@@ -7,8 +7,6 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 
 /** What the ends of a measured connection do; the same on every transport. */
 final class StreamHandlers {
-    /** Bytes of a request and of its answer. */
-    static final int REQUEST_BYTES = 64;
     /** Connections that are being opened must not wait for those that ask already. */
     static final Object START = new Object();
     /** What a bulk sender writes at once: as much as a TLS record holds. */
@@ -82,10 +80,8 @@ final class StreamHandlers {
     }
 
     /** Sends a request when told to {@link #START}, and another one for each answer. */
-    static final class Requests extends Quiet {
+    static final class Requests extends AskingEnd {
         private final StreamCounts counts;
-        private int missingBytes;
-        private long sentNanos;
 
         Requests(StreamCounts counts) {
             this.counts = counts;
@@ -99,21 +95,10 @@ final class StreamHandlers {
             }
         }
 
-        private void request(ChannelHandlerContext ctx) {
-            missingBytes = REQUEST_BYTES;
-            sentNanos = System.nanoTime();
-            ctx.write(ctx.alloc().directBuffer(REQUEST_BYTES).writeZero(REQUEST_BYTES), ctx.voidPromise());
-        }
-
         @Override
-        public void channelRead(ChannelHandlerContext ctx, Object msg) {
-            ByteBuf data = (ByteBuf) msg;
-            missingBytes -= data.readableBytes();
-            data.release();
-            if (missingBytes == 0) {
-                counts.addRoundTrip(System.nanoTime() - sentNanos);
-                request(ctx);
-            }
+        void answered(ChannelHandlerContext ctx, long nanos) {
+            counts.addRoundTrip(nanos);
+            request(ctx);
         }
 
         @Override

@@ -1,0 +1,100 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.ConnectTimeoutException;
+import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LoopHost;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.wire.IpProtocol;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.net.BindException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Attempts that come to nothing end their channel without help of a {@code Bootstrap}, which closes it too. */
+@Timeout(60)
+class StreamConnectorTest {
+    private static final int PATIENCE_SECONDS = 20;
+
+    private final LoopDevice device = LoopDevice.inMemory();
+    private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name).build();
+    private final EventLoopGroup servers = new RdmaRawEventLoopGroup(1, config);
+    private final EventLoopGroup clients = new RdmaRawEventLoopGroup(1, config);
+    private final CountDownLatch silence = new CountDownLatch(1);
+    private final RdmaRawSocketChannel channel = new RdmaRawSocketChannel();
+    private InetSocketAddress silent;
+
+    /** A server whose loop does nothing. */
+    @BeforeEach
+    void listen() throws InterruptedException {
+        Channel server = new ServerBootstrap().group(servers).channel(RdmaRawServerSocketChannel.class)
+                .childHandler(new ChannelInboundHandlerAdapter())
+                .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel();
+        silent = (InetSocketAddress) server.localAddress();
+        server.eventLoop().submit(() -> silence.await(PATIENCE_SECONDS, TimeUnit.SECONDS));
+        clients.register(channel).sync();
+    }
+
+    @AfterEach
+    void shutDown() {
+        silence.countDown();
+        clients.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        servers.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    private boolean isFree(int port) {
+        try {
+            LoopHost host = LoopHost.of(device.name);
+            host.close(host.bind(IpProtocol.TCP, IpAddress.LOOPBACK_IPV4, false, port, PortSharing.NONE));
+            return true;
+        } catch (BindException e) {
+            return false;
+        }
+    }
+
+    private void assertEnds(int port) throws InterruptedException {
+        assertTrue(channel.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS), "the channel is open still");
+        assertFalse(channel.isOpen() || channel.isActive());
+        while (!isFree(port)) {
+            // A turn of the loop, which gives it back; the test's timeout ends this.
+            clients.next().submit(() -> { }).sync();
+        }
+    }
+
+    @Test
+    void aTimeoutClosesTheChannel() throws InterruptedException {
+        channel.config().setConnectTimeoutMillis(500);
+        ChannelFuture connecting = channel.connect(silent);
+        channel.eventLoop().submit(() -> { }).sync();
+        int port = channel.localAddress().getPort();
+        assertFalse(isFree(port), "the attempt has a port");
+        assertInstanceOf(ConnectTimeoutException.class, connecting.await().cause());
+        assertEnds(port);
+    }
+
+    @Test
+    void aCancelledAttemptClosesTheChannel() throws InterruptedException {
+        ChannelPromise promise = channel.newPromise();
+        channel.connect(silent, promise);
+        channel.eventLoop().submit(() -> { }).sync();
+        int port = channel.localAddress().getPort();
+        assertFalse(isFree(port), "the attempt has a port");
+        assertTrue(promise.cancel(true));
+        assertEnds(port);
+    }
+}
