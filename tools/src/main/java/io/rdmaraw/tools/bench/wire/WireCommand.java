@@ -13,8 +13,8 @@ import picocli.CommandLine.Option;
                 + " rules; the kernel's"
                 + " TCP on the same interface.")
 public final class WireCommand implements Callable<Integer> {
-    /** One turn of an echo is short, and there are several for each run that is asked for. */
-    static final int ROUNDS_PER_RUN = 3;
+    /** Turns are short, and each echo has this many for each run that is asked for. */
+    static final int ROUNDS_PER_RUN = 2;
     static final double WARM_UP_SECONDS = 15;
     static final double QUICK_WARM_UP_SECONDS = 5;
 
