@@ -2,7 +2,7 @@
 /*
  * Decides for each received frame whether a flow rule of this process takes it or the kernel keeps it. Which queue pair
  * gets it, with which tag, is decided in user space by the library's own table. The same search serves three programs:
- *   xdp:    what is ours goes to the AF_XDP socket of the receive queue
+ *   xdp:    what is ours goes to an AF_XDP socket of the receive queue (which one is another program's to say: place)
  *   tc:     what is ours, and an AF_PACKET ring has seen, is kept from the kernel
  *   filter: which frames an AF_PACKET ring takes
  * The parser must agree with softverbs/headers.c. Rebuild the embedded instructions with bpf/build.py.
@@ -31,17 +31,24 @@ struct map_reference sv_map_scratch SECTION("maps");
 struct map_reference sv_map_sockets SECTION("maps");
 struct map_reference sv_map_recent SECTION("maps");
 struct map_reference sv_map_heads SECTION("maps");
+struct map_reference sv_map_syns SECTION("maps");
+struct map_reference sv_map_programs SECTION("maps");
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*tail_call)(void *context, void *map, u32 index) = (void *)BPF_FUNC_tail_call;
 static long (*redirect_map)(void *map, u64 key, u64 flags) = (void *)BPF_FUNC_redirect_map;
 static long (*skb_load)(const void *skb, u32 offset, void *to, u32 length) = (void *)BPF_FUNC_skb_load_bytes;
 static long (*xdp_load)(void *xdp, u32 offset, void *to, u32 length) = (void *)BPF_FUNC_xdp_load_bytes;
+static u64 (*ktime)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static u64 (*xdp_length)(void *xdp) = (void *)BPF_FUNC_xdp_get_buff_len;
 
 enum { LAYER_IPV4 = 1, LAYER_IPV6 = 2, LAYER_VLAN = 4, LAYER_TCP = 8, LAYER_UDP = 16, LAYER_VXLAN = 32 };
 enum { TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_VLAN = 0x8100, TYPE_QINQ = 0x88a8 };
 enum { TCP = 6, UDP = 17, VXLAN_PORT = 4789 };
+enum { ETHERNET_IPV4_TCP = 14 + 20 + 20, ETHERNET_IPV6_TCP = 14 + 40 + 20 };
+enum { FLAG_SYN = 2, FLAG_RST = 4, FLAG_ACK = 16 };
 enum verdict { KERNEL, OURS, COPY };
+enum way { MAIN, APART, NOWHERE };    /* of its queue's sockets: the main one, the one for SYNs, none */
 enum { SEARCHES = 3, IPV4_AND_PORTS = 20 + 4 };
 
 struct frame {
@@ -369,14 +376,115 @@ INLINE int classify_skb(struct __sk_buff *skb)
     return classify(&frame, skb->vlan_present != 0, (u16)skb->vlan_proto, (u16)skb->vlan_tci);
 }
 
+INLINE u64 mix(u64 hash, u32 word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+    return hash ^ hash >> 32;
+}
+
+INLINE u32 word_at(const u8 *at)
+{
+    return *(volatile const u32 *)at;
+}
+
+/*
+ * Of a segment that asks for a connection: a hash of who asks, from which ports and number. Else 0. Segments are told
+ * where most are: in ordinary frames, and in IPv6 without extensions. Each place in a frame is a constant, as the
+ * verifier wants that of who lacks CAP_PERFMON.
+ */
+INLINE u64 syn_hash(struct xdp_md *xdp, u64 hash)
+{
+    const u8 *head = (const u8 *)(long)xdp->data;
+    const u8 *head_end = (const u8 *)(long)xdp->data_end;
+    u32 ports;
+    u32 number;
+    u32 flags;
+    if (head + ETHERNET_IPV6_TCP <= head_end && head[12] == 0x86 && head[13] == 0xdd && head[20] == TCP) {
+        ports = word_at(head + 54);
+        number = word_at(head + 58);
+        flags = *(volatile const u8 *)(head + 54 + 13);
+        hash = mix(mix(hash, word_at(head + 22)), word_at(head + 26));
+        hash = mix(mix(hash, word_at(head + 30)), word_at(head + 34));
+    } else if (head + ETHERNET_IPV4_TCP <= head_end && head[12] == 0x08 && head[13] == 0 && head[14] == 0x45 &&
+               (head[20] & 0x3f) == 0 && head[21] == 0 && head[23] == TCP) {
+        ports = word_at(head + 34);
+        number = word_at(head + 38);
+        flags = *(volatile const u8 *)(head + 34 + 13);
+        hash = mix(hash, word_at(head + 26));
+    } else {
+        return 0;
+    }
+    if ((flags & (FLAG_SYN | FLAG_RST | FLAG_ACK)) != FLAG_SYN)
+        return 0;
+    return mix(mix(hash, ports), number) | 1;
+}
+
+/* Whether the same was asked some time ago, as who got no answer does: see SV_STEER_SYNS. Too soon is no sign of that. */
+INLINE int asks_again(u64 hash, u64 now)
+{
+    u32 time = (u32)(now >> SV_STEER_SYN_AGE_SHIFT) & SV_STEER_SYN_AGES;
+    u32 index = (u32)(hash >> 8) % SV_STEER_SYNS;
+    u32 *known = map_lookup(&sv_map_syns, &index);
+    if (known == 0)
+        return 0;
+    u32 mark = (u32)(hash >> 32) & ~SV_STEER_SYN_AGES;
+    u32 before = *known;
+    u32 age = (time - before) & SV_STEER_SYN_AGES;
+    *known = mark | time;
+    return (before & ~SV_STEER_SYN_AGES) == mark && age >= SV_STEER_SYN_LEAST_AGE && age <= SV_STEER_SYN_LAST_AGE;
+}
+
+/* Which way a SYN goes: anybody can send any number, and send them again, so there is a bound to either. */
+INLINE int way_of_syn(u64 hash, struct sv_steer_directory *directory, struct sv_steer_scratch *scratch)
+{
+    u64 now = ktime();
+    u32 window = (u32)(now >> SV_STEER_SYN_WINDOW_SHIFT);
+    if (scratch->syn_window != window) {
+        scratch->syn_window = window;
+        scratch->syns_again = 0;
+        scratch->syns_first = 0;
+    }
+    if (asks_again(hash, now) && scratch->syns_again < SV_STEER_SYNS_PER_WINDOW) {
+        scratch->syns_again++;
+        return MAIN;
+    }
+    if (now < *(volatile u64 *)&directory->syns_limited_until_nanos &&
+        scratch->syns_first++ >= SV_STEER_SYNS_PER_WINDOW) {
+        __sync_fetch_and_add(&directory->syns_dropped, 1);
+        return NOWHERE;
+    }
+    return APART;
+}
+
+INLINE int way_of(struct xdp_md *xdp)
+{
+    u32 zero = 0;
+    struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
+    struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
+    if (directory == 0 || scratch == 0)
+        return MAIN;
+    u64 hash = syn_hash(xdp, directory->secret);
+    return hash == 0 ? MAIN : way_of_syn(hash, directory, scratch);
+}
+
 SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
 {
     struct frame frame = {.context = xdp, .is_xdp = 1, .head = (const u8 *)(long)xdp->data,
                           .head_end = (const u8 *)(long)xdp->data_end};
     if (classify(&frame, 0, 0, 0) != OURS)
         return XDP_PASS;
-    /* A queue without a socket: to the kernel, as if there were no rule. */
+    tail_call(xdp, &sv_map_programs, 0);
     return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index, XDP_PASS);
+}
+
+/* What steer_xdp ends with: a program of its own, as the verifier would follow it once for every way through the search. */
+SECTION("place") int place_xdp(struct xdp_md *xdp)
+{
+    int way = way_of(xdp);
+    if (way == NOWHERE)
+        return XDP_DROP;
+    /* A queue without a socket: to the kernel, as if there were no rule. */
+    return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index + (way == APART ? SV_STEER_MAX_QUEUES : 0), XDP_PASS);
 }
 
 SECTION("tc") int steer_tc(struct __sk_buff *skb)

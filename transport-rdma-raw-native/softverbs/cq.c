@@ -124,11 +124,17 @@ static inline bool has_waiting(const struct sv_cq *cq, int count)
                  atomic_load_explicit(&cq->consumed, memory_order_relaxed)) >= count;
 }
 
+/* Who looks for completions of sends alone is not ready for frames. */
+static inline bool moves_wire(const struct sv_cq *cq)
+{
+    return atomic_load_explicit(&cq->receives, memory_order_relaxed);
+}
+
 SV_HOT int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
     struct sv_cq *cq = (struct sv_cq *)ibcq;
 
-    if (SV_UNLIKELY(cq->progress_device != NULL) && !has_waiting(cq, num_entries))
+    if (SV_UNLIKELY(cq->progress_device != NULL) && !has_waiting(cq, num_entries) && moves_wire(cq))
         cq->progress_device->ops->progress(cq->progress_device);
     if (SV_UNLIKELY(num_entries <= 0))
         return 0;

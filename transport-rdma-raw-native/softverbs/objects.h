@@ -140,6 +140,7 @@ struct sv_cq {
     uint32_t mask;
     uint32_t capacity;
     struct sv_device *progress_device;  /* non-null when polling has to move the wire */
+    _Atomic bool receives;      /* receives complete here, so that who polls it waits for frames */
     bool single_threaded;
     bool ignore_overrun;
     _Atomic uint32_t users;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xdp:<interface>, a port through AF_XDP: a socket for each receive queue of the interface, and an XDP program that
+ * xdp:<interface>, a port through AF_XDP: sockets for each receive queue of the interface, and an XDP program that
  * redirects to them what the rules take. What they don't take goes on to the kernel. XDP can't copy a frame, so what
  * both the kernel and we want (DONT_TRAP, sniffer, multicast defaults) comes by an AF_PACKET ring beside.
  *
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_QUEUES = 64, COPY_FRAMES = 1024 };
+enum { MAX_QUEUES = SV_STEER_MAX_QUEUES, COPY_FRAMES = 1024 };
 
 struct xdp_port {
     struct sv_wire wire;
@@ -56,8 +56,10 @@ static int open_queue(struct xdp_port *port, uint32_t number)
     }
     port->queue[port->queues++] = queue;
     wire->max_mtu = sv_xdp_queue_max_mtu(queue);
-    error = sv_steering_set_socket(wire->steering, number, queue->receiver.fd);
-    return error != 0 ? error : sv_wire_add_receiver(wire, &queue->receiver);
+    error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
+    if (error == 0)
+        error = sv_wire_add_receiver(wire, &queue->main.receiver);
+    return error != 0 ? error : sv_wire_add_receiver(wire, &queue->syns.receiver);
 }
 
 /* Binding tells how many queues there are, without asking the driver. */

@@ -90,6 +90,7 @@ static int init_plain(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
         return ENOMEM;
     qp->rq.pd = (struct sv_pd *)attr->pd;
     qp->rq.cq = (struct sv_cq *)attr->recv_cq;
+    atomic_store_explicit(&qp->rq.cq->receives, true, memory_order_relaxed);
     qp->rq.qp = qp;
     qp->rq.reports_checksum = true;
     qp->cap = (struct ibv_qp_cap){.max_send_wr = sq->size, .max_recv_wr = qp->rq.size, .max_send_sge = sq->max_sge,

@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Newer than the oldest <linux/bpf.h> this builds with: BPF_TCX_INGRESS, Linux 6.6. */
-enum { TCX_INGRESS = 46, MAX_IDLE_SHAPES = 8, MAX_SOCKETS = 64, MAX_INSTRUCTIONS = 4096 };
+enum { TCX_INGRESS = 46, MAX_IDLE_SHAPES = 8, MAX_INSTRUCTIONS = 4096 };
 
 _Static_assert(sizeof(struct sv_steer_headers) == sizeof(struct sv_headers), "the programs see the same key");
 _Static_assert(offsetof(struct sv_steer_headers, vni) == offsetof(struct sv_headers, vni), "the same key");
@@ -94,7 +96,7 @@ static int create_maps(struct sv_steering *steering)
     map[SV_MAP_SCRATCH] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
     if (map[SV_MAP_SCRATCH] < 0)
         return errno;
-    map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, MAX_SOCKETS, 0);
+    map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, 2 * SV_STEER_MAX_QUEUES, 0);
     if (map[SV_MAP_SOCKETS] < 0)
         return errno;
     map[SV_MAP_RECENT] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT, 0);
@@ -102,6 +104,12 @@ static int create_maps(struct sv_steering *steering)
         return errno;
     map[SV_MAP_HEADS] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head), SV_STEER_RECENT, 0);
     if (map[SV_MAP_HEADS] < 0)
+        return errno;
+    map[SV_MAP_SYNS] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint32_t), SV_STEER_SYNS, 0);
+    if (map[SV_MAP_SYNS] < 0)
+        return errno;
+    map[SV_MAP_PROGRAMS] = create_map(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
+    if (map[SV_MAP_PROGRAMS] < 0)
         return errno;
     void *directory = mmap(NULL, sizeof *steering->directory, PROT_READ | PROT_WRITE, MAP_SHARED,
                            map[SV_MAP_DIRECTORY], 0);
@@ -126,6 +134,7 @@ static const struct program {
     {"rdma_raw_" #NAME, TYPE, ATTACH, sv_program_##NAME, sizeof sv_program_##NAME / 8, sv_program_##NAME##_maps, \
      sizeof sv_program_##NAME##_maps / sizeof sv_program_##NAME##_maps[0]}
     [SV_PROGRAM_XDP] = PROGRAM(xdp, BPF_PROG_TYPE_XDP, BPF_XDP),
+    [SV_PROGRAM_PLACE] = PROGRAM(place, BPF_PROG_TYPE_XDP, BPF_XDP),
     [SV_PROGRAM_TC] = PROGRAM(tc, BPF_PROG_TYPE_SCHED_CLS, 0),
     [SV_PROGRAM_FILTER] = PROGRAM(filter, BPF_PROG_TYPE_SOCKET_FILTER, 0),
     [SV_PROGRAM_COPIES] = PROGRAM(copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
@@ -175,9 +184,24 @@ int sv_steering_load(struct sv_steering *steering, enum sv_program which)
     return load(steering, which, 0);
 }
 
+/* The XDP program ends with another one. */
+static int load_place(struct sv_steering *steering, uint32_t flags)
+{
+    const uint32_t first = 0;
+    int program = load(steering, SV_PROGRAM_PLACE, flags);
+    if (program < 0)
+        return program;
+    int error = update(steering->map[SV_MAP_PROGRAMS], &first, &program);
+    close(program);     /* the map holds it */
+    return -error;
+}
+
 int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, enum sv_xdp_mode mode)
 {
-    int program = load(steering, which, mode == SV_XDP_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0);
+    uint32_t flags = mode == SV_XDP_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0;
+    int program = which == SV_PROGRAM_XDP ? load_place(steering, flags) : 0;
+    if (program == 0)
+        program = load(steering, which, flags);
     if (program < 0)
         return program;
     union bpf_attr attr;
@@ -196,9 +220,26 @@ int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int 
     return link >= 0 ? link : -error;
 }
 
-int sv_steering_set_socket(struct sv_steering *steering, uint32_t queue, int socket)
+int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns)
 {
-    return queue >= MAX_SOCKETS ? ENOSPC : update(steering->map[SV_MAP_SOCKETS], &queue, &socket);
+    const uint32_t behind = SV_STEER_MAX_QUEUES + queue;
+    if (queue >= SV_STEER_MAX_QUEUES)
+        return ENOSPC;
+    int error = update(steering->map[SV_MAP_SOCKETS], &queue, &socket);
+    return error != 0 ? error : update(steering->map[SV_MAP_SOCKETS], &behind, &syns);
+}
+
+void sv_steering_limit_syns(struct sv_steering *steering)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t until = ((uint64_t)now.tv_sec + 1) * 1000000000u + (uint64_t)now.tv_nsec;
+    __atomic_store_n(&steering->directory->syns_limited_until_nanos, until, __ATOMIC_RELAXED);
+}
+
+uint64_t sv_steering_dropped_syns(const struct sv_steering *steering)
+{
+    return __atomic_load_n(&steering->directory->syns_dropped, __ATOMIC_RELAXED);
 }
 
 /* ---- life ---- */
@@ -237,6 +278,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
             ? "eBPF maps can't be made: the process needs CAP_BPF and CAP_NET_ADMIN (or CAP_SYS_ADMIN)"
             : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
     }
+    (void)!getrandom(&steering->directory->secret, sizeof steering->directory->secret, GRND_NONBLOCK);
     memcpy(steering->directory->half[0].mac, mac, 6);
     head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
     forget_verdicts(steering);      /* 0 is what empty places have */

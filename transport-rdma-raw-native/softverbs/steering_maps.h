@@ -16,6 +16,7 @@ enum {
     SV_STEER_PLAIN_WORDS = 8,       /* those that rules without a tunnel look at: hashing a key costs by its length */
     SV_STEER_MAX_SHAPES = 128,
     SV_STEER_MAX_RULES = 65536,
+    SV_STEER_MAX_QUEUES = 64,       /* so far behind a receive queue's socket is the one for its SYNs */
     SV_STEER_WANTS_INNER = 1,       /* some rule looks behind VXLAN */
     SV_STEER_ALL_DEFAULT = 2,
     SV_STEER_MULTICAST_DEFAULT = 4,
@@ -23,6 +24,23 @@ enum {
     SV_STEER_RECENT = 256,          /* a power of two */
     SV_STEER_HEAD_WORDS = 5,        /* Ethernet, IPv4 without options, ports: 38 bytes */
     SV_STEER_HEAD_BYTES = 54,       /* with a TCP header whole */
+};
+
+/*
+ * SYNs of the last minutes, each at a place that follows from its hash: a mark, which is the hash's upper bits, and when
+ * it came. Who means it and got no answer sends the same again after a second, and then later still; a flood of ever
+ * other SYNs does not, and one that repeats its own does so sooner. Newer ones take the places of older ones: with half a
+ * million of them in a second three of five are still known when it is over.
+ */
+enum {
+    SV_STEER_SYNS = 1 << 20,
+    SV_STEER_SYN_AGES = 0xfff,      /* the bits of the time; the rest is the mark */
+    SV_STEER_SYN_AGE_SHIFT = 27,    /* of nanoseconds: units of 0.13 s */
+    SV_STEER_SYN_LEAST_AGE = 6,
+    SV_STEER_SYN_LAST_AGE = 64,
+    SV_STEER_SYN_WINDOW_SHIFT = 20, /* of nanoseconds: in each such millisecond */
+    SV_STEER_SYNS_PER_WINDOW = 8,   /* so many are taken for repeated at most, and of others while these are limited; */
+                                    /* on each core */
 };
 
 /* struct sv_headers, word by word. */
@@ -65,6 +83,9 @@ struct sv_steer_half {
 struct sv_steer_directory {
     unsigned int sequence;
     unsigned int generation;        /* grows after each change of any rule */
+    unsigned long long secret;      /* makes hashes unknown to who sends */
+    unsigned long long syns_limited_until_nanos;    /* of the monotonic clock */
+    unsigned long long syns_dropped;                /* because they were limited */
     struct sv_steer_half half[2];
 };
 
@@ -109,6 +130,9 @@ struct sv_steer_scratch {
     unsigned long long head[SV_STEER_HEAD_WORDS];
     unsigned int head_index;
     unsigned int is_ordinary;
+    unsigned int syn_window;
+    unsigned int syns_again;        /* in that window */
+    unsigned int syns_first;
 };
 
 /* The maps, in the order in which bpf/build.py numbers them. */
@@ -120,6 +144,8 @@ enum {
     SV_MAP_SOCKETS,
     SV_MAP_RECENT,
     SV_MAP_HEADS,
+    SV_MAP_SYNS,
+    SV_MAP_PROGRAMS,
     SV_MAP_COUNT
 };
 

@@ -4,6 +4,7 @@
 
 #include "device.h"
 #include "steering.h"
+#include "steering_maps.h"
 
 #include <net/if.h>
 
@@ -16,7 +17,7 @@
  * watcher also follows the interface's state. It blocks unless something is armed or the interface changes.
  */
 
-enum { SV_WIRE_RECEIVERS = 65 };
+enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1 };
 
 /* Frames waiting in one of the kernel's rings. The lock is part of a grace period. */
 struct sv_receiver {

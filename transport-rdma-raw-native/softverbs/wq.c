@@ -43,6 +43,7 @@ struct ibv_wq *sv_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
     }
     wq->rq.pd = (struct sv_pd *)attr->pd;
     wq->rq.cq = (struct sv_cq *)attr->cq;
+    atomic_store_explicit(&wq->rq.cq->receives, true, memory_order_relaxed);
     wq->rq.wq = wq;
     wq->ibv.context = context;
     wq->ibv.pd = attr->pd;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { DRAIN_BURSTS = 4, KICK_TRIES = 1000 };
+enum { DRAIN_BURSTS = 4, FEW_SYNS = 8, KICK_TRIES = 1000 };
 
 /* ---- receiving ---- */
 
@@ -19,13 +19,14 @@ static inline const uint8_t *data_at(const struct sv_xdp_queue *queue, uint64_t 
     return queue->umem + (address & XSK_UNALIGNED_BUF_ADDR_MASK) + (address >> XSK_UNALIGNED_BUF_OFFSET_SHIFT);
 }
 
-static const struct xdp_desc *received(const struct sv_xdp_queue *queue, uint32_t position)
+static const struct xdp_desc *received(const struct sv_xdp_ring *rx, uint32_t position)
 {
-    return (const struct xdp_desc *)queue->rx.entries + (position & queue->rx.mask);
+    return (const struct xdp_desc *)rx->entries + (position & rx->mask);
 }
 
 /* A frame in several chunks. Returns how many, or 0: the last one is not there yet, or there is no room for the frame. */
-static unsigned assemble(struct sv_xdp_queue *queue, uint32_t position, uint32_t limit, struct sv_frame *frame)
+static unsigned assemble(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position, uint32_t limit,
+                         struct sv_frame *frame)
 {
     const uint32_t room = SV_XDP_MAX_MTU + 18;
     unsigned parts = 0;
@@ -35,7 +36,7 @@ static unsigned assemble(struct sv_xdp_queue *queue, uint32_t position, uint32_t
         return 0;
     uint8_t *to = queue->scratch + queue->scratch_used * room;
     for (; more && (int32_t)(limit - (position + parts)) > 0; parts++) {
-        const struct xdp_desc *part = received(queue, position + parts);
+        const struct xdp_desc *part = received(rx, position + parts);
         if (part->len <= room && length <= room - part->len)
             memcpy(to + length, data_at(queue, part->addr), part->len);
         length += part->len;    /* beyond the room it is too long in any case */
@@ -48,66 +49,91 @@ static unsigned assemble(struct sv_xdp_queue *queue, uint32_t position, uint32_t
     return parts;
 }
 
-static inline unsigned take(struct sv_xdp_queue *queue, uint32_t position, uint32_t limit, struct sv_frame *frame)
+static inline unsigned take(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position,
+                            uint32_t limit, struct sv_frame *frame)
 {
-    const struct xdp_desc *descriptor = received(queue, position);
+    const struct xdp_desc *descriptor = received(rx, position);
     if (SV_UNLIKELY(descriptor->options & XDP_PKT_CONTD))
-        return assemble(queue, position, limit, frame);
+        return assemble(queue, rx, position, limit, frame);
     *frame = (struct sv_frame){.data = data_at(queue, descriptor->addr), .length = descriptor->len};
     __builtin_prefetch(frame->data);
     return 1;
 }
 
 /* Gives chunks back, and has the kernel see it. */
-static void refill(struct sv_xdp_queue *queue, unsigned count)
+static void refill(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, unsigned count)
 {
     uint64_t *fill = queue->fill.entries;
     for (unsigned i = 0; i < count; i++)
-        fill[queue->fill.position++ & queue->fill.mask] = received(queue, queue->rx.position + i)->addr &
-                                                          queue->base_mask;
-    queue->rx.position += count;
-    __atomic_store_n(queue->rx.consumer, queue->rx.position, __ATOMIC_RELEASE);
+        fill[queue->fill.position++ & queue->fill.mask] = received(rx, rx->position + i)->addr & queue->base_mask;
+    rx->position += count;
+    __atomic_store_n(rx->consumer, rx->position, __ATOMIC_RELEASE);
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
 }
 
-static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
+static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane, struct sv_device *device,
+                            uint32_t limit)
 {
     struct sv_frame frames[SV_BURST];
+    struct sv_xdp_ring *rx = &lane->rx;
     uint32_t longest = sv_wire_longest_frame(device);
-    uint32_t position = queue->rx.position;
+    uint32_t position = rx->position;
     unsigned taken = 0;
     unsigned seen = 0;
 
     queue->scratch_used = 0;
     for (unsigned i = 0; i < SV_BURST && (int32_t)(limit - (position + seen)) > 0; i++) {
-        unsigned parts = take(queue, position + seen, limit, &frames[taken]);
+        unsigned parts = take(queue, rx, position + seen, limit, &frames[taken]);
         if (SV_UNLIKELY(parts == 0))
             break;
         seen += parts;
         if (SV_UNLIKELY(frames[taken].length < 14 || frames[taken].length > longest))
-            queue->receiver.counters.length_errors++;
+            lane->receiver.counters.length_errors++;
         else
             taken++;
     }
     if (taken > 0)
-        sv_receiver_dispatch(&queue->receiver, device, frames, taken);
-    refill(queue, seen);
+        sv_receiver_dispatch(&lane->receiver, device, frames, taken);
+    refill(queue, rx, seen);
     return seen;
+}
+
+static inline uint32_t taken_of(const struct sv_xdp_ring *rx)
+{
+    return __atomic_load_n(rx->consumer, __ATOMIC_RELAXED);
+}
+
+/*
+ * SYNs come after everything else, and at most a burst, so what comes next for a connection waits for no more than these.
+ * When more than half of their ring is full they come faster than they are looked at: then fewer are let through, and
+ * it is emptied little by little.
+ */
+static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
+{
+    uint32_t position = queue->syns.rx.position;
+    uint32_t waiting = limit - position;
+    if (SV_LIKELY(waiting <= queue->syns.entries / 2))
+        return drain_burst(queue, &queue->syns, device, limit);
+    sv_steering_limit_syns(((struct sv_wire *)device->port)->steering);
+    return drain_burst(queue, &queue->syns, device, position + FEW_SYNS);
 }
 
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
+    uint32_t syns = __atomic_load_n(queue->syns.rx.producer, __ATOMIC_ACQUIRE);
     unsigned total = 0;
-    /* A hint, as the position is another thread's: at worst this looks once more, or a poll later. */
-    if (limit == __atomic_load_n(queue->rx.consumer, __ATOMIC_RELAXED) || !sv_receiver_try(&queue->receiver))
+    /* A hint, as the positions are another thread's: at worst this looks once more, or a poll later. */
+    if ((limit == taken_of(&queue->main.rx) && syns == taken_of(&queue->syns.rx)) ||
+        !sv_receiver_try(&queue->main.receiver))
         return 0;
     for (int i = 0; i < DRAIN_BURSTS; i++) {
-        unsigned burst = drain_burst(queue, device, limit);
+        unsigned burst = drain_burst(queue, &queue->main, device, limit);
         total += burst;
         if (burst < SV_BURST)
             break;
     }
-    sv_spin_unlock(&queue->receiver.lock);
+    total += drain_syns(queue, device, syns);
+    sv_spin_unlock(&queue->main.receiver.lock);
     return total;
 }
 
@@ -128,7 +154,7 @@ static int kick(struct sv_xdp_queue *queue)
     for (int i = 0; i < KICK_TRIES; i++) {
         if (__atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE) == queue->tx.position)
             return 0;
-        if (sendto(queue->receiver.fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
+        if (sendto(queue->main.receiver.fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
             continue;
         if (errno != EAGAIN && errno != EBUSY && errno != ENOBUFS && errno != EINTR)
             return errno;

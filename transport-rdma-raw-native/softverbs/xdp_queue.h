@@ -15,8 +15,7 @@
 #endif
 
 /*
- * One AF_XDP socket: it serves one receive queue of the interface, and has a UMEM of its own. See af_xdp.rst of
- * the kernel.
+ * The AF_XDP sockets of one receive queue of the interface, with a UMEM of their own. See af_xdp.rst of the kernel.
  */
 
 /* Frames lie behind the headroom that XDP keeps in front of them; those beyond a large chunk come in several. */
@@ -41,9 +40,21 @@ struct sv_xdp_ring {
     size_t map_bytes;
 };
 
-struct sv_xdp_queue {
+/* A socket and what it has received. */
+struct sv_xdp_lane {
     struct sv_receiver receiver;
     struct sv_xdp_ring rx;
+    uint32_t entries;
+};
+
+/*
+ * SYNs, of which anybody can send any number, come by a socket of their own. When there are more than are looked at,
+ * that one is full, and what belongs to connections still finds room. Both sockets share the UMEM and the fill ring, so
+ * the lock of `main` is good for both.
+ */
+struct sv_xdp_queue {
+    struct sv_xdp_lane main;
+    struct sv_xdp_lane syns;
     struct sv_xdp_ring fill;
     bool multi_buffer;              /* frames may come in several chunks */
     uint32_t chunk_bytes;
@@ -77,12 +88,12 @@ static inline bool sv_xdp_is_jumbo(uint32_t mtu)
     return mtu + 18 + SV_XDP_HEADROOM > SV_XDP_LARGE_CHUNK;
 }
 
-/* How far the kernel has filled the receive ring by now. */
+/* How far the kernel has filled the main receive ring by now. */
 static inline uint32_t sv_xdp_queue_produced(const struct sv_xdp_queue *queue)
 {
-    return __atomic_load_n(queue->rx.producer, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(queue->main.rx.producer, __ATOMIC_ACQUIRE);
 }
-/* Dispatches what came before `limit`; returns how many frames. */
+/* Dispatches what came by the main ring before `limit`, and then some SYNs; returns how many frames. */
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
 
 /* Copies frames out and has the kernel send them. Returns how many it took; *error is why not all. */

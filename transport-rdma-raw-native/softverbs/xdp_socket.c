@@ -29,11 +29,11 @@ enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
 
 /* ---- opening ---- */
 
-static int map_ring(struct sv_xdp_queue *queue, struct sv_xdp_ring *ring, const struct xdp_ring_offset *offset,
-                    uint64_t page, uint32_t entries, size_t entry_bytes)
+static int map_ring(int fd, struct sv_xdp_ring *ring, const struct xdp_ring_offset *offset, uint64_t page,
+                    uint32_t entries, size_t entry_bytes)
 {
     size_t bytes = offset->desc + entries * entry_bytes;
-    uint8_t *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, queue->receiver.fd, (off_t)page);
+    uint8_t *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)page);
     if (map == MAP_FAILED)
         return errno;
     *ring = (struct sv_xdp_ring){
@@ -47,22 +47,32 @@ static int map_ring(struct sv_xdp_queue *queue, struct sv_xdp_ring *ring, const 
     return 0;
 }
 
+static int ring_offsets(int fd, struct xdp_mmap_offsets *offsets)
+{
+    socklen_t size = sizeof *offsets;
+    return getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, offsets, &size) == 0 ? 0 : errno;
+}
+
+static int map_receive_ring(struct sv_xdp_lane *lane, const struct xdp_mmap_offsets *offsets)
+{
+    return map_ring(lane->receiver.fd, &lane->rx, &offsets->rx, XDP_PGOFF_RX_RING, lane->entries,
+                    sizeof(struct xdp_desc));
+}
+
 static int map_rings(struct sv_xdp_queue *queue)
 {
+    int fd = queue->main.receiver.fd;
     struct xdp_mmap_offsets offsets;
-    socklen_t size = sizeof offsets;
-    if (getsockopt(queue->receiver.fd, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &size) != 0)
-        return errno;
-    int error = map_ring(queue, &queue->rx, &offsets.rx, XDP_PGOFF_RX_RING, queue->receive_chunks,
-                         sizeof(struct xdp_desc));
+    int error = ring_offsets(fd, &offsets);
     if (error == 0)
-        error = map_ring(queue, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, queue->send_chunks,
-                         sizeof(struct xdp_desc));
+        error = map_receive_ring(&queue->main, &offsets);
     if (error == 0)
-        error = map_ring(queue, &queue->fill, &offsets.fr, XDP_UMEM_PGOFF_FILL_RING, queue->receive_chunks,
+        error = map_ring(fd, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, queue->send_chunks, sizeof(struct xdp_desc));
+    if (error == 0)
+        error = map_ring(fd, &queue->fill, &offsets.fr, XDP_UMEM_PGOFF_FILL_RING, queue->receive_chunks,
                          sizeof(uint64_t));
     if (error == 0)
-        error = map_ring(queue, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING, queue->send_chunks,
+        error = map_ring(fd, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING, queue->send_chunks,
                          sizeof(uint64_t));
     return error;
 }
@@ -85,7 +95,7 @@ static int try_umem(struct sv_xdp_queue *queue)
     umem.len = queue->umem_bytes;
     umem.chunk_size = queue->chunk_bytes;
     umem.flags = queue->stride_bytes == queue->chunk_bytes ? 0 : XDP_UMEM_UNALIGNED_CHUNK_FLAG;
-    if (setsockopt(queue->receiver.fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof umem) == 0) {
+    if (setsockopt(queue->main.receiver.fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof umem) == 0) {
         queue->umem = memory;
         return 0;
     }
@@ -109,7 +119,7 @@ static int register_umem(struct sv_xdp_queue *queue)
 }
 
 /* A socket that was closed a moment ago, by us or by a process that has just ended, holds its queue a little longer. */
-static int bind_queue(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool native)
+static int bind_main(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool native)
 {
     struct sockaddr_xdp address;
     memset(&address, 0, sizeof address);
@@ -118,7 +128,7 @@ static int bind_queue(struct sv_xdp_queue *queue, int ifindex, uint32_t number, 
                                     (queue->multi_buffer ? XDP_USE_SG : 0));
     address.sxdp_ifindex = (uint32_t)ifindex;
     address.sxdp_queue_id = number;
-    for (int i = 0; bind(queue->receiver.fd, (struct sockaddr *)&address, sizeof address) != 0; i++) {
+    for (int i = 0; bind(queue->main.receiver.fd, (struct sockaddr *)&address, sizeof address) != 0; i++) {
         if (errno != EBUSY || i == BUSY_RETRIES)
             return errno;
         struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
@@ -130,26 +140,63 @@ static int bind_queue(struct sv_xdp_queue *queue, int ifindex, uint32_t number, 
 static int set_up(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool native)
 {
     int error = register_umem(queue);
+    queue->main.entries = queue->receive_chunks;
     if (error == 0)
-        error = set_ring(queue->receiver.fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
+        error = set_ring(queue->main.receiver.fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
     if (error == 0)
-        error = set_ring(queue->receiver.fd, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
+        error = set_ring(queue->main.receiver.fd, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
     if (error == 0)
-        error = set_ring(queue->receiver.fd, XDP_RX_RING, queue->receive_chunks);
+        error = set_ring(queue->main.receiver.fd, XDP_RX_RING, queue->main.entries);
     if (error == 0)
-        error = set_ring(queue->receiver.fd, XDP_TX_RING, queue->send_chunks);
+        error = set_ring(queue->main.receiver.fd, XDP_TX_RING, queue->send_chunks);
     if (error == 0)
         error = map_rings(queue);
     if (error != 0)
         return error;
     /* A whole burst with each call; older kernels send 32. */
     const int budget = SV_BURST;
-    (void)setsockopt(queue->receiver.fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof budget);
-    error = bind_queue(queue, ifindex, number, native);
+    (void)setsockopt(queue->main.receiver.fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof budget);
+    error = bind_main(queue, ifindex, number, native);
     if (error == EINVAL && number == 0 && queue->multi_buffer)
         return sv_explain(EOPNOTSUPP, "AF_XDP carries frames of this MTU from Linux 6.6 on: set the MTU to %d or less, "
                           "or use soft:packet:", SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - 18);
     return error;
+}
+
+static int open_socket(int *fd)
+{
+    *fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (*fd >= 0)
+        return 0;
+    return errno == EPERM ? sv_explain(EPERM, "AF_XDP sockets are not permitted: the process needs CAP_NET_RAW")
+                          : sv_explain(errno, "AF_XDP sockets can't be made: the kernel must be built with "
+                                       "CONFIG_XDP_SOCKETS; soft:packet: works without");
+}
+
+/* Half of the chunks at most wait with SYNs in them. The socket takes flags and rings of the other as they are. */
+static int open_syns(struct sv_xdp_queue *queue, int ifindex, uint32_t number)
+{
+    struct sv_xdp_lane *syns = &queue->syns;
+    struct xdp_mmap_offsets offsets;
+    struct sockaddr_xdp address;
+    int error = open_socket(&syns->receiver.fd);
+    if (error != 0)
+        return error;
+    syns->entries = queue->receive_chunks / 2;
+    error = set_ring(syns->receiver.fd, XDP_RX_RING, syns->entries);
+    if (error == 0)
+        error = ring_offsets(syns->receiver.fd, &offsets);
+    if (error == 0)
+        error = map_receive_ring(syns, &offsets);
+    if (error != 0)
+        return error;
+    memset(&address, 0, sizeof address);
+    address.sxdp_family = AF_XDP;
+    address.sxdp_flags = XDP_SHARED_UMEM;
+    address.sxdp_shared_umem_fd = (uint32_t)queue->main.receiver.fd;
+    address.sxdp_ifindex = (uint32_t)ifindex;
+    address.sxdp_queue_id = number;
+    return bind(syns->receiver.fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
 }
 
 static int hand_out_chunks(struct sv_xdp_queue *queue)
@@ -167,24 +214,24 @@ static int hand_out_chunks(struct sv_xdp_queue *queue)
     return 0;
 }
 
-static int open_socket(struct sv_xdp_queue *queue)
-{
-    queue->receiver.fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-    if (queue->receiver.fd >= 0)
-        return 0;
-    return errno == EPERM ? sv_explain(EPERM, "AF_XDP sockets are not permitted: the process needs CAP_NET_RAW")
-                          : sv_explain(errno, "AF_XDP sockets can't be made: the kernel must be built with "
-                                       "CONFIG_XDP_SOCKETS; soft:packet: works without");
-}
-
 /* The kernel counts from the opening of the socket on. */
-static void count_drops(struct sv_receiver *receiver)
+static void count_drops_as(struct sv_receiver *receiver, uint64_t *counter)
 {
     struct xdp_statistics statistics;
     socklen_t size = sizeof statistics;
     memset(&statistics, 0, sizeof statistics);
     if (getsockopt(receiver->fd, SOL_XDP, XDP_STATISTICS, &statistics, &size) == 0)
-        receiver->counters.wire_full = statistics.rx_dropped + statistics.rx_ring_full;
+        *counter = statistics.rx_dropped + statistics.rx_ring_full;
+}
+
+static void count_drops(struct sv_receiver *receiver)
+{
+    count_drops_as(receiver, &receiver->counters.wire_full);
+}
+
+static void count_dropped_syns(struct sv_receiver *receiver)
+{
+    count_drops_as(receiver, &receiver->counters.syns_full);
 }
 
 /* A driver that does without copies may refuse chunks that cross pages, so in native mode they are aligned. */
@@ -205,11 +252,15 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, 
 {
     memset(queue, 0, sizeof *queue);
     choose_chunks(queue, mtu, native);
-    int error = sv_receiver_init(&queue->receiver, count_drops);
+    int error = sv_receiver_init(&queue->main.receiver, count_drops);
     if (error == 0)
-        error = open_socket(queue);
+        error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);
+    if (error == 0)
+        error = open_socket(&queue->main.receiver.fd);
     if (error == 0)
         error = set_up(queue, ifindex, number, native);
+    if (error == 0)
+        error = open_syns(queue, ifindex, number);
     if (error == 0)
         error = hand_out_chunks(queue);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
@@ -226,21 +277,27 @@ static void unmap_ring(struct sv_xdp_ring *ring)
     ring->map = NULL;
 }
 
+static void close_lane(struct sv_xdp_lane *lane)
+{
+    unmap_ring(&lane->rx);
+    if (lane->receiver.cache != NULL && lane->receiver.fd >= 0)
+        close(lane->receiver.fd);
+    sv_receiver_close(&lane->receiver);
+    lane->receiver.fd = -1;
+}
+
 void sv_xdp_queue_close(struct sv_xdp_queue *queue)
 {
     /* The rings first: the kernel unbinds the socket only when nothing maps it. */
-    unmap_ring(&queue->rx);
     unmap_ring(&queue->tx);
     unmap_ring(&queue->fill);
     unmap_ring(&queue->completion);
-    if (queue->receiver.fd >= 0)
-        close(queue->receiver.fd);
+    close_lane(&queue->syns);
+    close_lane(&queue->main);
     if (queue->umem != NULL)
         munmap(queue->umem, queue->umem_bytes);
     free(queue->free_chunks);
     free(queue->scratch);
-    sv_receiver_close(&queue->receiver);
-    queue->receiver.fd = -1;
     queue->umem = NULL;
     queue->free_chunks = NULL;
     queue->scratch = NULL;

@@ -38,6 +38,9 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
                     "handlers hold all slots, and there was no direct memory to copy the frame to")
             .drop("ring-full", s -> s.device.ringFullDrops(),
                     "dropped by the interface of softverbs because nobody emptied its ring; of the whole device")
+            .drop("syn-ring-full", s -> s.device.synRingFullDrops(),
+                    "SYNs dropped by the interface of softverbs because more came than the loops look at; of the whole"
+                            + " device")
             .drop("no-receive", s -> s.device.noReceiveDrops(),
                     "dropped by softverbs because the loop was away for longer than its receive queue lasts; of the"
                             + " whole device")

@@ -224,6 +224,10 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     /** Something happened to the connection. */
     void carrierChanged() {
+        if (!isOpen()) {
+            // The carrier has not heard of it yet; then it drops what came in.
+            return;
+        }
         StreamCarrier current = carrier;
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
         if (current.isConnected() && !established) {
@@ -387,11 +391,12 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         markClosed();
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
         unsafe.connector.close();
+        // First, since a carrier whose loop has ended refuses.
+        inbox.close();
         StreamCarrier current = carrier;
         if (current != null) {
             current.closeByChannel(config.getSoLinger() == 0);
         }
-        inbox.close();
     }
 
     /** Netty's part of the channel's life, and the opening of connections. */

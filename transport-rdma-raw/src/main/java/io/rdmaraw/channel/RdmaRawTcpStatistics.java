@@ -37,6 +37,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
                     "connections opened by this side whose peer took data with the SYN")
             .traffic("syn-cookies.sent", core(c -> c.synCookiesSent), "SYNs answered by a cookie: the backlog was full")
             .traffic("syn-cookies.accepted", core(c -> c.synCookiesAccepted), "connections opened by a cookie")
+            .traffic("syn-acks.withheld", core(c -> c.synAcksWithheld),
+                    "answers to SYNs that were not repeated, as SYNs overflowed the backlog")
             .traffic("time-wait.reuses", core(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
             .drop("bad-checksum", s -> s.frames.badTransportChecksums(), "their checksum is wrong")
             .drop("unsound", s -> s.frames.unsound(), "cut short, impossible lengths, and so on")

@@ -142,6 +142,11 @@ public final class SharedDevice {
         return receivedCount(SoftverbsQueueCounters::wireFull);
     }
 
+    /** As {@link #ringFullDrops()}, the SYNs that were dropped when more came than were looked at. */
+    public long synRingFullDrops() {
+        return receivedCount(SoftverbsQueueCounters::synsFull);
+    }
+
     /** As {@link #ringFullDrops()}, the frames that came in while no receive was posted on their queue. */
     public long noReceiveDrops() {
         return receivedCount(SoftverbsQueueCounters::noReceive);

@@ -211,11 +211,16 @@ public final class KernelNetwork implements AutoCloseable {
 
     /**
      * Makes the kernel find out a neighbour's MAC address, or confirm the one it has: NTF_USE starts ARP or neighbour
-     * discovery without a packet to send. Needs CAP_NET_ADMIN; the answer comes as a notification.
+     * discovery without a packet to send. Needs CAP_NET_ADMIN; the answer comes as a notification. An entry made by
+     * hand is left alone: the kernel would forget that it is permanent (NEIGH_UPDATE_F_USE), and the address with it.
      *
      * @throws IOException when the kernel refuses
      */
     public void solicit(int linkIndex, IpAddress neighbor) throws IOException {
+        Neighbor known = snapshot().neighbor(linkIndex, neighbor);
+        if (known != null && (known.state() & Neighbor.PERMANENT) != 0) {
+            return;
+        }
         int asked = ++sequence;
         requests.send(writer.begin(RTM_NEWNEIGH, NetlinkWriter.NLM_F_REQUEST | NetlinkWriter.NLM_F_ACK
                         | NetlinkWriter.NLM_F_CREATE, asked, RtnetlinkDecoder.NDMSG_BYTES)

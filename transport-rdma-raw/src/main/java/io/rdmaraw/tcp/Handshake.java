@@ -143,8 +143,14 @@ final class Handshake {
             ConnectionTimers.timeOut(c);
             return;
         }
+        long waitedNanos = RttEstimator.backedOff(c);
         ConnectionTimers.countTimeout(c);
-        c.set(Tcb.SYN_DUE);
+        if (passive && !c.is(Tcb.EARLY) && c.listener.overflowedWithin(waitedNanos, now)) {
+            // Most are a flood's, and nobody hears the answer. Who waits for it asks again.
+            c.engine.counters.synAcksWithheld++;
+        } else {
+            c.set(Tcb.SYN_DUE);
+        }
         c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOff(c));
     }
 

@@ -79,8 +79,7 @@ final class ListenInput {
     private static boolean acceptCookie(TcpEngine engine, TcpListener listener, Segment s, long now) {
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
         boolean expected = mode == TcpConfig.SynCookieMode.ALWAYS || mode == TcpConfig.SynCookieMode.ON_OVERFLOW
-                && listener.lastOverflowNanos != Long.MIN_VALUE
-                && now - listener.lastOverflowNanos <= SynCookies.lifetimeNanos();
+                && listener.overflowedWithin(SynCookies.lifetimeNanos(), now);
         if (!expected) {
             return false;
         }

@@ -42,6 +42,8 @@ public final class TcpCounters {
     public long synCookiesSent;
     public long synCookiesAccepted;
     public long synCookiesRejected;
+    /** SYN-ACKs that were due again and not sent, as SYNs overflowed the backlog. */
+    public long synAcksWithheld;
     /** SYNs dropped because a backlog was full. */
     public long synDrops;
     public long timeWaitReuses;

@@ -53,6 +53,11 @@ public final class TcpListener {
         return halfOpen;
     }
 
+    /** Tells whether a SYN has found the backlog full lately. */
+    boolean overflowedWithin(long nanos, long now) {
+        return lastOverflowNanos != Long.MIN_VALUE && now - lastOverflowNanos <= nanos;
+    }
+
     /**
      * Takes data with SYNs from now on (TCP_FASTOPEN, RFC 7413), from clients that return a cookie. Such a connection
      * is {@linkplain TcpEvents#accepted accepted} before its handshake is complete; a SYN that the network has

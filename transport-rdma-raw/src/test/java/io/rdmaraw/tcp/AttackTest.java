@@ -137,6 +137,22 @@ class AttackTest {
         assertEquals(78, data.ack());
     }
 
+    /** Half-open connections are a flood's then, and their answers go nowhere; who waits for one asks again. */
+    @Test
+    void synAcksAreNotRepeatedWhileSynsOverflowTheBacklog() {
+        Dialogue d = new Dialogue(TcpConfig.builder()).listen(1);
+        d.hears("S 0 mss 1000").says("SA 0 ack 1");
+        Segment cookie = new Segment();
+        d.after(900);
+        d.engine.onSegment(syn(6000), d.now);
+        d.engine.pollSegment(d.now, cookie);
+        d.after(200).saysNothing();
+        assertEquals(1, d.engine.counters().synAcksWithheld);
+        d.hears("S 0 mss 1000").says("SA 0 ack 1");
+        d.after(2100).says("SA 0 ack 1").hears("A 1 ack 1").heard("accepted");
+        assertEquals(1, d.engine.counters().synAcksWithheld);
+    }
+
     @Test
     void forgedAndOldCookiesAreReset() {
         Dialogue d = new Dialogue(TcpConfig.builder().synCookies(TcpConfig.SynCookieMode.ALWAYS)).listen(1);

@@ -202,6 +202,8 @@ class KernelNetworkTest {
         assertFalse(kernel.snapshot().neighbor(link, ip(absent)).isResolved());
         ip("neigh", "replace", absent, "lladdr", "02:00:00:00:00:99", "dev", pair.ours().name());
         await("an entry made by hand", s -> s.neighbor(link, ip(absent)).mac() == 0x0200_0000_0099L);
+        kernel.solicit(link, ip(absent));
+        assertTrue(host.run("ip", "neigh", "show", absent).output().contains("PERMANENT"));
         ip("neigh", "del", absent, "dev", pair.ours().name());
         await("its removal", s -> s.neighbor(link, ip(absent)) == null
                 || !s.neighbor(link, ip(absent)).isResolved());

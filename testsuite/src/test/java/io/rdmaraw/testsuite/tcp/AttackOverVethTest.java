@@ -58,8 +58,8 @@ class AttackOverVethTest {
     }
 
     private static long counted(EchoLab lab) {
-        return lab.tcp("syn-cookies.sent") + EchoLab.BACKLOG + lab.tcp("reply-queue-full") + lab.queue("ring-full")
-                + lab.queue("no-receive");
+        return lab.tcp("syn-cookies.sent") + EchoLab.BACKLOG + lab.tcp("reply-queue-full")
+                + lab.queue("syn-ring-full") + lab.queue("ring-full") + lab.queue("no-receive");
     }
 
     private static void flood(EchoLab lab) {

@@ -9,11 +9,16 @@ import io.netty.channel.EventLoop;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 
-/** One connection after the other, each of which has one answer and ends; never more than one at a time. */
+/**
+ * One connection after the other, each of which has one answer and ends; never more than one at a time. Several of
+ * these tell how many get in where each waits for long.
+ */
 @Sharable
 final class Newcomers extends AskingEnd {
+    /** How many of these there are to be. */
+    static final int AT_ONCE = 16;
     /** Between the end of one and the next, so that they are no load of their own. */
-    private static final long PAUSE_MILLIS = 5;
+    private static final long PAUSE_MILLIS = 5 * AT_ONCE;
 
     private final Bootstrap bootstrap;
     private final InetSocketAddress server;

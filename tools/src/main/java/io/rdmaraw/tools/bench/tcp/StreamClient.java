@@ -29,7 +29,7 @@ final class StreamClient implements AutoCloseable {
     private final List<Channel> channels = new ArrayList<>();
     private ConnectCycle cycle;
     private PacedRequests paced;
-    private Newcomers newcomers;
+    private final List<Newcomers> newcomers = new ArrayList<>();
     private SynFlood flood;
 
     /**
@@ -89,11 +89,14 @@ final class StreamClient implements AutoCloseable {
     void pace(int connections, int requestsPerSecond) throws InterruptedException {
         paced = new PacedRequests(counts, requestsPerSecond);
         open(StreamServer.ECHO, connections, paced::newHandler);
-        newcomers = new Newcomers(bootstrap, new InetSocketAddress(address, firstPort + StreamServer.ECHO), counts);
+        InetSocketAddress server = new InetSocketAddress(address, firstPort + StreamServer.ECHO);
+        for (int i = 0; i < Newcomers.AT_ONCE; i++) {
+            newcomers.add(new Newcomers(bootstrap, server, counts));
+        }
         EventLoop loop = channels.getFirst().eventLoop();
         List<Channel> all = List.copyOf(channels);
         loop.submit(() -> paced.start(loop, all)).sync();
-        newcomers.start();
+        newcomers.forEach(Newcomers::start);
     }
 
     /** Sends SYNs to the server as fast as it goes, until {@link #calm()}. */
@@ -144,7 +147,8 @@ final class StreamClient implements AutoCloseable {
         }
         calm();
         if (paced != null) {
-            newcomers.stop();
+            newcomers.forEach(Newcomers::stop);
+            newcomers.clear();
             group.submit(paced::stop).syncUninterruptibly();
             paced = null;
         }
