@@ -86,15 +86,17 @@ class TcpPlacementOverVethTest {
         return socket;
     }
 
-    private Set<EventLoop> exchangeOnMany(RdmaRawServerSocketChannel server) throws Exception {
+    /** Connects until each of so many loops has a connection: ports that the kernel gives in a row can hash alike. */
+    private Set<EventLoop> exchangeOnMany(RdmaRawServerSocketChannel server, int expectedLoops) throws Exception {
         Set<EventLoop> loops = new HashSet<>();
-        for (int i = 0; i < CONNECTIONS; i++) {
+        for (int i = 0; i < CONNECTIONS || loops.size() < expectedLoops && i < 10 * CONNECTIONS; i++) {
             exchange(connect(server.localAddress().getPort()), "0123456789".repeat(2000));
             loops.add(echo.channels.take().eventLoop());
         }
         for (Socket socket : sockets) {
             exchange(socket, "again");
         }
+        assertEquals(expectedLoops, loops.size(), "loops that have connections");
         return loops;
     }
 
@@ -107,8 +109,8 @@ class TcpPlacementOverVethTest {
     void connectionsLiveWhereTheHashPutsTheirSegments(String provider) throws Exception {
         RdmaRawEventLoopGroup group = ours(provider, 3);
         RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("::", 0), echo);
-        assertEquals(3, exchangeOnMany(server).size(), "loops that have connections");
-        assertEquals(CONNECTIONS, count("accepted.connections"));
+        exchangeOnMany(server, 3);
+        assertEquals(sockets.size(), count("accepted.connections"));
         assertEquals(0, count("forwarded.segments"));
         assertEquals(0, count("moved.connections"));
         assertEquals(0, count("kernel.connections"));
@@ -147,10 +149,10 @@ class TcpPlacementOverVethTest {
         RdmaRawEventLoopGroup boss = ours(provider, 1);
         RdmaRawEventLoopGroup workers = ours(provider, 2);
         RdmaRawServerSocketChannel server = TcpHost.listen(boss, workers, address(pair.ours().ipv4(), 0), echo);
-        for (EventLoop loop : exchangeOnMany(server)) {
+        for (EventLoop loop : exchangeOnMany(server, 2)) {
             assertEquals(workers, loop.parent());
         }
-        assertEquals(CONNECTIONS, count("accepted.connections"));
+        assertEquals(sockets.size(), count("accepted.connections"));
         assertEquals(0, count("forwarded.segments"));
     }
 
@@ -160,10 +162,10 @@ class TcpPlacementOverVethTest {
         EventLoopGroup plain = keep(new MultiThreadIoEventLoopGroup(3, host.threadFactory(),
                 RdmaRawIoHandler.newFactory(config(provider))));
         RdmaRawServerSocketChannel server = TcpHost.listen(plain, plain, address(pair.ours().ipv4(), 0), echo);
-        assertEquals(3, exchangeOnMany(server).size(), "loops that have connections");
-        assertTrue(count("forwarded.segments") > CONNECTIONS, "segments were passed on");
+        exchangeOnMany(server, 3);
+        assertTrue(count("forwarded.segments") > sockets.size(), "segments were passed on");
         long moved = count("moved.connections");
-        assertTrue(moved >= CONNECTIONS / 2, moved + " connections moved");
+        assertTrue(moved >= sockets.size() / 2, moved + " connections moved");
     }
 
     /** The last acknowledgement of such a connection is repeated by the loop that its segments come to. */
