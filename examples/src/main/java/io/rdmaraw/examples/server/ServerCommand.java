@@ -15,6 +15,7 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,6 +29,8 @@ import java.util.function.Supplier;
  */
 @Command(defaultValueProvider = ServerCommand.DefaultPort.class)
 public abstract class ServerCommand implements Callable<Integer> {
+    private static final int MAX_ATTEMPTS = 10;
+
     @Spec
     private CommandSpec spec;
 
@@ -108,20 +111,23 @@ public abstract class ServerCommand implements Callable<Integer> {
     /** A TCP server: one listener; its connections are spread over the loops. */
     protected final Channel listen(EventLoopGroup group, InetSocketAddress local, ChannelHandler connectionHandler)
             throws Exception {
-        Channel listener = new ServerBootstrap().group(group).channel(transport.serverSocketChannel())
-                .childHandler(connectionHandler).bind(local).sync().channel();
-        if (transport.isInMemory(device)) {
-            openBridge(listener);
-        }
-        return listener;
-    }
-
-    private void openBridge(Channel listener) throws Exception {
-        try {
-            KernelBridge.open(device, listener);
-        } catch (Exception e) {
-            listener.close().sync();
-            throw e;
+        ServerBootstrap bootstrap = new ServerBootstrap().group(group).channel(transport.serverSocketChannel())
+                .childHandler(connectionHandler);
+        for (int attempt = 1; ; attempt++) {
+            Channel listener = bootstrap.bind(local).sync().channel();
+            if (!transport.isInMemory(device)) {
+                return listener;
+            }
+            try {
+                KernelBridge.open(device, listener);
+                return listener;
+            } catch (Exception e) {
+                listener.close().sync();
+                // A port that is free in memory may be in use with the kernel; the next one is another.
+                if (local.getPort() != 0 || !(e instanceof BindException) || attempt == MAX_ATTEMPTS) {
+                    throw e;
+                }
+            }
         }
     }
 
