@@ -473,11 +473,13 @@ final class PortQueue implements SharedDevice.AsyncListener {
         }
     }
 
-    /** Takes the completion events that ended a sleep, so that the descriptor is readable only for new ones. */
-    void drainEvents() {
-        while (completionChannel.pollEvent()) {
-            // The frames are polled, whichever of the two queues the event was for.
-        }
+    /**
+     * Takes the completion event that ended a sleep; the frames are polled, whichever of the two queues it was for. If
+     * the other one has an event too, that ends the next sleep at once, which is seldom; looking for it would be a
+     * system call or two in vain after nearly every sleep.
+     */
+    void takeEvent() {
+        completionChannel.pollEvent();
     }
 
     void close() {

@@ -189,16 +189,16 @@ public final class RdmaRawIoHandler implements IoHandler {
                 descriptorCountdown = 0;
             }
             if (sleeper.isPortReady()) {
-                drainEvents();
+                takeEvents();
             }
         }
         runTcp();
         return served;
     }
 
-    private void drainEvents() {
+    private void takeEvents() {
         for (PortQueue port : polledPorts) {
-            port.drainEvents();
+            port.takeEvent();
         }
     }
 
