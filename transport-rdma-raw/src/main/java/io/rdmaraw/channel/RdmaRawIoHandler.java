@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.SplittableRandom;
 
 /**
  * Drives the raw-packet queues of one event loop, and the ordinary NIO channels that are registered on it.
@@ -54,7 +55,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config) {
         this.executor = executor;
         this.config = config;
-        spinPolicy = new SpinPolicy(config.spinNanos());
+        spinPolicy = new SpinPolicy(config.spinNanos(), new SplittableRandom());
         nio = new NioLoop(executor);
         sleeper = new LoopSleeper(nio);
     }

@@ -1,5 +1,7 @@
 package io.rdmaraw.channel;
 
+import java.util.random.RandomGenerator;
+
 /**
  * Whether polling on before a sleep is worth it. A spin that finds a frame spares the loop a sleep and a wake-up; where
  * that costs less than the spins do, the loop sleeps at once, and only a wait now and then tries. For one loop.
@@ -15,18 +17,29 @@ final class SpinPolicy {
     private static final int WORTH_PART = 2;
     /** So many of the longest spins may be in vain in a row before spins become rare. */
     private static final int PATIENCE = 4;
-    /** Of so many waits one spins all the same, to find out whether times have changed; fewer while they have not. */
+    /** Waits between trials, about, to find out whether times have changed; more while they have not. */
     private static final int SHORTEST_TRIAL_INTERVAL = 16;
-    private static final int LONGEST_TRIAL_INTERVAL = 512;
+    private static final int LONGEST_TRIAL_INTERVAL = 128;
+    /**
+     * A trial is so many waits in a row, at times that nobody can foresee: two loops that answer each other find out
+     * that spins pay only when both try at once.
+     */
+    private static final int TRIAL_SPINS = 4;
 
     private final long spinNanos;
+    private final RandomGenerator random;
     /** What spins have spared, without what they have cost, as far as it is remembered. Negative: spins are rare. */
     private long balanceNanos;
     private int trialInterval = SHORTEST_TRIAL_INTERVAL;
     private int waitsUntilTrial;
+    private int trialSpinsLeft;
 
-    /** @param spinNanos how long a spin may last */
-    SpinPolicy(long spinNanos) {
+    /**
+     * @param spinNanos how long a spin may last
+     * @param random    when trials are
+     */
+    SpinPolicy(long spinNanos, RandomGenerator random) {
+        this.random = random;
         this.spinNanos = Math.min(spinNanos, Long.MAX_VALUE / (2 * PATIENCE));
         balanceNanos = mostNanos();
     }
@@ -47,13 +60,18 @@ final class SpinPolicy {
             balanceNanos = Math.min(balanceNanos + worthNanos - nanos, mostNanos());
             if (balanceNanos < 0) {
                 trialInterval = SHORTEST_TRIAL_INTERVAL;
-                waitsUntilTrial = trialInterval;
+                awaitTrial();
             }
         } else if (worthNanos >= nanos) {
             balanceNanos = mostNanos();
-        } else {
-            waitsUntilTrial = trialInterval;
+        } else if (--trialSpinsLeft == 0) {
             trialInterval = Math.min(2 * trialInterval, LONGEST_TRIAL_INTERVAL);
+            awaitTrial();
         }
+    }
+
+    private void awaitTrial() {
+        trialSpinsLeft = TRIAL_SPINS;
+        waitsUntilTrial = trialInterval / 2 + random.nextInt(trialInterval);
     }
 }

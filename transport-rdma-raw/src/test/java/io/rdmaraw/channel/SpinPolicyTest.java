@@ -2,6 +2,8 @@ package io.rdmaraw.channel;
 
 import org.junit.jupiter.api.Test;
 
+import java.util.SplittableRandom;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -10,8 +12,9 @@ class SpinPolicyTest {
     private static final long SPIN_NANOS = 20_000;
     private static final long SOON_NANOS = 2_000;
     private static final long LATE_NANOS = 15_000;
+    private static final int LONGEST_BREAK = 192;
 
-    private final SpinPolicy policy = new SpinPolicy(SPIN_NANOS);
+    private final SpinPolicy policy = new SpinPolicy(SPIN_NANOS, new SplittableRandom(1));
 
     /** Returns how many of these waits spin, all with the same outcome. */
     private int spins(int waits, boolean found, long nanos) {
@@ -25,10 +28,11 @@ class SpinPolicyTest {
         return spins;
     }
 
+    /** One trial, of which the first spin has this outcome and the others find nothing. */
     private void trial(boolean found, long nanos) {
         int waits = 1;
         while (!policy.isWorthwhile()) {
-            assertTrue(++waits <= 512, "no trial in 512 waits");
+            assertTrue(++waits <= LONGEST_BREAK, "no trial in " + LONGEST_BREAK + " waits");
         }
         policy.ended(found, nanos);
     }
@@ -40,16 +44,47 @@ class SpinPolicyTest {
 
     @Test
     void spinsInVainBecomeRarer() {
-        assertEquals(4 + 1, spins(4 + 16, false, SPIN_NANOS));
-        assertEquals(1, spins(16, false, SPIN_NANOS));
-        assertEquals(1, spins(32, false, SPIN_NANOS));
+        assertEquals(4, spins(4 + 7, false, SPIN_NANOS));
+        assertEquals(4, spins(17, false, SPIN_NANOS), "a trial");
         spins(10_000, false, SPIN_NANOS);
-        assertEquals(4, spins(4 * 512, false, SPIN_NANOS), "but never end");
+        int rare = spins(100_000, false, SPIN_NANOS);
+        assertTrue(rare > 2_500 && rare < 3_500, rare + " spins: 4 in 128 waits, and they never end");
+    }
+
+    /** Each finds the other's answer soon when both spin, and too late when one sleeps. */
+    @Test
+    void twoLoopsThatAnswerEachOtherFindOutThatSpinsPay() {
+        for (int seed = 0; seed < 100; seed++) {
+            SpinPolicy one = new SpinPolicy(SPIN_NANOS, new SplittableRandom(2 * seed));
+            SpinPolicy other = new SpinPolicy(SPIN_NANOS, new SplittableRandom(2 * seed + 1));
+            int together = 0;
+            for (int wait = 0; wait < 1_000; wait++) {
+                rally(one, other, false);
+            }
+            for (int wait = 0; wait < 20_000; wait++) {
+                together += rally(one, other, true) ? 1 : 0;
+            }
+            assertTrue(together > 10_000, together + " of 20,000 with seed " + seed);
+        }
+    }
+
+    /** Returns whether both span; until they may find something, neither does. */
+    private static boolean rally(SpinPolicy one, SpinPolicy other, boolean maySucceed) {
+        boolean first = one.isWorthwhile();
+        boolean second = other.isWorthwhile();
+        boolean both = first && second && maySucceed;
+        if (first) {
+            one.ended(both, both ? SOON_NANOS : SPIN_NANOS);
+        }
+        if (second) {
+            other.ended(both, both ? SOON_NANOS : SPIN_NANOS);
+        }
+        return both;
     }
 
     @Test
     void framesThatAreFoundLateAreNotWorthTheSpins() {
-        assertTrue(spins(1000, true, LATE_NANOS) < 30);
+        assertTrue(spins(1000, true, LATE_NANOS) < 100);
     }
 
     @Test
@@ -57,13 +92,14 @@ class SpinPolicyTest {
         spins(100, false, SPIN_NANOS);
         trial(true, SOON_NANOS);
         assertEquals(4, spins(4, false, SPIN_NANOS), "and their patience");
-        assertEquals(0, spins(15, false, SPIN_NANOS), "and no more than that");
+        assertEquals(0, spins(7, false, SPIN_NANOS), "and no more than that");
     }
 
     @Test
     void oneFrameFoundLateDoesNot() {
         spins(100, false, SPIN_NANOS);
         trial(true, LATE_NANOS);
+        assertEquals(3, spins(3, true, LATE_NANOS), "the rest of the trial");
         assertFalse(policy.isWorthwhile());
     }
 
@@ -77,7 +113,7 @@ class SpinPolicyTest {
 
     @Test
     void spinsThatMayLastForEverAreWorthIt() {
-        SpinPolicy forEver = new SpinPolicy(Long.MAX_VALUE);
+        SpinPolicy forEver = new SpinPolicy(Long.MAX_VALUE, new SplittableRandom(1));
         assertTrue(forEver.isWorthwhile());
         forEver.ended(true, 1_000_000_000L);
         assertTrue(forEver.isWorthwhile());
