@@ -15,6 +15,7 @@ class ArchitectureTest {
     static final ArchRule DEPENDENCIES_POINT_DOWNWARDS = layeredArchitecture().consideringOnlyDependenciesInLayers()
             .withOptionalLayers(true)
             .layer("channel").definedBy("io.rdmaraw.channel")
+            .layer("loop").definedBy("io.rdmaraw.loop")
             .layer("tcp").definedBy("io.rdmaraw.tcp..")
             .layer("route").definedBy("io.rdmaraw.route..")
             .layer("wire").definedBy("io.rdmaraw.wire..")
@@ -23,6 +24,7 @@ class ArchitectureTest {
             .layer("verbs").definedBy("io.rdmaraw.verbs..")
             .layer("ffi").definedBy("io.rdmaraw.ffi")
             .whereLayer("channel").mayNotBeAccessedByAnyLayer()
+            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("route").mayOnlyBeAccessedByLayers("channel", "tcp")
             .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "tcp", "route")
@@ -32,7 +34,7 @@ class ArchitectureTest {
 
     @ArchTest
     static final ArchRule NOTHING_BELOW_THE_CHANNELS_KNOWS_NETTYS = noClasses()
-            .that().resideOutsideOfPackage("io.rdmaraw.channel")
+            .that().resideOutsideOfPackages("io.rdmaraw.channel", "io.rdmaraw.loop")
             .should().dependOnClassesThat().resideInAPackage("io.netty.channel..");
 
     @ArchTest

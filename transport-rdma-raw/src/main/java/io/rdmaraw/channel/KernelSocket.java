@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.loop.LoopDescriptors;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.KernelUdpSocket;
 import io.rdmaraw.route.PortSharing;

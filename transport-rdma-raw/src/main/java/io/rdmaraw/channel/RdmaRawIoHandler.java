@@ -9,6 +9,10 @@ import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.netty.util.internal.ObjectUtil;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.loop.LoopDescriptors;
+import io.rdmaraw.loop.LoopSleeper;
+import io.rdmaraw.loop.NioLoop;
+import io.rdmaraw.loop.SpinPolicy;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.verbs.CompletionChannel;
 
@@ -345,7 +349,12 @@ public final class RdmaRawIoHandler implements IoHandler {
     private void portsChanged() {
         polledPorts = ports.toArray(PortQueue[]::new);
         useRegisteredMemory();
-        sleeper.watch(polledPorts, descriptors.fd());
+        watchDescriptors();
+    }
+
+    private void watchDescriptors() {
+        sleeper.watch(ports.stream().mapToInt(port -> port.device().context().asyncFd()).toArray(),
+                ports.stream().mapToInt(port -> port.completionChannel().fd()).toArray(), descriptors.fd());
     }
 
     @Override

@@ -5,9 +5,9 @@
  * first.
  *
  * <dl>
- * <dt>Loops: poll, dispatch, sleep</dt>
- * <dd>RdmaRawIoHandler, RdmaRawIoHandlerConfig, RdmaRawIoHandle, RdmaRawEventLoop, RdmaRawEventLoopGroup, NioLoop,
- * SpinPolicy, LoopSleeper, PortWatcher, LoopDescriptors</dd>
+ * <dt>Loops: poll, dispatch; how they wait is io.rdmaraw.loop</dt>
+ * <dd>RdmaRawIoHandler, RdmaRawIoHandlerConfig, RdmaRawIoHandle, RdmaRawEventLoop, RdmaRawEventLoopGroup,
+ * LoopFailures</dd>
  *
  * <dt>Queues: one per loop and port; which channel a frame is for</dt>
  * <dd>PortQueue, PortLimits, FlowTags, FlowHash, SpreadOwner, RecoveryPace, QueueChannel</dd>

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.loop;
 
 import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandler;
@@ -14,7 +14,7 @@ import io.netty.util.concurrent.Ticker;
  * The ordinary NIO channels of a loop: Netty's own NIO handler, run in turns with the queues. Its selector is made with
  * the first such channel, so that a loop without any pays nothing.
  */
-final class NioLoop {
+public final class NioLoop {
     private final ThreadAwareExecutor executor;
     private final NonBlockingContext nonBlocking = new NonBlockingContext();
     private final DeadlineContext untilDeadline = new DeadlineContext();
@@ -23,30 +23,30 @@ final class NioLoop {
     /** A cancelled channel's descriptor is closed by the next look at the selector, so one more look is due. */
     private boolean cancelled;
 
-    NioLoop(ThreadAwareExecutor executor) {
+    public NioLoop(ThreadAwareExecutor executor) {
         this.executor = executor;
     }
 
-    void initialize() {
+    public void initialize() {
         if (handler != null) {
             handler.initialize();
         }
     }
 
-    boolean hasHandles() {
+    public boolean hasHandles() {
         return handles > 0 || cancelled;
     }
 
     /** Tells whether a closed channel still holds its descriptor, and a server its port. */
-    boolean holdsClosed() {
+    public boolean holdsClosed() {
         return cancelled;
     }
 
-    boolean isCompatible(Class<? extends IoHandle> handleType) {
+    public boolean isCompatible(Class<? extends IoHandle> handleType) {
         return NioIoHandle.class.isAssignableFrom(handleType);
     }
 
-    IoRegistration register(IoHandle handle) throws Exception {
+    public IoRegistration register(IoHandle handle) throws Exception {
         if (handler == null) {
             IoHandler made = NioIoHandler.newFactory().newHandler(executor);
             made.initialize();
@@ -58,7 +58,7 @@ final class NioLoop {
     }
 
     /** Serves what is ready without blocking. */
-    int runNow(IoHandlerContext context) {
+    public int runNow(IoHandlerContext context) {
         cancelled = false;
         return handler.run(nonBlocking.around(context));
     }
@@ -77,13 +77,13 @@ final class NioLoop {
         handler.wakeup();
     }
 
-    void prepareToDestroy() {
+    public void prepareToDestroy() {
         if (handler != null) {
             handler.prepareToDestroy();
         }
     }
 
-    void destroy() {
+    public void destroy() {
         if (handler != null) {
             handler.destroy();
         }

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.loop;
 
 import org.junit.jupiter.api.Test;
 

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.loop;
 
 import io.rdmaraw.ffi.EventFd;
 import io.rdmaraw.ffi.FdWaiter;

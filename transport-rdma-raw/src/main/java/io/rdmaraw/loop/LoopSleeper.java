@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.loop;
 
 import io.netty.channel.IoHandlerContext;
 import io.rdmaraw.ffi.EventFd;
@@ -7,6 +7,7 @@ import io.rdmaraw.ffi.FdWaiter;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -16,7 +17,7 @@ import java.util.stream.Stream;
  * blocks; a waker that finds it blocked makes the descriptor readable, one that finds it awake leaves a mark that the
  * loop sees before it announces.
  */
-final class LoopSleeper implements AutoCloseable {
+public final class LoopSleeper implements AutoCloseable {
     private static final int AWAKE = 0;
     private static final int WOKEN = 1;
     private static final int BLOCKED = 2;
@@ -38,22 +39,22 @@ final class LoopSleeper implements AutoCloseable {
     /** A waker has seen the loop blocked and signals, or has signalled, without the loop having seen it. */
     private boolean signalOutstanding;
 
-    LoopSleeper(NioLoop nio) {
+    public LoopSleeper(NioLoop nio) {
         this.nio = nio;
     }
 
     /**
-     * Waits for the descriptors of these ports from now on.
+     * Waits for these descriptors from now on.
      *
+     * @param asyncFdsOfPorts what tells of devices' asynchronous events; ports of one device have the same
+     * @param completionFds what tells of completions
      * @param descriptorFd that of the {@link LoopDescriptors}, or -1
      */
-    void watch(PortQueue[] ports, int descriptorFd) {
+    public void watch(int[] asyncFdsOfPorts, int[] completionFds, int descriptorFd) {
         Set<Integer> asyncFds = new LinkedHashSet<>();
+        IntStream.of(asyncFdsOfPorts).forEach(asyncFds::add);
         Set<Integer> fds = new LinkedHashSet<>();
-        for (PortQueue port : ports) {
-            asyncFds.add(port.device().context().asyncFd());
-            fds.add(port.completionChannel().fd());
-        }
+        IntStream.of(completionFds).forEach(fds::add);
         // After the wake-up descriptor's bit come those of the asynchronous events.
         asyncBits = (1 << asyncFds.size()) - 1 << 1;
         descriptorBit = 0;
@@ -71,16 +72,16 @@ final class LoopSleeper implements AutoCloseable {
     }
 
     /** Tells whether a wake-up has come since the last call of {@link #clearWoken()}. */
-    boolean isWoken() {
+    public boolean isWoken() {
         return state.get() == WOKEN;
     }
 
-    void clearWoken() {
+    public void clearWoken() {
         state.compareAndSet(WOKEN, AWAKE);
     }
 
     /** Called from any thread. */
-    void wakeup() {
+    public void wakeup() {
         int before = state.get();
         while (before != WOKEN && before != CLOSED) {
             if (state.compareAndSet(before, WOKEN)) {
@@ -100,7 +101,7 @@ final class LoopSleeper implements AutoCloseable {
      *
      * @param deadlineNanos when to wake at the latest, as {@link System#nanoTime()}; {@link Long#MAX_VALUE} for never
      */
-    void sleep(IoHandlerContext context, long deadlineNanos) {
+    public void sleep(IoHandlerContext context, long deadlineNanos) {
         readyBits = 0;
         if (nio.hasHandles()) {
             sleepInSelector(context, deadlineNanos);
@@ -110,17 +111,17 @@ final class LoopSleeper implements AutoCloseable {
     }
 
     /** Tells whether a device's asynchronous events may have ended the sleep. */
-    boolean isAsyncReady() {
+    public boolean isAsyncReady() {
         return (readyBits & asyncBits) != 0;
     }
 
     /** Tells whether a completion event may have ended the sleep; an event that was not seen ends the next one. */
-    boolean isPortReady() {
+    public boolean isPortReady() {
         return (readyBits & ~(WAKEUP_BIT | asyncBits | descriptorBit)) != 0;
     }
 
     /** Tells whether one of the kernel's sockets may have ended the sleep. */
-    boolean isDescriptorReady() {
+    public boolean isDescriptorReady() {
         return (readyBits & descriptorBit) != 0;
     }
 
@@ -156,7 +157,7 @@ final class LoopSleeper implements AutoCloseable {
 
     private boolean announce(int blocked, IoHandlerContext context) {
         if (!state.compareAndSet(AWAKE, blocked)) {
-            clearWoken();
+          clearWoken();
             return false;
         }
         if (!context.canBlock()) {

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.loop;
 
 import java.util.random.RandomGenerator;
 
@@ -9,7 +9,7 @@ import java.util.random.RandomGenerator;
  * <p>What a sleep is worth is said in parts of the longest spin: so whoever has loops spin longer says that a short
  * latency is worth more of the processor's time.
  */
-final class SpinPolicy {
+public final class SpinPolicy {
     /**
      * A frame found is worth this part of the longest spin. At the default of 20 us that is twice the processor time of
      * a sleep and a wake-up; the other half is for the answer that comes sooner.
@@ -38,7 +38,7 @@ final class SpinPolicy {
      * @param spinNanos how long a spin may last
      * @param random    when trials are
      */
-    SpinPolicy(long spinNanos, RandomGenerator random) {
+    public SpinPolicy(long spinNanos, RandomGenerator random) {
         this.random = random;
         this.spinNanos = Math.min(spinNanos, Long.MAX_VALUE / (2 * PATIENCE));
         balanceNanos = mostNanos();
@@ -49,12 +49,12 @@ final class SpinPolicy {
     }
 
     /** Returns whether this wait begins with a spin. */
-    boolean isWorthwhile() {
+    public boolean isWorthwhile() {
         return balanceNanos >= 0 || --waitsUntilTrial <= 0;
     }
 
     /** The spin ended after this time; {@code found} says whether a frame had come. */
-    void ended(boolean found, long nanos) {
+    public void ended(boolean found, long nanos) {
         long worthNanos = found ? spinNanos / WORTH_PART : 0;
         if (balanceNanos >= 0) {
             balanceNanos = Math.min(balanceNanos + worthNanos - nanos, mostNanos());

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.loop;
 
 import io.rdmaraw.ffi.Epoll;
 
@@ -8,12 +8,12 @@ import java.util.Arrays;
  * The kernel's descriptors that a loop serves itself, beside its queues: sockets that stand behind channels. An epoll
  * instance, made with the first of them, tells which are ready. For the loop's thread.
  */
-final class LoopDescriptors implements AutoCloseable {
+public final class LoopDescriptors implements AutoCloseable {
     private static final int MAX_EVENTS = 64;
     private static final int NO_FD = -1;
 
     /** Who owns a descriptor. */
-    interface Handler {
+    public interface Handler {
         /** The descriptor is readable, or has an error; told again until that is over. */
         void ready();
     }
@@ -25,20 +25,20 @@ final class LoopDescriptors implements AutoCloseable {
     private int count;
 
     /** @param onChange called when {@link #fd()} has changed */
-    LoopDescriptors(Runnable onChange) {
+    public LoopDescriptors(Runnable onChange) {
         this.onChange = onChange;
     }
 
     /** Returns the descriptor that is readable when one of them is, or -1 as long as there was none. */
-    int fd() {
+    public int fd() {
         return epoll == null ? NO_FD : epoll.fd();
     }
 
-    boolean isEmpty() {
+    public boolean isEmpty() {
         return count == 0;
     }
 
-    void add(int fd, Handler handler) {
+    public void add(int fd, Handler handler) {
         if (epoll == null) {
             epoll = new Epoll(MAX_EVENTS);
             onChange.run();
@@ -54,7 +54,7 @@ final class LoopDescriptors implements AutoCloseable {
     }
 
     /** Serves the descriptor no longer; to be called before it is closed. */
-    void remove(int fd, Handler handler) {
+    public void remove(int fd, Handler handler) {
         int index = Arrays.asList(handlers).indexOf(handler);
         if (index >= 0) {
             handlers[index] = null;
@@ -64,7 +64,7 @@ final class LoopDescriptors implements AutoCloseable {
     }
 
     /** Serves what is ready; returns how many descriptors were. */
-    int poll() {
+    public int poll() {
         if (count == 0) {
             return 0;
         }
