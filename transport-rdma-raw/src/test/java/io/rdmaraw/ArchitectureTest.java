@@ -15,6 +15,7 @@ class ArchitectureTest {
     static final ArchRule DEPENDENCIES_POINT_DOWNWARDS = layeredArchitecture().consideringOnlyDependenciesInLayers()
             .withOptionalLayers(true)
             .layer("channel").definedBy("io.rdmaraw.channel")
+            .layer("host").definedBy("io.rdmaraw.host")
             .layer("loop").definedBy("io.rdmaraw.loop")
             .layer("tcp").definedBy("io.rdmaraw.tcp..")
             .layer("route").definedBy("io.rdmaraw.route..")
@@ -24,13 +25,14 @@ class ArchitectureTest {
             .layer("verbs").definedBy("io.rdmaraw.verbs..")
             .layer("ffi").definedBy("io.rdmaraw.ffi")
             .whereLayer("channel").mayNotBeAccessedByAnyLayer()
-            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("host").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "host")
             .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel")
-            .whereLayer("route").mayOnlyBeAccessedByLayers("channel", "tcp")
-            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "tcp", "route")
+            .whereLayer("route").mayOnlyBeAccessedByLayers("channel", "host", "tcp")
+            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "host", "tcp", "route")
             .whereLayer("queue").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "queue")
-            .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "queue", "memory");
+            .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "host", "queue", "memory");
 
     @ArchTest
     static final ArchRule NOTHING_BELOW_THE_CHANNELS_KNOWS_NETTYS = noClasses()

@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;

@@ -3,12 +3,13 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.wire.IcmpHeader;
-import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpHeader;
 import io.rdmaraw.wire.UdpIpv4Head;
 

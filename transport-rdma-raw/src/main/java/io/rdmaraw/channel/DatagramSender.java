@@ -4,6 +4,10 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.util.IllegalReferenceCountException;
+import io.rdmaraw.host.DatagramNetwork;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.KernelSocket;
+import io.rdmaraw.host.PathCache;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.IpAddress;
 

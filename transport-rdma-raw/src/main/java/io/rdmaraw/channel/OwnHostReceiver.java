@@ -1,6 +1,8 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.host.DatagramLoop;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.OwnHost;
@@ -16,7 +18,7 @@ final class OwnHostReceiver {
     /** Knows whose a port is. */
     interface Ports {
         /** Returns the owner of the port that a packet is for, or null. */
-        OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort);
+        PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort);
     }
 
     private final OwnHost host;
@@ -65,7 +67,7 @@ final class OwnHostReceiver {
     /** No rule has brought the frame to its channel: the device's table is full, or there is no such port. */
     private void handOver(ByteBuf frame, boolean checksumVerified, ParsedFrame parsed, ParseVerdict verdict,
                           long now) {
-        OwnPort owner = ports.find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
+        PortOwner owner = ports.find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
                 IpAddress.destinationOf(parsed), parsed.destinationPort());
         if (owner == null) {
             statistics.unclaimedFrames++;
@@ -79,7 +81,7 @@ final class OwnHostReceiver {
     }
 
     /** Has a packet taken on the loop of its owner. */
-    private void pass(OwnPort owner, ByteBuf packet, Runnable taking) {
+    private void pass(PortOwner owner, ByteBuf packet, Runnable taking) {
         if (!limit.take(1)) {
             statistics.countOwnerBehind();
             packet.release();
@@ -103,7 +105,7 @@ final class OwnHostReceiver {
         }
         IpAddress source = fragments.source();
         IpAddress destination = fragments.destination();
-        OwnPort owner = ports.find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
+        PortOwner owner = ports.find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
                 datagram.getUnsignedShort(2));
         if (owner == null || datagram.readableBytes() < UdpHeader.LENGTH_BYTES) {
             statistics.unclaimedFrames++;
@@ -117,7 +119,7 @@ final class OwnHostReceiver {
         if (errorOrNull == null) {
             return;
         }
-        OwnPort owner = ports.find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),
+        PortOwner owner = ports.find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),
                 errorOrNull.source(), errorOrNull.sourcePort());
         if (owner == null) {
             return;

@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.host.FlowMatches;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.wire.EtherType;

@@ -6,6 +6,11 @@ import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.host.DatagramLoop;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.IpHost;
+import io.rdmaraw.host.NetworkDevices;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
@@ -54,10 +59,10 @@ final class OwnNetworkHost implements IpHost {
     private final OwnHostConfig config;
     private final LoopHost ports = LoopHost.with(this::has);
     /** By the number that tells endpoints apart. */
-    private final Map<Long, OwnPort> owners = new ConcurrentHashMap<>();
+    private final Map<Long, PortOwner> owners = new ConcurrentHashMap<>();
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
     private final List<Driver> drivers = new ArrayList<>();
-    private final List<TcpStack> stacks = new CopyOnWriteArrayList<>();
+    private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
     private final RdmaRawDatagramStatistics fragmentStatistics = new RdmaRawDatagramStatistics();
     private OwnHost host;
     private volatile NetworkSnapshot snapshot;
@@ -169,11 +174,11 @@ final class OwnNetworkHost implements IpHost {
     }
 
     /** A stack is to hear of ICMP errors: its connections may be on any loop. */
-    void add(TcpStack stack) {
+    void add(PortOwner stack) {
         stacks.add(stack);
     }
 
-    void remove(TcpStack stack) {
+    void remove(PortOwner stack) {
         stacks.remove(stack);
     }
 
@@ -186,7 +191,7 @@ final class OwnNetworkHost implements IpHost {
         return host.counters();
     }
 
-    LoopEndpoint bind(int protocol, IpAddress local, boolean dualStack, int port, PortSharing sharing, OwnPort owner)
+    LoopEndpoint bind(int protocol, IpAddress local, boolean dualStack, int port, PortSharing sharing, PortOwner owner)
             throws BindException {
         LoopEndpoint bound = ports.bind(protocol, local, dualStack, port, sharing);
         owners.put(bound.mac(), owner);
@@ -213,7 +218,7 @@ final class OwnNetworkHost implements IpHost {
      * behind does not get it, as when a network is overloaded.
      */
     boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
-        OwnPort owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
+        PortOwner owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
         if (owner == null) {
             return false;
         }
@@ -252,7 +257,7 @@ final class OwnNetworkHost implements IpHost {
         }
     }
 
-    private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort) {
+    private PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort) {
         LoopEndpoint endpoint = ports.find(protocol, source, sourcePort, destination, destinationPort);
         return endpoint == null ? null : owners.get(endpoint.mac());
     }
@@ -320,15 +325,15 @@ final class OwnNetworkHost implements IpHost {
         /**
          * A segment for a port that nobody has is any stack's to refuse (RFC 9293 section 3.10.7.1), best this loop's.
          */
-        private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
+        private PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
                              int destinationPort) {
-            OwnPort owner = OwnNetworkHost.this.find(protocol, source, sourcePort, destination, destinationPort);
+            PortOwner owner = OwnNetworkHost.this.find(protocol, source, sourcePort, destination, destinationPort);
             if (owner != null || protocol != IpProtocol.TCP) {
                 return owner;
             }
-            TcpStack refusing = null;
-            for (TcpStack stack : stacks) {
-                refusing = refusing == null || stack.executor() == loop ? stack : refusing;
+            PortOwner refusing = null;
+            for (PortOwner stack : stacks) {
+                refusing = refusing == null || stack.loop() == loop ? stack : refusing;
             }
             return refusing == null ? null : new OwnTcpNetwork.Unsteered(OwnNetworkHost.this, refusing);
         }

@@ -9,6 +9,14 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.host.DatagramLoop;
+import io.rdmaraw.host.DatagramNetwork;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.GroupChange;
+import io.rdmaraw.host.KernelSocket;
+import io.rdmaraw.host.LoopNetwork;
+import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.SharedNetwork;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
@@ -52,6 +60,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private volatile DatagramNetwork network;
     private DatagramSender sender;
     private DatagramSteering steering;
+    private final Runnable onHostChange = () -> steering.hostChanged();
     /** What was done about groups before there was a port. */
     private final List<GroupChange> beforeBinding = new ArrayList<>();
     private PortQueue port;
@@ -147,7 +156,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
         receiver.moveTo(loop.datagrams());
-        kernel.joinLoop(loop);
+        kernel.joinLoop(loop.datagrams(), loop.descriptors());
         if (localAddress != null) {
             joinQueue();
         }
@@ -189,17 +198,18 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {
+        DatagramNetwork.Options options = new DatagramOptions(config);
         OwnHostConfig ownHost = ioHandler().config().ownHostOrNull();
         if (ownHost != null) {
             DatagramLoop datagrams = ioHandler().datagrams();
             OwnNetworkHost host = OwnNetworkHost.join(device, ownHost, ioHandler().port(device, PORT_NUMBER),
                     datagrams, eventLoop());
-            return new OwnNetwork(device, host, ipv4Only, config, new FromOwnHost(), datagrams, eventLoop());
+            return new OwnNetwork(device, host, ipv4Only, options, new FromOwnHost(), datagrams, eventLoop());
         }
         if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
-            return new LoopNetwork(device, ipv4Only, config, kernel);
+            return new LoopNetwork(device, ipv4Only, options, kernel);
         }
-        return new SharedNetwork(device, ipv4Only, config, kernel, ioHandler().datagrams(), eventLoop());
+        return new SharedNetwork(device, ipv4Only, options, kernel, ioHandler().datagrams(), eventLoop());
     }
 
     private static InetSocketAddress checked(SocketAddress address) {
@@ -224,18 +234,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         sender.moveTo(joined);
         steering.join(joined);
         port = joined;
-        datagrams().follow(this);
-    }
-
-    /** The host's MAC or IP addresses are others now. */
-    void hostChanged() {
-        steering.hostChanged();
+        datagrams().follow(onHostChange);
     }
 
     private void leaveQueue() {
         if (port != null) {
             port = null;
-            datagrams().unfollow(this);
+            datagrams().unfollow(onHostChange);
             steering.leave();
         }
     }
@@ -408,7 +413,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     /** What a host of our own hands over. */
-    private final class FromOwnHost implements OwnPort {
+    private final class FromOwnHost implements PortOwner {
         @Override
         public Executor loop() {
             RdmaRawIoHandler current = ioHandler();

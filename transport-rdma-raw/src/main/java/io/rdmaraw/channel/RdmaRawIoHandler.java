@@ -9,6 +9,7 @@ import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.netty.util.internal.ObjectUtil;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.loop.LoopDescriptors;
 import io.rdmaraw.loop.LoopSleeper;
 import io.rdmaraw.loop.NioLoop;

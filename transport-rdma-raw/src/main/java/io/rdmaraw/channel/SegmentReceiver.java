@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.tcp.Segment;

@@ -2,6 +2,10 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.rdmaraw.host.DatagramLoop;
+import io.rdmaraw.host.LoopTcpNetwork;
+import io.rdmaraw.host.SharedTcpNetwork;
+import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.route.OwnHostConfig;
 

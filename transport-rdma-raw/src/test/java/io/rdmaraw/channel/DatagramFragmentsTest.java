@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameParser;

@@ -7,6 +7,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.host.DatagramLoop;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.ControlOutput;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
@@ -182,14 +184,14 @@ final class HostUnderFrames {
         Libc.free(written);
     }
 
-    private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int port) {
+    private PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int port) {
         boolean known = protocol == IpProtocol.UDP && (port == FIRST_PORT
                 || port == SECOND_PORT && sourcePort == PEER_PORT);
         return known ? new Port(port) : null;
     }
 
     /** Who has a port looks at what it gets as a channel does. */
-    private final class Port implements OwnPort {
+    private final class Port implements PortOwner {
         private final int number;
 
         Port(int number) {

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.UnpooledByteBufAllocator;
+import io.rdmaraw.host.DatagramLoop;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.ControlOutput;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
@@ -37,7 +39,7 @@ class OwnHostReceiverTest {
     private final OwnHostStatistics statistics = new OwnHostStatistics(() -> null, fragments);
     private int taken;
 
-    private final OwnPort port = new OwnPort() {
+    private final PortOwner port = new PortOwner() {
         @Override
         public Executor loop() {
             return tasks::add;

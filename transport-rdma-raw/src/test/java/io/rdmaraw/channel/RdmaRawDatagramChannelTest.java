@@ -10,6 +10,7 @@ import io.netty.channel.socket.DatagramPacket;
 import io.netty.channel.unix.SegmentedDatagramPacket;
 import io.netty.util.CharsetUtil;
 import io.netty.util.IllegalReferenceCountException;
+import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.route.IpAddress;

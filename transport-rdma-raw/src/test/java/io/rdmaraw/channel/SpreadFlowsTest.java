@@ -5,6 +5,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
+import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.FlowSpec;

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
@@ -6,7 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** Which Linux network interface a device is. */
-final class NetworkDevices {
+public final class NetworkDevices {
     private static final Path RDMA_DEVICES = Path.of("/sys/class/infiniband");
 
     private NetworkDevices() {
@@ -15,9 +15,9 @@ final class NetworkDevices {
     /**
      * Returns the name of the network interface.
      *
-     * @param deviceName as {@link RdmaRawAddress} names devices
+     * @param deviceName such as {@code mlx5_0} or {@code soft:xdp:eth0}
      */
-    static String ofDevice(String deviceName) throws IOException {
+    public static String ofDevice(String deviceName) throws IOException {
         if (deviceName.startsWith("soft:")) {
             return deviceName.substring(deviceName.lastIndexOf(':') + 1);
         }

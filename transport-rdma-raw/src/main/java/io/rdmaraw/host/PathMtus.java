@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
 
@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
  * The paths that carry less than their first link, as routers on them have said (RFC 8201, RFC 1191). Forgotten after a
  * while, as a path may have changed for the better. For one loop; time is given.
  */
-final class PathMtus {
+public final class PathMtus {
     /** RFC 8201 section 4: no less than 5 minutes, 10 recommended. */
     private static final long LIFETIME_NANOS = TimeUnit.MINUTES.toNanos(10);
     /** What every IPv6 link carries (RFC 8200 section 5), and what Linux takes for the least of IPv4. */
@@ -25,7 +25,7 @@ final class PathMtus {
     private final Map<IpAddress, Limit> limits = new LinkedHashMap<>();
 
     /** A router says that packets to a destination can only be so long. A larger figure than is known is ignored. */
-    void learned(IpAddress destination, int mtuBytes, long nowNanos) {
+    public void learned(IpAddress destination, int mtuBytes, long nowNanos) {
         int mtu = Math.max(mtuBytes, destination.isIpv4() ? MIN_BYTES_IPV4 : MIN_BYTES_IPV6);
         if (mtu >= limit(destination, nowNanos)) {
             return;

@@ -1,6 +1,5 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
-import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.Link;
 import io.rdmaraw.route.LocalAddress;
@@ -10,6 +9,7 @@ import io.rdmaraw.route.NetworkSnapshot;
 
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -82,13 +82,13 @@ final class LoopNeighbors {
     }
 
     /** Returns a mark of use for a hop whose address is known. */
-    NeighborTable.Use known(int linkIndex, IpAddress hop, long mac, EventLoop timers) {
+    NeighborTable.Use known(int linkIndex, IpAddress hop, long mac, ScheduledExecutorService timers) {
         runTimer(timers);
         return table.known(linkIndex, hop, mac, System.nanoTime());
     }
 
     void await(WaitingPacket packet) {
-        DatagramPath.NextHop hop = packet.nextHop();
+        NextHop hop = packet.nextHop();
         runTimer(packet.loop());
         table.await(hop.linkIndex(), hop.address(), packet, System.nanoTime());
     }
@@ -99,7 +99,7 @@ final class LoopNeighbors {
         table.close();
     }
 
-    private void runTimer(EventLoop timers) {
+    private void runTimer(ScheduledExecutorService timers) {
         if (timerRuns) {
             return;
         }

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
@@ -22,7 +22,7 @@ final class HostIcmp {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostIcmp.class);
     private static final Map<String, HostIcmp> BY_NAMESPACE = new HashMap<>();
 
-    private final List<TcpStack> stacks = new CopyOnWriteArrayList<>();
+    private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
 
     private HostIcmp() {
     }
@@ -70,11 +70,11 @@ final class HostIcmp {
         stacks.forEach(stack -> stack.icmpError(error));
     }
 
-    void add(TcpStack stack) {
+    void add(PortOwner stack) {
         stacks.add(stack);
     }
 
-    void remove(TcpStack stack) {
+    void remove(PortOwner stack) {
         stacks.remove(stack);
     }
 }

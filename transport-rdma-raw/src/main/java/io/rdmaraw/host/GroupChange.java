@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
 
@@ -10,9 +10,9 @@ import java.net.NetworkInterface;
  * @param interfaceOrNull the interface of the group's link, or null for that of the device
  * @param sourceOrNull the source that is meant, or null for all
  */
-record GroupChange(Kind kind, IpAddress group, NetworkInterface interfaceOrNull, IpAddress sourceOrNull) {
+public record GroupChange(Kind kind, IpAddress group, NetworkInterface interfaceOrNull, IpAddress sourceOrNull) {
     /** What is done. */
-    enum Kind {
+    public enum Kind {
         JOIN, LEAVE,
         /** Take no more from a source of a group that was joined for all. */
         BLOCK

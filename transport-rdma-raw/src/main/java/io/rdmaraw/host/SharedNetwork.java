@@ -1,6 +1,5 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
-import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.Link;
 import io.rdmaraw.route.LocalAddress;
@@ -13,35 +12,36 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.util.List;
+import java.util.concurrent.ScheduledExecutorService;
 
 /**
  * The kernel's network for one datagram channel: the kernel's own MAC and IP addresses, its routes and neighbours. What
  * is for this host, for other interfaces, or in fragments goes by the kernel's socket of the same port.
  */
-final class SharedNetwork extends LinkNetwork {
+public final class SharedNetwork extends LinkNetwork {
     /** A link with more addresses gets one rule for all, which a device with a small table has room for. */
     private static final int MAX_WILDCARD_RULES = 64;
 
     private final KernelSocket kernel;
 
-    SharedNetwork(String deviceName, boolean ipv4Only, RdmaRawDatagramChannelConfig config, KernelSocket kernel,
-                  DatagramLoop datagrams, EventLoop loop) throws IOException {
-        super(deviceName, HostNetwork.ofCallingThread(), ipv4Only, config, datagrams, loop);
+    public SharedNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernel,
+                  DatagramLoop datagrams, ScheduledExecutorService loop) throws IOException {
+        super(deviceName, HostNetwork.ofCallingThread(), ipv4Only, options, datagrams, loop);
         this.kernel = kernel;
     }
 
     @Override
-    int takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
+    protected int takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
         return kernel.bind(wanted, sharing);
     }
 
     @Override
-    IpAddress connectPort(InetSocketAddress remote) throws IOException {
+    protected IpAddress connectPort(InetSocketAddress remote) throws IOException {
         return IpAddress.of(kernel.connect(remote));
     }
 
     @Override
-    void disconnectPort(IpAddress local) throws IOException {
+    protected void disconnectPort(IpAddress local) throws IOException {
         kernel.disconnect();
     }
 
@@ -59,7 +59,7 @@ final class SharedNetwork extends LinkNetwork {
 
     /** Those of the link; what comes for addresses of other links goes by the kernel's socket. */
     @Override
-    List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
+    protected List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
         Link link = snapshot.link(linkName());
         List<IpAddress> addresses = link == null ? List.of() : snapshot.addresses().stream()
                 .filter(address -> address.linkIndex() == link.index() && address.isUsable())
@@ -74,12 +74,12 @@ final class SharedNetwork extends LinkNetwork {
 
     /** The port is ours, whoever else has joined a group: the kernel's socket of the port gets nothing of it. */
     @Override
-    FlowSpec togetherWithKernel(FlowSpec rule) {
+    protected FlowSpec togetherWithKernel(FlowSpec rule) {
         return rule;
     }
 
     @Override
-    DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+    protected DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
                            IpAddress source) throws IOException {
         return direct(snapshot, DatagramPath.Kind.KERNEL, destination, target, source, 0);
     }

@@ -1,49 +1,50 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
-import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.PortPlaceholder;
 import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.wire.IpProtocol;
 
 import java.io.IOException;
+import java.util.concurrent.ScheduledExecutorService;
 
 /**
  * The kernel's network for one loop's TCP: the kernel's own MAC and IP addresses, its routes and neighbours. Kernel
  * sockets that are bound to the ports keep other programs off them; what ICMP says of our segments comes by the kernel.
  */
-final class SharedTcpNetwork extends LinkTcpNetwork {
+public final class SharedTcpNetwork extends LinkTcpNetwork {
     private final HostIcmp icmp;
 
-    SharedTcpNetwork(String deviceName, DatagramLoop datagrams, EventLoop loop) throws IOException {
+    public SharedTcpNetwork(String deviceName, DatagramLoop datagrams, ScheduledExecutorService loop)
+            throws IOException {
         super(deviceName, HostNetwork.ofCallingThread(), datagrams, loop);
         icmp = HostIcmp.ofCallingThread();
     }
 
     @Override
-    public void joined(TcpStack stack) {
+    public void joined(PortOwner stack) {
         icmp.add(stack);
     }
 
     @Override
-    public void left(TcpStack stack) {
+    public void left(PortOwner stack) {
         icmp.remove(stack);
     }
 
-    /** The kernel listens on the port too, so it has a socket there already; see {@link KernelListener}. */
+    /** The kernel listens on the port too, so it has a socket there already. */
     @Override
-    Port takePort(IpAddress local, int port, PortSharing sharing) {
+    protected Port takePort(IpAddress local, int port, PortSharing sharing) {
         return new Port(port, () -> { });
     }
 
     @Override
-    Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
+    protected Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
         PortPlaceholder placeholder = PortPlaceholder.reserve(IpProtocol.TCP, local, false, port);
         return new Port(placeholder.port(), placeholder::close);
     }
 
     @Override
-    String elsewhere(IpAddress remote) {
+    protected String elsewhere(IpAddress remote) {
         return remote + " is not reached by " + linkName() + " of " + deviceName() + " any more; connect again";
     }
 

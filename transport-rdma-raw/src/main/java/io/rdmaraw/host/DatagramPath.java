@@ -1,7 +1,6 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.NeighborTable;
 import io.rdmaraw.wire.InternetChecksum;
 
 import java.net.InetSocketAddress;
@@ -10,9 +9,9 @@ import java.net.InetSocketAddress;
  * The way from a channel to one destination: what the headers of every datagram to it have in common. Immutable; worth
  * something as long as the network's generation is the same.
  */
-final class DatagramPath {
+public final class DatagramPath {
     /** How datagrams get there. */
-    enum Kind {
+    public enum Kind {
         /** By the device. */
         DEVICE,
         /** By the kernel's socket of the same port. */
@@ -39,16 +38,6 @@ final class DatagramPath {
     /** The longest IP packet, where that is less than the link's. */
     private int mtuBytes = Integer.MAX_VALUE;
 
-    /**
-     * The host on the link that frames go to.
-     *
-     * @param linkIndex the kernel's number of the link
-     * @param address the host
-     * @param use tells that it is being sent to
-     */
-    record NextHop(int linkIndex, IpAddress address, NeighborTable.Use use) {
-    }
-
     DatagramPath(Kind kind, long generation, InetSocketAddress destination, IpAddress source, int sourcePort,
                  IpAddress target, int targetPort, long sourceMac, long targetMac, NextHop nextHop) {
         this.nextHop = nextHop;
@@ -74,7 +63,7 @@ final class DatagramPath {
     }
 
     /** Returns the same way with the MAC address that has become known. */
-    DatagramPath resolved(long mac) {
+    public DatagramPath resolved(long mac) {
         return new DatagramPath(Kind.DEVICE, generation, destination, source, sourcePort, target, targetPort,
                 sourceMac, mac, nextHop).limitedTo(mtuBytes);
     }
@@ -85,28 +74,28 @@ final class DatagramPath {
         return this;
     }
 
-    int mtuBytes() {
+    public int mtuBytes() {
         return mtuBytes;
     }
 
     /** Returns the next hop, or null when there is none to be kept fresh. */
-    NextHop nextHopOrNull() {
+    public NextHop nextHopOrNull() {
         return nextHop;
     }
 
     /** Tells whether a router may not cut the packet up: on a link of our own there is none to do so. */
-    boolean isDontFragment() {
+    public boolean isDontFragment() {
         return nextHop == null;
     }
 
     /** A datagram goes this way. */
-    void touch() {
+    public void touch() {
         if (nextHop != null && nextHop.use() != null) {
             nextHop.use().touch();
         }
     }
 
-    Kind kind() {
+    public Kind kind() {
         return kind;
     }
 
@@ -114,44 +103,44 @@ final class DatagramPath {
         return generation;
     }
 
-    InetSocketAddress destination() {
+    public InetSocketAddress destination() {
         return destination;
     }
 
-    boolean isIpv4() {
+    public boolean isIpv4() {
         return target.isIpv4();
     }
 
-    boolean isMulticast() {
+    public boolean isMulticast() {
         return target.isMulticast();
     }
 
-    IpAddress source() {
+    public IpAddress source() {
         return source;
     }
 
-    IpAddress target() {
+    public IpAddress target() {
         return target;
     }
 
-    int sourcePort() {
+    public int sourcePort() {
         return sourcePort;
     }
 
-    int targetPort() {
+    public int targetPort() {
         return targetPort;
     }
 
-    long sourceMac() {
+    public long sourceMac() {
         return sourceMac;
     }
 
-    long targetMac() {
+    public long targetMac() {
         return targetMac;
     }
 
     /** Returns the checksum's sum over the addresses; protocol and length are still to be added. */
-    long pseudoHeaderSum() {
+    public long pseudoHeaderSum() {
         return pseudoHeaderSum;
     }
 }

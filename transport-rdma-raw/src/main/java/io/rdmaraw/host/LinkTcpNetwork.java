@@ -1,6 +1,5 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
-import io.netty.channel.EventLoop;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.route.IpAddress;
@@ -17,12 +16,13 @@ import java.net.NoRouteToHostException;
 import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ScheduledExecutorService;
 
 /**
  * The network of a device that leads to a link, for one loop's TCP: a listener's rule names the port, a connection's
  * both ends; paths by the host's routes and neighbours. Whose addresses and ports they are is for the subclass.
  */
-abstract class LinkTcpNetwork implements TcpNetwork {
+public abstract class LinkTcpNetwork implements TcpNetwork {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkTcpNetwork.class);
 
     private final String deviceName;
@@ -30,9 +30,10 @@ abstract class LinkTcpNetwork implements TcpNetwork {
     private final IpHost host;
     private final LoopNeighbors neighbors;
     private final DatagramLoop datagrams;
-    private final EventLoop loop;
+    private final ScheduledExecutorService loop;
 
-    LinkTcpNetwork(String deviceName, IpHost host, DatagramLoop datagrams, EventLoop loop) throws IOException {
+    protected LinkTcpNetwork(String deviceName, IpHost host, DatagramLoop datagrams, ScheduledExecutorService loop)
+            throws IOException {
         this.deviceName = deviceName;
         this.loop = loop;
         this.host = host;
@@ -51,23 +52,23 @@ abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     /** A port that was taken, and how it is given back. */
-    record Port(int number, Runnable giveBack) {
+    public record Port(int number, Runnable giveBack) {
     }
 
     /** Takes a port to listen on. */
-    abstract Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException;
+    protected abstract Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException;
 
     /** Takes a port for one connection; 0 for one of the host's choice. */
-    abstract Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException;
+    protected abstract Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException;
 
     /** Returns why a connection to this host's own address, or by another link, is not for the device. */
-    abstract String elsewhere(IpAddress remote);
+    protected abstract String elsewhere(IpAddress remote);
 
-    final String deviceName() {
+    protected final String deviceName() {
         return deviceName;
     }
 
-    final String linkName() {
+    protected final String linkName() {
         return linkName;
     }
 
@@ -179,7 +180,7 @@ abstract class LinkTcpNetwork implements TcpNetwork {
         boolean resolved = neighbor != null && neighbor.isResolved();
         int mtuBytes = Math.min(path.mtuBytes(), datagrams.pathMtus().limit(target, System.nanoTime()));
         return new TcpPath(snapshot.generation(), path.link().mac(), resolved ? neighbor.mac() : 0, mtuBytes,
-                new DatagramPath.NextHop(linkIndex, path.nextHop(), resolved
+                new NextHop(linkIndex, path.nextHop(), resolved
                         ? neighbors.known(linkIndex, path.nextHop(), neighbor.mac(), loop) : null));
     }
 }

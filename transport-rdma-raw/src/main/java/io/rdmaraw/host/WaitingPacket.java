@@ -1,14 +1,15 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
-import io.netty.channel.EventLoop;
+import java.util.concurrent.ScheduledExecutorService;
+
 
 /** What waits for the MAC address of its next hop. */
-interface WaitingPacket {
+public interface WaitingPacket {
     /** Returns the next hop. */
-    DatagramPath.NextHop nextHop();
+    NextHop nextHop();
 
     /** Returns the loop it waits on. */
-    EventLoop loop();
+    ScheduledExecutorService loop();
 
     /** The address is known: sends it. */
     void send(long mac);

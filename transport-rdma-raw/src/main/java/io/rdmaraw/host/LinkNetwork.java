@@ -1,6 +1,5 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
-import io.netty.channel.EventLoop;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.Link;
 import io.rdmaraw.route.LocalAddress;
@@ -20,20 +19,21 @@ import java.net.NoRouteToHostException;
 import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ScheduledExecutorService;
 
 /**
  * The network of a device that leads to a link, for one datagram channel: rules for the host's MAC and IP addresses,
  * paths by its routes and neighbours. Whose addresses and ports they are is for the subclass.
  */
-abstract class LinkNetwork implements DatagramNetwork {
+public abstract class LinkNetwork implements DatagramNetwork {
     private final String deviceName;
     private final String linkName;
     private final boolean ipv4Only;
-    private final RdmaRawDatagramChannelConfig config;
+    private final Options options;
     private final IpHost host;
     private final LoopNeighbors neighbors;
     private final DatagramLoop datagrams;
-    private final EventLoop loop;
+    private final ScheduledExecutorService loop;
     private InetSocketAddress boundAddress;
     private IpAddress local;
     private IpAddress remoteOrNull;
@@ -43,11 +43,11 @@ abstract class LinkNetwork implements DatagramNetwork {
     /** Other channels may have the same port. */
     private boolean portShared;
 
-    LinkNetwork(String deviceName, IpHost host, boolean ipv4Only, RdmaRawDatagramChannelConfig config,
-                DatagramLoop datagrams, EventLoop loop) throws IOException {
+    protected LinkNetwork(String deviceName, IpHost host, boolean ipv4Only, Options options, DatagramLoop datagrams,
+                          ScheduledExecutorService loop) throws IOException {
         this.deviceName = deviceName;
         this.ipv4Only = ipv4Only;
-        this.config = config;
+        this.options = options;
         this.loop = loop;
         this.host = host;
         linkName = NetworkDevices.ofDevice(deviceName);
@@ -57,40 +57,40 @@ abstract class LinkNetwork implements DatagramNetwork {
     }
 
     /** Takes a port; returns its number. */
-    abstract int takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException;
+    protected abstract int takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException;
 
     /** Ties the port to a peer; returns the local address from now on. */
-    abstract IpAddress connectPort(InetSocketAddress remote) throws IOException;
+    protected abstract IpAddress connectPort(InetSocketAddress remote) throws IOException;
 
     /** Unties the port from its peer. */
-    abstract void disconnectPort(IpAddress local) throws IOException;
+    protected abstract void disconnectPort(IpAddress local) throws IOException;
 
     /**
      * Returns the addresses that stand in rules for a wildcard. A wildcard itself matches whatever is sent to the MAC
      * address of the link, and a host that forwards packets gets those of others there.
      */
-    abstract List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot);
+    protected abstract List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot);
 
     /** Returns a rule for what the kernel may want as well: groups and broadcasts. */
-    abstract FlowSpec togetherWithKernel(FlowSpec rule);
+    protected abstract FlowSpec togetherWithKernel(FlowSpec rule);
 
     /** Returns the path to a destination that is not on the device's link: this host itself, or behind another link. */
-    abstract DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+    protected abstract DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
                                     IpAddress source) throws IOException;
 
-    final IpHost host() {
+    protected final IpHost host() {
         return host;
     }
 
-    final String linkName() {
+    protected final String linkName() {
         return linkName;
     }
 
-    final int linkIndex() throws SocketException {
+    protected final int linkIndex() throws SocketException {
         return link(host.snapshot()).index();
     }
 
-    final boolean isIpv4Only() {
+    protected final boolean isIpv4Only() {
         return ipv4Only;
     }
 
@@ -110,7 +110,7 @@ abstract class LinkNetwork implements DatagramNetwork {
 
     @Override
     public final InetSocketAddress bind(InetSocketAddress wanted) throws IOException {
-        PortSharing sharing = new PortSharing(config.isReuseAddress(), config.isReusePort());
+        PortSharing sharing = options.portSharing();
         localPort = takePort(wanted, sharing);
         portShared = sharing.reuseAddress() || sharing.reusePort();
         boundAddress = new InetSocketAddress(wanted.getAddress(), localPort);
@@ -229,7 +229,7 @@ abstract class LinkNetwork implements DatagramNetwork {
         }
         Route route = snapshot.route(target);
         if (target.equals(IpAddress.BROADCAST) || route != null && route.type() == Route.BROADCAST) {
-            if (!config.isBroadcast()) {
+            if (!options.isBroadcast()) {
                 throw new SocketException("Permission denied: " + destination
                         + " is a broadcast address; set ChannelOption.SO_BROADCAST to send to it");
             }
@@ -260,7 +260,7 @@ abstract class LinkNetwork implements DatagramNetwork {
         int linkIndex = path.link().index();
         Neighbor neighbor = snapshot.neighbor(linkIndex, path.nextHop());
         boolean resolved = neighbor != null && neighbor.isResolved();
-        DatagramPath.NextHop hop = new DatagramPath.NextHop(linkIndex, path.nextHop(),
+        NextHop hop = new NextHop(linkIndex, path.nextHop(),
                 resolved ? neighbors.known(linkIndex, path.nextHop(), neighbor.mac(), loop) : null);
         return new DatagramPath(resolved ? DatagramPath.Kind.DEVICE : DatagramPath.Kind.UNRESOLVED,
                 snapshot.generation(), destination, source, localPort, target, destination.getPort(),
@@ -276,7 +276,7 @@ abstract class LinkNetwork implements DatagramNetwork {
                 .limitedTo(link(snapshot).mtuBytes());
     }
 
-    final DatagramPath direct(NetworkSnapshot snapshot, DatagramPath.Kind kind, InetSocketAddress destination,
+    protected final DatagramPath direct(NetworkSnapshot snapshot, DatagramPath.Kind kind, InetSocketAddress destination,
                                 IpAddress target, IpAddress source, long mac) throws SocketException {
         return DatagramPath.direct(kind, snapshot.generation(), destination, source, localPort, target,
                 link(snapshot).mac(), mac);
@@ -289,7 +289,7 @@ abstract class LinkNetwork implements DatagramNetwork {
     }
 
     private IpAddress groupSource(NetworkSnapshot snapshot, IpAddress target) throws SocketException {
-        InetAddress chosen = config.multicastSource(target.isIpv4());
+        InetAddress chosen = options.groupSourceOrNull(target.isIpv4());
         if (chosen != null) {
             return IpAddress.of(chosen);
         }

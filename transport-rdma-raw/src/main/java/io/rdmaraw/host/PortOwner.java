@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.route.IcmpError;
@@ -7,10 +7,10 @@ import io.rdmaraw.route.IpAddress;
 import java.util.concurrent.Executor;
 
 /**
- * A bound port of an {@link OwnNetworkHost} as the host sees it: whom it hands what came by no rule of the port's own.
- * All calls but {@link #loop()} come on the owner's loop.
+ * Who has a port, as the host sees it: whom it hands what came by no rule of the port's own. All calls but
+ * {@link #loop()} come on the owner's loop; a loop's TCP takes {@link #icmpError} on any thread.
  */
-interface OwnPort {
+public interface PortOwner {
     /** Returns where the owner lives now; refuses tasks when it is on no loop. Any thread. */
     Executor loop();
 

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
@@ -19,12 +19,12 @@ import java.util.List;
  * The network of a loop device for one loop's TCP. The loop's connections share a MAC address, so that one rule serves
  * them all; the ports are the {@link LoopHost}'s.
  */
-final class LoopTcpNetwork implements TcpNetwork {
+public final class LoopTcpNetwork implements TcpNetwork {
     private final String deviceName;
     private final LoopHost host;
     private final long mac = LoopHost.newMac();
 
-    LoopTcpNetwork(String deviceName) {
+    public LoopTcpNetwork(String deviceName) {
         this.deviceName = deviceName;
         host = LoopHost.of(deviceName);
     }

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
@@ -19,11 +19,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** The network of a loop device for one datagram channel: a {@link LoopHost} that frames never leave. */
-final class LoopNetwork implements DatagramNetwork {
+public final class LoopNetwork implements DatagramNetwork {
     private final String deviceName;
     private final LoopHost host;
     private final boolean ipv4Only;
-    private final RdmaRawDatagramChannelConfig config;
+    private final Options options;
     private final KernelSocket kernel;
     private InetSocketAddress boundAddress;
     private volatile LoopEndpoint endpoint;
@@ -32,10 +32,10 @@ final class LoopNetwork implements DatagramNetwork {
      * @param ipv4Only whether the channel is for IPv4 alone
      * @param kernel the kernel's side of the port; used when the device's host is the one the kernel serves
      */
-    LoopNetwork(String deviceName, boolean ipv4Only, RdmaRawDatagramChannelConfig config, KernelSocket kernel) {
+    public LoopNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernel) {
         this.deviceName = deviceName;
         this.ipv4Only = ipv4Only;
-        this.config = config;
+        this.options = options;
         this.kernel = kernel;
         host = LoopHost.of(deviceName);
     }
@@ -46,7 +46,7 @@ final class LoopNetwork implements DatagramNetwork {
     }
 
     private boolean usesKernel() {
-        return host.isKernelHost() && config.isKernelSocket();
+        return host.isKernelHost() && options.isKernelSocket();
     }
 
     @Override
@@ -58,7 +58,7 @@ final class LoopNetwork implements DatagramNetwork {
             }
             address = IpAddress.ANY_IPV4;
         }
-        PortSharing sharing = new PortSharing(config.isReuseAddress(), config.isReusePort());
+        PortSharing sharing = options.portSharing();
         int port = usesKernel() ? kernel.bind(local, sharing) : local.getPort();
         try {
             endpoint = host.bind(IpProtocol.UDP, address, !ipv4Only, port, sharing);
@@ -167,7 +167,7 @@ final class LoopNetwork implements DatagramNetwork {
         IpAddress target = targetOf(destination.getAddress());
         int port = destination.getPort();
         boolean broadcast = target.equals(IpAddress.BROADCAST);
-        if (broadcast && !config.isBroadcast()) {
+        if (broadcast && !options.isBroadcast()) {
             throw new SocketException("Permission denied: " + destination
                     + " is a broadcast address; set ChannelOption.SO_BROADCAST to send to it");
         }
@@ -222,7 +222,7 @@ final class LoopNetwork implements DatagramNetwork {
     }
 
     private IpAddress groupSource(IpAddress target) {
-        InetAddress chosen = config.multicastSource(target.isIpv4());
+        InetAddress chosen = options.groupSourceOrNull(target.isIpv4());
         return chosen != null ? IpAddress.of(chosen)
                 : target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
     }

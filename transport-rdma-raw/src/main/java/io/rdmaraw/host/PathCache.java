@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
 
@@ -9,7 +9,7 @@ import java.net.InetSocketAddress;
  * other's, up to a limit, so that a client costs a few places and a server of thousands finds each of its peers again.
  * For one loop.
  */
-final class PathCache {
+public final class PathCache {
     static final int MIN_PATHS = 64;
     static final int MAX_PATHS = 1 << 16;
     /** So many paths of the same generation pushed out, as a share of all places, make the cache grow. */
@@ -26,7 +26,7 @@ final class PathCache {
     }
 
     /** Returns the path to a destination if one of this generation is known, else null. */
-    DatagramPath find(InetSocketAddress destination, long generation) {
+    public DatagramPath find(InetSocketAddress destination, long generation) {
         int place = placeOf(destination);
         DatagramPath path = paths[place];
         if (path != null && leadsTo(path, destination, generation)) {
@@ -42,7 +42,7 @@ final class PathCache {
     }
 
     /** Keeps a path that {@link #find} did not find. */
-    void add(DatagramPath path, long generation) {
+    public void add(DatagramPath path, long generation) {
         int place = placeOf(path.destination());
         if (isTaken(place, generation)) {
             if (!isTaken(place ^ 1, generation)) {
@@ -77,7 +77,7 @@ final class PathCache {
     }
 
     /** Forgets the paths to a host. */
-    void forget(IpAddress target) {
+    public void forget(IpAddress target) {
         for (int i = 0; i < paths.length; i++) {
             if (paths[i] != null && paths[i].target().equals(target)) {
                 paths[i] = null;

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 /**
  * The way of segments to one destination: between which MAC addresses their frames go. Immutable; good as long as the
@@ -10,13 +10,13 @@ package io.rdmaraw.channel;
  * @param mtuBytes the longest IP packet, as far as is known
  * @param hopOrNull the next hop when there is one to be kept fresh
  */
-record TcpPath(long generation, long sourceMac, long targetMac, int mtuBytes, DatagramPath.NextHop hopOrNull) {
-    boolean isResolved() {
+public record TcpPath(long generation, long sourceMac, long targetMac, int mtuBytes, NextHop hopOrNull) {
+    public boolean isResolved() {
         return targetMac != 0;
     }
 
     /** A segment goes this way. */
-    void touch() {
+    public void touch() {
         if (hopOrNull != null && hopOrNull.use() != null) {
             hopOrNull.use().touch();
         }

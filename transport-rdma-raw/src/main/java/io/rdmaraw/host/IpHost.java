@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.NetworkSnapshot;
@@ -7,9 +7,9 @@ import java.util.function.Consumer;
 
 /**
  * The host whose addresses the channels of a device have: the one the process runs on, by the kernel's knowledge
- * ({@link HostNetwork}), or one of our own ({@link OwnNetworkHost}). Thread-safe.
+ * ({@link HostNetwork}), or one of our own. Thread-safe.
  */
-interface IpHost {
+public interface IpHost {
     /** Returns the links, addresses, routes and neighbours as they are now. */
     NetworkSnapshot snapshot();
 

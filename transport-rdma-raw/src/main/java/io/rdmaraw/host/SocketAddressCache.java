@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
 
@@ -8,7 +8,7 @@ import java.net.InetSocketAddress;
  * The socket addresses of the peers heard of last, so that a datagram from a known peer costs no address object. A peer
  * has two places; the cache doubles when peers take each other's, up to a limit. For one loop.
  */
-final class SocketAddressCache {
+public final class SocketAddressCache {
     static final int MIN_ADDRESSES = 1 << 10;
     static final int MAX_ADDRESSES = 1 << 16;
     /** So many addresses pushed out, as a share of all places, make the cache grow. */
@@ -22,7 +22,7 @@ final class SocketAddressCache {
     private int pushedOut;
 
     /** Returns the socket address; {@code high} and {@code low} as in {@link IpAddress}. */
-    InetSocketAddress get(long addressHigh, long addressLow, int portNumber) {
+    public InetSocketAddress get(long addressHigh, long addressLow, int portNumber) {
         int place = placeOf(addressHigh, addressLow, portNumber);
         if (isAt(place, addressHigh, addressLow, portNumber)) {
             return addresses[place];

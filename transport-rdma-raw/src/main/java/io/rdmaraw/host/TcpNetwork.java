@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.PortSharing;
@@ -9,7 +9,7 @@ import java.net.InetSocketAddress;
 import java.util.List;
 
 /** What the TCP of a loop asks of the IP network under it. For the loop's thread. */
-interface TcpNetwork {
+public interface TcpNetwork {
     /** A port that was taken. */
     interface Binding {
         /** Returns the address, which may be a wildcard for listeners. */
@@ -25,12 +25,12 @@ interface TcpNetwork {
         void close();
     }
 
-    /** The stack of this loop is there now. */
-    default void joined(TcpStack stack) {
+    /** The stack of this loop is there now; it takes ICMP errors on any thread. */
+    default void joined(PortOwner stack) {
     }
 
     /** The stack of this loop ends. */
-    default void left(TcpStack stack) {
+    default void left(PortOwner stack) {
     }
 
     /** Tells whether the device leads to a peer. */

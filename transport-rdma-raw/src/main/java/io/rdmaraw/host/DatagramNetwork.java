@@ -1,10 +1,12 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.route.SourceFilter;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
 
@@ -12,7 +14,22 @@ import java.util.List;
  * What a datagram channel asks of the IP network under it. Made for one channel; for its loop's thread, except
  * {@link #unbind()}.
  */
-interface DatagramNetwork {
+public interface DatagramNetwork {
+    /** What the user has chosen for the channel; asked each time, as he may change it. */
+    interface Options {
+        /** Returns who else may have the port. */
+        PortSharing portSharing();
+
+        /** Tells whether the channel may send to broadcast addresses. */
+        boolean isBroadcast();
+
+        /** Tells whether the channel is to have a kernel socket on its port. */
+        boolean isKernelSocket();
+
+        /** Returns the address that datagrams to groups come from, or null when none was chosen. */
+        InetAddress groupSourceOrNull(boolean ipv4);
+    }
+
     /** Returns the device whose queue the channel uses. */
     String deviceName();
 

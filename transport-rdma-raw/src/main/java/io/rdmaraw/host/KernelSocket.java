@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
@@ -19,12 +19,12 @@ import java.net.InetSocketAddress;
  * other programs, and carries what does not come or go by the device. All methods but {@link #close()} of a channel
  * that is on no loop are for the loop's thread.
  */
-final class KernelSocket implements LoopDescriptors.Handler {
+public final class KernelSocket implements LoopDescriptors.Handler {
     /** Received at once before the loop looks at its queues again. */
     private static final int MAX_DATAGRAMS_PER_TURN = 16;
 
     /** Who gets what the kernel has. */
-    interface Receiver {
+    public interface Receiver {
         /** Takes a datagram and its reference. */
         void receiveFromKernel(ByteBuf content, InetSocketAddress sender);
 
@@ -42,22 +42,22 @@ final class KernelSocket implements LoopDescriptors.Handler {
     private KernelUdpSocket socket;
     private boolean connected;
 
-    KernelSocket(Receiver receiver, boolean ipv4Only) {
+    public KernelSocket(Receiver receiver, boolean ipv4Only) {
         this.receiver = receiver;
         this.ipv4Only = ipv4Only;
     }
 
     /** The owner is on this loop now; the socket goes along. */
-    void joinLoop(RdmaRawIoHandler ioHandler) {
-        loop = ioHandler.datagrams();
-        descriptors = ioHandler.descriptors();
+    public void joinLoop(DatagramLoop newLoop, LoopDescriptors newDescriptors) {
+        loop = newLoop;
+        descriptors = newDescriptors;
         if (socket != null) {
             descriptors.add(socket.fd(), this);
         }
     }
 
     /** The owner is on no loop now. */
-    void leaveLoop() {
+    public void leaveLoop() {
         if (socket != null && descriptors != null) {
             descriptors.remove(socket.fd(), this);
         }
@@ -114,7 +114,7 @@ final class KernelSocket implements LoopDescriptors.Handler {
      *
      * @param index where the datagram begins in the content, which keeps its reference
      */
-    IOException send(ByteBuf content, int index, int lengthBytes, InetSocketAddress destination) {
+    public IOException send(ByteBuf content, int index, int lengthBytes, InetSocketAddress destination) {
         IpAddress target = IpAddress.of(destination.getAddress());
         long buffer = loop.kernelBuffer().copyIn(content, index, lengthBytes);
         int errno = sendNow(buffer, lengthBytes, target, destination);

@@ -1,11 +1,11 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.route.IcmpErrors;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
-import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpIpv4Head;
 
 import java.lang.foreign.MemorySegment;
@@ -15,19 +15,19 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 
 /** What the datagram channels of one loop have in common. For the loop's thread. */
-final class DatagramLoop {
+public final class DatagramLoop {
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();
     private final UdpIpv4Head udp = new UdpIpv4Head();
     private final SocketAddressCache addresses = new SocketAddressCache();
     private final Executor loop;
     private LoopNeighbors neighbors;
-    private final Set<RdmaRawDatagramChannel> followers = new LinkedHashSet<>();
+    private final Set<Runnable> followers = new LinkedHashSet<>();
     private KernelBuffer kernelBuffer;
     private final PathMtus pathMtus = new PathMtus();
     private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
 
-    DatagramLoop(Executor loop) {
+    public DatagramLoop(Executor loop) {
         this.loop = loop;
     }
 
@@ -39,35 +39,35 @@ final class DatagramLoop {
         return neighbors;
     }
 
-    /** Has a channel told when the MAC or IP addresses of its host change. */
-    void follow(RdmaRawDatagramChannel channel) {
-        followers.add(channel);
+    /** Has something done whenever the MAC or IP addresses of the host change. */
+    public void follow(Runnable onHostChange) {
+        followers.add(onHostChange);
     }
 
-    void unfollow(RdmaRawDatagramChannel channel) {
-        followers.remove(channel);
+    public void unfollow(Runnable onHostChange) {
+        followers.remove(onHostChange);
     }
 
     private void hostChanged() {
-        List.copyOf(followers).forEach(RdmaRawDatagramChannel::hostChanged);
+        List.copyOf(followers).forEach(Runnable::run);
     }
 
-    void awaitNeighbor(WaitingDatagram datagram) {
-        neighbors.await(datagram);
+    public void awaitNeighbor(WaitingPacket packet) {
+        neighbors.await(packet);
     }
 
     /** Returns the verdicts on all frames that this loop's datagram channels received. */
-    ParseCounters parseCounters() {
+    public ParseCounters parseCounters() {
         return parser.counters();
     }
 
     /** Returns what is known of paths that carry less than the link. */
-    PathMtus pathMtus() {
+    public PathMtus pathMtus() {
         return pathMtus;
     }
 
     /** Returns what reads ICMP errors. */
-    IcmpErrors icmpErrors() {
+    public IcmpErrors icmpErrors() {
         return icmpErrors;
     }
 
@@ -79,7 +79,7 @@ final class DatagramLoop {
         return kernelBuffer;
     }
 
-    void close() {
+    public void close() {
         if (neighbors != null) {
             neighbors.close();
         }
@@ -88,36 +88,36 @@ final class DatagramLoop {
         }
     }
 
-    SocketAddressCache addresses() {
+    public SocketAddressCache addresses() {
         return addresses;
     }
 
     /** Returns what {@link #parse} found last. */
-    ParsedFrame parsed() {
+    public ParsedFrame parsed() {
         return parsed;
     }
 
-    ParseVerdict parse(ByteBuf frame, boolean checksumVerified) {
+    public ParseVerdict parse(ByteBuf frame, boolean checksumVerified) {
         return parser.parse(addressOf(frame), frame.readableBytes(), checksumVerified, parsed);
     }
 
     /** Parses a frame if it is an ordinary datagram; see {@link FrameParser#parseVerifiedUdp}. */
-    boolean parseVerifiedUdp(long address, int lengthBytes) {
+    public boolean parseVerifiedUdp(long address, int lengthBytes) {
         return parser.parseVerifiedUdp(address, lengthBytes, udp);
     }
 
     /** Returns what {@link #parseVerifiedUdp} found last. */
-    UdpIpv4Head udp() {
+    public UdpIpv4Head udp() {
         return udp;
     }
 
     /** Parses what an ICMP error quotes; see {@link FrameParser#parseQuote}. */
-    ParseVerdict parseQuote(ParsedFrame error, ParsedFrame quote) {
+    public ParseVerdict parseQuote(ParsedFrame error, ParsedFrame quote) {
         return parser.parseQuote(error, quote);
     }
 
     /** Returns where a direct buffer's content lies; Netty's own know it only when they may use Unsafe. */
-    static long addressOf(ByteBuf buf) {
+    public static long addressOf(ByteBuf buf) {
         if (buf.hasMemoryAddress()) {
             return buf.memoryAddress() + buf.readerIndex();
         }
