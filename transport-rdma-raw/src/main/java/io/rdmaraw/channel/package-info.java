@@ -1,8 +1,9 @@
 /**
  * The Netty transport: channels of frames, datagrams and streams, and the loops that drive their queues. One flat
  * package, as Netty's own transports are, so that what users need not see is package-private: channels, queues and what
- * is counted of them know each other. What does not need them is below, in {@code io.rdmaraw.host} and
- * {@code io.rdmaraw.loop}. It falls into these groups; {@link io.rdmaraw.channel.RdmaRawIoHandler} and {@link io.rdmaraw.channel.RdmaRawChannel} are the two to read
+ * is counted of them know each other. What does not need to know them is below, in {@code io.rdmaraw.host} and
+ * {@code io.rdmaraw.loop}. It falls into these groups; {@link io.rdmaraw.channel.RdmaRawIoHandler} and
+ * {@link io.rdmaraw.channel.RdmaRawChannel} are the two to read
  * first.
  *
  * <dl>
