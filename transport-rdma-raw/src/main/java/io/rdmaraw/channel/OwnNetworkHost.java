@@ -10,6 +10,7 @@ import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.IpHost;
 import io.rdmaraw.host.NetworkDevices;
+import io.rdmaraw.host.OwnHostRules;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;

@@ -6,7 +6,7 @@ import io.rdmaraw.verbs.FlowSpecBuilder;
 import io.rdmaraw.wire.EthernetHeader;
 
 /** Steering rules of channels with IP addresses. */
-public final class FlowMatches {
+final class FlowMatches {
     /**
      * The better a rule fits the earlier it is looked at; few shapes of match per priority keep the search short. In
      * steps of two: a rule that loops share uses the odd priority too, see {@link io.rdmaraw.queue.SpreadFlows}.
@@ -15,12 +15,12 @@ public final class FlowMatches {
     static final int ADDRESS_PRIORITY = 2;
     static final int WILDCARD_PRIORITY = 4;
     /** What has no ports: fragments. */
-    public static final int REST_PRIORITY = 6;
+    static final int REST_PRIORITY = 6;
 
     private FlowMatches() {
     }
 
-    public static FlowSpecBuilder toMac(long mac, int priority) {
+    static FlowSpecBuilder toMac(long mac, int priority) {
         return FlowSpec.builder().priority(priority).destinationMac(mac, EthernetHeader.BROADCAST);
     }
 
@@ -71,7 +71,7 @@ public final class FlowMatches {
         return flow.build();
     }
 
-    public static long groupMac(IpAddress group) {
+    static long groupMac(IpAddress group) {
         return group.isIpv4() ? EthernetHeader.multicastOfIpv4(group.ipv4())
                 : EthernetHeader.multicastOfIpv6(group.low());
     }

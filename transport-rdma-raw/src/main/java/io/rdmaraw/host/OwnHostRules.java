@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.rdmaraw.host.FlowMatches;
 import io.rdmaraw.route.IpAddress;
@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Set;
 
 /** The rules that bring a host of our own what concerns it, without taking anything from the kernel. */
-final class OwnHostRules {
+public final class OwnHostRules {
     private static final long ALL_NODES_LOW = 1;
     /** 224.0.0.1, which routers ask all hosts at. */
     private static final int ALL_SYSTEMS = 0xe000_0001;
@@ -23,7 +23,7 @@ final class OwnHostRules {
      * Returns the rules for groups, of their link-layer addresses alone: routers ask for a group at its own address,
      * and fragments have no port.
      */
-    static List<FlowSpec> ofGroups(List<IpAddress> groups) {
+    public static List<FlowSpec> ofGroups(List<IpAddress> groups) {
         Set<FlowSpec> rules = new LinkedHashSet<>();
         for (IpAddress group : groups) {
             rules.add(copy(FlowMatches.groupMac(group), group.isIpv4() ? EtherType.IPV4 : EtherType.IPV6));
@@ -34,7 +34,7 @@ final class OwnHostRules {
         return List.copyOf(rules);
     }
 
-    static List<FlowSpec> of(long mac, List<IpAddress> addresses) {
+    public static List<FlowSpec> of(long mac, List<IpAddress> addresses) {
         Set<FlowSpec> rules = new LinkedHashSet<>();
         // Whatever is for the host's MAC address and has no better rule.
         rules.add(FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).allowHostTraffic().build());
