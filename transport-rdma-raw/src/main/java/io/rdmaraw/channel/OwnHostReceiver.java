@@ -1,7 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.rdmaraw.host.DatagramLoop;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
@@ -23,16 +23,16 @@ final class OwnHostReceiver {
 
     private final OwnHost host;
     private final Ports ports;
-    private final DatagramLoop datagrams;
+    private final HostView hostView;
     private final DatagramFragments fragments;
     private final OwnHostStatistics statistics;
     private final HandOverLimit limit = new HandOverLimit();
 
-    OwnHostReceiver(OwnHost host, Ports ports, DatagramLoop datagrams, DatagramFragments fragments,
+    OwnHostReceiver(OwnHost host, Ports ports, HostView hostView, DatagramFragments fragments,
                     OwnHostStatistics statistics) {
         this.host = host;
         this.ports = ports;
-        this.datagrams = datagrams;
+        this.hostView = hostView;
         this.fragments = fragments;
         this.statistics = statistics;
     }
@@ -44,8 +44,8 @@ final class OwnHostReceiver {
 
     /** Takes a frame and its reference. */
     void receive(ByteBuf frame, boolean checksumVerified, long now) {
-        ParseVerdict verdict = datagrams.parse(frame, checksumVerified);
-        ParsedFrame parsed = datagrams.parsed();
+        ParseVerdict verdict = hostView.parse(frame, checksumVerified);
+        ParsedFrame parsed = hostView.parsed();
         if (!verdict.isAccepted() || host.receive(parsed, verdict, now)) {
             frame.release();
             return;
@@ -54,7 +54,7 @@ final class OwnHostReceiver {
             case UDP, TCP -> handOver(frame, checksumVerified, parsed, verdict, now);
             case FRAGMENT -> reassemble(frame, parsed, now);
             case ICMP, ICMPV6 -> {
-                passOn(datagrams.icmpErrors().read(parsed));
+                passOn(hostView.icmpErrors().read(parsed));
                 frame.release();
             }
             default -> {

@@ -2,9 +2,9 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
-import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.GroupChange;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.host.LinkNetwork;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.IpAddress;
@@ -29,8 +29,8 @@ final class OwnNetwork extends LinkNetwork {
 
     /** @param port who gets what comes by no rule of the channel's own */
     OwnNetwork(String deviceName, OwnNetworkHost host, boolean ipv4Only, Options options,
-               PortOwner port, DatagramLoop datagrams, EventLoop loop) throws IOException {
-        super(deviceName, host, ipv4Only, options, datagrams, loop);
+               PortOwner port, HostView hostView, EventLoop loop) throws IOException {
+        super(deviceName, host, ipv4Only, options, hostView, loop);
         this.host = host;
         this.port = port;
     }

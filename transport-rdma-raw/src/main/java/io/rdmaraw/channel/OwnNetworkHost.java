@@ -6,8 +6,8 @@ import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
-import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.host.IpHost;
 import io.rdmaraw.host.NetworkDevices;
 import io.rdmaraw.host.OwnHostRules;
@@ -84,7 +84,7 @@ final class OwnNetworkHost implements IpHost {
      *
      * @throws IllegalArgumentException when the process has another host with the same MAC address on the device
      */
-    static OwnNetworkHost join(String deviceName, OwnHostConfig config, PortQueue port, DatagramLoop datagrams,
+    static OwnNetworkHost join(String deviceName, OwnHostConfig config, PortQueue port, HostView hostView,
                                EventLoop loop) {
         synchronized (BY_DEVICE) {
             String name = deviceName + ' ' + Long.toHexString(config.mac());
@@ -93,18 +93,18 @@ final class OwnNetworkHost implements IpHost {
                 throw new IllegalArgumentException("the process has a host with this MAC address on " + deviceName
                         + " already, with other addresses: " + known.config);
             }
-            known.add(port, datagrams, loop);
+            known.add(port, hostView, loop);
             return known;
         }
     }
 
-    private synchronized void add(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
+    private synchronized void add(PortQueue port, HostView hostView, EventLoop loop) {
         for (Driver driver : drivers) {
             if (driver.port == port) {
                 return;
             }
         }
-        Driver driver = new Driver(port, datagrams, loop);
+        Driver driver = new Driver(port, hostView, loop);
         drivers.add(driver);
         port.onClose(() -> remove(driver));
         if (drivers.size() == 1) {
@@ -289,7 +289,7 @@ final class OwnNetworkHost implements IpHost {
     /** A loop that drives the host, or would. For its thread. */
     private final class Driver implements QueueChannel, ControlOutput {
         private final PortQueue port;
-        private final DatagramLoop datagrams;
+        private final HostView hostView;
         private final EventLoop loop;
         private final OwnHostGroupRules groupRules;
         private OwnHostReceiver receiver;
@@ -299,9 +299,9 @@ final class OwnNetworkHost implements IpHost {
         private boolean driving;
         private boolean inBurst;
 
-        Driver(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
+        Driver(PortQueue port, HostView hostView, EventLoop loop) {
             this.port = port;
-            this.datagrams = datagrams;
+            this.hostView = hostView;
             this.loop = loop;
             groupRules = new OwnHostGroupRules(port, this);
         }
@@ -316,7 +316,7 @@ final class OwnNetworkHost implements IpHost {
 
         private void take() {
             driving = true;
-            receiver = new OwnHostReceiver(host, this::find, datagrams,
+            receiver = new OwnHostReceiver(host, this::find, hostView,
                     new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics), statistics);
             port.attach(this, OwnHostRules.of(config.mac(), host.addresses()));
             groupRules.steer(host.groups());

@@ -2,7 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
-import io.rdmaraw.host.DatagramLoop;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.host.LinkTcpNetwork;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.IcmpError;
@@ -19,8 +19,8 @@ final class OwnTcpNetwork extends LinkTcpNetwork {
     private final OwnNetworkHost host;
     private PortOwner stack;
 
-    OwnTcpNetwork(String deviceName, OwnNetworkHost host, DatagramLoop datagrams, EventLoop loop) throws IOException {
-        super(deviceName, host, datagrams, loop);
+    OwnTcpNetwork(String deviceName, OwnNetworkHost host, HostView hostView, EventLoop loop) throws IOException {
+        super(deviceName, host, hostView, loop);
         this.host = host;
     }
 

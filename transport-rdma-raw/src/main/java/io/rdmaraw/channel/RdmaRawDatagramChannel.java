@@ -9,10 +9,10 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.ffi.Errno;
-import io.rdmaraw.host.DatagramLoop;
 import io.rdmaraw.host.DatagramNetwork;
 import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.GroupChange;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.host.KernelSocket;
 import io.rdmaraw.host.LoopNetwork;
 import io.rdmaraw.host.PortOwner;
@@ -125,8 +125,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         return statistics;
     }
 
-    DatagramLoop datagrams() {
-        return ioHandler().datagrams();
+    HostView hostView() {
+        return ioHandler().hostView();
     }
 
     /** A datagram's next hop has become known; a channel that left its loop meanwhile loses it. */
@@ -155,8 +155,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
-        receiver.moveTo(loop.datagrams());
-        kernel.joinLoop(loop.datagrams(), loop.descriptors());
+        receiver.moveTo(loop.hostView());
+        kernel.joinLoop(loop.hostView(), loop.descriptors());
         if (localAddress != null) {
             joinQueue();
         }
@@ -201,15 +201,15 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         DatagramNetwork.Options options = new DatagramOptions(config);
         OwnHostConfig ownHost = ioHandler().config().ownHostOrNull();
         if (ownHost != null) {
-            DatagramLoop datagrams = ioHandler().datagrams();
+            HostView hostView = ioHandler().hostView();
             OwnNetworkHost host = OwnNetworkHost.join(device, ownHost, ioHandler().port(device, PORT_NUMBER),
-                    datagrams, eventLoop());
-            return new OwnNetwork(device, host, ipv4Only, options, new FromOwnHost(), datagrams, eventLoop());
+                    hostView, eventLoop());
+            return new OwnNetwork(device, host, ipv4Only, options, new FromOwnHost(), hostView, eventLoop());
         }
         if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
             return new LoopNetwork(device, ipv4Only, options, kernel);
         }
-        return new SharedNetwork(device, ipv4Only, options, kernel, ioHandler().datagrams(), eventLoop());
+        return new SharedNetwork(device, ipv4Only, options, kernel, ioHandler().hostView(), eventLoop());
     }
 
     private static InetSocketAddress checked(SocketAddress address) {
@@ -234,13 +234,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         sender.moveTo(joined);
         steering.join(joined);
         port = joined;
-        datagrams().follow(onHostChange);
+        hostView().follow(onHostChange);
     }
 
     private void leaveQueue() {
         if (port != null) {
             port = null;
-            datagrams().unfollow(onHostChange);
+            hostView().unfollow(onHostChange);
             steering.leave();
         }
     }
@@ -426,7 +426,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
                 frame.release();
                 return;
             }
-            if (EthernetHeader.isGroup(EthernetHeader.destination(DatagramLoop.addressOf(frame)))
+            if (EthernetHeader.isGroup(EthernetHeader.destination(HostView.addressOf(frame)))
                     && !statistics.coarselySteered) {
                 // The host's copy of what the channel's own rule for the group has brought.
                 frame.release();

@@ -37,7 +37,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
 
     private final Receiver receiver;
     private final boolean ipv4Only;
-    private DatagramLoop loop;
+    private HostView loop;
     private LoopDescriptors descriptors;
     private KernelUdpSocket socket;
     private boolean connected;
@@ -48,7 +48,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /** The owner is on this loop now; the socket goes along. */
-    public void joinLoop(DatagramLoop newLoop, LoopDescriptors newDescriptors) {
+    public void joinLoop(HostView newLoop, LoopDescriptors newDescriptors) {
         loop = newLoop;
         descriptors = newDescriptors;
         if (socket != null) {

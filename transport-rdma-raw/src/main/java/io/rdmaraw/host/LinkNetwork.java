@@ -32,7 +32,7 @@ public abstract class LinkNetwork implements DatagramNetwork {
     private final Options options;
     private final IpHost host;
     private final LoopNeighbors neighbors;
-    private final DatagramLoop datagrams;
+    private final HostView hostView;
     private final ScheduledExecutorService loop;
     private InetSocketAddress boundAddress;
     private IpAddress local;
@@ -43,7 +43,7 @@ public abstract class LinkNetwork implements DatagramNetwork {
     /** Other channels may have the same port. */
     private boolean portShared;
 
-    protected LinkNetwork(String deviceName, IpHost host, boolean ipv4Only, Options options, DatagramLoop datagrams,
+    protected LinkNetwork(String deviceName, IpHost host, boolean ipv4Only, Options options, HostView hostView,
                           ScheduledExecutorService loop) throws IOException {
         this.deviceName = deviceName;
         this.ipv4Only = ipv4Only;
@@ -51,8 +51,8 @@ public abstract class LinkNetwork implements DatagramNetwork {
         this.loop = loop;
         this.host = host;
         linkName = NetworkDevices.ofDevice(deviceName);
-        neighbors = datagrams.neighbors(host);
-        this.datagrams = datagrams;
+        neighbors = hostView.neighbors(host);
+        this.hostView = hostView;
         link(host.snapshot());
     }
 
@@ -265,7 +265,7 @@ public abstract class LinkNetwork implements DatagramNetwork {
         return new DatagramPath(resolved ? DatagramPath.Kind.DEVICE : DatagramPath.Kind.UNRESOLVED,
                 snapshot.generation(), destination, source, localPort, target, destination.getPort(),
                 path.link().mac(), resolved ? neighbor.mac() : 0, hop).limitedTo(path.mtuBytes())
-                .limitedTo(datagrams.pathMtus().limit(target, System.nanoTime()));
+                .limitedTo(hostView.pathMtus().limit(target, System.nanoTime()));
     }
 
     private DatagramPath toGroup(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,

@@ -29,17 +29,17 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     private final String linkName;
     private final IpHost host;
     private final LoopNeighbors neighbors;
-    private final DatagramLoop datagrams;
+    private final HostView hostView;
     private final ScheduledExecutorService loop;
 
-    protected LinkTcpNetwork(String deviceName, IpHost host, DatagramLoop datagrams, ScheduledExecutorService loop)
+    protected LinkTcpNetwork(String deviceName, IpHost host, HostView hostView, ScheduledExecutorService loop)
             throws IOException {
         this.deviceName = deviceName;
         this.loop = loop;
         this.host = host;
-        this.datagrams = datagrams;
+        this.hostView = hostView;
         linkName = NetworkDevices.ofDevice(deviceName);
-        neighbors = datagrams.neighbors(host);
+        neighbors = hostView.neighbors(host);
         link(host.snapshot());
     }
 
@@ -163,7 +163,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
     @Override
     public final void tooBig(IpAddress remote, int mtuBytes) {
-        datagrams.pathMtus().learned(remote, mtuBytes, System.nanoTime());
+        hostView.pathMtus().learned(remote, mtuBytes, System.nanoTime());
     }
 
     @Override
@@ -178,7 +178,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         int linkIndex = path.link().index();
         Neighbor neighbor = snapshot.neighbor(linkIndex, path.nextHop());
         boolean resolved = neighbor != null && neighbor.isResolved();
-        int mtuBytes = Math.min(path.mtuBytes(), datagrams.pathMtus().limit(target, System.nanoTime()));
+        int mtuBytes = Math.min(path.mtuBytes(), hostView.pathMtus().limit(target, System.nanoTime()));
         return new TcpPath(snapshot.generation(), path.link().mac(), resolved ? neighbor.mac() : 0, mtuBytes,
                 new NextHop(linkIndex, path.nextHop(), resolved
                         ? neighbors.known(linkIndex, path.nextHop(), neighbor.mac(), loop) : null));

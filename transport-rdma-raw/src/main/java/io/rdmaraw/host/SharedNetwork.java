@@ -25,8 +25,8 @@ public final class SharedNetwork extends LinkNetwork {
     private final KernelSocket kernel;
 
     public SharedNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernel,
-                  DatagramLoop datagrams, ScheduledExecutorService loop) throws IOException {
-        super(deviceName, HostNetwork.ofCallingThread(), ipv4Only, options, datagrams, loop);
+                  HostView hostView, ScheduledExecutorService loop) throws IOException {
+        super(deviceName, HostNetwork.ofCallingThread(), ipv4Only, options, hostView, loop);
         this.kernel = kernel;
     }
 

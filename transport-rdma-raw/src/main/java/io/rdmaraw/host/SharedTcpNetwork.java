@@ -15,9 +15,9 @@ import java.util.concurrent.ScheduledExecutorService;
 public final class SharedTcpNetwork extends LinkTcpNetwork {
     private final HostIcmp icmp;
 
-    public SharedTcpNetwork(String deviceName, DatagramLoop datagrams, ScheduledExecutorService loop)
+    public SharedTcpNetwork(String deviceName, HostView hostView, ScheduledExecutorService loop)
             throws IOException {
-        super(deviceName, HostNetwork.ofCallingThread(), datagrams, loop);
+        super(deviceName, HostNetwork.ofCallingThread(), hostView, loop);
         icmp = HostIcmp.ofCallingThread();
     }
 

@@ -16,7 +16,7 @@
  * PortOwner</dd>
  *
  * <dt>What the channels of one loop know of their host</dt>
- * <dd>DatagramLoop; LoopNeighbors and WaitingPacket, PathMtus, PathCache, SocketAddressCache</dd>
+ * <dd>HostView; LoopNeighbors and WaitingPacket, PathMtus, PathCache, SocketAddressCache</dd>
  *
  * <dt>The kernel's socket beside a datagram channel</dt>
  * <dd>KernelSocket, KernelBuffer, GroupChange</dd>

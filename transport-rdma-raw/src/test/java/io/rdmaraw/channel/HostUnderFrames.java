@@ -7,7 +7,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.host.DatagramLoop;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.ControlOutput;
 import io.rdmaraw.route.IcmpError;
@@ -79,7 +79,7 @@ final class HostUnderFrames {
     private final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
     private final RdmaRawDatagramStatistics statistics = new RdmaRawDatagramStatistics();
     private final OwnHostStatistics hostStatistics = new OwnHostStatistics(() -> null, statistics);
-    private final DatagramLoop datagrams = new DatagramLoop(Runnable::run);
+    private final HostView hostView = new HostView(Runnable::run);
     private final ParsedFrame parsed = new ParsedFrame();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final long written = Libc.allocateZeroed(MAX_FRAME_BYTES);
@@ -96,7 +96,7 @@ final class HostUnderFrames {
         for (String group : new String[] {"239.1.2.3", "ff15::123"}) {
             host.setGroup(this, IpAddress.parse(group), SourceFilter.EVERYTHING, nowNanos);
         }
-        receiver = new OwnHostReceiver(host, this::find, datagrams, new DatagramFragments(allocator, statistics),
+        receiver = new OwnHostReceiver(host, this::find, hostView, new DatagramFragments(allocator, statistics),
                 hostStatistics);
     }
 
@@ -162,12 +162,12 @@ final class HostUnderFrames {
     }
 
     private void receive(byte[] bytes) {
-        long verdicts = datagrams.parseCounters().total();
+        long verdicts = hostView.parseCounters().total();
         // In memory that ends where the frame does.
         ByteBuf frame = allocator.directBuffer(Math.max(1, bytes.length)).writeBytes(bytes);
         outcome.frames++;
         event(() -> receiver.receive(frame, false, nowNanos));
-        assertEquals(verdicts + 1, datagrams.parseCounters().total());
+        assertEquals(verdicts + 1, hostView.parseCounters().total());
         assertEquals(0, frame.refCnt(), "the frame is given back");
     }
 
@@ -205,7 +205,7 @@ final class HostUnderFrames {
 
         @Override
         public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
-            ParseVerdict verdict = parser.parse(DatagramLoop.addressOf(frame), frame.readableBytes(), false, parsed);
+            ParseVerdict verdict = parser.parse(HostView.addressOf(frame), frame.readableBytes(), false, parsed);
             assertEquals(ParseVerdict.UDP, verdict);
             assertEquals(number, parsed.destinationPort());
             assertTrue(parsed.payloadOffset() + parsed.payloadLengthBytes() <= frame.readableBytes());

@@ -14,8 +14,11 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Executor;
 
-/** What the datagram channels of one loop have in common. For the loop's thread. */
-public final class DatagramLoop {
+/**
+ * How the channels of one loop see their host, which they share: the next hops and narrow paths that are known, the
+ * memory of its kernel sockets, and what reads the headers that come in. For the loop's thread.
+ */
+public final class HostView {
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();
     private final UdpIpv4Head udp = new UdpIpv4Head();
@@ -27,7 +30,7 @@ public final class DatagramLoop {
     private final PathMtus pathMtus = new PathMtus();
     private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
 
-    public DatagramLoop(Executor loop) {
+    public HostView(Executor loop) {
         this.loop = loop;
     }
 
