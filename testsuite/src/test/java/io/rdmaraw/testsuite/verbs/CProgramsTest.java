@@ -153,7 +153,7 @@ class CProgramsTest {
                 "--port", PORT, "--count", "1000"))) {
             receiver.awaitOutput("ready", LIMIT);
             String links = end.namespace().run("ip", "-oneline", "link").output();
-            assertTrue(links.contains("rdmaraw0"), links);
+            assertTrue(links.contains("rdmaraw0:"), links);
             String addresses = end.namespace().run("ip", "-oneline", "address", "show", "rdmaraw0").output();
             assertTrue(addresses.isBlank(), addresses);
             assertFalse(kernelAnswers(pair));
@@ -161,7 +161,7 @@ class CProgramsTest {
             receiver.await(LIMIT);
         }
         Await.until("the interface to be gone", LIMIT,
-                () -> !end.namespace().run("ip", "-oneline", "link").output().contains("rdmaraw"));
+                () -> !end.namespace().run("ip", "-oneline", "link").output().contains("rdmaraw0:"));
         assertTrue(kernelAnswers(pair));
     }
 
