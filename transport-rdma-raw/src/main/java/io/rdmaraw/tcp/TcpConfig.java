@@ -431,8 +431,8 @@ public final class TcpConfig {
 
         /**
          * After how many timeouts in a row of the same large segment the path is suspected of dropping large packets in
-         * silence (RFC 2923 section 2.1), so that smaller ones are sent; 0 for never. Loss alone can look the same: then
-         * a large segment that goes through, of a few that try it, ends the suspicion.
+         * silence (RFC 2923 section 2.1), so that smaller ones are sent; 0 for never. Loss alone can look the same:
+         * then a large segment that goes through, of a few that try it, ends the suspicion.
          */
         public Builder blackHoleTimeouts(int value) {
             blackHoleTimeouts = intInRange("blackHoleTimeouts", value, 0, 15);
