@@ -34,8 +34,8 @@ public final class TcpCommand implements Callable<Integer> {
     @Option(names = "--runs", paramLabel = "N", defaultValue = "5", description = "runs of each case, 1 to 100")
     private int runs;
 
-    @Option(names = "--quick", description = "3 short runs: about two minutes. Unless --case asks for them it leaves out"
-            + " 10,000 connections, bulk and heap on the loop device, 1,000 connections over veth, and the flood on"
+    @Option(names = "--quick", description = "3 short runs: about two minutes. Unless --case asks for them it leaves"
+            + " out 10,000 connections, bulk and heap on the loop device, 1,000 connections over veth, and the flood on"
             + " io_uring and NIO")
     private boolean quick;
 

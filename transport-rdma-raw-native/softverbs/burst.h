@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SV_SEND_H
-#define SV_SEND_H
+/* What a post_send call has built and not yet handed to the wire. */
+#ifndef SV_BURST_H
+#define SV_BURST_H
 
 #include "device.h"
+#include "rq_ring.h"
 
 /* Frames that are gathered, inlined or changed are built here; a burst leaves before it is reused. */
 enum { SV_SCRATCH_BYTES = 192 * 1024, SV_MAX_FRAME = 9000 + 18 };
 
-/* What a post_send call has built and not yet handed to the wire. */
 struct sv_burst {
     struct sv_qp *qp;
     const struct sv_rq *likely; /* where the last frame went: the next ones will probably go there too. May be NULL */
@@ -21,14 +22,14 @@ struct sv_burst {
 void sv_burst_transmit(struct sv_burst *burst);
 /* Room for a frame of `bytes` in the scratch area; sends what is there when either is full. */
 uint8_t *sv_burst_scratch(struct sv_burst *burst, uint32_t bytes);
+
 /* There is room: a burst that is full leaves at the end of a work request and in sv_burst_scratch(). */
-void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *data, uint32_t length);
-
-/* Copies out of a work request's gather list: offset and length count over the whole list. */
-enum ibv_wc_status sv_gather(const struct sv_qp *qp, const struct ibv_send_wr *wr, uint8_t *to);
-
-/* tso.c */
-int sv_tso_check(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t payload);
-enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t payload);
+static inline void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *data, uint32_t length)
+{
+    if (burst->likely != NULL)
+        sv_rq_prefetch_buffer(burst->likely, burst->frames);
+    burst->frame[burst->frames].data = data;
+    burst->frame[burst->frames++].length = length;
+}
 
 #endif
