@@ -180,16 +180,24 @@ class MovingConnectionTest {
                 .channel();
         EventLoop before = client.eventLoop();
         EventLoop after = loops.get((loops.indexOf(before) + 1) % LOOPS);
+        CountDownLatch added = new CountDownLatch(1);
         CountDownLatch joined = new CountDownLatch(1);
         CountDownLatch busy = new CountDownLatch(1);
         client.deregister().sync();
         client.pipeline().addLast(new ChannelInboundHandlerAdapter() {
+            @Override
+            public void handlerAdded(ChannelHandlerContext ctx) {
+                added.countDown();
+            }
+
             @Override
             public void channelRegistered(ChannelHandlerContext ctx) throws InterruptedException {
                 joined.countDown();
                 busy.await();
             }
         });
+        // By the old loop; a handler that is not added yet hears nothing of the new one.
+        added.await();
         after.register(client);
         joined.await();
         Future<RdmaRawTcpInfo> info = client.tcpInfo();
