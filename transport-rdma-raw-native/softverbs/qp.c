@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creating and destroying queue pairs. Only raw packet ones exist, plain or spreading over work queues (RSS). */
 #include "device.h"
-#include "send.h"
+#include "burst.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,12 +3,12 @@
  * post_send. Frames leave on the caller's thread: the work requests of a call are built into bursts, a burst goes to the
  * wire in one call, and then its completions are added under one lock.
  */
-#include "send.h"
+#include "burst.h"
 
 #include "checksum.h"
 #include "copy.h"
 #include "cq_ring.h"
-#include "rq_ring.h"
+#include "tso.h"
 
 #include <errno.h>
 
@@ -42,15 +42,6 @@ static void add_completions(struct sv_burst *burst)
     }
 }
 
-void sv_burst_transmit(struct sv_burst *burst)
-{
-    if (burst->frames > 0) {
-        burst->qp->device->ops->transmit(burst->qp->device, burst->qp, burst->frame, burst->frames);
-        burst->frames = 0;
-    }
-    burst->qp->sq.scratch_used = 0;
-}
-
 static void finish(struct sv_burst *burst)
 {
     sv_burst_transmit(burst);
@@ -58,25 +49,8 @@ static void finish(struct sv_burst *burst)
         add_completions(burst);
 }
 
-uint8_t *sv_burst_scratch(struct sv_burst *burst, uint32_t bytes)
-{
-    struct sv_sq *sq = &burst->qp->sq;
-    if (sq->scratch_used + bytes > SV_SCRATCH_BYTES || burst->frames == SV_BURST)
-        sv_burst_transmit(burst);
-    uint8_t *room = sq->scratch + sq->scratch_used;
-    sq->scratch_used += (bytes + 15) & ~15u;
-    return room;
-}
-
-void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *data, uint32_t length)
-{
-    if (burst->likely != NULL)
-        sv_rq_prefetch_buffer(burst->likely, burst->frames);
-    burst->frame[burst->frames].data = data;
-    burst->frame[burst->frames++].length = length;
-}
-
-enum ibv_wc_status sv_gather(const struct sv_qp *qp, const struct ibv_send_wr *wr, uint8_t *to)
+/* Copies a work request's gather list. */
+static enum ibv_wc_status gather(const struct sv_qp *qp, const struct ibv_send_wr *wr, uint8_t *to)
 {
     for (int i = 0; i < wr->num_sge; i++) {
         const struct ibv_sge *sge = &wr->sg_list[i];
@@ -107,7 +81,7 @@ static enum ibv_wc_status build_copy(struct sv_burst *burst, const struct ibv_se
     if (length > SV_MAX_FRAME)
         return IBV_WC_LOC_LEN_ERR;
     uint8_t *copy = sv_burst_scratch(burst, length);
-    enum ibv_wc_status status = sv_gather(burst->qp, wr, copy);
+    enum ibv_wc_status status = gather(burst->qp, wr, copy);
     if (status != IBV_WC_SUCCESS)
         return status;
     if (!fits_mtu(burst->qp->device, copy, length))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large sends: IBV_WR_TSO cuts a TCP payload into segments, each behind a copy of the header that the caller gives. */
+#include "tso.h"
+
 #include "segment.h"
-#include "send.h"
 
 #include <errno.h>
 #include <string.h>

@@ -15,6 +15,8 @@ class ArchitectureTest {
     static final ArchRule DEPENDENCIES_POINT_DOWNWARDS = layeredArchitecture().consideringOnlyDependenciesInLayers()
             .withOptionalLayers(true)
             .layer("channel").definedBy("io.rdmaraw.channel")
+            .layer("host").definedBy("io.rdmaraw.host")
+            .layer("loop").definedBy("io.rdmaraw.loop")
             .layer("tcp").definedBy("io.rdmaraw.tcp..")
             .layer("route").definedBy("io.rdmaraw.route..")
             .layer("wire").definedBy("io.rdmaraw.wire..")
@@ -23,16 +25,18 @@ class ArchitectureTest {
             .layer("verbs").definedBy("io.rdmaraw.verbs..")
             .layer("ffi").definedBy("io.rdmaraw.ffi")
             .whereLayer("channel").mayNotBeAccessedByAnyLayer()
+            .whereLayer("host").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "host")
             .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel")
-            .whereLayer("route").mayOnlyBeAccessedByLayers("channel", "tcp")
-            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "tcp", "route")
+            .whereLayer("route").mayOnlyBeAccessedByLayers("channel", "host", "tcp")
+            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "host", "tcp", "route")
             .whereLayer("queue").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "queue")
-            .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "queue", "memory");
+            .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "host", "queue", "memory");
 
     @ArchTest
     static final ArchRule NOTHING_BELOW_THE_CHANNELS_KNOWS_NETTYS = noClasses()
-            .that().resideOutsideOfPackage("io.rdmaraw.channel")
+            .that().resideOutsideOfPackages("io.rdmaraw.channel", "io.rdmaraw.loop")
             .should().dependOnClassesThat().resideInAPackage("io.netty.channel..");
 
     @ArchTest

@@ -31,6 +31,7 @@ public final class Stage implements AutoCloseable {
     private final String serverAddress;
     private final String clientAddress;
     private final String device;
+    private VethPair pair;
 
     public Stage(Setup setup) {
         this.setup = setup;
@@ -45,7 +46,7 @@ public final class Stage implements AutoCloseable {
         assumeTrue("root".equals(System.getProperty("user.name")), "needs root, to make network namespaces");
         require("ip:iproute2", "ethtool:ethtool");
         try {
-            VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+            pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
             serverSide = pair.ours().namespace();
             clientSide = pair.peer().namespace();
             serverAddress = pair.ours().ipv4();
@@ -84,6 +85,12 @@ public final class Stage implements AutoCloseable {
     private List<String> transportOptions() {
         List<String> transport = List.of("--transport", setup.transport());
         return device.isEmpty() ? transport : Stream.concat(transport.stream(), Stream.of("--device", device)).toList();
+    }
+
+    /** Sets how long packets may be on both ends of the veth pair; before the server is started. */
+    public void setMtu(int mtuBytes) {
+        pair.ours().setMtu(mtuBytes);
+        pair.peer().setMtu(mtuBytes);
     }
 
     public Setup setup() {

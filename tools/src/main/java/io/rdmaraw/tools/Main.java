@@ -30,11 +30,6 @@ import picocli.CommandLine.Spec;
                 TopCommand.class, AsyncWatchCommand.class, ReportCommand.class, ProfileCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
-    /** As BSD's sysexits and picocli have it: the arguments are wrong, nothing was tried. */
-    public static final int EXIT_USAGE = 2;
-    /** The command ran and what it checks is not so, or it could not run. */
-    public static final int EXIT_FAILED = 1;
-
     @Spec
     private CommandSpec spec;
 
@@ -66,7 +61,7 @@ public final class Main implements Runnable {
         command.getErr().println("rdma-raw: " + e.getMessage() + "; see ./"
                 + command.getCommandSpec().qualifiedName() + " --help");
         command.getErr().flush();
-        return EXIT_USAGE;
+        return ExitCode.USAGE;
     }
 
     /** What the user can put right is one sentence; anything else is our fault and shows where it happened. */
@@ -78,7 +73,7 @@ public final class Main implements Runnable {
             e.printStackTrace(command.getErr());
         }
         command.getErr().flush();
-        return EXIT_FAILED;
+        return ExitCode.FAILED;
     }
 
     @Override

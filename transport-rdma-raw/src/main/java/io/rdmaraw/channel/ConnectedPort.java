@@ -1,5 +1,7 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.host.TcpNetwork;
+
 /** The port of a connection that was opened here, with a rule of its own on the loop that opened it. */
 final class ConnectedPort extends TcpPort {
     /** Null where the stack's own rule brings the connection's segments. */

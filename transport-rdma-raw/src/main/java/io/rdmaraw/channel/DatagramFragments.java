@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
@@ -142,7 +143,7 @@ final class DatagramFragments {
 
     private ByteBuf finish(Partial partial) {
         ByteBuf bytes = partial.bytes.writerIndex(partial.totalBytes);
-        long address = DatagramLoop.addressOf(bytes);
+        long address = HostView.addressOf(bytes);
         if (partial.totalBytes < UdpHeader.LENGTH_BYTES || UdpHeader.lengthBytes(address) != partial.totalBytes
                 || !isChecksumRight(address, partial.totalBytes)) {
             drop(partial);

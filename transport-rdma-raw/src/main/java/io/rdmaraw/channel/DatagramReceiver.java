@@ -3,12 +3,13 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.wire.IcmpHeader;
-import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpHeader;
 import io.rdmaraw.wire.UdpIpv4Head;
 
@@ -21,7 +22,7 @@ final class DatagramReceiver {
     private final RdmaRawDatagramStatistics statistics;
     private final DatagramInbox inbox;
     private final DatagramMemberships memberships;
-    private DatagramLoop loop;
+    private HostView loop;
     private DatagramFragments fragments;
     private InetSocketAddress local;
     private IpAddress localAddress;
@@ -38,7 +39,7 @@ final class DatagramReceiver {
     }
 
     /** The channel is on this loop now. */
-    void moveTo(DatagramLoop newLoop) {
+    void moveTo(HostView newLoop) {
         loop = newLoop;
     }
 

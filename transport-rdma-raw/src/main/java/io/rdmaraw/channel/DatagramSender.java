@@ -4,6 +4,10 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.util.IllegalReferenceCountException;
+import io.rdmaraw.host.DatagramNetwork;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.KernelSocket;
+import io.rdmaraw.host.PathCache;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.route.IpAddress;
 
@@ -168,7 +172,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                     failures[finished] = failure;
                 }
             }
-            case UNRESOLVED -> channel.datagrams().awaitNeighbor(
+            case UNRESOLVED -> channel.hostView().awaitNeighbor(
                     new WaitingDatagram(channel, path, content.retainedSlice(index, lengthBytes)));
             case PORT_UNREACHABLE -> receiver.reportPortUnreachable();
             case SELF -> {
@@ -211,7 +215,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
 
     /** A router does not let packets to a destination pass that are longer; what is sent from now on is cut up. */
     void pathTooBig(IpAddress destination, int mtuBytes) {
-        channel.datagrams().pathMtus().learned(destination, mtuBytes, System.nanoTime());
+        channel.hostView().pathMtus().learned(destination, mtuBytes, System.nanoTime());
         paths.forget(destination);
     }
 

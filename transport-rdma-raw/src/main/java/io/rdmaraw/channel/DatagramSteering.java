@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.host.DatagramNetwork;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.VerbsException;

@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.wire.EtherType;

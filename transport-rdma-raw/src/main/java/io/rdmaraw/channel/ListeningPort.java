@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.SpreadFlows;
 import io.rdmaraw.route.IpAddress;

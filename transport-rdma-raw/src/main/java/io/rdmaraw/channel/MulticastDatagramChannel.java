@@ -4,6 +4,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.DatagramChannel;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.host.GroupChange;
 import io.rdmaraw.route.IpAddress;
 
 import java.io.IOException;

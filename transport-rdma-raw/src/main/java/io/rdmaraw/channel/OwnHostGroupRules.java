@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.host.OwnHostRules;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.VerbsException;

@@ -1,6 +1,8 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.OwnHost;
@@ -16,21 +18,21 @@ final class OwnHostReceiver {
     /** Knows whose a port is. */
     interface Ports {
         /** Returns the owner of the port that a packet is for, or null. */
-        OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort);
+        PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort);
     }
 
     private final OwnHost host;
     private final Ports ports;
-    private final DatagramLoop datagrams;
+    private final HostView hostView;
     private final DatagramFragments fragments;
     private final OwnHostStatistics statistics;
     private final HandOverLimit limit = new HandOverLimit();
 
-    OwnHostReceiver(OwnHost host, Ports ports, DatagramLoop datagrams, DatagramFragments fragments,
+    OwnHostReceiver(OwnHost host, Ports ports, HostView hostView, DatagramFragments fragments,
                     OwnHostStatistics statistics) {
         this.host = host;
         this.ports = ports;
-        this.datagrams = datagrams;
+        this.hostView = hostView;
         this.fragments = fragments;
         this.statistics = statistics;
     }
@@ -42,8 +44,8 @@ final class OwnHostReceiver {
 
     /** Takes a frame and its reference. */
     void receive(ByteBuf frame, boolean checksumVerified, long now) {
-        ParseVerdict verdict = datagrams.parse(frame, checksumVerified);
-        ParsedFrame parsed = datagrams.parsed();
+        ParseVerdict verdict = hostView.parse(frame, checksumVerified);
+        ParsedFrame parsed = hostView.parsed();
         if (!verdict.isAccepted() || host.receive(parsed, verdict, now)) {
             frame.release();
             return;
@@ -52,7 +54,7 @@ final class OwnHostReceiver {
             case UDP, TCP -> handOver(frame, checksumVerified, parsed, verdict, now);
             case FRAGMENT -> reassemble(frame, parsed, now);
             case ICMP, ICMPV6 -> {
-                passOn(datagrams.icmpErrors().read(parsed));
+                passOn(hostView.icmpErrors().read(parsed));
                 frame.release();
             }
             default -> {
@@ -65,7 +67,7 @@ final class OwnHostReceiver {
     /** No rule has brought the frame to its channel: the device's table is full, or there is no such port. */
     private void handOver(ByteBuf frame, boolean checksumVerified, ParsedFrame parsed, ParseVerdict verdict,
                           long now) {
-        OwnPort owner = ports.find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
+        PortOwner owner = ports.find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
                 IpAddress.destinationOf(parsed), parsed.destinationPort());
         if (owner == null) {
             statistics.unclaimedFrames++;
@@ -79,7 +81,7 @@ final class OwnHostReceiver {
     }
 
     /** Has a packet taken on the loop of its owner. */
-    private void pass(OwnPort owner, ByteBuf packet, Runnable taking) {
+    private void pass(PortOwner owner, ByteBuf packet, Runnable taking) {
         if (!limit.take(1)) {
             statistics.countOwnerBehind();
             packet.release();
@@ -103,7 +105,7 @@ final class OwnHostReceiver {
         }
         IpAddress source = fragments.source();
         IpAddress destination = fragments.destination();
-        OwnPort owner = ports.find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
+        PortOwner owner = ports.find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
                 datagram.getUnsignedShort(2));
         if (owner == null || datagram.readableBytes() < UdpHeader.LENGTH_BYTES) {
             statistics.unclaimedFrames++;
@@ -117,7 +119,7 @@ final class OwnHostReceiver {
         if (errorOrNull == null) {
             return;
         }
-        OwnPort owner = ports.find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),
+        PortOwner owner = ports.find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),
                 errorOrNull.source(), errorOrNull.sourcePort());
         if (owner == null) {
             return;

@@ -2,6 +2,11 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.GroupChange;
+import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.LinkNetwork;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
 import io.rdmaraw.route.NetworkSnapshot;
@@ -19,19 +24,19 @@ import java.util.List;
 /** The network of a host of our own for one datagram channel: the kernel has no part in it. */
 final class OwnNetwork extends LinkNetwork {
     private final OwnNetworkHost host;
-    private final OwnPort port;
+    private final PortOwner port;
     private volatile LoopEndpoint endpoint;
 
     /** @param port who gets what comes by no rule of the channel's own */
-    OwnNetwork(String deviceName, OwnNetworkHost host, boolean ipv4Only, RdmaRawDatagramChannelConfig config,
-               OwnPort port, DatagramLoop datagrams, EventLoop loop) throws IOException {
-        super(deviceName, host, ipv4Only, config, datagrams, loop);
+    OwnNetwork(String deviceName, OwnNetworkHost host, boolean ipv4Only, Options options,
+               PortOwner port, HostView hostView, EventLoop loop) throws IOException {
+        super(deviceName, host, ipv4Only, options, hostView, loop);
         this.host = host;
         this.port = port;
     }
 
     @Override
-    int takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
+    protected int takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
         IpAddress address = IpAddress.of(wanted.getAddress());
         if (isIpv4Only() && !address.isIpv4()) {
             if (!address.isAny()) {
@@ -44,7 +49,7 @@ final class OwnNetwork extends LinkNetwork {
     }
 
     @Override
-    IpAddress connectPort(InetSocketAddress remote) throws IOException {
+    protected IpAddress connectPort(InetSocketAddress remote) throws IOException {
         IpAddress target = IpAddress.of(remote.getAddress());
         IpAddress source = endpoint.local();
         if (source.isAny()) {
@@ -67,7 +72,7 @@ final class OwnNetwork extends LinkNetwork {
     }
 
     @Override
-    void disconnectPort(IpAddress local) {
+    protected void disconnectPort(IpAddress local) {
         endpoint = host.connect(endpoint, local, null, 0);
     }
 
@@ -81,7 +86,7 @@ final class OwnNetwork extends LinkNetwork {
 
     /** Nobody else has the MAC address, and nothing is forwarded. */
     @Override
-    List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
+    protected List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
         return List.of(IpAddress.ANY_IPV4);
     }
 
@@ -92,12 +97,12 @@ final class OwnNetwork extends LinkNetwork {
     }
 
     @Override
-    FlowSpec togetherWithKernel(FlowSpec rule) {
+    protected FlowSpec togetherWithKernel(FlowSpec rule) {
         return rule.toBuilder().dontTrap().build();
     }
 
     @Override
-    DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+    protected DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
                            IpAddress source) throws IOException {
         if (!snapshot.isLocal(target)) {
             throw new NoRouteToHostException("Network is unreachable: there is no route to " + destination);

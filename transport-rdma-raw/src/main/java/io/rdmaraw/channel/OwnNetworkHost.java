@@ -6,6 +6,12 @@ import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.IpHost;
+import io.rdmaraw.host.NetworkDevices;
+import io.rdmaraw.host.OwnHostRules;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
@@ -54,10 +60,10 @@ final class OwnNetworkHost implements IpHost {
     private final OwnHostConfig config;
     private final LoopHost ports = LoopHost.with(this::has);
     /** By the number that tells endpoints apart. */
-    private final Map<Long, OwnPort> owners = new ConcurrentHashMap<>();
+    private final Map<Long, PortOwner> owners = new ConcurrentHashMap<>();
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
     private final List<Driver> drivers = new ArrayList<>();
-    private final List<TcpStack> stacks = new CopyOnWriteArrayList<>();
+    private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
     private final RdmaRawDatagramStatistics fragmentStatistics = new RdmaRawDatagramStatistics();
     private OwnHost host;
     private volatile NetworkSnapshot snapshot;
@@ -78,7 +84,7 @@ final class OwnNetworkHost implements IpHost {
      *
      * @throws IllegalArgumentException when the process has another host with the same MAC address on the device
      */
-    static OwnNetworkHost join(String deviceName, OwnHostConfig config, PortQueue port, DatagramLoop datagrams,
+    static OwnNetworkHost join(String deviceName, OwnHostConfig config, PortQueue port, HostView hostView,
                                EventLoop loop) {
         synchronized (BY_DEVICE) {
             String name = deviceName + ' ' + Long.toHexString(config.mac());
@@ -87,18 +93,18 @@ final class OwnNetworkHost implements IpHost {
                 throw new IllegalArgumentException("the process has a host with this MAC address on " + deviceName
                         + " already, with other addresses: " + known.config);
             }
-            known.add(port, datagrams, loop);
+            known.add(port, hostView, loop);
             return known;
         }
     }
 
-    private synchronized void add(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
+    private synchronized void add(PortQueue port, HostView hostView, EventLoop loop) {
         for (Driver driver : drivers) {
             if (driver.port == port) {
                 return;
             }
         }
-        Driver driver = new Driver(port, datagrams, loop);
+        Driver driver = new Driver(port, hostView, loop);
         drivers.add(driver);
         port.onClose(() -> remove(driver));
         if (drivers.size() == 1) {
@@ -169,11 +175,11 @@ final class OwnNetworkHost implements IpHost {
     }
 
     /** A stack is to hear of ICMP errors: its connections may be on any loop. */
-    void add(TcpStack stack) {
+    void add(PortOwner stack) {
         stacks.add(stack);
     }
 
-    void remove(TcpStack stack) {
+    void remove(PortOwner stack) {
         stacks.remove(stack);
     }
 
@@ -186,7 +192,7 @@ final class OwnNetworkHost implements IpHost {
         return host.counters();
     }
 
-    LoopEndpoint bind(int protocol, IpAddress local, boolean dualStack, int port, PortSharing sharing, OwnPort owner)
+    LoopEndpoint bind(int protocol, IpAddress local, boolean dualStack, int port, PortSharing sharing, PortOwner owner)
             throws BindException {
         LoopEndpoint bound = ports.bind(protocol, local, dualStack, port, sharing);
         owners.put(bound.mac(), owner);
@@ -213,7 +219,7 @@ final class OwnNetworkHost implements IpHost {
      * behind does not get it, as when a network is overloaded.
      */
     boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
-        OwnPort owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
+        PortOwner owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
         if (owner == null) {
             return false;
         }
@@ -252,7 +258,7 @@ final class OwnNetworkHost implements IpHost {
         }
     }
 
-    private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort) {
+    private PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort) {
         LoopEndpoint endpoint = ports.find(protocol, source, sourcePort, destination, destinationPort);
         return endpoint == null ? null : owners.get(endpoint.mac());
     }
@@ -283,7 +289,7 @@ final class OwnNetworkHost implements IpHost {
     /** A loop that drives the host, or would. For its thread. */
     private final class Driver implements QueueChannel, ControlOutput {
         private final PortQueue port;
-        private final DatagramLoop datagrams;
+        private final HostView hostView;
         private final EventLoop loop;
         private final OwnHostGroupRules groupRules;
         private OwnHostReceiver receiver;
@@ -293,9 +299,9 @@ final class OwnNetworkHost implements IpHost {
         private boolean driving;
         private boolean inBurst;
 
-        Driver(PortQueue port, DatagramLoop datagrams, EventLoop loop) {
+        Driver(PortQueue port, HostView hostView, EventLoop loop) {
             this.port = port;
-            this.datagrams = datagrams;
+            this.hostView = hostView;
             this.loop = loop;
             groupRules = new OwnHostGroupRules(port, this);
         }
@@ -310,7 +316,7 @@ final class OwnNetworkHost implements IpHost {
 
         private void take() {
             driving = true;
-            receiver = new OwnHostReceiver(host, this::find, datagrams,
+            receiver = new OwnHostReceiver(host, this::find, hostView,
                     new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics), statistics);
             port.attach(this, OwnHostRules.of(config.mac(), host.addresses()));
             groupRules.steer(host.groups());
@@ -320,15 +326,15 @@ final class OwnNetworkHost implements IpHost {
         /**
          * A segment for a port that nobody has is any stack's to refuse (RFC 9293 section 3.10.7.1), best this loop's.
          */
-        private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
+        private PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
                              int destinationPort) {
-            OwnPort owner = OwnNetworkHost.this.find(protocol, source, sourcePort, destination, destinationPort);
+            PortOwner owner = OwnNetworkHost.this.find(protocol, source, sourcePort, destination, destinationPort);
             if (owner != null || protocol != IpProtocol.TCP) {
                 return owner;
             }
-            TcpStack refusing = null;
-            for (TcpStack stack : stacks) {
-                refusing = refusing == null || stack.executor() == loop ? stack : refusing;
+            PortOwner refusing = null;
+            for (PortOwner stack : stacks) {
+                refusing = refusing == null || stack.loop() == loop ? stack : refusing;
             }
             return refusing == null ? null : new OwnTcpNetwork.Unsteered(OwnNetworkHost.this, refusing);
         }

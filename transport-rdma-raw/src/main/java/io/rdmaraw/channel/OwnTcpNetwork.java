@@ -2,6 +2,9 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
+import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.LinkTcpNetwork;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.LoopEndpoint;
@@ -14,33 +17,33 @@ import java.util.concurrent.Executor;
 /** The network of a host of our own for one loop's TCP: the kernel has no part in it. */
 final class OwnTcpNetwork extends LinkTcpNetwork {
     private final OwnNetworkHost host;
-    private TcpStack stack;
+    private PortOwner stack;
 
-    OwnTcpNetwork(String deviceName, OwnNetworkHost host, DatagramLoop datagrams, EventLoop loop) throws IOException {
-        super(deviceName, host, datagrams, loop);
+    OwnTcpNetwork(String deviceName, OwnNetworkHost host, HostView hostView, EventLoop loop) throws IOException {
+        super(deviceName, host, hostView, loop);
         this.host = host;
     }
 
     @Override
-    public void joined(TcpStack joining) {
+    public void joined(PortOwner joining) {
         stack = joining;
         host.add(joining);
     }
 
     @Override
-    public void left(TcpStack leaving) {
+    public void left(PortOwner leaving) {
         host.remove(leaving);
     }
 
     @Override
-    Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException {
+    protected Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException {
         LoopEndpoint bound = host.bind(IpProtocol.TCP, local, local.isAny(), port, sharing,
                 new Unsteered(host, stack));
         return new Port(bound.port(), () -> host.unbind(bound));
     }
 
     @Override
-    Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
+    protected Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
         LoopEndpoint bound = host.bind(IpProtocol.TCP, local, false, port, PortSharing.NONE,
                 new Unsteered(host, stack));
         LoopEndpoint connected = host.connect(bound, local, remote, remotePort);
@@ -48,7 +51,7 @@ final class OwnTcpNetwork extends LinkTcpNetwork {
     }
 
     @Override
-    String elsewhere(IpAddress remote) {
+    protected String elsewhere(IpAddress remote) {
         return remote + " is this host's own address, which is reached from other hosts only";
     }
 
@@ -58,10 +61,10 @@ final class OwnTcpNetwork extends LinkTcpNetwork {
     }
 
     /** What came for a port by no rule of its own. */
-    record Unsteered(OwnNetworkHost host, TcpStack stack) implements OwnPort {
+    record Unsteered(OwnNetworkHost host, PortOwner stack) implements PortOwner {
         @Override
         public Executor loop() {
-            return stack.executor();
+            return stack.loop();
         }
 
         @Override
@@ -69,11 +72,9 @@ final class OwnTcpNetwork extends LinkTcpNetwork {
             stack.receiveUnsteered(frame, checksumVerified);
         }
 
-        /** Segments are sent with DF, so that there are no fragments of them. */
         @Override
         public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
-            stack.counters().otherFrames++;
-            packet.release();
+            stack.receiveReassembled(packet, source, destination);
         }
 
         /** All stacks hear of it: the connection may be on any. */

@@ -9,6 +9,14 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.host.DatagramNetwork;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.GroupChange;
+import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.KernelSocket;
+import io.rdmaraw.host.LoopNetwork;
+import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.SharedNetwork;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
@@ -52,6 +60,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private volatile DatagramNetwork network;
     private DatagramSender sender;
     private DatagramSteering steering;
+    private final Runnable onHostChange = () -> steering.hostChanged();
     /** What was done about groups before there was a port. */
     private final List<GroupChange> beforeBinding = new ArrayList<>();
     private PortQueue port;
@@ -116,8 +125,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         return statistics;
     }
 
-    DatagramLoop datagrams() {
-        return ioHandler().datagrams();
+    HostView hostView() {
+        return ioHandler().hostView();
     }
 
     /** A datagram's next hop has become known; a channel that left its loop meanwhile loses it. */
@@ -146,8 +155,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
-        receiver.moveTo(loop.datagrams());
-        kernel.joinLoop(loop);
+        receiver.moveTo(loop.hostView());
+        kernel.joinLoop(loop.hostView(), loop.descriptors());
         if (localAddress != null) {
             joinQueue();
         }
@@ -189,17 +198,18 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {
+        DatagramNetwork.Options options = new DatagramOptions(config);
         OwnHostConfig ownHost = ioHandler().config().ownHostOrNull();
         if (ownHost != null) {
-            DatagramLoop datagrams = ioHandler().datagrams();
+            HostView hostView = ioHandler().hostView();
             OwnNetworkHost host = OwnNetworkHost.join(device, ownHost, ioHandler().port(device, PORT_NUMBER),
-                    datagrams, eventLoop());
-            return new OwnNetwork(device, host, ipv4Only, config, new FromOwnHost(), datagrams, eventLoop());
+                    hostView, eventLoop());
+            return new OwnNetwork(device, host, ipv4Only, options, new FromOwnHost(), hostView, eventLoop());
         }
         if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
-            return new LoopNetwork(device, ipv4Only, config, kernel);
+            return new LoopNetwork(device, ipv4Only, options, kernel);
         }
-        return new SharedNetwork(device, ipv4Only, config, kernel, ioHandler().datagrams(), eventLoop());
+        return new SharedNetwork(device, ipv4Only, options, kernel, ioHandler().hostView(), eventLoop());
     }
 
     private static InetSocketAddress checked(SocketAddress address) {
@@ -224,18 +234,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         sender.moveTo(joined);
         steering.join(joined);
         port = joined;
-        datagrams().follow(this);
-    }
-
-    /** The host's MAC or IP addresses are others now. */
-    void hostChanged() {
-        steering.hostChanged();
+        hostView().follow(onHostChange);
     }
 
     private void leaveQueue() {
         if (port != null) {
             port = null;
-            datagrams().unfollow(this);
+            hostView().unfollow(onHostChange);
             steering.leave();
         }
     }
@@ -408,7 +413,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     /** What a host of our own hands over. */
-    private final class FromOwnHost implements OwnPort {
+    private final class FromOwnHost implements PortOwner {
         @Override
         public Executor loop() {
             RdmaRawIoHandler current = ioHandler();
@@ -421,7 +426,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
                 frame.release();
                 return;
             }
-            if (EthernetHeader.isGroup(EthernetHeader.destination(DatagramLoop.addressOf(frame)))
+            if (EthernetHeader.isGroup(EthernetHeader.destination(HostView.addressOf(frame)))
                     && !statistics.coarselySteered) {
                 // The host's copy of what the channel's own rule for the group has brought.
                 frame.release();

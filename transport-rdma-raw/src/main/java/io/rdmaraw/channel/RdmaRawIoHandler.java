@@ -9,6 +9,11 @@ import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.netty.util.internal.ObjectUtil;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.host.HostView;
+import io.rdmaraw.loop.LoopDescriptors;
+import io.rdmaraw.loop.LoopSleeper;
+import io.rdmaraw.loop.NioLoop;
+import io.rdmaraw.loop.SpinPolicy;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.verbs.CompletionChannel;
 
@@ -42,7 +47,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
     private final LoopFailures failures = new LoopFailures(statistics);
-    private DatagramLoop datagrams;
+    private HostView hostView;
     private TcpStack tcp;
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<PortQueue> ports = new ArrayList<>();
@@ -257,11 +262,11 @@ public final class RdmaRawIoHandler implements IoHandler {
         return registrations.size();
     }
 
-    DatagramLoop datagrams() {
-        if (datagrams == null) {
-            datagrams = new DatagramLoop(executor);
+    HostView hostView() {
+        if (hostView == null) {
+            hostView = new HostView(executor);
         }
-        return datagrams;
+        return hostView;
     }
 
     /** When the loop has to look at its timers, apart from Netty's. */
@@ -345,7 +350,12 @@ public final class RdmaRawIoHandler implements IoHandler {
     private void portsChanged() {
         polledPorts = ports.toArray(PortQueue[]::new);
         useRegisteredMemory();
-        sleeper.watch(polledPorts, descriptors.fd());
+        watchDescriptors();
+    }
+
+    private void watchDescriptors() {
+        sleeper.watch(ports.stream().mapToInt(port -> port.device().context().asyncFd()).toArray(),
+                ports.stream().mapToInt(port -> port.completionChannel().fd()).toArray(), descriptors.fd());
     }
 
     @Override
@@ -375,8 +385,8 @@ public final class RdmaRawIoHandler implements IoHandler {
         nio.destroy();
         sleeper.close();
         descriptors.close();
-        if (datagrams != null) {
-            datagrams.close();
+        if (hostView != null) {
+            hostView.close();
         }
     }
 

@@ -7,6 +7,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.concurrent.Future;
+import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.PortSharing;
 

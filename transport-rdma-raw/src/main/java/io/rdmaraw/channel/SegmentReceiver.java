@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.tcp.Segment;
@@ -57,7 +58,7 @@ final class SegmentReceiver {
             inBurst = true;
             burstNanos = System.nanoTime();
         }
-        ParseVerdict verdict = parser.parse(DatagramLoop.addressOf(frame), frame.readableBytes(), checksumVerified,
+        ParseVerdict verdict = parser.parse(HostView.addressOf(frame), frame.readableBytes(), checksumVerified,
                 parsed);
         currentFrame = frame;
         currentVerified = checksumVerified;
@@ -104,7 +105,7 @@ final class SegmentReceiver {
 
     /** Returns the headers of a frame that stays the caller's, until the next is received; null if it is no segment. */
     Segment parse(ByteBuf frame, boolean checksumVerified) {
-        if (parser.parse(DatagramLoop.addressOf(frame), frame.readableBytes(), checksumVerified, parsed)
+        if (parser.parse(HostView.addressOf(frame), frame.readableBytes(), checksumVerified, parsed)
                 != ParseVerdict.TCP) {
             return null;
         }

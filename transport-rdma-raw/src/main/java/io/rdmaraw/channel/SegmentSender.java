@@ -1,6 +1,8 @@
 package io.rdmaraw.channel;
 
 import io.netty.channel.EventLoop;
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.tcp.Segment;

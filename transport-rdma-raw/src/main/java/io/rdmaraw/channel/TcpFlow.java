@@ -4,6 +4,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Promise;
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;

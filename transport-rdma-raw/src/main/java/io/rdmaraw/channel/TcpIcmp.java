@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.wire.IpProtocol;

@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.route.IpAddress;
 
 import java.io.IOException;

@@ -1,5 +1,7 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.host.TcpNetwork;
+
 import java.util.concurrent.TimeUnit;
 
 /**

@@ -3,8 +3,11 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.route.IcmpError;
+import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConnection;
@@ -27,7 +30,7 @@ import java.util.random.RandomGenerator;
  * The TCP of one loop on one device: feeds the frames of a burst to the core, lets the channels see what came of it,
  * and then sends what the core has to say in one burst. For the loop's thread.
  */
-final class TcpStack implements TcpEvents {
+final class TcpStack implements TcpEvents, PortOwner {
     /** So many frames may come in before the answers to those before them leave. */
     private static final int MAX_GATHERED_FRAMES = 32;
     private static final int MAX_HELD_ENDS = 8;
@@ -105,12 +108,14 @@ final class TcpStack implements TcpEvents {
     }
 
     /** Returns what takes tasks for the stack's loop, and refuses them when that has ended. */
-    Executor executor() {
-        return loop::execute;
+    @Override
+    public Executor loop() {
+        return loop;
     }
 
     /** ICMP says something of a segment that some stack has sent; any thread. */
-    void icmpError(IcmpError error) {
+    @Override
+    public void icmpError(IcmpError error) {
         icmp.receive(error);
     }
 
@@ -216,13 +221,21 @@ final class TcpStack implements TcpEvents {
     }
 
     /** Takes a frame that came by no rule of the stack's. */
-    void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
+    @Override
+    public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
         if (gone) {
             frame.release();
             return;
         }
         receive(frame, checksumVerified);
         endBurst();
+    }
+
+    /** Segments are sent with DF, so that there are no fragments of them. */
+    @Override
+    public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
+        counters.otherFrames++;
+        packet.release();
     }
 
     /** Returns how much other loops may pass on to this one. Any thread. */

@@ -2,6 +2,10 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.LoopTcpNetwork;
+import io.rdmaraw.host.SharedTcpNetwork;
+import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.route.OwnHostConfig;
 
@@ -33,11 +37,11 @@ final class TcpStacks {
                 || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':'))) {
             return new LoopTcpNetwork(device);
         }
-        DatagramLoop datagrams = handler.datagrams();
+        HostView hostView = handler.hostView();
         try {
-            return ownHost == null ? new SharedTcpNetwork(device, datagrams, loop)
+            return ownHost == null ? new SharedTcpNetwork(device, hostView, loop)
                     : new OwnTcpNetwork(device, OwnNetworkHost.join(device, ownHost,
-                            handler.port(device, PORT_NUMBER), datagrams, loop), datagrams, loop);
+                            handler.port(device, PORT_NUMBER), hostView, loop), hostView, loop);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -1,7 +1,11 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.EventLoop;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.NextHop;
+import io.rdmaraw.host.WaitingPacket;
+
+import java.util.concurrent.ScheduledExecutorService;
 
 /**
  * A datagram that waits for the MAC address of its next hop.
@@ -12,12 +16,12 @@ import io.netty.channel.EventLoop;
  */
 record WaitingDatagram(RdmaRawDatagramChannel channel, DatagramPath path, ByteBuf content) implements WaitingPacket {
     @Override
-    public DatagramPath.NextHop nextHop() {
+    public NextHop nextHop() {
         return path.nextHopOrNull();
     }
 
     @Override
-    public EventLoop loop() {
+    public ScheduledExecutorService loop() {
         return channel.eventLoop();
     }
 

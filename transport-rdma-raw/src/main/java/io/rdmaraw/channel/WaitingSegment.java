@@ -1,6 +1,8 @@
 package io.rdmaraw.channel;
 
 import io.netty.channel.EventLoop;
+import io.rdmaraw.host.NextHop;
+import io.rdmaraw.host.WaitingPacket;
 import io.rdmaraw.memory.FrameBuf;
 
 /**
@@ -8,7 +10,7 @@ import io.rdmaraw.memory.FrameBuf;
  *
  * @param frame its own reference
  */
-record WaitingSegment(TcpStack stack, EventLoop loop, DatagramPath.NextHop nextHop, FrameBuf frame)
+record WaitingSegment(TcpStack stack, EventLoop loop, NextHop nextHop, FrameBuf frame)
         implements WaitingPacket {
     @Override
     public void send(long mac) {

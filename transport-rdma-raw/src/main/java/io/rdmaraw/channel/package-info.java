@@ -1,13 +1,15 @@
 /**
  * The Netty transport: channels of frames, datagrams and streams, and the loops that drive their queues. One flat
- * package, as Netty's own transports are, so that what users need not see is package-private. It falls into these
- * groups; {@link io.rdmaraw.channel.RdmaRawIoHandler} and {@link io.rdmaraw.channel.RdmaRawChannel} are the two to read
+ * package, as Netty's own transports are, so that what users need not see is package-private: channels, queues and what
+ * is counted of them know each other. What does not need to know them is below, in {@code io.rdmaraw.host} and
+ * {@code io.rdmaraw.loop}. It falls into these groups; {@link io.rdmaraw.channel.RdmaRawIoHandler} and
+ * {@link io.rdmaraw.channel.RdmaRawChannel} are the two to read
  * first.
  *
  * <dl>
- * <dt>Loops: poll, dispatch, sleep</dt>
- * <dd>RdmaRawIoHandler, RdmaRawIoHandlerConfig, RdmaRawIoHandle, RdmaRawEventLoop, RdmaRawEventLoopGroup, NioLoop,
- * SpinPolicy, LoopSleeper, PortWatcher, LoopDescriptors</dd>
+ * <dt>Loops: poll, dispatch; how they wait is io.rdmaraw.loop</dt>
+ * <dd>RdmaRawIoHandler, RdmaRawIoHandlerConfig, RdmaRawIoHandle, RdmaRawEventLoop, RdmaRawEventLoopGroup,
+ * LoopFailures</dd>
  *
  * <dt>Queues: one per loop and port; which channel a frame is for</dt>
  * <dd>PortQueue, PortLimits, FlowTags, FlowHash, SpreadOwner, RecoveryPace, QueueChannel</dd>
@@ -20,16 +22,14 @@
  * <dd>RdmaRawChannel, RdmaRawChannelConfig, RdmaRawAddress, FrameBurst, FrameBurstPool, FrameInbox, DirectSends,
  * DirectUnsafe, PcapFrameHandler</dd>
  *
- * <dt>Hosts: whose addresses, and who has the next hop</dt>
- * <dd>The kernel's: IpHost, HostNetwork, HostIcmp, KernelSocket, KernelBuffer, LoopNeighbors, PathMtus, FlowMatches,
- * WaitingPacket. One of our own: OwnNetworkHost, OwnHostReceiver, OwnHostRules, OwnHostGroupRules, OwnPort,
- * SnapshotBudget</dd>
+ * <dt>A host of our own, driven by one of the loops; the kernel's is in io.rdmaraw.host</dt>
+ * <dd>OwnNetworkHost, OwnHostReceiver, OwnHostGroupRules, SnapshotBudget; its networks: OwnNetwork,
+ * OwnTcpNetwork</dd>
  *
  * <dt>Datagrams</dt>
- * <dd>RdmaRawDatagramChannel, RdmaRawDatagramChannelConfig, MulticastDatagramChannel, DatagramLoop, DatagramInbox,
+ * <dd>RdmaRawDatagramChannel, RdmaRawDatagramChannelConfig, MulticastDatagramChannel, DatagramOptions, DatagramInbox,
  * DatagramReceiver, DatagramSender, DatagramWriter, DatagramFragments, DatagramSegments, DatagramMemberships,
- * DatagramSteering, DatagramPath, PathCache, GroupChange, SocketAddressCache, WaitingDatagram; the networks under
- * them: DatagramNetwork, LoopNetwork, LinkNetwork, SharedNetwork, OwnNetwork</dd>
+ * DatagramSteering, WaitingDatagram; the networks under them are in io.rdmaraw.host</dd>
  *
  * <dt>Streams: the channels</dt>
  * <dd>RdmaRawSocketChannel, RdmaRawSocketChannelConfig, RdmaRawServerSocketChannel, RdmaRawServerSocketChannelConfig,
@@ -37,10 +37,9 @@
  * KernelListener, KernelConnection</dd>
  *
  * <dt>Streams: one loop's TCP, between the core in io.rdmaraw.tcp and the queue</dt>
- * <dd>TcpStack, TcpStacks, TcpOpener, DeviceStacks, TcpFlow, TouchedFlows, TcpPath, TcpPort, ListeningPort,
- * ConnectedPort, TcpSteering, TcpForwards, HandOverLimit, StraySegments, TcpIcmp, SegmentReceiver, SegmentSender,
- * SegmentWriter, WaitingSegment; the networks under them: TcpNetwork, LoopTcpNetwork, LinkTcpNetwork,
- * SharedTcpNetwork, OwnTcpNetwork</dd>
+ * <dd>TcpStack, TcpStacks, TcpOpener, DeviceStacks, TcpFlow, TouchedFlows, TcpPort, ListeningPort, ConnectedPort,
+ * TcpSteering, TcpForwards, HandOverLimit, StraySegments, TcpIcmp, SegmentReceiver, SegmentSender, SegmentWriter,
+ * WaitingSegment; the networks under them are in io.rdmaraw.host</dd>
  *
  * <dt>What can be seen of it</dt>
  * <dd>RdmaRawMetrics, RdmaRawMetric, RdmaRawMetered, MetricTable, RdmaRawLoopStatistics, RdmaRawPortStatistics,

@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameParser;
@@ -46,7 +47,7 @@ class DatagramFragmentsTest {
         byte[] payload = new byte[payloadBytes];
         new Random(seed).nextBytes(payload);
         udp.writeBytes(payload);
-        long address = DatagramLoop.addressOf(udp);
+        long address = HostView.addressOf(udp);
         UdpHeader.write(address, 1000, 2000, udp.readableBytes());
         long pseudo = InternetChecksum.pseudoHeaderIpv4(SOURCE, DESTINATION, IpProtocol.UDP, udp.readableBytes());
         UdpHeader.setChecksum(address, InternetChecksum.finish(
@@ -56,7 +57,7 @@ class DatagramFragmentsTest {
 
     private ByteBuf add(ByteBuf udp, int from, int end, int identification) {
         ByteBuf frame = Unpooled.directBuffer(14 + 20 + end - from).writeZero(34).writeBytes(udp, from, end - from);
-        long address = DatagramLoop.addressOf(frame);
+        long address = HostView.addressOf(frame);
         EthernetHeader.write(address, 0x0200_0000_0002L, 0x0200_0000_0001L, EtherType.IPV4);
         int more = end < udp.readableBytes() ? Ipv4Header.MORE_FRAGMENTS : 0;
         Ipv4Header.write(address + 14, 0, 20 + end - from, identification, more | from / 8, 64, IpProtocol.UDP, SOURCE,

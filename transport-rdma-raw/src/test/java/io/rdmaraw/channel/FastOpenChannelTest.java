@@ -5,19 +5,19 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.netty.bootstrap.Bootstrap;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.util.CharsetUtil;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -26,10 +26,6 @@ import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Channels that send with their SYN (RFC 7413), on a loop device. */
 @Timeout(60)
@@ -37,31 +33,12 @@ class FastOpenChannelTest {
     private static final int LOOPS = 3;
     private static final int MAX_CONNECTIONS = 100;
 
-    private final LoopDevice device = new LoopDevice();
-    private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
-            .receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build();
-    private final EventLoopGroup servers = new RdmaRawEventLoopGroup(LOOPS, config);
-    private final EventLoopGroup clients = new RdmaRawEventLoopGroup(1, config);
+    private final StreamLab lab = new StreamLab(new LoopDevice(), LOOPS, 1);
     private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
-    private final BlockingQueue<RdmaRawSocketChannel> children = new LinkedBlockingQueue<>();
 
     @AfterEach
     void shutDown() {
-        clients.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
-        servers.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
-    }
-
-    @Sharable
-    private final class Echo extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelActive(ChannelHandlerContext ctx) {
-            children.add((RdmaRawSocketChannel) ctx.channel());
-        }
-
-        @Override
-        public void channelRead(ChannelHandlerContext ctx, Object msg) {
-            ctx.writeAndFlush(msg);
-        }
+        lab.close();
     }
 
     @Sharable
@@ -79,14 +56,12 @@ class FastOpenChannelTest {
     }
 
     private InetSocketAddress serve(int fastOpens) throws InterruptedException {
-        return (InetSocketAddress) new ServerBootstrap().group(servers).channel(RdmaRawServerSocketChannel.class)
-                .option(ChannelOption.TCP_FASTOPEN, fastOpens).childHandler(new Echo())
-                .bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)).sync().channel().localAddress();
+        return lab.listen("127.0.0.1", new StreamLab.Echo(),
+                settings -> settings.option(ChannelOption.TCP_FASTOPEN, fastOpens));
     }
 
     private Channel open() throws InterruptedException {
-        return new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class)
-                .option(ChannelOption.TCP_FASTOPEN_CONNECT, true).handler(new Answers()).register().sync().channel();
+        return lab.client(new Answers()).option(ChannelOption.TCP_FASTOPEN_CONNECT, true).register().sync().channel();
     }
 
     /** Writes before connecting; the promise of the write. */
@@ -151,14 +126,14 @@ class FastOpenChannelTest {
         InetSocketAddress server = serve(16);
         connect(open(), server, "one.").sync();
         assertEquals("one.", answers.take());
-        children.take();
+        lab.accepted();
         Set<TcpStack> stacks = new HashSet<>();
         for (int i = 1; stacks.size() < LOOPS; i++) {
             assertTrue(i < MAX_CONNECTIONS, "connections reach every loop");
             Channel channel = open();
             connect(channel, server, "more.").sync();
             assertEquals("more.", answers.take());
-            stacks.add(((TcpFlow) children.take().carrier()).stack());
+            stacks.add(((TcpFlow) lab.accepted().carrier()).stack());
             assertEquals(i, taken(channel), "every SYN with data was taken");
         }
         for (TcpStack stack : stacks) {

@@ -7,6 +7,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.ControlOutput;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
@@ -77,7 +79,7 @@ final class HostUnderFrames {
     private final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
     private final RdmaRawDatagramStatistics statistics = new RdmaRawDatagramStatistics();
     private final OwnHostStatistics hostStatistics = new OwnHostStatistics(() -> null, statistics);
-    private final DatagramLoop datagrams = new DatagramLoop(Runnable::run);
+    private final HostView hostView = new HostView(Runnable::run);
     private final ParsedFrame parsed = new ParsedFrame();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final long written = Libc.allocateZeroed(MAX_FRAME_BYTES);
@@ -94,7 +96,7 @@ final class HostUnderFrames {
         for (String group : new String[] {"239.1.2.3", "ff15::123"}) {
             host.setGroup(this, IpAddress.parse(group), SourceFilter.EVERYTHING, nowNanos);
         }
-        receiver = new OwnHostReceiver(host, this::find, datagrams, new DatagramFragments(allocator, statistics),
+        receiver = new OwnHostReceiver(host, this::find, hostView, new DatagramFragments(allocator, statistics),
                 hostStatistics);
     }
 
@@ -160,12 +162,12 @@ final class HostUnderFrames {
     }
 
     private void receive(byte[] bytes) {
-        long verdicts = datagrams.parseCounters().total();
+        long verdicts = hostView.parseCounters().total();
         // In memory that ends where the frame does.
         ByteBuf frame = allocator.directBuffer(Math.max(1, bytes.length)).writeBytes(bytes);
         outcome.frames++;
         event(() -> receiver.receive(frame, false, nowNanos));
-        assertEquals(verdicts + 1, datagrams.parseCounters().total());
+        assertEquals(verdicts + 1, hostView.parseCounters().total());
         assertEquals(0, frame.refCnt(), "the frame is given back");
     }
 
@@ -182,14 +184,14 @@ final class HostUnderFrames {
         Libc.free(written);
     }
 
-    private OwnPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int port) {
+    private PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int port) {
         boolean known = protocol == IpProtocol.UDP && (port == FIRST_PORT
                 || port == SECOND_PORT && sourcePort == PEER_PORT);
         return known ? new Port(port) : null;
     }
 
     /** Who has a port looks at what it gets as a channel does. */
-    private final class Port implements OwnPort {
+    private final class Port implements PortOwner {
         private final int number;
 
         Port(int number) {
@@ -203,7 +205,7 @@ final class HostUnderFrames {
 
         @Override
         public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
-            ParseVerdict verdict = parser.parse(DatagramLoop.addressOf(frame), frame.readableBytes(), false, parsed);
+            ParseVerdict verdict = parser.parse(HostView.addressOf(frame), frame.readableBytes(), false, parsed);
             assertEquals(ParseVerdict.UDP, verdict);
             assertEquals(number, parsed.destinationPort());
             assertTrue(parsed.payloadOffset() + parsed.payloadLengthBytes() <= frame.readableBytes());

@@ -1,35 +1,33 @@
 package io.rdmaraw.channel;
 
+import static io.rdmaraw.channel.StreamLab.on;
+import static io.rdmaraw.channel.StreamLab.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.netty.bootstrap.Bootstrap;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.DefaultMaxMessagesRecvByteBufAllocator;
 import io.netty.channel.EventLoop;
-import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.Callable;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.ToLongFunction;
 
 /** Both ends of a connection go from loop to loop while bytes are on their way, and no loop remembers it at the end. */
@@ -41,30 +39,20 @@ class MovingConnectionTest {
     private static final int OUTSTANDING_BYTES = 1 << 18;
     private static final int BYTES_BETWEEN_MOVES = 1 << 19;
 
-    private final LoopDevice device = LoopDevice.inMemory();
-    private final EventLoopGroup group = new RdmaRawEventLoopGroup(LOOPS, RdmaRawIoHandlerConfig.builder()
-            .ipDevice(device.name).receiveQueueDepth(256).sendQueueDepth(256).slotCount(2048).build());
+    private final StreamLab lab = StreamLab.ofOneGroup(LoopDevice.inMemory(), LOOPS);
     private final List<EventLoop> loops = new ArrayList<>();
-    private final BlockingQueue<RdmaRawSocketChannel> children = new LinkedBlockingQueue<>();
     private final Map<TcpStack, EventLoop> stacks = new LinkedHashMap<>();
     private final Talker talker = new Talker();
+    private final Reader reader = new Reader();
+
+    @BeforeEach
+    void findLoops() {
+        lab.servers.forEach(loop -> loops.add((EventLoop) loop));
+    }
 
     @AfterEach
     void shutDown() {
-        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
-    }
-
-    @ChannelHandler.Sharable
-    private final class Echo extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelActive(ChannelHandlerContext ctx) {
-            children.add((RdmaRawSocketChannel) ctx.channel());
-        }
-
-        @Override
-        public void channelRead(ChannelHandlerContext ctx, Object msg) {
-            ctx.writeAndFlush(msg);
-        }
+        lab.close();
     }
 
     /** Sends bytes that tell their place in the stream, as long as they are wanted, and looks at what comes back. */
@@ -115,10 +103,6 @@ class MovingConnectionTest {
         }
     }
 
-    private static <T> T on(EventLoop loop, Callable<T> call) {
-        return loop.submit(call).syncUninterruptibly().getNow();
-    }
-
     /** A turn of the loop for each look; the test's timeout ends this. */
     private void awaitBack(RdmaRawSocketChannel client, long bytes) {
         while (on(client.eventLoop(), () -> talker.receivedBytes) < bytes) {
@@ -128,10 +112,14 @@ class MovingConnectionTest {
     }
 
     private void move(RdmaRawSocketChannel channel) throws InterruptedException {
-        EventLoop next = loops.get((loops.indexOf(channel.eventLoop()) + 1) % LOOPS);
+        EventLoop next = loopAfter(channel);
         channel.deregister().sync();
         next.register(channel).sync();
         note(channel);
+    }
+
+    private EventLoop loopAfter(RdmaRawSocketChannel channel) {
+        return loops.get((loops.indexOf(channel.eventLoop()) + 1) % LOOPS);
     }
 
     private void note(RdmaRawSocketChannel channel) {
@@ -140,13 +128,8 @@ class MovingConnectionTest {
 
     @Test
     void noByteIsLostAndNoLoopRemembers() throws InterruptedException {
-        group.forEach(loop -> loops.add((EventLoop) loop));
-        InetSocketAddress server = (InetSocketAddress) new ServerBootstrap().group(group)
-                .channel(RdmaRawServerSocketChannel.class).childHandler(new Echo())
-                .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel().localAddress();
-        RdmaRawSocketChannel client = (RdmaRawSocketChannel) new Bootstrap().group(group)
-                .channel(RdmaRawSocketChannel.class).handler(talker).connect(server).sync().channel();
-        RdmaRawSocketChannel child = children.take();
+        RdmaRawSocketChannel client = lab.connect(lab.listen(new StreamLab.Echo()), talker);
+        RdmaRawSocketChannel child = lab.accepted();
         note(client);
         note(child);
         for (int i = 0; i < MOVES; i++) {
@@ -171,46 +154,149 @@ class MovingConnectionTest {
     /** Its old loop has let go of it, and the new one, which is in a handler, has not taken it yet. */
     @Test
     void whatIsAskedOfAConnectionOnItsWayWaitsForItsArrival() throws InterruptedException {
-        group.forEach(loop -> loops.add((EventLoop) loop));
-        InetSocketAddress server = (InetSocketAddress) new ServerBootstrap().group(group)
-                .channel(RdmaRawServerSocketChannel.class).childHandler(new Echo())
-                .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel().localAddress();
-        RdmaRawSocketChannel client = (RdmaRawSocketChannel) new Bootstrap().group(group)
-                .channel(RdmaRawSocketChannel.class).handler(new ChannelInboundHandlerAdapter()).connect(server).sync()
-                .channel();
+        RdmaRawSocketChannel client = lab.connect(lab.listen(new StreamLab.Echo()), new ChannelInboundHandlerAdapter());
         EventLoop before = client.eventLoop();
-        EventLoop after = loops.get((loops.indexOf(before) + 1) % LOOPS);
-        CountDownLatch added = new CountDownLatch(1);
+        EventLoop after = loopAfter(client);
         CountDownLatch joined = new CountDownLatch(1);
         CountDownLatch busy = new CountDownLatch(1);
-        client.deregister().sync();
+        // Before the channel leaves: a handler is added on the channel's loop, and the next would not wait for that.
         client.pipeline().addLast(new ChannelInboundHandlerAdapter() {
-            @Override
-            public void handlerAdded(ChannelHandlerContext ctx) {
-                added.countDown();
-            }
-
             @Override
             public void channelRegistered(ChannelHandlerContext ctx) throws InterruptedException {
                 joined.countDown();
                 busy.await();
             }
         });
-        // By the old loop; a handler that is not added yet hears nothing of the new one.
-        added.await();
+        client.deregister().sync();
         after.register(client);
         joined.await();
         Future<RdmaRawTcpInfo> info = client.tcpInfo();
         try {
-            for (int turn = 0; turn < 3; turn++) {
-                before.submit(() -> { }).sync();
-            }
+            settle(before);
             assertFalse(info.isDone(), "a loop that has it no more was asked");
         } finally {
             busy.countDown();
         }
         assertEquals("ESTABLISHED", info.sync().getNow().state());
         assertTrue(client.carrier().isOn(after));
+    }
+
+    /**
+     * Its new loop is asked to read while the old one, which is in a handler, has it still: the connection is for the
+     * old one's thread alone, even to say that bytes were read.
+     */
+    @Test
+    void whatIsReadOfAConnectionOnItsWayWaitsForItsArrival() throws Exception {
+        RdmaRawSocketChannel client = connectReader();
+        EventLoop before = client.eventLoop();
+        EventLoop after = loopAfter(client);
+        CountDownLatch busy = new CountDownLatch(1);
+        client.deregister().sync();
+        before.execute(() -> awaitUninterruptibly(busy));
+        try {
+            after.register(client).sync();
+            client.read();
+            settle(after);
+            assertEquals(1, reader.readBytes.get(), "it was read on a loop that does not have it");
+        } finally {
+            busy.countDown();
+        }
+        awaitRead(client, 2);
+        assertTrue(client.carrier().isOn(after));
+    }
+
+    /** The connection follows over a loop that the channel has left by then, and where nobody is to read. */
+    @Test
+    void aChannelThatGoesOnBeforeItsConnectionHasArrivedIsToldWhereItIs() throws Exception {
+        RdmaRawSocketChannel client = connectReader();
+        EventLoop before = client.eventLoop();
+        CountDownLatch busy = new CountDownLatch(1);
+        client.deregister().sync();
+        before.execute(() -> awaitUninterruptibly(busy));
+        try {
+            loopAfter(client).register(client).sync();
+            EventLoop last = loopAfter(client);
+            client.deregister().sync();
+            last.register(client).sync();
+            client.read();
+            settle(last);
+        } finally {
+            busy.countDown();
+        }
+        awaitRead(client, 2);
+        assertTrue(client.carrier().isOn(client.eventLoop()));
+        assertEquals(Set.of(threadOf(before), threadOf(client.eventLoop())), reader.threads);
+    }
+
+    private static Thread threadOf(EventLoop loop) {
+        return on(loop, Thread::currentThread);
+    }
+
+    /** A client that has read one byte, and more are there. */
+    private RdmaRawSocketChannel connectReader() throws InterruptedException {
+        RdmaRawSocketChannel client = lab.connect(lab.listen(new StreamLab.Echo()), reader);
+        lab.accepted().writeAndFlush(Unpooled.wrappedBuffer(new byte[Reader.SENT_BYTES])).sync();
+        client.read();
+        awaitRead(client, 1);
+        return client;
+    }
+
+    private void awaitRead(RdmaRawSocketChannel client, int bytes) {
+        while (reader.readBytes.get() < bytes) {
+            assertTrue(client.isActive());
+            Thread.onSpinWait();
+        }
+        settle(client.eventLoop());
+        assertEquals(bytes, reader.readBytes.get());
+    }
+
+    /** Reads a byte each time it is asked to, and knows which threads have done so. */
+    private static final class Reader extends ChannelInboundHandlerAdapter {
+        private static final int SENT_BYTES = 10;
+
+        private final AtomicInteger readBytes = new AtomicInteger();
+        private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
+
+        @Override
+        public void handlerAdded(ChannelHandlerContext ctx) {
+            ctx.channel().config().setAutoRead(false)
+                    .setRecvByteBufAllocator(new OneByteAllocator(threads).maxMessagesPerRead(1));
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            readBytes.addAndGet(((ByteBuf) msg).readableBytes());
+            ((ByteBuf) msg).release();
+        }
+    }
+
+    /** Is asked by the thread that reads, whichever one the handler is called on. */
+    @SuppressWarnings("deprecation") // Handle is replaced in Netty 5 only
+    private static final class OneByteAllocator extends DefaultMaxMessagesRecvByteBufAllocator {
+        private final Set<Thread> threads;
+
+        OneByteAllocator(Set<Thread> threads) {
+            this.threads = threads;
+        }
+
+        @Override
+        public Handle newHandle() {
+            return new MaxMessageHandle() {
+                @Override
+                public int guess() {
+                    threads.add(Thread.currentThread());
+                    return 1;
+                }
+            };
+        }
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     private long count(ToLongFunction<TcpStack> what) {

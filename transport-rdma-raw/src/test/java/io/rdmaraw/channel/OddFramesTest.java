@@ -141,7 +141,7 @@ class OddFramesTest {
                 + freeAfter + " after");
 
         QueueCounters queue = bound.port().queue().counters();
-        ParseCounters verdicts = bound.datagrams().parseCounters();
+        ParseCounters verdicts = bound.hostView().parseCounters();
         long handedOver = bound.statistics().receivedUnsteered() + connected.statistics().receivedUnsteered();
         assertEquals(queue.receivedFrames() - bound.port().statistics().unmatchedFrames + handedOver, verdicts.total(),
                 "each has one verdict, and what is handed over a second one");

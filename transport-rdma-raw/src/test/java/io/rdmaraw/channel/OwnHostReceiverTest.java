@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.UnpooledByteBufAllocator;
+import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.ControlOutput;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
@@ -37,7 +39,7 @@ class OwnHostReceiverTest {
     private final OwnHostStatistics statistics = new OwnHostStatistics(() -> null, fragments);
     private int taken;
 
-    private final OwnPort port = new OwnPort() {
+    private final PortOwner port = new PortOwner() {
         @Override
         public Executor loop() {
             return tasks::add;
@@ -61,7 +63,7 @@ class OwnHostReceiverTest {
     };
     private final OwnHostReceiver receiver = new OwnHostReceiver(new OwnHost(new OwnHostConfig(MAC,
             List.of(OwnAddress.parse("10.15.0.1/24")), List.of(), false), "own0", 1500, new Mute(), new Random(1)),
-            (protocol, source, sourcePort, destination, destinationPort) -> port, new DatagramLoop(Runnable::run),
+            (protocol, source, sourcePort, destination, destinationPort) -> port, new HostView(Runnable::run),
             new DatagramFragments(allocator, fragments), statistics);
 
     private ByteBuf datagram() {

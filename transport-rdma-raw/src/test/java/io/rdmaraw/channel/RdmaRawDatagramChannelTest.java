@@ -10,6 +10,7 @@ import io.netty.channel.socket.DatagramPacket;
 import io.netty.channel.unix.SegmentedDatagramPacket;
 import io.netty.util.CharsetUtil;
 import io.netty.util.IllegalReferenceCountException;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.route.IpAddress;
@@ -433,7 +434,7 @@ class RdmaRawDatagramChannelTest {
 
     private static ByteBuf icmpPortUnreachable(long mac, ByteBuf quote) {
         ByteBuf frame = Unpooled.directBuffer(128).writeZero(14 + 20 + 8).writeBytes(quote);
-        long address = DatagramLoop.addressOf(frame);
+        long address = HostView.addressOf(frame);
         int icmpBytes = 8 + quote.writerIndex();
         EthernetHeader.write(address, mac, 0x0200_0000_0001L, 0x0800);
         Ipv4Header.write(address + 14, 0, 20 + icmpBytes, 0, 0, 64, IpProtocol.ICMP, IpAddress.LOOPBACK_IPV4.ipv4(),

@@ -5,6 +5,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
+import io.rdmaraw.host.HostView;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.FlowSpec;
@@ -132,7 +133,7 @@ class SpreadFlowsTest {
 
     private static ByteBuf frameFrom(int clientPort) {
         ByteBuf frame = Unpooled.directBuffer(64).writeZero(64);
-        long address = DatagramLoop.addressOf(frame);
+        long address = HostView.addressOf(frame);
         EthernetHeader.write(address, MAC, 0x02_00_00_00_00_bbL, EtherType.IPV4);
         long ip = address + EthernetHeader.LENGTH_BYTES;
         Ipv4Header.write(ip, 0, 50, 0, 0, 64, IpProtocol.UDP, CLIENT, SERVER);

@@ -3,16 +3,12 @@ package io.rdmaraw.channel;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.netty.bootstrap.Bootstrap;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoop;
-import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import org.junit.jupiter.api.AfterEach;
@@ -21,7 +17,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -30,9 +25,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -97,8 +90,7 @@ class StreamRecoveryTest {
         }
 
         RdmaRawIoHandlerConfig config(String device, String mac, String address) {
-            RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().ipDevice(device)
-                    .receiveQueueDepth(256).sendQueueDepth(256).slotCount(2048);
+            RdmaRawIoHandlerConfig.Builder config = StreamLab.config(device);
             return (this == LOOP ? config : config.detectDuplicateAddresses(false).ownAddress(mac, address, null))
                     .build();
         }
@@ -107,40 +99,20 @@ class StreamRecoveryTest {
     private LoopDevice device;
     private SharedDevice shared;
     private DeviceFaults faults;
-    private EventLoopGroup servers;
-    private EventLoopGroup clients;
-    private final BlockingQueue<RdmaRawSocketChannel> children = new LinkedBlockingQueue<>();
+    private StreamLab lab;
 
     private void open(Network network) {
         device = network == Network.LOOP ? LoopDevice.inMemory() : new LoopDevice();
         shared = SharedDevice.acquire(device.name);
         faults = DeviceFaults.of(shared.context());
-        servers = new RdmaRawEventLoopGroup(2, network.config(device.name, "02:00:00:0b:00:01", "10.11.0.1/24"));
-        clients = new RdmaRawEventLoopGroup(1, network.config(device.name, "02:00:00:0b:00:02", "10.11.0.2/24"));
+        lab = new StreamLab(network.config(device.name, "02:00:00:0b:00:01", "10.11.0.1/24"), 2,
+                network.config(device.name, "02:00:00:0b:00:02", "10.11.0.2/24"), 1);
     }
 
     @AfterEach
     void shutDown() {
-        clients.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
-        servers.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        lab.close();
         shared.release();
-    }
-
-    private final class Echo extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelActive(ChannelHandlerContext ctx) {
-            children.add((RdmaRawSocketChannel) ctx.channel());
-        }
-
-        @Override
-        public void channelRead(ChannelHandlerContext ctx, Object msg) {
-            ctx.write(msg);
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext ctx) {
-            ctx.flush();
-        }
     }
 
     /** Sends its content over and over while it is wanted, and looks at what comes back. */
@@ -227,7 +199,7 @@ class StreamRecoveryTest {
         List<Channel> channels = connect(network, talkers);
         Map<PortQueue, EventLoop> loops = new LinkedHashMap<>();
         for (int i = 0; i < CONNECTIONS; i++) {
-            addLoop(loops, children.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
+            addLoop(loops, lab.accepted());
         }
         if (fault != Fault.WORK_QUEUE) {
             // Clients have none.
@@ -252,19 +224,11 @@ class StreamRecoveryTest {
     }
 
     private List<Channel> connect(Network network, List<Talker> talkers) throws InterruptedException {
-        InetSocketAddress server = (InetSocketAddress) new ServerBootstrap().group(servers)
-                .channel(RdmaRawServerSocketChannel.class).childHandler(new ChannelInitializer<>() {
-                    @Override
-                    protected void initChannel(Channel child) {
-                        child.pipeline().addLast(new Echo());
-                    }
-                }).bind(new InetSocketAddress(InetAddress.ofLiteral(network.server), 0)).sync().channel()
-                .localAddress();
+        InetSocketAddress server = lab.listen(network.server, new StreamLab.Echo(), settings -> { });
         List<Channel> channels = new ArrayList<>();
         for (int i = 0; i < CONNECTIONS; i++) {
             talkers.add(new Talker(i));
-            channels.add(new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class).handler(talkers.get(i))
-                    .connect(server).sync().channel());
+            channels.add(lab.connect(server, talkers.get(i)));
         }
         return channels;
     }

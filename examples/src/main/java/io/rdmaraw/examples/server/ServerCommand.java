@@ -30,6 +30,7 @@ import java.util.function.Supplier;
 @Command(defaultValueProvider = ServerCommand.DefaultPort.class)
 public abstract class ServerCommand implements Callable<Integer> {
     private static final int MAX_ATTEMPTS = 10;
+    private static final int MIN_SLOT_BYTES = 64;
 
     @Spec
     private CommandSpec spec;
@@ -42,6 +43,11 @@ public abstract class ServerCommand implements Callable<Integer> {
     @Option(names = {"-d", "--device"}, paramLabel = "D", defaultValue = "soft:loop",
             description = "what rdma-raw runs on: see ./rdma-raw devinfo --list; default ${DEFAULT-VALUE}")
     private String device;
+
+    @Option(names = "--slot-bytes", paramLabel = "N", defaultValue = "2048",
+            description = "memory of a frame of rdma-raw, a power of two; a device with an MTU above 1500 wants more, "
+                    + "16384 for 9000; default ${DEFAULT-VALUE}")
+    private int slotBytes;
 
     @Option(names = {"-a", "--address"}, paramLabel = "IP", defaultValue = "127.0.0.1",
             description = "the address to listen on; default ${DEFAULT-VALUE}")
@@ -88,7 +94,7 @@ public abstract class ServerCommand implements Callable<Integer> {
                     cause);
         }
         InetSocketAddress local = local();
-        EventLoopGroup group = transport.newGroup(threads, threadFactory, device);
+        EventLoopGroup group = transport.newGroup(threads, threadFactory, device, slotBytes);
         try {
             return new RunningServer(group, open(group, local));
         } catch (Throwable e) {
@@ -100,6 +106,9 @@ public abstract class ServerCommand implements Callable<Integer> {
     private InetSocketAddress local() {
         if (threads < 1 || port < 0 || port > 0xFFFF) {
             throw new ExampleException(threads < 1 ? "--threads must be 1 or more" : "--port must be 0 to 65535");
+        }
+        if (slotBytes < MIN_SLOT_BYTES || Integer.bitCount(slotBytes) != 1) {
+            throw new ExampleException("--slot-bytes must be a power of two of " + MIN_SLOT_BYTES + " or more");
         }
         InetSocketAddress local = new InetSocketAddress(address, port);
         if (local.isUnresolved()) {

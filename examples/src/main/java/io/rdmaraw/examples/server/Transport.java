@@ -41,7 +41,7 @@ public enum Transport {
     NIO(NioDatagramChannel.class, NioSocketChannel.class, NioServerSocketChannel.class,
             NioChannelOption.of(StandardSocketOptions.SO_REUSEPORT)) {
         @Override
-        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes) {
             return group(threads, factory, NioIoHandler.newFactory());
         }
 
@@ -55,7 +55,7 @@ public enum Transport {
     EPOLL(EpollDatagramChannel.class, EpollSocketChannel.class, EpollServerSocketChannel.class,
             UnixChannelOption.SO_REUSEPORT) {
         @Override
-        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes) {
             return group(threads, factory, EpollIoHandler.newFactory());
         }
 
@@ -69,7 +69,7 @@ public enum Transport {
     IO_URING(IoUringDatagramChannel.class, IoUringSocketChannel.class, IoUringServerSocketChannel.class,
             UnixChannelOption.SO_REUSEPORT) {
         @Override
-        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes) {
             return group(threads, factory, IoUringIoHandler.newFactory());
         }
 
@@ -83,9 +83,9 @@ public enum Transport {
     RDMA_RAW(RdmaRawDatagramChannel.class, RdmaRawSocketChannel.class, RdmaRawServerSocketChannel.class,
             RdmaRawChannelOption.SO_REUSEPORT) {
         @Override
-        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes) {
             return new RdmaRawEventLoopGroup(threads, factory,
-                    RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+                    RdmaRawIoHandlerConfig.builder().ipDevice(device).slotBytes(slotBytes).build());
         }
 
         @Override
@@ -116,8 +116,9 @@ public enum Transport {
      * Makes the event loops.
      *
      * @param device what {@link #RDMA_RAW} runs on; the others take what the kernel routes to them
+     * @param slotBytes the memory of a frame of {@link #RDMA_RAW}
      */
-    public abstract EventLoopGroup newGroup(int threads, ThreadFactory factory, String device);
+    public abstract EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes);
 
     /** Returns why this transport cannot be used here, or null if it can. */
     public abstract Throwable unavailabilityCause();

@@ -2,11 +2,16 @@ package io.rdmaraw.examples.tcp;
 
 import io.rdmaraw.examples.Setup;
 import io.rdmaraw.examples.Stage;
+import io.rdmaraw.examples.server.ExampleException;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 import java.net.InetSocketAddress;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
  * The echo, and a proxy in front of it on the same host, with a client that ends its sending before it has read. On
@@ -24,6 +29,23 @@ class EchoServerTest {
     void sendsEverythingBack(Setup setup) throws Exception {
         try (Stage stage = new Stage(setup)) {
             check(setup, stage, stage.start(new EchoServer()));
+        }
+    }
+
+    @Test
+    void aDeviceWithALargeMtuWantsLargerSlots() throws Exception {
+        try (Stage stage = new Stage(Setup.RDMA_RAW_XDP)) {
+            stage.setMtu(9000);
+            Exception refused = assertThrows(Exception.class, () -> stage.start(new EchoServer()));
+            assertTrue(refused.getMessage().contains("set slotBytes to at least 16384"), refused::toString);
+            check(stage.setup(), stage, stage.start(new EchoServer(), "--slot-bytes", "16384"));
+        }
+    }
+
+    @Test
+    void slotsAreAPowerOfTwo() {
+        try (Stage stage = new Stage(Setup.NIO)) {
+            assertThrows(ExampleException.class, () -> stage.start(new EchoServer(), "--slot-bytes", "3000"));
         }
     }
 

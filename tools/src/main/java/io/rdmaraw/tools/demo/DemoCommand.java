@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.demo;
 
-import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.ExitCode;
 import io.rdmaraw.tools.demo.server.DnsDemo;
 import io.rdmaraw.tools.demo.server.HttpDemo;
 import io.rdmaraw.tools.report.Json;
@@ -59,7 +59,7 @@ public final class DemoCommand implements Callable<Integer> {
         } else {
             result.printTable(out);
         }
-        return result.isClean() ? 0 : Main.EXIT_FAILED;
+        return result.isClean() ? 0 : ExitCode.FAILED;
     }
 
     private void check(boolean right, String fault) {

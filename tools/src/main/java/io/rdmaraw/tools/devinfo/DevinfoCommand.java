@@ -3,7 +3,7 @@ package io.rdmaraw.tools.devinfo;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.ExitCode;
 import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.report.Json;
 import io.rdmaraw.verbs.VerbsContext;
@@ -58,7 +58,7 @@ public final class DevinfoCommand implements Callable<Integer> {
         } else {
             descriptions.forEach(description -> DescriptionPrinter.print(out, description));
         }
-        return descriptions.stream().anyMatch(description -> description.containsKey(FAILURE)) ? Main.EXIT_FAILED : 0;
+        return descriptions.stream().anyMatch(description -> description.containsKey(FAILURE)) ? ExitCode.FAILED : 0;
     }
 
     /** Of several devices, one that cannot be opened must not hide the others. */

@@ -2,7 +2,7 @@ package io.rdmaraw.tools.doctor;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.ExitCode;
 import io.rdmaraw.tools.doctor.Finding.Severity;
 import io.rdmaraw.tools.report.Json;
 import io.rdmaraw.verbs.VerbsDevices;
@@ -45,7 +45,7 @@ public final class DoctorCommand implements Callable<Integer> {
         } else {
             printText(out, findings);
         }
-        return isWell(findings) ? 0 : Main.EXIT_FAILED;
+        return isWell(findings) ? 0 : ExitCode.FAILED;
     }
 
     /** The embedded loop device always: where even that cannot be opened, the reason must be shown. */

@@ -2,7 +2,6 @@ package io.rdmaraw.tools.page;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.rdmaraw.tools.Main;
 import io.rdmaraw.tools.report.RowsSoFar;
 import java.io.File;
 import java.io.IOException;
@@ -75,7 +74,7 @@ final class MeasurementProcess {
         } else {
             command.addAll(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                     "--enable-native-access=ALL-UNNAMED", "-Drdmaraw.home=" + home, "-cp",
-                    System.getProperty("java.class.path"), Main.class.getName()));
+                    System.getProperty("java.class.path"), "io.rdmaraw.tools.Main"));
         }
         command.addAll(measurement.arguments());
         return command;

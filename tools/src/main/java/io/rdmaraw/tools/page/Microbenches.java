@@ -21,7 +21,7 @@ import java.util.regex.Pattern;
  */
 final class Microbenches {
     static final String NAME = "microbench";
-    static final double QUICK_SECONDS = 50;
+    static final double QUICK_SECONDS = 35;
     private static final String JAR = "microbench/target/microbenchmarks.jar";
     private static final String ENDING = "Benchmark";
     private static final Pattern CLASS = Pattern.compile("\\.(\\w+)" + ENDING + "\\b");

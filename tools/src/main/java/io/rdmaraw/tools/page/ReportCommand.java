@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.page;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.ExitCode;
 import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.report.Environment;
@@ -69,7 +69,7 @@ public final class ReportCommand implements Callable<Integer> {
         err = spec.commandLine().getErr();
         Report report = from == null ? measure() : read(from);
         write(report);
-        return report.results().stream().allMatch(result -> result.result() == null) ? Main.EXIT_FAILED : 0;
+        return report.results().stream().allMatch(result -> result.result() == null) ? ExitCode.FAILED : 0;
     }
 
     private static Report read(Path file) {

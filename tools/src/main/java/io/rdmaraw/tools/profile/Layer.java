@@ -58,12 +58,12 @@ enum Layer {
                 return QUEUE;
             }
         }
-        for (String each : List.of("tcp.", "route.", "wire.")) {
+        for (String each : List.of("host.", "tcp.", "route.", "wire.")) {
             if (inside.startsWith(each)) {
                 return PROTOCOL;
             }
         }
-        return inside.startsWith("channel.") ? CHANNEL : HANDLER;
+        return inside.startsWith("channel.") || inside.startsWith("loop.") ? CHANNEL : HANDLER;
     }
 
     private static boolean isOfJdk(String name) {

@@ -2,11 +2,13 @@ package io.rdmaraw.tools.profile;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.rdmaraw.tools.ToolRun;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -73,6 +75,14 @@ class ProfileTest {
         List<String> lines = new ArrayList<>();
         costs.forEach(cost -> lines.add(cost.name() + ' ' + Math.round(cost.percent())));
         return lines;
+    }
+
+    @Test
+    void everyPackageOfTheTransportIsOfALayer() throws IOException {
+        try (Stream<Path> packages = Files.list(Path.of("../transport-rdma-raw/src/main/java/io/rdmaraw"))) {
+            packages.map(each -> "io.rdmaraw." + each.getFileName() + ".A.b").forEach(name ->
+                    assertNotEquals(Layer.HANDLER, Layer.of(StackFrame.ofJava(name)), name));
+        }
     }
 
     @Test

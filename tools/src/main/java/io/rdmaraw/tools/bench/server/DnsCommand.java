@@ -1,5 +1,6 @@
 package io.rdmaraw.tools.bench.server;
 
+import io.rdmaraw.tools.report.BenchOptions;
 import java.util.List;
 import picocli.CommandLine.Command;
 
@@ -11,7 +12,7 @@ import picocli.CommandLine.Command;
                 + " interrupts too; perMachineCpu all that any core did, the generator's work too.")
 public final class DnsCommand extends ServerBenchCommand {
     @Override
-    List<LoadGenerator> generators() {
+    List<LoadGenerator> generators(BenchOptions common) {
         return List.of(new Dnsperf());
     }
 }

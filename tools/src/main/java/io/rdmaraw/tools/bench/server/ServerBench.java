@@ -4,7 +4,6 @@ import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.tools.bench.server.LoadGenerator.Load;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.report.BenchRow;
-import io.rdmaraw.tools.report.BenchRow.Unit;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -23,44 +22,27 @@ final class ServerBench {
     private static final int PORT = 5300;
     private static final int GENERATOR_CORE = 0;
     private static final int SERVER_CORE = 1;
+    private static final double PERCENT = 100;
 
-    /** @param warmUpSeconds under load before the measurement */
-    record Options(int runs, double runSeconds, double warmUpSeconds) {
+    /** A compiler that took less than this share of a second is done. */
+    private static final double COMPILED_SHARE = 0.05;
+
+    /**
+     * How much is measured.
+     *
+     * @param warmUpSeconds at most, of each server under load, until its JIT compiler is done
+     * @param transports    the first of which is ours
+     */
+    record Options(int runs, double runSeconds, double warmUpSeconds, List<ServerTransport> transports) {
     }
 
     /** What was measured with one generator on one transport, run by run. */
     private static final class Series {
-        private final List<Double> perServerCpuSecond = new ArrayList<>();
-        private final List<Double> perMachineCpuSecond = new ArrayList<>();
-        private final List<Double> perSecond = new ArrayList<>();
-        private final List<Double> p50Micros = new ArrayList<>();
-        private final List<Double> p99Micros = new ArrayList<>();
+        private final Map<Measure, List<Double>> values = new EnumMap<>(Measure.class);
         private long lost;
 
         private List<Double> of(Measure measure) {
-            return switch (measure) {
-                case PER_SERVER_CPU -> perServerCpuSecond;
-                case PER_MACHINE_CPU -> perMachineCpuSecond;
-                case RATE -> perSecond;
-                case P50 -> p50Micros;
-                case P99 -> p99Micros;
-            };
-        }
-    }
-
-    private enum Measure {
-        PER_SERVER_CPU(".perServerCpu", Unit.ANSWERS_PER_CPU_SECOND),
-        PER_MACHINE_CPU(".perMachineCpu", Unit.ANSWERS_PER_CPU_SECOND),
-        RATE(".rate", Unit.ANSWERS_PER_SECOND),
-        P50(".p50", Unit.MICROSECONDS),
-        P99(".p99", Unit.MICROSECONDS);
-
-        private final String suffix;
-        private final Unit unit;
-
-        Measure(String suffix, Unit unit) {
-            this.suffix = suffix;
-            this.unit = unit;
+            return values.computeIfAbsent(measure, m -> new ArrayList<>());
         }
     }
 
@@ -84,14 +66,14 @@ final class ServerBench {
         generators.forEach(generator -> all.add(new EnumMap<>(ServerTransport.class)));
         Map<ServerTransport, Stand> stands = new EnumMap<>(ServerTransport.class);
         try {
-            for (ServerTransport transport : ServerTransport.values()) {
+            for (ServerTransport transport : options.transports()) {
                 say("warming up " + transport.text());
                 stands.put(transport, warmedUp(transport));
             }
             for (int run = 1; run <= options.runs(); run++) {
                 say(name + ", run " + run + " of " + options.runs());
-                stands.forEach((transport, stand) -> measure(stand.network(), transport, all));
                 for (int i = 0; i < generators.size(); i++) {
+                    measure(run, generators.get(i), stands, all.get(i), report);
                     report(generators.get(i).caseName(), all.get(i), report);
                 }
             }
@@ -121,15 +103,36 @@ final class ServerBench {
         }
     }
 
-    /** Before its code is compiled a server spends more time on the compiler than on its clients. */
+    /**
+     * Before its code is compiled a server spends more time on the compiler than on its clients: each generator asks
+     * until the compiler is done, the first one longest.
+     */
     private Stand warmedUp(ServerTransport transport) {
         Stand stand = start(transport);
         try {
-            generators.getFirst().run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, options.warmUpSeconds());
+            double most = options.warmUpSeconds();
+            for (LoadGenerator generator : generators) {
+                if (generator.warmsUp()) {
+                    warmUp(stand, generator, most);
+                    most = options.warmUpSeconds() / 2;
+                }
+            }
             return stand;
         } catch (RuntimeException e) {
             stand.close();
             throw e;
+        }
+    }
+
+    private static void warmUp(Stand stand, LoadGenerator generator, double mostSeconds) {
+        double compiled = CompilerTime.seconds(stand.server().pid());
+        for (int second = 0; second < mostSeconds; second++) {
+            generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, 1);
+            double now = CompilerTime.seconds(stand.server().pid());
+            if (now - compiled < COMPILED_SHARE) {
+                return;
+            }
+            compiled = now;
         }
     }
 
@@ -147,47 +150,62 @@ final class ServerBench {
         }
     }
 
-    private void measure(ServerNetwork network, ServerTransport transport,
-            List<Map<ServerTransport, Series>> all) {
-        for (int i = 0; i < generators.size(); i++) {
-            Series series = all.get(i).computeIfAbsent(transport, t -> new Series());
-            measure(network, generators.get(i), series);
-        }
+    /** One generator against all servers in turn. */
+    private void measure(int run, LoadGenerator generator, Map<ServerTransport, Stand> stands,
+            Map<ServerTransport, Series> series, BenchReport report) {
+        stands.forEach((transport, stand) -> {
+            Load load = measure(stand.network(), generator, series.computeIfAbsent(transport, t -> new Series()));
+            if (load.doubtOrNull() != null) {
+                String what = generator.caseName() + " on " + transport.text() + ", run " + run;
+                say("rdma-raw: " + what + ": " + load.doubtOrNull());
+                report.addNotMeasured(what + ", without the generator", load.doubtOrNull());
+            }
+        });
     }
 
-    private void measure(ServerNetwork network, LoadGenerator generator, Series series) {
+    private Load measure(ServerNetwork network, LoadGenerator generator, Series series) {
         CpuTimes before = CpuTimes.read(SERVER_CORE);
         long start = System.nanoTime();
         Load load = generator.run(network, pinnedTo(GENERATOR_CORE), PORT, options.runSeconds());
         double seconds = (System.nanoTime() - start) / 1e9;
         CpuTimes.Spent spent = CpuTimes.read(SERVER_CORE).since(before);
-        series.perServerCpuSecond.add(load.answers() / spent.serverSeconds());
-        series.perMachineCpuSecond.add(load.answers() / spent.machineSeconds());
-        series.perSecond.add(load.answers() / seconds);
-        series.p50Micros.add(load.p50Micros());
-        series.p99Micros.add(load.p99Micros());
+        Map<Measure, Double> figures = new EnumMap<>(Measure.class);
+        figures.put(Measure.PER_SERVER_CPU, load.answers() / spent.serverSeconds());
+        figures.put(Measure.PER_MACHINE_CPU, load.answers() / spent.machineSeconds());
+        figures.put(Measure.SERVER_CPU, PERCENT * spent.serverSeconds() / load.loadSeconds());
+        figures.put(Measure.RATE, load.answers() / seconds);
+        figures.putAll(load.figures());
+        figures.forEach((measure, value) -> series.of(measure).add(value));
         series.lost += load.lost();
+        generator.measured(figures.get(Measure.RATE));
+        return load;
     }
 
-    private void report(String caseName, Map<ServerTransport, Series> series, BenchReport report) {
+    private static void report(String caseName, Map<ServerTransport, Series> series, BenchReport report) {
         for (Measure measure : Measure.values()) {
-            if (series.get(ServerTransport.RDMA_RAW).of(measure).getFirst().isNaN()) {
-                continue;
+            List<Double> ours = series.get(ServerTransport.RDMA_RAW).of(measure);
+            if (!ours.isEmpty() && !ours.getFirst().isNaN()) {
+                report(caseName + measure.suffix(), measure, series, report);
             }
-            series.forEach((transport, s) -> {
-                if (transport != ServerTransport.RDMA_RAW) {
-                    report.add(BenchRow.of(caseName + measure.suffix, transport.text(), transport.device(),
-                            measure.unit, s.of(measure)));
-                }
-            });
-            for (ServerTransport other : ServerTransport.values()) {
-                if (other != ServerTransport.RDMA_RAW) {
-                    report.add(BenchRow.compared(caseName + measure.suffix, ServerTransport.RDMA_RAW.text(),
-                            ServerTransport.RDMA_RAW.device(), measure.unit,
-                            series.get(ServerTransport.RDMA_RAW).of(measure), other.text(),
-                            series.get(other).of(measure)));
-                }
+        }
+    }
+
+    private static void report(String name, Measure measure, Map<ServerTransport, Series> series, BenchReport report) {
+        ServerTransport us = ServerTransport.RDMA_RAW;
+        List<Double> ours = series.get(us).of(measure);
+        series.forEach((transport, s) -> {
+            if (transport != us) {
+                report.add(BenchRow.of(name, transport.text(), transport.device(), measure.unit(), s.of(measure)));
             }
+        });
+        series.forEach((transport, s) -> {
+            if (transport != us) {
+                report.add(BenchRow.compared(name, us.text(), us.device(), measure.unit(), ours, transport.text(),
+                        s.of(measure)));
+            }
+        });
+        if (series.size() == 1) {
+            report.add(BenchRow.of(name, us.text(), us.device(), measure.unit(), ours));
         }
     }
 

@@ -1,5 +1,7 @@
 package io.rdmaraw.tools.bench.server;
 
+import io.rdmaraw.examples.server.Transport;
+
 /** What a server under load runs on. */
 enum ServerTransport {
     RDMA_RAW("rdma-raw", "soft:xdp"),
@@ -21,6 +23,10 @@ enum ServerTransport {
 
     String device() {
         return device;
+    }
+
+    static ServerTransport of(Transport transport) {
+        return valueOf(transport.name());
     }
 
     String[] options(String networkInterface) {

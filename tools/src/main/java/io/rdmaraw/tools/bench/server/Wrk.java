@@ -6,10 +6,15 @@ import java.util.List;
 
 /** wrk, with a request at a time on each of a number of connections. */
 final class Wrk implements LoadGenerator {
-    private final int connections;
+    static final String PATH = "/plaintext";
 
-    Wrk(int connections) {
+    private final int connections;
+    private final EqualLoad load;
+
+    /** @param load learns what the server answers */
+    Wrk(int connections, EqualLoad load) {
         this.connections = connections;
+        this.load = load;
         ServerNetwork.require("wrk", "wrk");
     }
 
@@ -28,7 +33,12 @@ final class Wrk implements LoadGenerator {
         List<String> command = new ArrayList<>(prefix);
         command.addAll(List.of("wrk", "--latency", "-t1", "-c" + connections,
                 "-d" + Math.max(1, Math.round(seconds)) + 's',
-                "http://" + network.serverAddress() + ':' + port + "/plaintext"));
+                "http://" + network.serverAddress() + ':' + port + PATH));
         return WrkReport.read(network.runClient(command.toArray(String[]::new)));
+    }
+
+    @Override
+    public void measured(double answersPerSecond) {
+        load.answered(answersPerSecond);
     }
 }

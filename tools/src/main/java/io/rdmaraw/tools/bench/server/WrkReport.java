@@ -3,6 +3,7 @@ package io.rdmaraw.tools.bench.server;
 import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.bench.server.LoadGenerator.Load;
 import java.util.List;
+import java.util.Map;
 
 /** Reads what {@code wrk --latency} prints. */
 final class WrkReport {
@@ -20,8 +21,8 @@ final class WrkReport {
             throw new ToolException("wrk had no answer at all: " + report.strip());
         }
         long wrong = report.contains("Non-2xx") ? Patterns.count("Non-2xx or 3xx responses: (\\d+)", report) : 0;
-        return new Load(requests - wrong, wrong + socketErrors(report), percentile(50, report),
-                percentile(99, report));
+        return new Load(requests - wrong, wrong + socketErrors(report), Double.NaN,
+                Map.of(Measure.P50, percentile(50, report), Measure.P99, percentile(99, report)), null);
     }
 
     /**

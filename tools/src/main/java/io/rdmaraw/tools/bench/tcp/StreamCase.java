@@ -1,6 +1,7 @@
 package io.rdmaraw.tools.bench.tcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.tools.bench.server.CpuTimes;
 import io.rdmaraw.tools.report.BenchRow.Unit;
 import java.util.LinkedHashMap;
@@ -23,6 +24,11 @@ sealed interface StreamCase {
      */
     Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
             throws InterruptedException;
+
+    /** Tells whether a short bench has it on a transport, and not only a whole one. */
+    default boolean isInShortBench(Transport transport) {
+        return true;
+    }
 
     /** Tells whether a first measurement is made for the sake of the compiler alone. */
     default boolean warmsUp() {
@@ -169,6 +175,12 @@ sealed interface StreamCase {
         @Override
         public String name() {
             return "flood";
+        }
+
+        /** It takes as long as all others over veth together. */
+        @Override
+        public boolean isInShortBench(Transport transport) {
+            return transport == Transport.RDMA_RAW || transport == Transport.EPOLL;
         }
 
         @Override

@@ -45,8 +45,8 @@ final class StreamFigures {
     }
 
     /**
-     * Measures a case on a transport, unless that has failed before. A failure leaves out this case on this transport
-     * alone.
+     * Measures a case on a transport, unless that is not wanted or has failed before. A failure leaves out this case on
+     * this transport alone.
      *
      * @param run           its number; what run 0 finds, which warms the compiler up, does not count
      * @param settleSeconds under load before the measurement
@@ -54,7 +54,8 @@ final class StreamFigures {
     void measure(StreamCase streamCase, Transport transport, int run, StreamEnds ends, double settleSeconds)
             throws InterruptedException {
         String what = prefix + streamCase.name() + " on " + transport;
-        if (failures.stream().anyMatch(failure -> failure.what().equals(what))) {
+        if (!options.isWantedOn(streamCase, transport)
+                || failures.stream().anyMatch(failure -> failure.what().equals(what))) {
             return;
         }
         try {

@@ -21,6 +21,6 @@ final class StreamLoop {
         return transport == Transport.RDMA_RAW
                 ? new RdmaRawEventLoopGroup(1, threads, RdmaRawIoHandlerConfig.builder().ipDevice(device)
                         .receiveQueueDepth(RECEIVE_QUEUE_FRAMES).slotCount(SLOTS).build())
-                : transport.newGroup(1, threads, device);
+                : transport.newGroup(1, threads, device, RdmaRawIoHandlerConfig.defaults().slotBytes());
     }
 }

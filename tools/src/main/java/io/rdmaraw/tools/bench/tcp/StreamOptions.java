@@ -8,12 +8,19 @@ import java.util.regex.Pattern;
  * How much is measured.
  *
  * @param transports    in the order of a run
+ * @param isShort       whether cases are left out that take long on transports that matter less
  * @param settleSeconds under load before each measurement
  * @param only          the cases, by their whole names such as {@code tcp.loop.rr.conns64}
  */
-record StreamOptions(List<Transport> transports, int runs, double settleSeconds, double seconds, Pattern only) {
+record StreamOptions(List<Transport> transports, int runs, boolean isShort, double settleSeconds, double seconds,
+        Pattern only) {
     /** Returns those of some cases that are wanted. */
     List<StreamCase> wanted(String prefix, List<StreamCase> cases) {
         return cases.stream().filter(one -> only.matcher(prefix + one.name()).find()).toList();
+    }
+
+    /** Tells whether a case is wanted on a transport, too. */
+    boolean isWantedOn(StreamCase streamCase, Transport transport) {
+        return !isShort || streamCase.isInShortBench(transport);
     }
 }

@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.demo.server;
 
-import io.rdmaraw.tools.Main;
+import io.rdmaraw.tools.ExitCode;
 import io.rdmaraw.tools.demo.server.ServerDemo.Questions;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Model.CommandSpec;
@@ -29,6 +29,6 @@ abstract class ServerDemoCommand implements Callable<Integer> {
         ServerDemo demo = new ServerDemo(spec.commandLine().getOut(), spec.name(),
                 port == null ? defaultPort() : port);
         boolean right = loop || !ServerDemo.isRoot() ? demo.onLoop(questions()) : demo.onVeth(questions());
-        return right ? 0 : Main.EXIT_FAILED;
+        return right ? 0 : ExitCode.FAILED;
     }
 }

@@ -35,15 +35,15 @@ class WrkReportTest {
         Load load = WrkReport.read(report("93.35%", "60.01%", ""));
         assertEquals(14_320, load.answers());
         assertEquals(0, load.lost());
-        assertEquals(19, load.p50Micros(), DELTA);
-        assertEquals(1_200_000, load.p99Micros(), DELTA);
+        assertEquals(19, load.figures().get(Measure.P50), DELTA);
+        assertEquals(1_200_000, load.figures().get(Measure.P99), DELTA);
     }
 
     @Test
     void takesNoShareOfSamplesForAPercentile() {
         Load load = WrkReport.read(report("97.99%", "62.50%", ""));
-        assertEquals(19, load.p50Micros(), DELTA);
-        assertEquals(1_200_000, load.p99Micros(), DELTA);
+        assertEquals(19, load.figures().get(Measure.P50), DELTA);
+        assertEquals(1_200_000, load.figures().get(Measure.P99), DELTA);
     }
 
     @Test

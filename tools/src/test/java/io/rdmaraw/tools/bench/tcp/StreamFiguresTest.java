@@ -2,6 +2,7 @@ package io.rdmaraw.tools.bench.tcp;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.rdmaraw.examples.server.Transport;
@@ -13,14 +14,16 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 class StreamFiguresTest {
     private final StringWriter progress = new StringWriter();
-    private final StreamOptions options = new StreamOptions(List.of(Transport.RDMA_RAW, Transport.EPOLL), 2, 0, 0,
-            Pattern.compile("conns64$"));
+    private final StreamOptions options = new StreamOptions(List.of(Transport.RDMA_RAW, Transport.EPOLL), 2, false, 0,
+            0, Pattern.compile("conns64$"));
     private final StreamFigures figures = new StreamFigures("tcp.loop.", Transport::toString, options,
             new PrintWriter(progress));
 
@@ -74,5 +77,17 @@ class StreamFiguresTest {
         List<StreamCase> cases = List.of(new StreamCase.RequestResponse(64, false),
                 new StreamCase.RequestResponse(640, false));
         assertEquals(cases.subList(0, 1), options.wanted("tcp.loop.", cases));
+    }
+
+    /** A short bench leaves out the case that takes longest where it matters least. */
+    @Test
+    void aShortBenchHasTheFloodOnTwoTransports() {
+        StreamCase flood = new StreamCase.Flood(64, 1_000);
+        List<Transport> all = List.of(Transport.values());
+        StreamOptions brief = new StreamOptions(all, 3, true, 0, 0, Pattern.compile(""));
+        assertEquals(Set.of(Transport.RDMA_RAW, Transport.EPOLL),
+                all.stream().filter(each -> brief.isWantedOn(flood, each)).collect(Collectors.toSet()));
+        assertTrue(all.stream().allMatch(each -> options.isWantedOn(flood, each)));
+        assertTrue(all.stream().allMatch(each -> brief.isWantedOn(new StreamCase.Bulk(true), each)));
     }
 }

@@ -1,0 +1,94 @@
+package io.rdmaraw.host;
+
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.FlowSpecBuilder;
+import io.rdmaraw.wire.EthernetHeader;
+
+/** Steering rules of channels with IP addresses. */
+final class FlowMatches {
+    /**
+     * The better a rule fits the earlier it is looked at; few shapes of match per priority keep the search short. In
+     * steps of two: a rule that loops share uses the odd priority too, see {@link io.rdmaraw.queue.SpreadFlows}.
+     */
+    static final int CONNECTED_PRIORITY = 0;
+    static final int ADDRESS_PRIORITY = 2;
+    static final int WILDCARD_PRIORITY = 4;
+    /** What has no ports: fragments. */
+    static final int REST_PRIORITY = 6;
+
+    private FlowMatches() {
+    }
+
+    static FlowSpecBuilder toMac(long mac, int priority) {
+        return FlowSpec.builder().priority(priority).destinationMac(mac, EthernetHeader.BROADCAST);
+    }
+
+    /** Returns the rule for UDP that comes to a port: by three fields, or by five when connected. */
+    static FlowSpec udp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort, int ipVersion) {
+        return ports(addresses(mac, local, remoteOrNull, ipVersion).udp(), port, remoteOrNull, remotePort);
+    }
+
+    /** Returns the rule for TCP that comes to a port: by three fields, or by five for one connection. */
+    static FlowSpec tcp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort, int ipVersion) {
+        return ports(addresses(mac, local, remoteOrNull, ipVersion).tcp(), port, remoteOrNull, remotePort);
+    }
+
+    private static FlowSpecBuilder addresses(long mac, IpAddress local, IpAddress remoteOrNull, int ipVersion) {
+        boolean connected = remoteOrNull != null;
+        boolean any = local.isAny();
+        FlowSpecBuilder flow = toMac(mac, connected ? CONNECTED_PRIORITY : any ? WILDCARD_PRIORITY : ADDRESS_PRIORITY);
+        if (ipVersion == 4) {
+            flow.ipv4();
+        } else {
+            flow.ipv6();
+        }
+        if (!any) {
+            setDestination(flow, local);
+        }
+        if (connected) {
+            setSource(flow, remoteOrNull);
+        }
+        return flow;
+    }
+
+    private static FlowSpec ports(FlowSpecBuilder flow, int port, IpAddress remoteOrNull, int remotePort) {
+        flow.destinationPort(port);
+        return (remoteOrNull != null ? flow.sourcePort(remotePort) : flow).build();
+    }
+
+    /** Returns a rule for a group's packets, to be completed with a port. */
+    static FlowSpecBuilder group(IpAddress group) {
+        FlowSpecBuilder flow = toMac(groupMac(group), ADDRESS_PRIORITY);
+        setDestination(flow, group);
+        return flow;
+    }
+
+    /** Returns the rule for a group's fragments. */
+    static FlowSpec groupFragments(IpAddress group) {
+        FlowSpecBuilder flow = toMac(groupMac(group), REST_PRIORITY).allowHostTraffic();
+        setDestination(flow, group);
+        return flow.build();
+    }
+
+    static long groupMac(IpAddress group) {
+        return group.isIpv4() ? EthernetHeader.multicastOfIpv4(group.ipv4())
+                : EthernetHeader.multicastOfIpv6(group.low());
+    }
+
+    private static void setDestination(FlowSpecBuilder flow, IpAddress address) {
+        if (address.isIpv4()) {
+            flow.ipv4Destination(address.toString());
+        } else {
+            flow.ipv6Destination(address.toString());
+        }
+    }
+
+    private static void setSource(FlowSpecBuilder flow, IpAddress address) {
+        if (address.isIpv4()) {
+            flow.ipv4Source(address.toString());
+        } else {
+            flow.ipv6Source(address.toString());
+        }
+    }
+}

@@ -1,0 +1,80 @@
+package io.rdmaraw.host;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.route.IcmpError;
+import io.rdmaraw.route.IcmpSocket;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * What ICMP says of the segments of a network namespace's TCP: a thread that reads raw sockets, since the kernel knows
+ * no connection that it could tell. It tells every stack, as connections may have moved. Thread-safe.
+ */
+final class HostIcmp {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostIcmp.class);
+    private static final Map<String, HostIcmp> BY_NAMESPACE = new HashMap<>();
+
+    private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
+
+    private HostIcmp() {
+    }
+
+    /** Returns the one of the namespace that the calling thread lives in; made on first use, and then kept. */
+    static HostIcmp ofCallingThread() throws IOException {
+        String namespace = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")).toString();
+        synchronized (BY_NAMESPACE) {
+            HostIcmp known = BY_NAMESPACE.get(namespace);
+            if (known == null) {
+                known = new HostIcmp();
+                known.start();
+                BY_NAMESPACE.put(namespace, known);
+            }
+            return known;
+        }
+    }
+
+    private void start() {
+        IcmpSocket socket;
+        try {
+            socket = new IcmpSocket();
+        } catch (IOException e) {
+            LOGGER.warn("connections learn of unreachable peers and narrow paths by time-outs alone: {}",
+                    e.getMessage());
+            return;
+        }
+        Thread thread = new Thread(() -> run(socket), "rdma-raw-icmp");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void run(IcmpSocket socket) {
+        try (socket; FdWaiter waiter = new FdWaiter(socket.fd(), socket.fdv6())) {
+            while (true) {
+                waiter.await(-1);
+                socket.poll(this::tell);
+            }
+        } catch (IOException e) {
+            LOGGER.warn("connections learn of unreachable peers and narrow paths by time-outs alone from now on", e);
+        }
+    }
+
+    private void tell(IcmpError error) {
+        stacks.forEach(stack -> stack.icmpError(error));
+    }
+
+    void add(PortOwner stack) {
+        stacks.add(stack);
+    }
+
+    void remove(PortOwner stack) {
+        stacks.remove(stack);
+    }
+}

@@ -1,0 +1,129 @@
+package io.rdmaraw.host;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.route.IcmpErrors;
+import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.ParseCounters;
+import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
+import io.rdmaraw.wire.UdpIpv4Head;
+
+import java.lang.foreign.MemorySegment;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Executor;
+
+/**
+ * How the channels of one loop see their host, which they share: the next hops and narrow paths that are known, the
+ * memory of its kernel sockets, and what reads the headers that come in. For the loop's thread.
+ */
+public final class HostView {
+    private final FrameParser parser = new FrameParser(new ParseCounters());
+    private final ParsedFrame parsed = new ParsedFrame();
+    private final UdpIpv4Head udp = new UdpIpv4Head();
+    private final SocketAddressCache addresses = new SocketAddressCache();
+    private final Executor loop;
+    private LoopNeighbors neighbors;
+    private final Set<Runnable> followers = new LinkedHashSet<>();
+    private KernelBuffer kernelBuffer;
+    private final PathMtus pathMtus = new PathMtus();
+    private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
+
+    public HostView(Executor loop) {
+        this.loop = loop;
+    }
+
+    /** Returns the next hops of this loop, and what waits for them. */
+    LoopNeighbors neighbors(IpHost host) {
+        if (neighbors == null) {
+            neighbors = new LoopNeighbors(host, loop, this::hostChanged);
+        }
+        return neighbors;
+    }
+
+    /** Has something done whenever the MAC or IP addresses of the host change. */
+    public void follow(Runnable onHostChange) {
+        followers.add(onHostChange);
+    }
+
+    public void unfollow(Runnable onHostChange) {
+        followers.remove(onHostChange);
+    }
+
+    private void hostChanged() {
+        List.copyOf(followers).forEach(Runnable::run);
+    }
+
+    public void awaitNeighbor(WaitingPacket packet) {
+        neighbors.await(packet);
+    }
+
+    /** Returns the verdicts on all frames that this loop's datagram channels received. */
+    public ParseCounters parseCounters() {
+        return parser.counters();
+    }
+
+    /** Returns what is known of paths that carry less than the link. */
+    public PathMtus pathMtus() {
+        return pathMtus;
+    }
+
+    /** Returns what reads ICMP errors. */
+    public IcmpErrors icmpErrors() {
+        return icmpErrors;
+    }
+
+    /** Returns the memory through which the loop's kernel sockets send and receive. */
+    KernelBuffer kernelBuffer() {
+        if (kernelBuffer == null) {
+            kernelBuffer = new KernelBuffer();
+        }
+        return kernelBuffer;
+    }
+
+    public void close() {
+        if (neighbors != null) {
+            neighbors.close();
+        }
+        if (kernelBuffer != null) {
+            kernelBuffer.close();
+        }
+    }
+
+    public SocketAddressCache addresses() {
+        return addresses;
+    }
+
+    /** Returns what {@link #parse} found last. */
+    public ParsedFrame parsed() {
+        return parsed;
+    }
+
+    public ParseVerdict parse(ByteBuf frame, boolean checksumVerified) {
+        return parser.parse(addressOf(frame), frame.readableBytes(), checksumVerified, parsed);
+    }
+
+    /** Parses a frame if it is an ordinary datagram; see {@link FrameParser#parseVerifiedUdp}. */
+    public boolean parseVerifiedUdp(long address, int lengthBytes) {
+        return parser.parseVerifiedUdp(address, lengthBytes, udp);
+    }
+
+    /** Returns what {@link #parseVerifiedUdp} found last. */
+    public UdpIpv4Head udp() {
+        return udp;
+    }
+
+    /** Parses what an ICMP error quotes; see {@link FrameParser#parseQuote}. */
+    public ParseVerdict parseQuote(ParsedFrame error, ParsedFrame quote) {
+        return parser.parseQuote(error, quote);
+    }
+
+    /** Returns where a direct buffer's content lies; Netty's own know it only when they may use Unsafe. */
+    public static long addressOf(ByteBuf buf) {
+        if (buf.hasMemoryAddress()) {
+            return buf.memoryAddress() + buf.readerIndex();
+        }
+        return MemorySegment.ofBuffer(buf.internalNioBuffer(buf.readerIndex(), buf.readableBytes())).address();
+    }
+}

@@ -1,0 +1,33 @@
+package io.rdmaraw.host;
+
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.NetworkSnapshot;
+
+import java.util.function.Consumer;
+
+/**
+ * The host whose addresses the channels of a device have: the one the process runs on, by the kernel's knowledge
+ * ({@link HostNetwork}), or one of our own. Thread-safe.
+ */
+public interface IpHost {
+    /** Returns the links, addresses, routes and neighbours as they are now. */
+    NetworkSnapshot snapshot();
+
+    /**
+     * Returns the way to a destination, or null when there is none.
+     *
+     * @param sourceOrNull the address that will be sent from, when it is known: routes may depend on it
+     */
+    default NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull) {
+        return snapshot.path(destination, destination.hashCode());
+    }
+
+    /** Adds someone to tell of each new snapshot, on the thread that makes them. */
+    void addListener(Consumer<NetworkSnapshot> listener);
+
+    /** Tells this one no more; it may hear of a snapshot that is being handed out. */
+    void removeListener(Consumer<NetworkSnapshot> listener);
+
+    /** Has a neighbour's address found out or confirmed; the answer comes in a snapshot. */
+    void solicit(int linkIndex, IpAddress hop);
+}

@@ -1,0 +1,168 @@
+package io.rdmaraw.host;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.loop.LoopDescriptors;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.KernelUdpSocket;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.route.SocketErrorQueue;
+
+import java.io.IOException;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+
+/**
+ * The kernel's side of a channel's port: an ordinary socket that the channel's loop serves. It keeps the port from
+ * other programs, and carries what does not come or go by the device. All methods but {@link #close()} of a channel
+ * that is on no loop are for the loop's thread.
+ */
+public final class KernelSocket implements LoopDescriptors.Handler {
+    /** Received at once before the loop looks at its queues again. */
+    private static final int MAX_DATAGRAMS_PER_TURN = 16;
+
+    /** Who gets what the kernel has. */
+    public interface Receiver {
+        /** Takes a datagram and its reference. */
+        void receiveFromKernel(ByteBuf content, InetSocketAddress sender);
+
+        /** The datagrams at hand have been received. */
+        void kernelReadComplete();
+
+        /** The kernel has heard of an error, for example that the peer has no such port. */
+        void kernelError(SocketErrorQueue.Entry error);
+    }
+
+    private final Receiver receiver;
+    private final boolean ipv4Only;
+    private HostView loop;
+    private LoopDescriptors descriptors;
+    private KernelUdpSocket socket;
+    private boolean connected;
+
+    public KernelSocket(Receiver receiver, boolean ipv4Only) {
+        this.receiver = receiver;
+        this.ipv4Only = ipv4Only;
+    }
+
+    /** The owner is on this loop now; the socket goes along. */
+    public void joinLoop(HostView newLoop, LoopDescriptors newDescriptors) {
+        loop = newLoop;
+        descriptors = newDescriptors;
+        if (socket != null) {
+            descriptors.add(socket.fd(), this);
+        }
+    }
+
+    /** The owner is on no loop now. */
+    public void leaveLoop() {
+        if (socket != null && descriptors != null) {
+            descriptors.remove(socket.fd(), this);
+        }
+        descriptors = null;
+        loop = null;
+    }
+
+    /** Opens the socket; returns the port. */
+    int bind(InetSocketAddress local, PortSharing sharing) throws IOException {
+        KernelUdpSocket opened = KernelUdpSocket.open(ipv4Only);
+        try {
+            int port = opened.bind(IpAddress.of(local.getAddress()), local.getPort(), sharing);
+            descriptors.add(opened.fd(), this);
+            socket = opened;
+            return port;
+        } catch (IOException | RuntimeException e) {
+            opened.close();
+            throw e;
+        }
+    }
+
+    /** Connects; returns the local address that the kernel has chosen. */
+    InetAddress connect(InetSocketAddress remote) throws IOException {
+        if (connected) {
+            disconnect();
+        }
+        IpAddress local = socket.connect(IpAddress.of(remote.getAddress()), remote.getPort(), scopeOf(remote));
+        connected = true;
+        return local.toInetAddress();
+    }
+
+    void disconnect() throws IOException {
+        if (connected) {
+            connected = false;
+            socket.disconnect();
+        }
+    }
+
+    /** Joins or leaves a group, or blocks a source of one. */
+    void changeGroup(GroupChange change, int linkIndex) throws IOException {
+        switch (change.kind()) {
+            case JOIN -> socket.changeMembership(true, change.group(), linkIndex, change.sourceOrNull());
+            case LEAVE -> socket.changeMembership(false, change.group(), linkIndex, change.sourceOrNull());
+            case BLOCK -> socket.blockSource(change.group(), linkIndex, change.sourceOrNull());
+        }
+    }
+
+    private static int scopeOf(InetSocketAddress address) {
+        return address.getAddress() instanceof Inet6Address ipv6 ? ipv6.getScopeId() : 0;
+    }
+
+    /**
+     * Sends a datagram; returns why it could not, or null.
+     *
+     * @param index where the datagram begins in the content, which keeps its reference
+     */
+    public IOException send(ByteBuf content, int index, int lengthBytes, InetSocketAddress destination) {
+        IpAddress target = IpAddress.of(destination.getAddress());
+        long buffer = loop.kernelBuffer().copyIn(content, index, lengthBytes);
+        int errno = sendNow(buffer, lengthBytes, target, destination);
+        if (errno != 0 && errno != Errno.EAGAIN) {
+            // The socket tells of an error of an earlier datagram first; the error queue has that one too.
+            errno = sendNow(buffer, lengthBytes, target, destination);
+        }
+        return errno == 0 ? null : KernelUdpSocket.failure(errno, target, destination.getPort());
+    }
+
+    private int sendNow(long buffer, int lengthBytes, IpAddress target, InetSocketAddress destination) {
+        return socket.send(buffer, lengthBytes, connected ? null : target, destination.getPort(),
+                scopeOf(destination));
+    }
+
+    @Override
+    public void ready() {
+        KernelBuffer buffer = loop.kernelBuffer();
+        int received = 0;
+        for (int i = 0; i < MAX_DATAGRAMS_PER_TURN && socket != null; i++) {
+            int lengthBytes = socket.receive(buffer.address(), KernelBuffer.LENGTH_BYTES);
+            if (lengthBytes >= 0) {
+                received++;
+                ByteBuf content = buffer.copyOut(ByteBufAllocator.DEFAULT, lengthBytes);
+                receiver.receiveFromKernel(content,
+                        loop.addresses().get(socket.senderHigh(), socket.senderLow(), socket.senderPort()));
+            } else if (lengthBytes == -Errno.EAGAIN) {
+                break;
+            }
+            // Any other error is one that the queue tells more of.
+        }
+        if (received > 0) {
+            receiver.kernelReadComplete();
+        }
+        SocketErrorQueue.Entry error;
+        while (socket != null && (error = socket.pollError()) != null) {
+            receiver.kernelError(error);
+        }
+    }
+
+    void close() {
+        KernelUdpSocket open = socket;
+        if (open != null) {
+            if (descriptors != null) {
+                descriptors.remove(open.fd(), this);
+            }
+            socket = null;
+            open.close();
+        }
+    }
+}

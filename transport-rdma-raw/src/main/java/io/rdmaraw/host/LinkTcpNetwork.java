@@ -1,0 +1,186 @@
+package io.rdmaraw.host;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.Link;
+import io.rdmaraw.route.Neighbor;
+import io.rdmaraw.route.NetworkSnapshot;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.verbs.FlowSpec;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.net.SocketException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ScheduledExecutorService;
+
+/**
+ * The network of a device that leads to a link, for one loop's TCP: a listener's rule names the port, a connection's
+ * both ends; paths by the host's routes and neighbours. Whose addresses and ports they are is for the subclass.
+ */
+public abstract class LinkTcpNetwork implements TcpNetwork {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkTcpNetwork.class);
+
+    private final String deviceName;
+    private final String linkName;
+    private final IpHost host;
+    private final LoopNeighbors neighbors;
+    private final HostView hostView;
+    private final ScheduledExecutorService loop;
+
+    protected LinkTcpNetwork(String deviceName, IpHost host, HostView hostView, ScheduledExecutorService loop)
+            throws IOException {
+        this.deviceName = deviceName;
+        this.loop = loop;
+        this.host = host;
+        this.hostView = hostView;
+        linkName = NetworkDevices.ofDevice(deviceName);
+        neighbors = hostView.neighbors(host);
+        link(host.snapshot());
+    }
+
+    /** A port with its rules, and how it is given back. */
+    private record Taken(IpAddress local, int port, List<FlowSpec> flows, Runnable giveBack) implements Binding {
+        @Override
+        public void close() {
+            giveBack.run();
+        }
+    }
+
+    /** A port that was taken, and how it is given back. */
+    public record Port(int number, Runnable giveBack) {
+    }
+
+    /** Takes a port to listen on. */
+    protected abstract Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException;
+
+    /** Takes a port for one connection; 0 for one of the host's choice. */
+    protected abstract Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException;
+
+    /** Returns why a connection to this host's own address, or by another link, is not for the device. */
+    protected abstract String elsewhere(IpAddress remote);
+
+    protected final String deviceName() {
+        return deviceName;
+    }
+
+    protected final String linkName() {
+        return linkName;
+    }
+
+    private Link link(NetworkSnapshot snapshot) throws SocketException {
+        Link link = snapshot.link(linkName);
+        if (link == null) {
+            throw new SocketException("the network interface " + linkName + " of " + deviceName
+                    + " does not exist in this network namespace; see `ip link`");
+        }
+        return link;
+    }
+
+    @Override
+    public final List<FlowSpec> flows() {
+        return List.of();
+    }
+
+    @Override
+    public final Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException {
+        IpAddress address = IpAddress.of(local.getAddress());
+        checkLocal(address);
+        Link link = link(host.snapshot());
+        long mac = link.mac();
+        Port port = takePort(address, local.getPort(), sharing);
+        if (!address.isAny() && !host.snapshot().isServedBy(link, address)) {
+            LOGGER.info("port {} of {} is not reached by {}: the kernel carries its connections; an address of {}, or"
+                    + " the wildcard, is by the device", port.number, address, deviceName, linkName);
+        }
+        List<FlowSpec> flows = new ArrayList<>();
+        for (int version : new int[] {4, 6}) {
+            if (address.isAny() || address.version() == version && !address.isLoopback()) {
+                flows.add(FlowMatches.tcp(mac, address, port.number, null, 0, version));
+            }
+        }
+        return new Taken(address, port.number, flows, port.giveBack);
+    }
+
+    @Override
+    public final boolean reaches(IpAddress remote) {
+        NetworkSnapshot snapshot = host.snapshot();
+        NetworkSnapshot.Path path = snapshot.path(remote, remote.hashCode());
+        return !snapshot.isLocal(remote) && (path == null || path.link().name().equals(linkName));
+    }
+
+    @Override
+    public final Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort) throws IOException {
+        NetworkSnapshot snapshot = host.snapshot();
+        NetworkSnapshot.Path path = snapshot.path(remote, remote.hashCode());
+        Link link = link(snapshot);
+        if (!reaches(remote)) {
+            throw new NoRouteToHostException("No route to host: " + elsewhere(remote));
+        }
+        if (path == null) {
+            throw new NoRouteToHostException("Network is unreachable");
+        }
+        IpAddress source = path.source();
+        int wantedPort = 0;
+        if (localOrNull != null) {
+            wantedPort = localOrNull.getPort();
+            IpAddress wanted = IpAddress.of(localOrNull.getAddress());
+            source = wanted.isAny() ? source : wanted;
+        }
+        if (source.version() != remote.version()) {
+            throw new SocketException("Network is unreachable: " + remote + " cannot be reached from " + source);
+        }
+        Port port = takePort(source, wantedPort, remote, remotePort);
+        return new Taken(source, port.number, List.of(FlowMatches.tcp(link.mac(), source, port.number, remote,
+                remotePort, remote.version())), port.giveBack);
+    }
+
+    @Override
+    public final void checkLocal(IpAddress local) throws IOException {
+        if (!local.isAny() && !host.snapshot().isLocal(local)) {
+            throw new BindException("Cannot assign requested address: " + local + " is not an address of this host");
+        }
+    }
+
+    @Override
+    public final boolean isSteered() {
+        return true;
+    }
+
+    @Override
+    public final void await(WaitingPacket packet) {
+        neighbors.await(packet);
+    }
+
+    @Override
+    public final long generation() {
+        return host.snapshot().generation();
+    }
+
+    @Override
+    public final void tooBig(IpAddress remote, int mtuBytes) {
+        hostView.pathMtus().learned(remote, mtuBytes, System.nanoTime());
+    }
+
+    @Override
+    public final TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
+                              int targetPort) {
+        NetworkSnapshot snapshot = host.snapshot();
+        IpAddress target = new IpAddress(targetHigh, targetLow);
+        NetworkSnapshot.Path path = snapshot.path(target, target.hashCode());
+        if (path == null || !path.link().name().equals(linkName)) {
+            return null;
+        }
+        int linkIndex = path.link().index();
+        Neighbor neighbor = snapshot.neighbor(linkIndex, path.nextHop());
+        boolean resolved = neighbor != null && neighbor.isResolved();
+        int mtuBytes = Math.min(path.mtuBytes(), hostView.pathMtus().limit(target, System.nanoTime()));
+        return new TcpPath(snapshot.generation(), path.link().mac(), resolved ? neighbor.mac() : 0, mtuBytes,
+                new NextHop(linkIndex, path.nextHop(), resolved
+                        ? neighbors.known(linkIndex, path.nextHop(), neighbor.mac(), loop) : null));
+    }
+}

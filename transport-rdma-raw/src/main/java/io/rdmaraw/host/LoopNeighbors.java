@@ -1,0 +1,116 @@
+package io.rdmaraw.host;
+
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.Link;
+import io.rdmaraw.route.LocalAddress;
+import io.rdmaraw.route.Neighbor;
+import io.rdmaraw.route.NeighborTable;
+import io.rdmaraw.route.NetworkSnapshot;
+
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/**
+ * One loop's next hops in a host's network: has the host ask for those that are not known, sends what waited, and
+ * keeps those in use fresh. For the loop's thread.
+ */
+final class LoopNeighbors {
+    private static final long MAX_TIMER_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long MIN_TIMER_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+    private final IpHost host;
+    private final Executor loop;
+    private final NeighborTable<WaitingPacket> table;
+    private final Runnable onHostChange;
+    private final Consumer<NetworkSnapshot> listener;
+    private boolean timerRuns;
+    private List<Link> links;
+    private List<LocalAddress> addresses;
+
+    /** @param onHostChange what to do when the host's links or addresses have changed */
+    LoopNeighbors(IpHost host, Executor loop, Runnable onHostChange) {
+        this.host = host;
+        this.loop = loop;
+        this.onHostChange = onHostChange;
+        links = host.snapshot().links();
+        addresses = host.snapshot().addresses();
+        table = new NeighborTable<>(this::solicit, new NeighborTable.Outlet<>() {
+            @Override
+            public void send(WaitingPacket packet, long mac) {
+                packet.send(mac);
+            }
+
+            @Override
+            public void discard(WaitingPacket packet) {
+                packet.discard();
+            }
+        });
+        listener = snapshot -> loop.execute(() -> onSnapshot(snapshot));
+        host.addListener(listener);
+    }
+
+    /**
+     * The host does the asking and the waiting for an answer; an address that it has stays good until it says no. What
+     * waits for one that is known by now is sent later: whoever asks may be about to send a burst.
+     */
+    private void solicit(int linkIndex, IpAddress hop) {
+        host.solicit(linkIndex, hop);
+        Neighbor known = host.snapshot().neighbor(linkIndex, hop);
+        if (known != null && known.isResolved()) {
+            loop.execute(() -> table.learned(linkIndex, hop, known.mac(), System.nanoTime()));
+        }
+    }
+
+    private void onSnapshot(NetworkSnapshot snapshot) {
+        long now = System.nanoTime();
+        table.forEachHop((linkIndex, hop) -> {
+            Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
+            if (neighbor != null && neighbor.isResolved()) {
+                table.known(linkIndex, hop, neighbor.mac(), now);
+            } else if (neighbor != null && (neighbor.state() & Neighbor.FAILED) != 0) {
+                table.lost(linkIndex, hop);
+            }
+        });
+        if (!snapshot.links().equals(links) || !snapshot.addresses().equals(addresses)) {
+            links = snapshot.links();
+            addresses = snapshot.addresses();
+            onHostChange.run();
+        }
+    }
+
+    /** Returns a mark of use for a hop whose address is known. */
+    NeighborTable.Use known(int linkIndex, IpAddress hop, long mac, ScheduledExecutorService timers) {
+        runTimer(timers);
+        return table.known(linkIndex, hop, mac, System.nanoTime());
+    }
+
+    void await(WaitingPacket packet) {
+        NextHop hop = packet.nextHop();
+        runTimer(packet.loop());
+        table.await(hop.linkIndex(), hop.address(), packet, System.nanoTime());
+    }
+
+    /** The loop ends: what waits is let go of. */
+    void close() {
+        host.removeListener(listener);
+        table.close();
+    }
+
+    private void runTimer(ScheduledExecutorService timers) {
+        if (timerRuns) {
+            return;
+        }
+        timerRuns = true;
+        long untilNext = table.nextDeadlineNanos() - System.nanoTime();
+        timers.schedule(() -> {
+            timerRuns = false;
+            table.poll(System.nanoTime());
+            if (table.size() > 0) {
+                runTimer(timers);
+            }
+        }, Math.clamp(untilNext, MIN_TIMER_NANOS, MAX_TIMER_NANOS), TimeUnit.NANOSECONDS);
+    }
+}

@@ -1,0 +1,25 @@
+package io.rdmaraw.host;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.route.IcmpError;
+import io.rdmaraw.route.IpAddress;
+
+import java.util.concurrent.Executor;
+
+/**
+ * Who has a port, as the host sees it: whom it hands what came by no rule of the port's own. All calls but
+ * {@link #loop()} come on the owner's loop; a loop's TCP takes {@link #icmpError} on any thread.
+ */
+public interface PortOwner {
+    /** Returns where the owner lives now; refuses tasks when it is on no loop. Any thread. */
+    Executor loop();
+
+    /** Takes a whole frame and its reference: the device had no room for the port's rules. */
+    void receiveUnsteered(ByteBuf frame, boolean checksumVerified);
+
+    /** Takes a packet put together from fragments, transport header first, and its reference. */
+    void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination);
+
+    /** An ICMP error quotes a packet of the port's. */
+    void icmpError(IcmpError error);
+}

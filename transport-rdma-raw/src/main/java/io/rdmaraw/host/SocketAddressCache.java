@@ -1,0 +1,98 @@
+package io.rdmaraw.host;
+
+import io.rdmaraw.route.IpAddress;
+
+import java.net.InetSocketAddress;
+
+/**
+ * The socket addresses of the peers heard of last, so that a datagram from a known peer costs no address object. A peer
+ * has two places; the cache doubles when peers take each other's, up to a limit. For one loop.
+ */
+public final class SocketAddressCache {
+    static final int MIN_ADDRESSES = 1 << 10;
+    static final int MAX_ADDRESSES = 1 << 16;
+    /** So many addresses pushed out, as a share of all places, make the cache grow. */
+    private static final int PUSHED_OUT_SHARE = 8;
+
+    private int shift = Long.SIZE - Integer.numberOfTrailingZeros(MIN_ADDRESSES);
+    private long[] high = new long[MIN_ADDRESSES];
+    private long[] low = new long[MIN_ADDRESSES];
+    private int[] port = new int[MIN_ADDRESSES];
+    private InetSocketAddress[] addresses = new InetSocketAddress[MIN_ADDRESSES];
+    private int pushedOut;
+
+    /** Returns the socket address; {@code high} and {@code low} as in {@link IpAddress}. */
+    public InetSocketAddress get(long addressHigh, long addressLow, int portNumber) {
+        int place = placeOf(addressHigh, addressLow, portNumber);
+        if (isAt(place, addressHigh, addressLow, portNumber)) {
+            return addresses[place];
+        }
+        if (isAt(place ^ 1, addressHigh, addressLow, portNumber)) {
+            return addresses[place ^ 1];
+        }
+        return add(addressHigh, addressLow, portNumber);
+    }
+
+    private int placeOf(long addressHigh, long addressLow, int portNumber) {
+        long mixed = (addressHigh * 31 + addressLow) * 31 + portNumber;
+        return (int) (mixed * 0x9e37_79b9_7f4a_7c15L >>> shift);
+    }
+
+    private boolean isAt(int place, long addressHigh, long addressLow, int portNumber) {
+        return low[place] == addressLow && port[place] == portNumber && high[place] == addressHigh
+                && addresses[place] != null;
+    }
+
+    private InetSocketAddress add(long addressHigh, long addressLow, int portNumber) {
+        int place = placeOf(addressHigh, addressLow, portNumber);
+        if (addresses[place] != null && addresses[place ^ 1] != null
+                && ++pushedOut > addresses.length / PUSHED_OUT_SHARE && addresses.length < MAX_ADDRESSES) {
+            grow();
+            place = placeOf(addressHigh, addressLow, portNumber);
+        }
+        if (addresses[place] != null) {
+            // What came last has the first place, so what is in the other one goes.
+            move(place, place ^ 1);
+        }
+        addresses[place] = new InetSocketAddress(new IpAddress(addressHigh, addressLow).toInetAddress(), portNumber);
+        high[place] = addressHigh;
+        low[place] = addressLow;
+        port[place] = portNumber;
+        return addresses[place];
+    }
+
+    private void move(int from, int to) {
+        high[to] = high[from];
+        low[to] = low[from];
+        port[to] = port[from];
+        addresses[to] = addresses[from];
+    }
+
+    private void grow() {
+        int old = addresses.length;
+        long[] oldHigh = high;
+        long[] oldLow = low;
+        int[] oldPort = port;
+        InetSocketAddress[] oldAddresses = addresses;
+        high = new long[2 * old];
+        low = new long[2 * old];
+        port = new int[2 * old];
+        addresses = new InetSocketAddress[2 * old];
+        shift--;
+        pushedOut = 0;
+        for (int i = 0; i < old; i++) {
+            if (oldAddresses[i] != null) {
+                int wanted = placeOf(oldHigh[i], oldLow[i], oldPort[i]);
+                int place = addresses[wanted] == null ? wanted : wanted ^ 1;
+                high[place] = oldHigh[i];
+                low[place] = oldLow[i];
+                port[place] = oldPort[i];
+                addresses[place] = oldAddresses[i];
+            }
+        }
+    }
+
+    int places() {
+        return addresses.length;
+    }
+}

@@ -1,0 +1,101 @@
+package io.rdmaraw.host;
+
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.verbs.FlowSpec;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.List;
+
+/** What the TCP of a loop asks of the IP network under it. For the loop's thread. */
+public interface TcpNetwork {
+    /** A port that was taken. */
+    interface Binding {
+        /** Returns the address, which may be a wildcard for listeners. */
+        IpAddress local();
+
+        /** Returns the port. */
+        int port();
+
+        /** Returns the rules that steer what comes to the port, none when the stack's own rules do. */
+        List<FlowSpec> flows();
+
+        /** Gives the port back. */
+        void close();
+    }
+
+    /** The stack of this loop is there now; it takes ICMP errors on any thread. */
+    default void joined(PortOwner stack) {
+    }
+
+    /** The stack of this loop ends. */
+    default void left(PortOwner stack) {
+    }
+
+    /** Tells whether the device leads to a peer. */
+    boolean reaches(IpAddress remote);
+
+    /** A router on the way to a peer has said, and the connection believes, how long packets may be. */
+    default void tooBig(IpAddress remote, int mtuBytes) {
+    }
+
+    /** Returns the rules that steer to the stack what is for none of its bindings' rules. */
+    List<FlowSpec> flows();
+
+    /**
+     * Takes a port to listen on.
+     *
+     * @param local address and port, either may be a wildcard
+     * @throws IOException when the address is not there or the port is taken
+     */
+    Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException;
+
+    /**
+     * Takes part in what another loop's network listens on.
+     *
+     * @return this loop's share, to be closed with the port; null when there is nothing to it
+     */
+    default Binding join(Binding listening) {
+        return null;
+    }
+
+    /** Tells whether bindings have rules of their own, which several loops may share. */
+    boolean isSteered();
+
+    /**
+     * Takes a local address and port to connect from.
+     *
+     * @param localOrNull what the user chose, either part may be a wildcard
+     * @throws IOException when there is no way to the peer, or the port is taken
+     */
+    Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort) throws IOException;
+
+    /**
+     * Checks an address to connect from.
+     *
+     * @throws IOException when this host does not have it
+     */
+    void checkLocal(IpAddress local) throws IOException;
+
+    /** Tells whether the kernel has sockets on the same addresses, so that a listener's port is its port too. */
+    boolean isKernelServed();
+
+    /** Tells whether the kernel, and not the device's link, leads to this peer. */
+    default boolean isForKernel(IpAddress remote) {
+        return false;
+    }
+
+    /** Keeps a packet until its next hop's address is known. */
+    void await(WaitingPacket packet);
+
+    /** Returns a number that changes when paths found before may be wrong. */
+    long generation();
+
+    /**
+     * Finds the way of segments, or null when there is none.
+     *
+     * @param source of our segments, as are the other addresses
+     */
+    TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow, int targetPort);
+}

@@ -1,0 +1,24 @@
+package io.rdmaraw.host;
+
+/**
+ * The way of segments to one destination: between which MAC addresses their frames go. Immutable; good as long as the
+ * network's generation is the same.
+ *
+ * @param generation of the network when the path was found
+ * @param sourceMac ours
+ * @param targetMac the next hop's; 0 while it is not known
+ * @param mtuBytes the longest IP packet, as far as is known
+ * @param hopOrNull the next hop when there is one to be kept fresh
+ */
+public record TcpPath(long generation, long sourceMac, long targetMac, int mtuBytes, NextHop hopOrNull) {
+    public boolean isResolved() {
+        return targetMac != 0;
+    }
+
+    /** A segment goes this way. */
+    public void touch() {
+        if (hopOrNull != null && hopOrNull.use() != null) {
+            hopOrNull.use().touch();
+        }
+    }
+}

@@ -1,0 +1,184 @@
+package io.rdmaraw.loop;
+
+import io.netty.channel.IoHandle;
+import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerContext;
+import io.netty.channel.IoOps;
+import io.netty.channel.IoRegistration;
+import io.netty.channel.nio.NioIoHandle;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.netty.util.concurrent.Ticker;
+
+/**
+ * The ordinary NIO channels of a loop: Netty's own NIO handler, run in turns with the queues. Its selector is made with
+ * the first such channel, so that a loop without any pays nothing.
+ */
+public final class NioLoop {
+    private final ThreadAwareExecutor executor;
+    private final NonBlockingContext nonBlocking = new NonBlockingContext();
+    private final DeadlineContext untilDeadline = new DeadlineContext();
+    private volatile IoHandler handler;
+    private int handles;
+    /** A cancelled channel's descriptor is closed by the next look at the selector, so one more look is due. */
+    private boolean cancelled;
+
+    public NioLoop(ThreadAwareExecutor executor) {
+        this.executor = executor;
+    }
+
+    public void initialize() {
+        if (handler != null) {
+            handler.initialize();
+        }
+    }
+
+    public boolean hasHandles() {
+        return handles > 0 || cancelled;
+    }
+
+    /** Tells whether a closed channel still holds its descriptor, and a server its port. */
+    public boolean holdsClosed() {
+        return cancelled;
+    }
+
+    public boolean isCompatible(Class<? extends IoHandle> handleType) {
+        return NioIoHandle.class.isAssignableFrom(handleType);
+    }
+
+    public IoRegistration register(IoHandle handle) throws Exception {
+        if (handler == null) {
+            IoHandler made = NioIoHandler.newFactory().newHandler(executor);
+            made.initialize();
+            handler = made;
+        }
+        IoRegistration registration = handler.register(handle);
+        handles++;
+        return new CountedRegistration(registration);
+    }
+
+    /** Serves what is ready without blocking. */
+    public int runNow(IoHandlerContext context) {
+        cancelled = false;
+        return handler.run(nonBlocking.around(context));
+    }
+
+    /**
+     * Blocks in the selector until a channel is ready, a timer is due, or {@link #wakeup()} is called.
+     *
+     * @param deadlineNanos when to return at the latest, as {@link System#nanoTime()}
+     */
+    int run(IoHandlerContext context, long deadlineNanos) {
+        cancelled = false;
+        return handler.run(deadlineNanos == Long.MAX_VALUE ? context : untilDeadline.around(context, deadlineNanos));
+    }
+
+    void wakeup() {
+        handler.wakeup();
+    }
+
+    public void prepareToDestroy() {
+        if (handler != null) {
+            handler.prepareToDestroy();
+        }
+    }
+
+    public void destroy() {
+        if (handler != null) {
+            handler.destroy();
+        }
+    }
+
+    private final class CountedRegistration implements IoRegistration {
+        private final IoRegistration delegate;
+
+        CountedRegistration(IoRegistration delegate) {
+            this.delegate = delegate;
+        }
+
+        @Override
+        public <T> T attachment() {
+            return delegate.attachment();
+        }
+
+        @Override
+        public long submit(IoOps ops) {
+            return delegate.submit(ops);
+        }
+
+        @Override
+        public boolean isValid() {
+            return delegate.isValid();
+        }
+
+        @Override
+        public boolean cancel() {
+            if (!delegate.cancel()) {
+                return false;
+            }
+            if (executor.isExecutorThread(Thread.currentThread())) {
+                removed();
+            } else {
+                executor.execute(this::removed);
+            }
+            return true;
+        }
+
+        private void removed() {
+            handles--;
+            cancelled = true;
+        }
+    }
+
+    /** Makes the NIO handler look without waiting. */
+    private static final class NonBlockingContext implements IoHandlerContext {
+        private IoHandlerContext delegate;
+
+        NonBlockingContext around(IoHandlerContext context) {
+            delegate = context;
+            return this;
+        }
+
+        @Override
+        public boolean canBlock() {
+            return false;
+        }
+
+        @Override
+        public long delayNanos(long currentTimeNanos) {
+            return 0;
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return delegate.deadlineNanos();
+        }
+    }
+
+    /** Makes the NIO handler wait no longer than until a time. */
+    private static final class DeadlineContext implements IoHandlerContext {
+        private IoHandlerContext delegate;
+        private long limitNanos;
+
+        DeadlineContext around(IoHandlerContext context, long deadlineNanos) {
+            delegate = context;
+            limitNanos = deadlineNanos;
+            return this;
+        }
+
+        @Override
+        public boolean canBlock() {
+            return delegate.canBlock() && limitNanos - System.nanoTime() > 0;
+        }
+
+        @Override
+        public long delayNanos(long currentTimeNanos) {
+            return Math.min(delegate.delayNanos(currentTimeNanos), Math.max(0, limitNanos - currentTimeNanos));
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return Math.min(delegate.deadlineNanos(), limitNanos - Ticker.systemTicker().initialNanoTime());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package io.rdmaraw.loop;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.SplittableRandom;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class SpinPolicyTest {
+    private static final long SPIN_NANOS = 20_000;
+    private static final long SOON_NANOS = 2_000;
+    private static final long LATE_NANOS = 15_000;
+    private static final int LONGEST_BREAK = 192;
+
+    private final SpinPolicy policy = new SpinPolicy(SPIN_NANOS, new SplittableRandom(1));
+
+    /** Returns how many of these waits spin, all with the same outcome. */
+    private int spins(int waits, boolean found, long nanos) {
+        int spins = 0;
+        for (int i = 0; i < waits; i++) {
+            if (policy.isWorthwhile()) {
+                spins++;
+                policy.ended(found, nanos);
+            }
+        }
+        return spins;
+    }
+
+    /** One trial, of which the first spin has this outcome and the others find nothing. */
+    private void trial(boolean found, long nanos) {
+        int waits = 1;
+        while (!policy.isWorthwhile()) {
+            assertTrue(++waits <= LONGEST_BREAK, "no trial in " + LONGEST_BREAK + " waits");
+        }
+        policy.ended(found, nanos);
+    }
+
+    @Test
+    void spinsThatFindFramesSoonGoOn() {
+        assertEquals(1000, spins(1000, true, SOON_NANOS));
+    }
+
+    @Test
+    void spinsInVainBecomeRarer() {
+        assertEquals(4, spins(4 + 7, false, SPIN_NANOS));
+        assertEquals(4, spins(17, false, SPIN_NANOS), "a trial");
+        spins(10_000, false, SPIN_NANOS);
+        int rare = spins(100_000, false, SPIN_NANOS);
+        assertTrue(rare > 2_500 && rare < 3_500, rare + " spins: 4 in 128 waits, and they never end");
+    }
+
+    /** Each finds the other's answer soon when both spin, and too late when one sleeps. */
+    @Test
+    void twoLoopsThatAnswerEachOtherFindOutThatSpinsPay() {
+        for (int seed = 0; seed < 100; seed++) {
+            SpinPolicy one = new SpinPolicy(SPIN_NANOS, new SplittableRandom(2 * seed));
+            SpinPolicy other = new SpinPolicy(SPIN_NANOS, new SplittableRandom(2 * seed + 1));
+            int together = 0;
+            for (int wait = 0; wait < 1_000; wait++) {
+                rally(one, other, false);
+            }
+            for (int wait = 0; wait < 20_000; wait++) {
+                together += rally(one, other, true) ? 1 : 0;
+            }
+            assertTrue(together > 10_000, together + " of 20,000 with seed " + seed);
+        }
+    }
+
+    /** Returns whether both span; until they may find something, neither does. */
+    private static boolean rally(SpinPolicy one, SpinPolicy other, boolean maySucceed) {
+        boolean first = one.isWorthwhile();
+        boolean second = other.isWorthwhile();
+        boolean both = first && second && maySucceed;
+        if (first) {
+            one.ended(both, both ? SOON_NANOS : SPIN_NANOS);
+        }
+        if (second) {
+            other.ended(both, both ? SOON_NANOS : SPIN_NANOS);
+        }
+        return both;
+    }
+
+    @Test
+    void framesThatAreFoundLateAreNotWorthTheSpins() {
+        assertTrue(spins(1000, true, LATE_NANOS) < 100);
+    }
+
+    @Test
+    void oneFrameFoundSoonBringsSpinsBack() {
+        spins(100, false, SPIN_NANOS);
+        trial(true, SOON_NANOS);
+        assertEquals(4, spins(4, false, SPIN_NANOS), "and their patience");
+        assertEquals(0, spins(7, false, SPIN_NANOS), "and no more than that");
+    }
+
+    @Test
+    void oneFrameFoundLateDoesNot() {
+        spins(100, false, SPIN_NANOS);
+        trial(true, LATE_NANOS);
+        assertEquals(3, spins(3, true, LATE_NANOS), "the rest of the trial");
+        assertFalse(policy.isWorthwhile());
+    }
+
+    @Test
+    void framesFoundPayForSpinsInVain() {
+        for (int i = 0; i < 1000; i++) {
+            assertEquals(3, spins(3, true, 0));
+            assertEquals(1, spins(1, false, SPIN_NANOS), "one in four, after " + i + " times");
+        }
+    }
+
+    @Test
+    void spinsThatMayLastForEverAreWorthIt() {
+        SpinPolicy forEver = new SpinPolicy(Long.MAX_VALUE, new SplittableRandom(1));
+        assertTrue(forEver.isWorthwhile());
+        forEver.ended(true, 1_000_000_000L);
+        assertTrue(forEver.isWorthwhile());
+    }
+}
