@@ -13,7 +13,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT = HERE.parent / "softverbs" / "steering_programs.h"
-PROGRAMS = ["xdp", "place", "tc", "filter", "copies"]
+PROGRAMS = ["xdp", "place", "redirect", "tc", "filter", "copies"]
 MAPS = ["sv_map_directory", "sv_map_rules", "sv_map_deep_rules", "sv_map_scratch", "sv_map_sockets", "sv_map_recent",
         "sv_map_heads", "sv_map_syns", "sv_map_programs"]
 SHT_SYMTAB, SHT_REL = 2, 9

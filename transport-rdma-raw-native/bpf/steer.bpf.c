@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides for each received frame whether a flow rule of this process takes it or the kernel keeps it. Which queue pair
- * gets it, with which tag, is decided in user space by the library's own table. The same search serves three programs:
+ * gets it, with which tag, is decided in user space by the library's own table. The same search serves four programs:
  *   xdp:    what is ours goes to an AF_XDP socket of the receive queue (which one is another program's to say: place)
+ *   redirect: at tc ingress, what is ours goes to an interface of our own, where place is the XDP program
  *   tc:     what is ours, and an AF_PACKET ring has seen, is kept from the kernel
  *   filter: which frames an AF_PACKET ring takes
  * The parser must agree with softverbs/headers.c. Rebuild the embedded instructions with bpf/build.py.
@@ -39,6 +40,10 @@ static long (*tail_call)(void *context, void *map, u32 index) = (void *)BPF_FUNC
 static long (*redirect_map)(void *map, u64 key, u64 flags) = (void *)BPF_FUNC_redirect_map;
 static long (*skb_load)(const void *skb, u32 offset, void *to, u32 length) = (void *)BPF_FUNC_skb_load_bytes;
 static long (*xdp_load)(void *xdp, u32 offset, void *to, u32 length) = (void *)BPF_FUNC_xdp_load_bytes;
+static long (*redirect)(u32 interface, u64 flags) = (void *)BPF_FUNC_redirect;
+static long (*skb_store)(void *skb, u32 offset, const void *from, u32 length, u64 flags) =
+    (void *)BPF_FUNC_skb_store_bytes;
+static long (*skb_change_head)(void *skb, u32 length, u64 flags) = (void *)BPF_FUNC_skb_change_head;
 static u64 (*ktime)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static u64 (*xdp_length)(void *xdp) = (void *)BPF_FUNC_xdp_get_buff_len;
 
@@ -55,7 +60,8 @@ struct frame {
     void *context;
     u32 length;
     int is_xdp;
-    const u8 *head;     /* XDP: what of the frame may be read where it lies */
+    int has_head;
+    const u8 *head;     /* has_head: what of the frame may be read where it lies */
     const u8 *head_end;
 };
 
@@ -67,7 +73,7 @@ INLINE int load(const struct frame *frame, u32 offset, void *to, u32 length)
 /* The frame's first bytes, without a call where that can be. Nonzero: there are fewer. */
 INLINE int load_head(const struct frame *frame, u32 start, u8 *to, u32 length)
 {
-    if (frame->is_xdp && start == 0 && frame->head + length <= frame->head_end) {
+    if (frame->has_head && start == 0 && frame->head + length <= frame->head_end) {
         __builtin_memcpy(to, frame->head, length);
         return 0;
     }
@@ -342,12 +348,13 @@ INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
     u32 generation = *(volatile u32 *)&directory->generation;
     u32 sequence = sequence_of(directory);
     const struct sv_steer_half *half = &directory->half[sequence & 1];
-    if (frame->is_xdp) {
+    if (frame->has_head) {
         int known = known_by_head(frame, half, generation, scratch);
         if (known >= 0 && sequence_of(directory) == sequence)
             return known;
-        frame->length = (u32)xdp_length(frame->context);
     }
+    if (frame->is_xdp)
+        frame->length = (u32)xdp_length(frame->context);
     __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
     u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
     /* Parsing is done before the search, or the verifier would follow the loop once for every kind of frame. */
@@ -363,7 +370,7 @@ INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
     int verdict = search_all(directory, scratch);
     if (sequence_of(directory) != sequence)
         return verdict;
-    if (frame->is_xdp && scratch->is_ordinary)
+    if (frame->has_head && scratch->is_ordinary)
         remember_head(scratch, generation, verdict);
     else
         remember(entry, scratch, generation, verdict);
@@ -469,7 +476,7 @@ INLINE int way_of(struct xdp_md *xdp)
 
 SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
 {
-    struct frame frame = {.context = xdp, .is_xdp = 1, .head = (const u8 *)(long)xdp->data,
+    struct frame frame = {.context = xdp, .is_xdp = 1, .has_head = 1, .head = (const u8 *)(long)xdp->data,
                           .head_end = (const u8 *)(long)xdp->data_end};
     if (classify(&frame, 0, 0, 0) != OURS)
         return XDP_PASS;
@@ -485,6 +492,33 @@ SECTION("place") int place_xdp(struct xdp_md *xdp)
         return XDP_DROP;
     /* A queue without a socket: to the kernel, as if there were no rule. */
     return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index + (way == APART ? SV_STEER_MAX_QUEUES : 0), XDP_PASS);
+}
+
+/*
+ * The kernel has taken the outer VLAN tag out of the frame; who reads the interface's frames by AF_XDP wants it where it
+ * was. Nonzero: there is no room.
+ */
+INLINE int put_tag_back(struct __sk_buff *skb)
+{
+    u8 addresses[12];
+    u16 tag[2] = {(u16)skb->vlan_proto, BE16((u16)skb->vlan_tci)};
+    if (skb_load(skb, 0, addresses, sizeof addresses) < 0 || skb_change_head(skb, sizeof tag, 0) < 0)
+        return -1;
+    return skb_store(skb, 0, addresses, sizeof addresses, 0) < 0 || skb_store(skb, 12, tag, sizeof tag, 0) < 0 ? -1 : 0;
+}
+
+SECTION("redirect") int steer_redirect(struct __sk_buff *skb)
+{
+    u32 zero = 0;
+    int tagged = skb->vlan_present != 0;
+    struct frame frame = {.context = skb, .length = skb->len, .is_xdp = 0, .has_head = !tagged,
+                          .head = (const u8 *)(long)skb->data, .head_end = (const u8 *)(long)skb->data_end};
+    if (classify(&frame, tagged, (u16)skb->vlan_proto, (u16)skb->vlan_tci) != OURS)
+        return -1 /* TCX_NEXT */;
+    struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
+    if (directory == 0 || (tagged && put_tag_back(skb) != 0))
+        return 2 /* TC_ACT_SHOT */;
+    return (int)redirect(directory->redirect_to, BPF_F_INGRESS);
 }
 
 SECTION("tc") int steer_tc(struct __sk_buff *skb)

@@ -4,9 +4,12 @@
  * redirects to them what the rules take. What they don't take goes on to the kernel. XDP can't copy a frame, so what
  * both the kernel and we want (DONT_TRAP, sniffer, multicast defaults) comes by an AF_PACKET ring beside.
  *
- * Generic mode unless the environment says SOFTVERBS_XDP_MODE=native: it works with every driver and leaves the
- * kernel's own traffic its offloads.
+ * The environment's SOFTVERBS_XDP_MODE says how. `generic`, the default, works with every driver and leaves the kernel's
+ * own traffic its offloads, but the kernel copies large frames of its own before the program sees them. `native` is the
+ * driver's own XDP. With `tap` a tc ingress program redirects ours to an interface of our own, on which the sockets and
+ * generic XDP are: nothing of the kernel's is copied, and ours go through the kernel's queue of packets once more.
  */
+#include "tap.h"
 #include "xdp_queue.h"
 
 #include <errno.h>
@@ -20,6 +23,8 @@ struct xdp_port {
     struct sv_wire wire;
     struct sv_packet_ring copies;
     int program;            /* the link that holds the XDP program on the interface */
+    int redirect;           /* the link of the tc program, where an interface of our own has the XDP program; or -1 */
+    struct sv_tap tap;
     bool native;
     uint32_t queues;
     struct sv_xdp_queue *queue[MAX_QUEUES];
@@ -49,7 +54,14 @@ static int open_queue(struct xdp_port *port, uint32_t number)
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return ENOMEM;
-    int error = sv_xdp_queue_open(queue, wire->ifindex, number, atomic_load(&wire->device->mtu), port->native);
+    const struct sv_xdp_place place = {
+        .ifindex = wire->ifindex,
+        .receive_ifindex = port->tap.ifindex != 0 ? port->tap.ifindex : wire->ifindex,
+        .number = number,
+        .mtu = atomic_load(&wire->device->mtu),
+        .native = port->native,
+    };
+    int error = sv_xdp_queue_open(queue, &place);
     if (error != 0) {
         free(queue);
         return error;
@@ -66,9 +78,14 @@ static int open_queue(struct xdp_port *port, uint32_t number)
 static int open_queues(struct xdp_port *port)
 {
     for (uint32_t i = 0; i < MAX_QUEUES; i++) {
-        int error = open_queue(port, i);
-        if (error == EINVAL && i > 0)
+        int error = port->tap.ifindex != 0 && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
+        if (error == 0)
+            error = open_queue(port, i);
+        if (error == EINVAL && i > 0) {
+            if (port->tap.ifindex != 0)
+                sv_tap_remove_queue(&port->tap);
             return 0;
+        }
         if (error == EBUSY)
             return sv_explain(EBUSY, "receive queue %u of '%s' has an AF_XDP socket already: another program uses it",
                               i, port->wire.netdev);
@@ -89,9 +106,26 @@ static int open_copies(struct xdp_port *port)
     return error != 0 ? error : sv_wire_add_receiver(wire, &port->copies.receiver);
 }
 
+/* The XDP program of our own interface first: until the other redirects frames there, it sees none. */
+static int attach_beside(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_PLACE, port->tap.ifindex, SV_XDP_GENERIC);
+    if (port->program < 0)
+        return sv_explain(-port->program, "the XDP program can't be put on '%s'", port->tap.name);
+    sv_steering_redirect_to(wire->steering, port->tap.ifindex);
+    port->redirect = sv_steering_attach(wire->steering, SV_PROGRAM_REDIRECT, wire->ifindex, SV_XDP_GENERIC);
+    if (port->redirect < 0)
+        return sv_explain(-port->redirect, "the tc program can't be put on '%s': SOFTVERBS_XDP_MODE=tap needs Linux 6.6",
+                          wire->netdev);
+    return 0;
+}
+
 static int attach_program(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
+    if (port->tap.ifindex != 0)
+        return attach_beside(port);
     bool jumbo = sv_xdp_is_jumbo(atomic_load(&wire->device->mtu));
     enum sv_xdp_mode mode = !port->native ? SV_XDP_GENERIC : jumbo ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
     port->program = sv_steering_attach(wire->steering, SV_PROGRAM_XDP, wire->ifindex, mode);
@@ -109,16 +143,29 @@ static int attach_program(struct xdp_port *port)
                       port->native ? ": try without SOFTVERBS_XDP_MODE=native" : "");
 }
 
+static int choose_mode(struct xdp_port *port)
+{
+    const char *mode = getenv("SOFTVERBS_XDP_MODE");
+    if (mode == NULL || *mode == '\0' || strcmp(mode, "generic") == 0)
+        return 0;
+    if (strcmp(mode, "tap") == 0)
+        return sv_tap_open(&port->tap);
+    if (strcmp(mode, "native") != 0)
+        return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': it may be generic, native or tap", mode);
+    port->native = true;
+    if (port->wire.flags & IFF_LOOPBACK)
+        return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
+                          "SOFTVERBS_XDP_MODE=native", port->wire.netdev);
+    return 0;
+}
+
 static int open_port(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
-    const char *mode = getenv("SOFTVERBS_XDP_MODE");
-    port->program = port->copies.receiver.fd = -1;
-    port->native = mode != NULL && strcmp(mode, "native") == 0;
-    if (port->native && (wire->flags & IFF_LOOPBACK))
-        return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
-                          "SOFTVERBS_XDP_MODE=native", wire->netdev);
-    int error = sv_steering_open(&wire->steering, wire->device->mac);
+    port->program = port->redirect = port->copies.receiver.fd = -1;
+    int error = choose_mode(port);
+    if (error == 0)
+        error = sv_steering_open(&wire->steering, wire->device->mac);
     if (error == 0)
         error = open_queues(port);
     if (error == 0)
@@ -129,6 +176,8 @@ static int open_port(struct sv_wire *wire)
 static void detach(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
+    if (port->redirect >= 0)
+        close(port->redirect);
     if (port->program >= 0)
         close(port->program);
 }
@@ -141,6 +190,7 @@ static void close_port(struct sv_wire *wire)
         sv_xdp_queue_close(port->queue[i]);
         free(port->queue[i]);
     }
+    sv_tap_close(&port->tap);
 }
 
 /* Queue pairs share the sockets evenly; one queue pair keeps its order. */

@@ -135,6 +135,7 @@ static const struct program {
      sizeof sv_program_##NAME##_maps / sizeof sv_program_##NAME##_maps[0]}
     [SV_PROGRAM_XDP] = PROGRAM(xdp, BPF_PROG_TYPE_XDP, BPF_XDP),
     [SV_PROGRAM_PLACE] = PROGRAM(place, BPF_PROG_TYPE_XDP, BPF_XDP),
+    [SV_PROGRAM_REDIRECT] = PROGRAM(redirect, BPF_PROG_TYPE_SCHED_CLS, 0),
     [SV_PROGRAM_TC] = PROGRAM(tc, BPF_PROG_TYPE_SCHED_CLS, 0),
     [SV_PROGRAM_FILTER] = PROGRAM(filter, BPF_PROG_TYPE_SOCKET_FILTER, 0),
     [SV_PROGRAM_COPIES] = PROGRAM(copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
@@ -208,7 +209,7 @@ int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int 
     memset(&attr, 0, sizeof attr);
     attr.link_create.prog_fd = (uint32_t)program;
     attr.link_create.target_ifindex = (uint32_t)ifindex;
-    if (which == SV_PROGRAM_XDP) {
+    if (programs[which].type == BPF_PROG_TYPE_XDP) {
         attr.link_create.attach_type = BPF_XDP;
         attr.link_create.flags = mode != SV_XDP_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
     } else {
@@ -218,6 +219,11 @@ int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int 
     int error = errno;
     close(program);     /* the link holds it */
     return link >= 0 ? link : -error;
+}
+
+void sv_steering_redirect_to(struct sv_steering *steering, int ifindex)
+{
+    steering->directory->redirect_to = (uint32_t)ifindex;
 }
 
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns)

@@ -16,7 +16,7 @@ struct sv_steering;
 /* Native with fragments: for drivers that bring frames in several pages. In generic mode that would only cost. */
 enum sv_xdp_mode { SV_XDP_GENERIC, SV_XDP_NATIVE, SV_XDP_NATIVE_FRAGS };
 
-enum sv_program { SV_PROGRAM_XDP, SV_PROGRAM_PLACE, SV_PROGRAM_TC, SV_PROGRAM_FILTER, SV_PROGRAM_COPIES };
+enum sv_program { SV_PROGRAM_XDP, SV_PROGRAM_PLACE, SV_PROGRAM_REDIRECT, SV_PROGRAM_TC, SV_PROGRAM_FILTER, SV_PROGRAM_COPIES };
 
 /* 0 or an errno, with the reason explained. */
 int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6]);
@@ -24,8 +24,13 @@ void sv_steering_close(struct sv_steering *steering);
 
 /* A descriptor of the loaded program, or a negative errno. */
 int sv_steering_load(struct sv_steering *steering, enum sv_program program);
-/* Runs SV_PROGRAM_XDP or _TC on an interface until the descriptor returned is closed; or a negative errno. */
+/*
+ * Runs SV_PROGRAM_XDP, _PLACE, _REDIRECT or _TC on an interface until the descriptor returned is closed; or a negative
+ * errno.
+ */
 int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex, enum sv_xdp_mode mode);
+/* Where SV_PROGRAM_REDIRECT redirects to. Before it is attached. */
+void sv_steering_redirect_to(struct sv_steering *steering, int ifindex);
 /* Frames of this receive queue that are ours go to an AF_XDP socket, and SYNs among them to another. */
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns);
 

@@ -86,6 +86,7 @@ struct sv_steer_directory {
     unsigned long long secret;      /* makes hashes unknown to who sends */
     unsigned long long syns_limited_until_nanos;    /* of the monotonic clock */
     unsigned long long syns_dropped;                /* because they were limited */
+    unsigned long long redirect_to;                 /* the interface of our own, where there is one */
     struct sv_steer_half half[2];
 };
 

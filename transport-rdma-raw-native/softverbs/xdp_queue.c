@@ -154,7 +154,7 @@ static int kick(struct sv_xdp_queue *queue)
     for (int i = 0; i < KICK_TRIES; i++) {
         if (__atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE) == queue->tx.position)
             return 0;
-        if (sendto(queue->main.receiver.fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
+        if (sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
             continue;
         if (errno != EAGAIN && errno != EBUSY && errno != ENOBUFS && errno != EINTR)
             return errno;

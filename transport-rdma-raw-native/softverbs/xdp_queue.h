@@ -68,17 +68,27 @@ struct sv_xdp_queue {
     uint32_t scratch_used;
 
     SV_SEPARATE struct sv_spin send_lock;
+    int sender;                     /* the socket that sends: that of `main`, or one of its own */
     struct sv_xdp_ring tx;
     struct sv_xdp_ring completion;
     uint32_t free_count;
     uint64_t *free_chunks;          /* of the part of the UMEM that sends */
 };
 
+/* What a queue is opened on. */
+struct sv_xdp_place {
+    int ifindex;                    /* of the network interface */
+    int receive_ifindex;            /* of the interface that our frames come by: the same, or one of our own */
+    uint32_t number;                /* of the queue, on both */
+    uint32_t mtu;
+    bool native;
+};
+
 /*
  * 0 or an errno. EINVAL from a queue number above 0 means that the interface has no such queue. EBUSY: somebody else
  * has the queue, and still had it after a while.
  */
-int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, uint32_t mtu, bool native);
+int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_place *place);
 void sv_xdp_queue_close(struct sv_xdp_queue *queue);
 /* The largest MTU that the queue can carry. */
 uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue);

@@ -25,7 +25,7 @@
  * turn: more would absorb longer pauses, and cost every frame cache misses. Under a low memlock limit there are fewer.
  */
 enum { RECEIVE_CHUNKS = 2048, MIN_RECEIVE_CHUNKS = 512, PAGE = 4096 };
-enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
+enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25, UNUSED_ENTRIES = 2 };
 
 /* ---- opening ---- */
 
@@ -59,21 +59,29 @@ static int map_receive_ring(struct sv_xdp_lane *lane, const struct xdp_mmap_offs
                     sizeof(struct xdp_desc));
 }
 
+/* The rings of sending belong to the socket that sends. */
+static int map_send_rings(struct sv_xdp_queue *queue)
+{
+    struct xdp_mmap_offsets offsets;
+    int error = ring_offsets(queue->sender, &offsets);
+    if (error == 0)
+        error = map_ring(queue->sender, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, queue->send_chunks,
+                         sizeof(struct xdp_desc));
+    if (error == 0)
+        error = map_ring(queue->sender, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING,
+                         queue->send_chunks, sizeof(uint64_t));
+    return error;
+}
+
 static int map_rings(struct sv_xdp_queue *queue)
 {
-    int fd = queue->main.receiver.fd;
     struct xdp_mmap_offsets offsets;
-    int error = ring_offsets(fd, &offsets);
+    int error = ring_offsets(queue->main.receiver.fd, &offsets);
     if (error == 0)
         error = map_receive_ring(&queue->main, &offsets);
     if (error == 0)
-        error = map_ring(fd, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, queue->send_chunks, sizeof(struct xdp_desc));
-    if (error == 0)
-        error = map_ring(fd, &queue->fill, &offsets.fr, XDP_UMEM_PGOFF_FILL_RING, queue->receive_chunks,
-                         sizeof(uint64_t));
-    if (error == 0)
-        error = map_ring(fd, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING, queue->send_chunks,
-                         sizeof(uint64_t));
+        error = map_ring(queue->main.receiver.fd, &queue->fill, &offsets.fr, XDP_UMEM_PGOFF_FILL_RING,
+                         queue->receive_chunks, sizeof(uint64_t));
     return error;
 }
 
@@ -119,16 +127,9 @@ static int register_umem(struct sv_xdp_queue *queue)
 }
 
 /* A socket that was closed a moment ago, by us or by a process that has just ended, holds its queue a little longer. */
-static int bind_main(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool native)
+static int bind_patiently(int fd, const struct sockaddr_xdp *address)
 {
-    struct sockaddr_xdp address;
-    memset(&address, 0, sizeof address);
-    address.sxdp_family = AF_XDP;
-    address.sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (native ? 0 : XDP_COPY) |
-                                    (queue->multi_buffer ? XDP_USE_SG : 0));
-    address.sxdp_ifindex = (uint32_t)ifindex;
-    address.sxdp_queue_id = number;
-    for (int i = 0; bind(queue->main.receiver.fd, (struct sockaddr *)&address, sizeof address) != 0; i++) {
+    for (int i = 0; bind(fd, (const struct sockaddr *)address, sizeof *address) != 0; i++) {
         if (errno != EBUSY || i == BUSY_RETRIES)
             return errno;
         struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
@@ -137,27 +138,64 @@ static int bind_main(struct sv_xdp_queue *queue, int ifindex, uint32_t number, b
     return 0;
 }
 
-static int set_up(struct sv_xdp_queue *queue, int ifindex, uint32_t number, bool native)
+static int bind_main(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
 {
+    struct sockaddr_xdp address;
+    memset(&address, 0, sizeof address);
+    address.sxdp_family = AF_XDP;
+    address.sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (place->native ? 0 : XDP_COPY) |
+                                    (queue->multi_buffer ? XDP_USE_SG : 0));
+    address.sxdp_ifindex = (uint32_t)place->receive_ifindex;
+    address.sxdp_queue_id = place->number;
+    return bind_patiently(queue->main.receiver.fd, &address);
+}
+
+/* On the memory of the main socket, with its flags. */
+static int bind_shared(const struct sv_xdp_queue *queue, int fd, int ifindex, uint32_t number)
+{
+    struct sockaddr_xdp address;
+    memset(&address, 0, sizeof address);
+    address.sxdp_family = AF_XDP;
+    address.sxdp_flags = XDP_SHARED_UMEM;
+    address.sxdp_shared_umem_fd = (uint32_t)queue->main.receiver.fd;
+    address.sxdp_ifindex = (uint32_t)ifindex;
+    address.sxdp_queue_id = number;
+    return bind_patiently(fd, &address);
+}
+
+/* Rings and limits of the socket that sends. */
+static int set_up_sending(struct sv_xdp_queue *queue)
+{
+    int error = set_ring(queue->sender, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
+    if (error == 0)
+        error = set_ring(queue->sender, XDP_TX_RING, queue->send_chunks);
+    if (error == 0)
+        error = map_send_rings(queue);
+    /* A whole burst with each call; older kernels send 32. */
+    const int budget = SV_BURST;
+    (void)setsockopt(queue->sender, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof budget);
+    return error;
+}
+
+static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
+{
+    int fd = queue->main.receiver.fd;
+    bool sends = place->receive_ifindex == place->ifindex;
     int error = register_umem(queue);
     queue->main.entries = queue->receive_chunks;
     if (error == 0)
-        error = set_ring(queue->main.receiver.fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
+        error = set_ring(fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
     if (error == 0)
-        error = set_ring(queue->main.receiver.fd, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
-    if (error == 0)
-        error = set_ring(queue->main.receiver.fd, XDP_RX_RING, queue->main.entries);
-    if (error == 0)
-        error = set_ring(queue->main.receiver.fd, XDP_TX_RING, queue->send_chunks);
+        error = set_ring(fd, XDP_RX_RING, queue->main.entries);
     if (error == 0)
         error = map_rings(queue);
+    queue->sender = sends ? fd : -1;
+    if (error == 0)
+        error = sends ? set_up_sending(queue) : set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     if (error != 0)
         return error;
-    /* A whole burst with each call; older kernels send 32. */
-    const int budget = SV_BURST;
-    (void)setsockopt(queue->main.receiver.fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof budget);
-    error = bind_main(queue, ifindex, number, native);
-    if (error == EINVAL && number == 0 && queue->multi_buffer)
+    error = bind_main(queue, place);
+    if (error == EINVAL && place->number == 0 && queue->multi_buffer)
         return sv_explain(EOPNOTSUPP, "AF_XDP carries frames of this MTU from Linux 6.6 on: set the MTU to %d or less, "
                           "or use soft:packet:", SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - 18);
     return error;
@@ -174,11 +212,10 @@ static int open_socket(int *fd)
 }
 
 /* Half of the chunks at most wait with SYNs in them. The socket takes flags and rings of the other as they are. */
-static int open_syns(struct sv_xdp_queue *queue, int ifindex, uint32_t number)
+static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
 {
     struct sv_xdp_lane *syns = &queue->syns;
     struct xdp_mmap_offsets offsets;
-    struct sockaddr_xdp address;
     int error = open_socket(&syns->receiver.fd);
     if (error != 0)
         return error;
@@ -188,15 +225,18 @@ static int open_syns(struct sv_xdp_queue *queue, int ifindex, uint32_t number)
         error = ring_offsets(syns->receiver.fd, &offsets);
     if (error == 0)
         error = map_receive_ring(syns, &offsets);
-    if (error != 0)
-        return error;
-    memset(&address, 0, sizeof address);
-    address.sxdp_family = AF_XDP;
-    address.sxdp_flags = XDP_SHARED_UMEM;
-    address.sxdp_shared_umem_fd = (uint32_t)queue->main.receiver.fd;
-    address.sxdp_ifindex = (uint32_t)ifindex;
-    address.sxdp_queue_id = number;
-    return bind(syns->receiver.fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+    return error != 0 ? error : bind_shared(queue, syns->receiver.fd, place->receive_ifindex, place->number);
+}
+
+/* Frames that come by an interface of our own are not sent there. Another interface's socket wants rings of its own. */
+static int open_sender(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
+{
+    int error = open_socket(&queue->sender);
+    if (error == 0)
+        error = set_ring(queue->sender, XDP_UMEM_FILL_RING, UNUSED_ENTRIES);
+    if (error == 0)
+        error = set_up_sending(queue);
+    return error != 0 ? error : bind_shared(queue, queue->sender, place->ifindex, place->number);
 }
 
 static int hand_out_chunks(struct sv_xdp_queue *queue)
@@ -248,19 +288,22 @@ uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue)
     return queue->multi_buffer ? SV_XDP_MAX_MTU : queue->chunk_bytes - SV_XDP_HEADROOM - 18;
 }
 
-int sv_xdp_queue_open(struct sv_xdp_queue *queue, int ifindex, uint32_t number, uint32_t mtu, bool native)
+int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
 {
     memset(queue, 0, sizeof *queue);
-    choose_chunks(queue, mtu, native);
+    queue->sender = -1;
+    choose_chunks(queue, place->mtu, place->native);
     int error = sv_receiver_init(&queue->main.receiver, count_drops);
     if (error == 0)
         error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);
     if (error == 0)
         error = open_socket(&queue->main.receiver.fd);
     if (error == 0)
-        error = set_up(queue, ifindex, number, native);
+        error = set_up(queue, place);
     if (error == 0)
-        error = open_syns(queue, ifindex, number);
+        error = open_syns(queue, place);
+    if (error == 0 && queue->sender < 0)
+        error = open_sender(queue, place);
     if (error == 0)
         error = hand_out_chunks(queue);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
@@ -292,6 +335,9 @@ void sv_xdp_queue_close(struct sv_xdp_queue *queue)
     unmap_ring(&queue->tx);
     unmap_ring(&queue->fill);
     unmap_ring(&queue->completion);
+    if (queue->sender >= 0 && queue->sender != queue->main.receiver.fd)
+        close(queue->sender);
+    queue->sender = -1;
     close_lane(&queue->syns);
     close_lane(&queue->main);
     if (queue->umem != NULL)

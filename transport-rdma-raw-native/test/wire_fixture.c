@@ -124,7 +124,16 @@ struct ibv_wc wait_one(struct ibv_cq *cq)
 
 void for_each_kind(void (*test)(const char *kind))
 {
-    static const char *const kinds[] = {"packet", "xdp"};
-    for (size_t i = 0; have_namespace() && i < sizeof kinds / sizeof kinds[0]; i++)
-        test(kinds[i]);
+    if (!have_namespace())
+        return;
+    test("packet");
+    test("xdp");
+    with_xdp_mode("tap", test);
+}
+
+void with_xdp_mode(const char *mode, void (*test)(const char *kind))
+{
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", mode, 1));
+    test("xdp");
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
 }

@@ -18,7 +18,10 @@ struct wire {
 };
 
 bool have_namespace(void);
+/* "packet", "xdp" in generic mode, "xdp" by an interface of our own. */
 void for_each_kind(void (*test)(const char *kind));
+/* "xdp" in a mode of SOFTVERBS_XDP_MODE. */
+void with_xdp_mode(const char *mode, void (*test)(const char *kind));
 
 /* Waiting has gone on for longer than anything takes. */
 bool overdue(struct timespec since);

@@ -235,11 +235,8 @@ static void names_of_interfaces_that_are_gone_are_forgotten(void)
 static void test_mtu_9000(void)
 {
     for_each_kind(mtu_9000);
-    if (!have_namespace())
-        return;
-    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
-    mtu_9000("xdp");
-    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    if (have_namespace())
+        with_xdp_mode("native", mtu_9000);
 }
 
 static void test_oversized(void)

@@ -191,13 +191,13 @@ static void check_spread(const struct loop *loops)
     }
 }
 
-static void frames_are_spread_over_loops(void)
+static void frames_are_spread_over_loops(const char *kind)
 {
     struct wire wire;
     struct loop loops[LOOPS];
     pthread_t threads[LOOPS];
     _Atomic unsigned received = 0;
-    wire_open(&wire, "xdp", 1500, INTERFACE_QUEUES);
+    wire_open(&wire, kind, 1500, INTERFACE_QUEUES);
     struct world *world = &wire.world[1];
     for (int i = 0; i < LOOPS; i++)
         loop_open(&loops[i], world, &received);
@@ -236,10 +236,9 @@ static void test_spread(void)
 {
     if (!have_namespace())
         return;
-    frames_are_spread_over_loops();
-    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
-    frames_are_spread_over_loops();
-    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    frames_are_spread_over_loops("xdp");
+    with_xdp_mode("native", frames_are_spread_over_loops);
+    with_xdp_mode("tap", frames_are_spread_over_loops);
 }
 
 /* ---- verdicts that the program keeps ---- */
@@ -253,7 +252,7 @@ static void send_spec(struct side *from, const struct frame_spec *spec)
 }
 
 /* The kernel's frames come first, so a verdict on them that were taken for ours would lose the next of ours. */
-static void look_alikes_do_not_share_a_verdict(void)
+static void look_alikes_do_not_share_a_verdict(const char *kind)
 {
     struct wire wire;
     struct frame_spec good = default_frame();
@@ -261,7 +260,7 @@ static void look_alikes_do_not_share_a_verdict(void)
     struct rule rule;
     if (!have_namespace())
         return;
-    wire_open(&wire, "xdp", 1500, 1);
+    wire_open(&wire, kind, 1500, 1);
     bad[0].src_ip = "192.0.2.9";
     bad[1].dst_ip = "192.0.2.9";
     bad[2].src_port++;
@@ -279,6 +278,53 @@ static void look_alikes_do_not_share_a_verdict(void)
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
         CHECK_EQ(0, ibv_destroy_flow(flow));
     }
+    wire_close(&wire);
+}
+
+/* ---- VLAN tags ---- */
+
+enum { VLAN = 5, PRIORITY = 3 << 13 };
+
+/* Puts another tag, of a provider's network (IEEE 802.1ad), before what follows the addresses. */
+static uint32_t add_outer_tag(uint8_t *frame, uint32_t length)
+{
+    static const uint8_t outer[] = {0x88, 0xa8, 0x00, 0x07};
+    memmove(frame + 12 + sizeof outer, frame + 12, length - 12);
+    memcpy(frame + 12, outer, sizeof outer);
+    return length + sizeof outer;
+}
+
+static void check_arrives(struct wire *wire, const uint8_t *frame, uint32_t length)
+{
+    CHECK_EQ(0, post_recv_slot(&wire->side[1], 0, SLOT_BYTES));
+    CHECK_EQ(0, send_frame(&wire->side[0], frame, length, IBV_SEND_SIGNALED));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[0].cq).status);
+    struct ibv_wc wc = wait_one(wire->side[1].cq);
+    CHECK_EQ(IBV_WC_SUCCESS, wc.status);
+    CHECK_EQ(length, wc.byte_len);
+    CHECK_EQ(0, memcmp(frame, wire->side[1].memory, length));
+}
+
+/* At tc ingress the kernel has taken the outer one out. */
+static void tags_stay_in_frames(const char *kind)
+{
+    struct wire wire;
+    struct rule rule;
+    uint8_t frame[2048];
+    struct frame_spec spec = default_frame();
+    wire_open(&wire, kind, 1500, 1);
+    spec.vlan = VLAN | PRIORITY;
+    uint32_t length = build_frame(&spec, frame);
+    rule_init(&rule, 0);
+    rule_eth(&rule, mac_b, NULL, 0, VLAN);
+    struct ibv_flow *flow = must_create(&wire.side[1], &rule);
+    for (int i = 0; i < 3; i++)
+        check_arrives(&wire, frame, length);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    flow = steer_mac(&wire.side[1], mac_b);
+    check_arrives(&wire, frame, length);
+    check_arrives(&wire, frame, add_outer_tag(frame, length));
+    CHECK_EQ(0, ibv_destroy_flow(flow));
     wire_close(&wire);
 }
 
@@ -306,10 +352,10 @@ static void send_segment(struct side *from, uint8_t flags, uint32_t sequence)
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
 }
 
-static void flood_open(struct wire *wire, struct ibv_flow **flow)
+static void flood_open(struct wire *wire, const char *kind, struct ibv_flow **flow)
 {
     struct rule rule;
-    wire_open(wire, "xdp", 1500, 1);
+    wire_open(wire, kind, 1500, 1);
     rule_init(&rule, 0);
     rule_ipv4(&rule, NULL, "192.0.2.2");
     rule_ports(&rule, IBV_FLOW_SPEC_TCP, 0, SYN_PORT);
@@ -330,7 +376,7 @@ static void check_first(struct wire *wire, struct ibv_flow *flow, uint8_t flags,
     wire_close(wire);
 }
 
-static void syns_leave_room_for_segments(void)
+static void syns_leave_room_for_segments(const char *kind)
 {
     static const uint8_t others[] = {0x10, 0x12, 0x14, 0x18, 0x04, 0x06};
     for (unsigned i = 0; i < sizeof others; i++) {
@@ -338,7 +384,7 @@ static void syns_leave_room_for_segments(void)
         struct ibv_flow *flow;
         if (!have_namespace())
             return;
-        flood_open(&wire, &flow);
+        flood_open(&wire, kind, &flow);
         send_segment(&wire.side[0], others[i], 77);
         CHECK_EQ(SYNS - SYN_RING, received_by(&wire).syns_full);
         CHECK_EQ(0, received_by(&wire).wire_full);
@@ -356,13 +402,13 @@ static void wait_until(struct timespec start, double seconds)
 }
 
 /* As who has had no answer does; at once it would be no sign of that. */
-static void a_syn_that_comes_again_is_not_kept_out(void)
+static void a_syn_that_comes_again_is_not_kept_out(const char *kind)
 {
     struct wire wire;
     struct ibv_flow *flow;
     if (!have_namespace())
         return;
-    flood_open(&wire, &flow);
+    flood_open(&wire, kind, &flow);
     uint64_t lost = received_by(&wire).syns_full;
     send_segment(&wire.side[0], 0x02, 77 << 16);
     send_segment(&wire.side[0], 0x02, 77 << 16);
@@ -374,7 +420,7 @@ static void a_syn_that_comes_again_is_not_kept_out(void)
 }
 
 /* Once a poll has seen that the ring is full, most are dropped before it, so it has room again; and each is counted. */
-static void a_flood_of_syns_is_let_through_little_by_little(void)
+static void a_flood_of_syns_is_let_through_little_by_little(const char *kind)
 {
     struct wire wire;
     struct ibv_flow *flow;
@@ -382,7 +428,7 @@ static void a_flood_of_syns_is_let_through_little_by_little(void)
     uint32_t sent = SYNS;
     if (!have_namespace())
         return;
-    flood_open(&wire, &flow);
+    flood_open(&wire, kind, &flow);
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
     for (received = received_by(&wire); received.copied < SYN_RING; received = received_by(&wire))
         check_empty(wire.side[1].cq);
@@ -402,11 +448,28 @@ static void a_flood_of_syns_is_let_through_little_by_little(void)
     wire_close(&wire);
 }
 
+/* The way to an interface of our own keeps and places frames as the interface's XDP program does. */
+#define IN_BOTH_MODES(NAME) \
+    static void test_##NAME(void) \
+    { \
+        if (!have_namespace()) \
+            return; \
+        NAME("xdp"); \
+        with_xdp_mode("tap", NAME); \
+    }
+
+IN_BOTH_MODES(a_flood_of_syns_is_let_through_little_by_little)
+IN_BOTH_MODES(syns_leave_room_for_segments)
+IN_BOTH_MODES(a_syn_that_comes_again_is_not_kept_out)
+IN_BOTH_MODES(look_alikes_do_not_share_a_verdict)
+IN_BOTH_MODES(tags_stay_in_frames)
+
 const struct test xdp_tests[] = {
-    {"xdp: a flood of SYNs is let through little by little", a_flood_of_syns_is_let_through_little_by_little},
-    {"xdp: SYNs leave room for other segments", syns_leave_room_for_segments},
-    {"xdp: a SYN that comes again is not kept out", a_syn_that_comes_again_is_not_kept_out},
-    {"xdp: look-alikes do not share a verdict", look_alikes_do_not_share_a_verdict},
+    {"xdp: a flood of SYNs is let through little by little", test_a_flood_of_syns_is_let_through_little_by_little},
+    {"xdp: SYNs leave room for other segments", test_syns_leave_room_for_segments},
+    {"xdp: a SYN that comes again is not kept out", test_a_syn_that_comes_again_is_not_kept_out},
+    {"xdp: look-alikes do not share a verdict", test_look_alikes_do_not_share_a_verdict},
+    {"xdp: VLAN tags stay in frames", test_tags_stay_in_frames},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
     {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
     {"xdp: frames of all queues are spread over loops by the hash", test_spread},

@@ -13,7 +13,6 @@ import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 class ArchitectureTest {
     @ArchTest
     static final ArchRule DEPENDENCIES_POINT_DOWNWARDS = layeredArchitecture().consideringOnlyDependenciesInLayers()
-            .withOptionalLayers(true)
             .layer("channel").definedBy("io.rdmaraw.channel")
             .layer("host").definedBy("io.rdmaraw.host")
             .layer("loop").definedBy("io.rdmaraw.loop")

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.PeerProcess;
@@ -84,7 +85,7 @@ class CProgramsTest {
 
     /** Real traffic of the peer's kernel, from many sockets, so that its hash spreads it over the queues. */
     @ParameterizedTest
-    @ValueSource(strings = {"generic", "native"})
+    @ValueSource(strings = {"generic", "native", "tap"})
     void everyReceiveQueueIsServed(String mode, TestNetwork network) throws Exception {
         VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         VethEnd end = pair.ours();
@@ -141,6 +142,27 @@ class CProgramsTest {
             assertTrue(received.contains("\"frames\": 2"), received);
         }
         assertTrue(kernelAnswers(pair), "the rule is gone with its process");
+    }
+
+    @Test
+    void anInterfaceOfOurOwnGoesWithAKilledProcess(TestNetwork network) throws Exception {
+        VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        VethEnd end = pair.ours();
+        try (PeerProcess receiver = end.namespace().start(onSoftverbs(end, "xdp", "env", "SOFTVERBS_XDP_MODE=tap",
+                NATIVE.resolve("pktgen").toString(), "rx", "--device", "xdp:" + end.name(), "--to", end.ipv4(),
+                "--port", PORT, "--count", "1000"))) {
+            receiver.awaitOutput("ready", LIMIT);
+            String links = end.namespace().run("ip", "-oneline", "link").output();
+            assertTrue(links.contains("rdmaraw0:"), links);
+            String addresses = end.namespace().run("ip", "-oneline", "address", "show", "rdmaraw0").output();
+            assertTrue(addresses.isBlank(), addresses);
+            assertFalse(kernelAnswers(pair));
+            ProcessHandle.of(receiver.pid()).orElseThrow().destroyForcibly();
+            receiver.await(LIMIT);
+        }
+        Await.until("the interface to be gone", LIMIT,
+                () -> !end.namespace().run("ip", "-oneline", "link").output().contains("rdmaraw0:"));
+        assertTrue(kernelAnswers(pair));
     }
 
     /** Whether the kernel says that nobody listens on our port. */

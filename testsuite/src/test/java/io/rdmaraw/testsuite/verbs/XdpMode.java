@@ -1,0 +1,34 @@
+package io.rdmaraw.testsuite.verbs;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.invoke.MethodHandle;
+
+/** The environment's word on how {@code soft:xdp:} devices receive, which softverbs reads when it opens one. */
+@SuppressWarnings("restricted")
+final class XdpMode {
+    private static final String VARIABLE = "SOFTVERBS_XDP_MODE";
+    private static final MethodHandle SETENV = Linker.nativeLinker().downcallHandle(
+            Linker.nativeLinker().defaultLookup().findOrThrow("setenv"),
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, JAVA_INT));
+
+    private XdpMode() {
+    }
+
+    /** For all devices that this process opens from now on; an empty one is the default. */
+    static void set(String mode) {
+        try (Arena arena = Arena.ofConfined()) {
+            if ((int) SETENV.invokeExact(arena.allocateFrom(VARIABLE), arena.allocateFrom(mode), 1) != 0) {
+                throw new AssertionError("setenv failed");
+            }
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See tap.h, tuntap.rst of the kernel and netlink(7). */
+#include "tap.h"
+
+#include "device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/if_tun.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What is_skb_forwardable() of the kernel compares a frame with: any that the network interface lets in. */
+enum { TAP_MTU = 65521 };
+
+static int add_queue(struct sv_tap *tap)
+{
+    if (tap->queues == SV_TAP_MAX_QUEUES)
+        return ENOSPC;
+    int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    struct ifreq request;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, tap->name, sizeof tap->name);
+    request.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE;
+    if (ioctl(fd, TUNSETIFF, &request) != 0) {
+        int error = errno;
+        close(fd);
+        return error;
+    }
+    memcpy(tap->name, request.ifr_name, sizeof tap->name);
+    tap->queue[tap->queues++] = fd;
+    return 0;
+}
+
+/* An attribute that is the last in all of those around it. */
+static struct rtattr *append(struct nlmsghdr *message, unsigned short type, const void *data, size_t bytes)
+{
+    struct rtattr *attribute = (struct rtattr *)((char *)message + NLMSG_ALIGN(message->nlmsg_len));
+    attribute->rta_type = type;
+    attribute->rta_len = (unsigned short)RTA_LENGTH(bytes);
+    if (bytes > 0)
+        memcpy(RTA_DATA(attribute), data, bytes);
+    message->nlmsg_len = (unsigned)(NLMSG_ALIGN(message->nlmsg_len) + RTA_ALIGN(attribute->rta_len));
+    return attribute;
+}
+
+struct link_request {
+    struct nlmsghdr header;
+    struct ifinfomsg link;
+    char attributes[128];
+};
+
+static struct link_request link_request(const struct sv_tap *tap)
+{
+    struct link_request request;
+    memset(&request, 0, sizeof request);
+    request.header.nlmsg_len = NLMSG_LENGTH(sizeof request.link);
+    request.header.nlmsg_type = RTM_NEWLINK;
+    request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+    request.link.ifi_index = tap->ifindex;
+    return request;
+}
+
+static int ask(int netlink, const struct link_request *request)
+{
+    struct {
+        struct nlmsghdr header;
+        struct nlmsgerr error;
+        char rest[256];
+    } answer;
+    if (send(netlink, request, request->header.nlmsg_len, 0) < 0 || recv(netlink, &answer, sizeof answer, 0) < 0)
+        return errno;
+    return -answer.error.error;
+}
+
+/* Nobody is to find the host there: no IPv6 address, no ARP. Before the interface is up, or it has an address at once. */
+static int make_quiet(const struct sv_tap *tap, int netlink)
+{
+    const uint32_t mtu = TAP_MTU;
+    const uint8_t no_addresses = IN6_ADDR_GEN_MODE_NONE;
+    struct link_request request = link_request(tap);
+    request.link.ifi_flags = request.link.ifi_change = IFF_NOARP;
+    append(&request.header, IFLA_MTU, &mtu, sizeof mtu);
+    if (access("/proc/net/if_inet6", F_OK) == 0) {
+        struct rtattr *families = append(&request.header, IFLA_AF_SPEC, NULL, 0);
+        struct rtattr *inet6 = append(&request.header, AF_INET6, NULL, 0);
+        append(&request.header, IFLA_INET6_ADDR_GEN_MODE, &no_addresses, sizeof no_addresses);
+        char *end = (char *)&request + request.header.nlmsg_len;
+        families->rta_len = (unsigned short)(end - (char *)families);
+        inet6->rta_len = (unsigned short)(end - (char *)inet6);
+    }
+    return ask(netlink, &request);
+}
+
+static int bring_up(const struct sv_tap *tap, int netlink)
+{
+    struct link_request request = link_request(tap);
+    request.link.ifi_flags = request.link.ifi_change = IFF_UP;
+    return ask(netlink, &request);
+}
+
+static int configure(const struct sv_tap *tap)
+{
+    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (netlink < 0)
+        return errno;
+    int error = make_quiet(tap, netlink);
+    if (error == 0)
+        error = bring_up(tap, netlink);
+    close(netlink);
+    return error;
+}
+
+int sv_tap_open(struct sv_tap *tap)
+{
+    memset(tap, 0, sizeof *tap);
+    snprintf(tap->name, sizeof tap->name, "rdmaraw%%d");
+    int error = add_queue(tap);
+    if (error != 0)
+        return sv_explain(error, error == EPERM
+            ? "an interface of our own is not permitted: SOFTVERBS_XDP_MODE=tap needs CAP_NET_ADMIN"
+            : "SOFTVERBS_XDP_MODE=tap needs /dev/net/tun, which can't be used: modprobe tun, and in a container "
+              "--device /dev/net/tun");
+    tap->ifindex = (int)if_nametoindex(tap->name);
+    error = configure(tap);
+    return error == 0 ? 0 : sv_explain(error, "the interface '%s' of our own can't be brought up", tap->name);
+}
+
+int sv_tap_add_queue(struct sv_tap *tap)
+{
+    return add_queue(tap);
+}
+
+void sv_tap_remove_queue(struct sv_tap *tap)
+{
+    close(tap->queue[--tap->queues]);
+}
+
+void sv_tap_close(struct sv_tap *tap)
+{
+    while (tap->queues > 0)
+        sv_tap_remove_queue(tap);
+    tap->ifindex = 0;
+}
