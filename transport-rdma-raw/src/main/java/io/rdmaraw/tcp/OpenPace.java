@@ -8,10 +8,10 @@ import java.util.ArrayDeque;
  * lets another one go, and so does time, as some peers never answer.
  */
 final class OpenPace {
-    /** SYNs without an answer: a quarter of the frames that a receive queue has room for by default. */
-    static final int UNANSWERED = 256;
-    /** So many go in each tick even if nobody answers. */
-    static final int PER_TICK = 64;
+    /** SYNs without an answer: less than a receive queue takes while its loop is away, with the ACKs among them. */
+    static final int UNANSWERED = 128;
+    /** So many go in each tick even if nobody answers; a server whose code is not compiled yet keeps up with them. */
+    static final int PER_TICK = 16;
 
     private final TcpCounters counters;
     private ArrayDeque<TcpConnection> waiting;
