@@ -10,8 +10,8 @@ import java.util.ArrayDeque;
 final class OpenPace {
     /** SYNs without an answer: less than a receive queue takes while its loop is away, with the ACKs among them. */
     static final int UNANSWERED = 128;
-    /** So many go in each tick even if nobody answers; a server whose code is not compiled yet keeps up with them. */
-    static final int PER_TICK = 16;
+    /** So many go in each tick even if nobody answers: a receive queue has room for a tenth of a second of them. */
+    static final int PER_TICK = 4;
 
     private final TcpCounters counters;
     private ArrayDeque<TcpConnection> waiting;
