@@ -70,7 +70,9 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .error("resets.sent", core(c -> c.resetsOut), "resets sent")
             .error("blind-attacks", core(c -> c.blindAttackSegments), "resets and SYNs that RFC 5961 fends off")
             .error("path-mtu-reductions", core(c -> c.pathMtuReductions), "times that a router said too big")
-            .error("path-mtu-black-holes", core(c -> c.pathMtuBlackHoles), "times that big segments vanished")
+            .error("path-mtu-black-holes", core(c -> c.pathMtuBlackHoles), "times that big segments seemed to vanish")
+            .work("path-mtu-false-alarms", core(c -> c.pathMtuFalseAlarms),
+                    "of these, times that a big segment came through after all")
             .add(RdmaRawMetric.Kind.LEVEL, "connections", s -> s.flows, "connections that are open")
             .add(RdmaRawMetric.Kind.LEVEL, "time-wait", s -> s.timeWait.getAsLong(), "connections in TIME-WAIT");
 

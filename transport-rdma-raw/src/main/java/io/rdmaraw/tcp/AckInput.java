@@ -7,6 +7,9 @@ final class AckInput {
     /** 16 times the timeout: room for an RTT that has grown by as much since it was last measured. */
     private static final int MAX_BACKOFF_AFTER_PROGRESS = 4;
 
+    /** A FIN has a number of its own. */
+    private static final int FIN_LENGTH = 1;
+
     private AckInput() {
     }
 
@@ -146,6 +149,9 @@ final class AckInput {
             sample.shortRttNanos = rtt;
             if (Sequence.beforeOrAt(sb.endSeq(entry), r.endSeq)) {
                 sample.originalDelivered = true;
+            }
+            if (sb.lengthOf(entry) > c.sndMss + FIN_LENGTH) {
+                PathMtu.onLargeDelivered(c);
             }
         }
         if (c.is(Tcb.SACK)) {

@@ -290,8 +290,13 @@ final class Handshake {
 
     /** RFC 6691: what the peer takes and the path carries, less the options that every segment has. */
     static void updateSendMss(TcpConnection c) {
-        int mss = Math.min(c.peerMss, c.mtu - c.headerBytes());
-        c.sndMss = Math.max(8, mss - (c.is(Tcb.TIMESTAMPS) ? TIMESTAMPS_OPTION_BYTES : 0));
+        c.sndMss = sendMss(c, c.mtu);
+    }
+
+    /** What it would be on a path of this MTU. */
+    static int sendMss(TcpConnection c, int mtuBytes) {
+        int mss = Math.min(c.peerMss, mtuBytes - c.headerBytes());
+        return Math.max(8, mss - (c.is(Tcb.TIMESTAMPS) ? TIMESTAMPS_OPTION_BYTES : 0));
     }
 
     /** A SYN in SYN-RECEIVED that lies in the window; true if it is the peer's half of a simultaneous open. */

@@ -1,14 +1,25 @@
 package io.rdmaraw.tcp;
 
-/** Path MTU discovery (RFC 1191, RFC 8201) with a fallback for paths that drop big packets in silence (RFC 2923). */
+/**
+ * Path MTU discovery (RFC 1191, RFC 8201) with a fallback for paths that drop big packets in silence (RFC 2923).
+ *
+ * <p>Timeouts make such a path suspect, but a path that just loses much looks the same. So while new data goes out in
+ * small segments, a few large ones try the path, as the probes of RFC 4821 do: the first that arrives ends the
+ * suspicion. One that is lost is repeated in small ones.
+ */
 final class PathMtu {
     private static final int MIN_IPV6 = 1280;
     /** The smallest plateau of RFC 1191 section 7.1 above the floor of 68, which would carry headers only. */
     private static final int MIN_IPV4 = 296;
     private static final int SAFE_IPV4 = 576;
-    /** Timeouts of one segment before its size is suspected, and before even the safe size for most paths is. */
-    private static final int BLACK_HOLE_TIMEOUTS = 2;
-    private static final int DEEP_BLACK_HOLE_TIMEOUTS = 4;
+    /** Timeouts of one segment before small ones that are repeated are not put together any more. */
+    private static final int ONE_BY_ONE_TIMEOUTS = 2;
+    /** So many more timeouts, and even the safe size for most paths is suspected. */
+    private static final int DEEP_BLACK_HOLE_TIMEOUTS = 2;
+    /** RFC 8899 section 5.1.2, MAX_PROBES. */
+    private static final byte MAX_PROBES = 3;
+    /** No black hole is suspected. */
+    static final byte TRUSTED = -1;
 
     private PathMtu() {
     }
@@ -26,6 +37,7 @@ final class PathMtu {
         int mtu = Math.max(told, least(c));
         if (mtu < c.mtu) {
             c.engine.counters.pathMtuReductions++;
+            c.mtuProbesLeft = TRUSTED;
             reduce(c, mtu, now);
         }
     }
@@ -67,18 +79,54 @@ final class PathMtu {
 
     /** The same segment timed out again: perhaps it is too big and ICMP is filtered. */
     static void onTimeout(TcpConnection c, Flight f, long now) {
-        f.recovery.oneByOne |= c.unansweredTimeouts >= BLACK_HOLE_TIMEOUTS;
-        int next = c.unansweredTimeouts == BLACK_HOLE_TIMEOUTS ? MIN_IPV6
-                : c.unansweredTimeouts == DEEP_BLACK_HOLE_TIMEOUTS && c.isIpv4() ? SAFE_IPV4 : c.mtu;
+        f.recovery.oneByOne |= c.unansweredTimeouts >= ONE_BY_ONE_TIMEOUTS;
+        int suspicious = c.engine.config.blackHoleTimeouts;
+        if (suspicious == 0) {
+            return;
+        }
+        int next = c.unansweredTimeouts == suspicious ? MIN_IPV6
+                : c.unansweredTimeouts == suspicious + DEEP_BLACK_HOLE_TIMEOUTS && c.isIpv4() ? SAFE_IPV4 : c.mtu;
         int packet = f.scoreboard.lengthOf(f.scoreboard.head()) + c.headerBytes() + (c.is(Tcb.TIMESTAMPS) ? 12 : 0);
         if (next < c.mtu && packet > next) {
             c.engine.counters.pathMtuBlackHoles++;
+            c.mtuProbesLeft = MAX_PROBES;
+            c.mtuProbeEnd = c.sndUna;
             reduce(c, next, now);
         }
     }
 
+    /** Returns whether the next segment of new data should be as large as the link takes. */
+    static boolean isProbeDue(TcpConnection c, Flight f) {
+        return c.mtuProbesLeft > 0 && f.recovery.phase == RecoveryState.Phase.OPEN
+                && Sequence.afterOrAt(c.sndUna, c.mtuProbeEnd);
+    }
+
+    static void onProbeSent(TcpConnection c) {
+        c.mtuProbesLeft--;
+        c.mtuProbeEnd = c.sndNxt;
+    }
+
+    /** A segment that was larger than those are now has arrived when it was sent first. */
+    static void onLargeDelivered(TcpConnection c) {
+        if (c.mtuProbesLeft != TRUSTED) {
+            c.engine.counters.pathMtuFalseAlarms++;
+            raise(c);
+        }
+    }
+
+    /** A smaller MTU has been believed long enough. */
+    static void onExpiry(TcpConnection c, long now) {
+        if (c.mtuProbesLeft == TRUSTED) {
+            raise(c);
+        } else {
+            c.mtuProbesLeft = MAX_PROBES;
+            c.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
+        }
+    }
+
     /** RFC 1191 section 6.3: the path may have changed; try what the link takes. */
-    static void raise(TcpConnection c) {
+    private static void raise(TcpConnection c) {
+        c.mtuProbesLeft = TRUSTED;
         c.pathMtuExpiryNanos = Tcb.NEVER;
         c.mtu = c.linkMtu;
         Handshake.updateSendMss(c);

@@ -164,10 +164,17 @@ final class SegmentOutput {
             return false;
         }
         if (now >= c.pathMtuExpiryNanos) {
-            PathMtu.raise(c);
+            PathMtu.onExpiry(c, now);
         }
         restartAfterIdle(c, f, now);
         int mss = payloadLimit(c);
+        boolean probe = PathMtu.isProbeDue(c, f);
+        if (probe) {
+            int large = Handshake.sendMss(c, c.linkMtu) - sackOptionBytes(c);
+            // What follows tells early whether it was lost.
+            probe = Math.min(unsent, room) > large;
+            mss = probe ? large : mss;
+        }
         int length = Math.min(Math.min(unsent, mss), room);
         if (length < mss && !mayBeSmall(c, f, unsent, length, finDue)) {
             return false;
@@ -178,10 +185,13 @@ final class SegmentOutput {
             return false;
         }
         c.clear(Tcb.OVERRIDE_SWS);
-        if (length == mss && c.engine.segmentationBytes() > mss && !c.is(Tcb.CWR_OWED)) {
+        if (!probe && length == mss && c.engine.segmentationBytes() > mss && !c.is(Tcb.CWR_OWED)) {
             length = segmentsAtOnce(c, Math.min(unsent, room), pipe, mss);
         }
         emitNew(c, f, length, mss, length < room, now, out);
+        if (probe) {
+            PathMtu.onProbeSent(c);
+        }
         return true;
     }
 

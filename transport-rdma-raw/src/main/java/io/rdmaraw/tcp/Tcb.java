@@ -201,6 +201,10 @@ abstract sealed class Tcb permits TcpConnection {
     char mtu;
     char linkMtu;
     long pathMtuExpiryNanos = NEVER;
+    /** While a black hole is suspected: how many large segments may still try. Else {@link PathMtu#TRUSTED}. */
+    byte mtuProbesLeft = PathMtu.TRUSTED;
+    /** Behind the last of these. */
+    int mtuProbeEnd;
 
     long lastChallengeNanos = Long.MIN_VALUE;
 

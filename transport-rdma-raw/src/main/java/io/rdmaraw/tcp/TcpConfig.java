@@ -66,6 +66,7 @@ public final class TcpConfig {
     final int firstEphemeralPort;
     final int lastEphemeralPort;
     final long pathMtuAgeNanos;
+    final int blackHoleTimeouts;
     final int maxSlices;
     final int segmentationBytes;
     final long fastOpenKeyHigh;
@@ -105,6 +106,7 @@ public final class TcpConfig {
         firstEphemeralPort = builder.firstEphemeralPort;
         lastEphemeralPort = builder.lastEphemeralPort;
         pathMtuAgeNanos = builder.pathMtuAgeNanos;
+        blackHoleTimeouts = builder.blackHoleTimeouts;
         maxSlices = builder.maxSlices;
         segmentationBytes = builder.segmentationBytes;
         fastOpenKeyHigh = builder.fastOpenKeyHigh;
@@ -155,6 +157,7 @@ public final class TcpConfig {
         private int firstEphemeralPort = 32768;
         private int lastEphemeralPort = 60999;
         private long pathMtuAgeNanos = 600_000_000_000L;
+        private int blackHoleTimeouts = 3;
         private int maxSlices = Segment.MAX_SLICES;
         private int segmentationBytes;
         private long fastOpenKeyHigh;
@@ -423,6 +426,16 @@ public final class TcpConfig {
          */
         public Builder pathMtuAgeNanos(long value) {
             pathMtuAgeNanos = longInRange("pathMtuAgeNanos", value, 1_000_000_000L, 1L << 60);
+            return this;
+        }
+
+        /**
+         * After how many timeouts in a row of the same large segment the path is suspected of dropping large packets in
+         * silence (RFC 2923 section 2.1), so that smaller ones are sent; 0 for never. Loss alone can look the same:
+         * then a large segment that goes through, of a few that try it, ends the suspicion.
+         */
+        public Builder blackHoleTimeouts(int value) {
+            blackHoleTimeouts = intInRange("blackHoleTimeouts", value, 0, 15);
             return this;
         }
 

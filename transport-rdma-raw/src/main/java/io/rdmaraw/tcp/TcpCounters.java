@@ -57,6 +57,8 @@ public final class TcpCounters {
     public long buffersReleasedEarly;
     public long pathMtuReductions;
     public long pathMtuBlackHoles;
+    /** Suspicions of a black hole that a large segment disproved. */
+    public long pathMtuFalseAlarms;
     /** ICMP messages that matched no connection or lay outside of its window (RFC 5927). */
     public long icmpIgnored;
     public long ecnReductions;

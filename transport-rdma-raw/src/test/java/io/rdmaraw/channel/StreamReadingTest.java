@@ -90,6 +90,25 @@ class StreamReadingTest {
         awaitRead(11 * PIECE_BYTES);
     }
 
+    /** The peer has ended the stream before anything of it was read. */
+    @Test
+    void theEndIsToldBehindWhatCameBeforeIt() throws Exception {
+        reader.config().setAutoRead(false);
+        settle(reader.eventLoop());
+        send(3);
+        sender.shutdownOutput().sync();
+        while (!reader.tcpInfo().get().state().equals("CLOSE_WAIT")) {
+            assertTrue(reader.isActive());
+        }
+        for (int read = 1; read <= 3; read++) {
+            settle(reader.eventLoop());
+            assertTrue(reader.isOpen() && !reader.isInputShutdown());
+            reader.read();
+            awaitRead(read * PIECE_BYTES);
+        }
+        assertTrue(reader.closeFuture().await(60_000));
+    }
+
     @Test
     void aReadIsForOneMessage() throws Exception {
         reader.config().setAutoRead(false);

@@ -246,18 +246,6 @@ class AttackTest {
     }
 
     @Test
-    void aBlackHoleIsFoundByTimeouts() {
-        Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
-        d.send(1460).says("PA 1 len 1460 ack 1");
-        d.after(210).says("PA 1 len 1460 ack 1");
-        d.after(210).says("PA 1 len 1460 ack 1");
-        // The second timeout: smaller ones from now on.
-        d.after(420).says("A 1 len 1240 ack 1");
-        assertEquals(1, d.engine.counters().pathMtuBlackHoles);
-        d.hears("A 1 ack 1241").says("PA 1241 len 220 ack 1");
-    }
-
-    @Test
     void initialSequenceNumbersDifferByConnectionAndTime() {
         InitialSequence isn = new InitialSequence(new SipHash(1, 2), null);
         int first = isn.isn(0, 1, 2, 0, 3, 4, 0);

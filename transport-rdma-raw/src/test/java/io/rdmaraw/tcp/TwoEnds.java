@@ -35,6 +35,8 @@ class TwoEnds {
     double loss;
     double duplication;
     long jitterNanos;
+    /** What is longer vanishes, and nobody tells. */
+    int mostPayloadBytes = Integer.MAX_VALUE;
 
     TwoEnds(TcpConfig clientConfig, TcpConfig serverConfig, long seed) {
         random = new Random(seed);
@@ -74,7 +76,7 @@ class TwoEnds {
     }
 
     private void carry(Segment s, boolean toServer) {
-        if (random.nextDouble() < loss) {
+        if (s.payloadLength() > mostPayloadBytes || random.nextDouble() < loss) {
             s.transmitted();
             return;
         }

@@ -175,6 +175,32 @@ class TcpBehaviourOverVethTest {
 
     @ParameterizedTest
     @EnumSource
+    void theEndIsToldBehindWhatCameBeforeIt(Peer peer) throws Exception {
+        try (ServerSocket server = listen(peer)) {
+            TcpHost.Client client = new TcpHost.Client();
+            Channel channel = connect(byteByByte(client), server);
+            try (Socket socket = accept(server)) {
+                socket.getOutputStream().write("end".getBytes(CharsetUtil.US_ASCII));
+            }
+            for (String next : List.of("e", "n", "d")) {
+                assertTrue(channel.isOpen());
+                channel.read();
+                client.await(next);
+            }
+            channel.read();
+            assertTrue(channel.closeFuture().await(PATIENCE_MILLIS));
+            assertNull(client.errors.poll());
+        }
+    }
+
+    /** Reads a byte whenever it is told to. */
+    private Bootstrap byteByByte(TcpHost.Client client) {
+        return client(client).option(ChannelOption.AUTO_READ, false)
+                .option(ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(1).maxMessagesPerRead(1));
+    }
+
+    @ParameterizedTest
+    @EnumSource
     void aPeersResetIsAnException(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             TcpHost.Client client = new TcpHost.Client();
@@ -223,9 +249,7 @@ class TcpBehaviourOverVethTest {
     void aCloseWithUnreadBytesResets(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             TcpHost.Client client = new TcpHost.Client();
-            Channel channel = connect(client(client).option(ChannelOption.AUTO_READ, false)
-                    .option(ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(1).maxMessagesPerRead(1)),
-                    server);
+            Channel channel = connect(byteByByte(client), server);
             try (Socket socket = accept(server)) {
                 socket.getOutputStream().write("two".getBytes(CharsetUtil.US_ASCII));
                 channel.read();

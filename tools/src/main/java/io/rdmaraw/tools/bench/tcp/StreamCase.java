@@ -156,11 +156,11 @@ sealed interface StreamCase {
     }
 
     /**
-     * Requests at a steady rate and new connections: while nothing else goes on, under a flood of SYNs, and under the
-     * same flood with checksums that are wrong. Generator and client share a core, so the last tells what of the loss
-     * is the server's handling of SYNs, and what the generator's and the link's work.
+     * Requests at a steady rate and new connections: while nothing else goes on, under a flood, of SYNs unless another
+     * kind is asked for, and under SYNs with checksums that are wrong. Generator and client share a core, so the last
+     * tells what of the loss is the server's handling of the flood, and what the generator's and the link's work.
      */
-    record Flood(int connections, int requestsPerSecond) implements StreamCase {
+    record Flood(int connections, int requestsPerSecond, FloodKind kind) implements StreamCase {
         private static final double PERCENT = 100;
 
         /** What the client saw in one phase. */
@@ -170,7 +170,7 @@ sealed interface StreamCase {
 
         @Override
         public String name() {
-            return "flood";
+            return kind == FloodKind.SYN ? "flood" : "flood." + kind;
         }
 
         /** It takes as long as all others over veth together. */
@@ -185,8 +185,8 @@ sealed interface StreamCase {
             client.ask("pace " + connections + ' ' + requestsPerSecond);
             await(warmUpSeconds);
             Phase before = phase(server, client, null, seconds);
-            Phase noise = phase(server, client, "flood false", seconds);
-            Phase flood = phase(server, client, "flood true", seconds);
+            Phase noise = phase(server, client, "noise", seconds);
+            Phase flood = phase(server, client, "flood " + kind.name(), seconds);
             Phase after = phase(server, client, null, seconds);
             client.ask("stop");
             double calm = (before.answersPerSecond + after.answersPerSecond) / 2;

@@ -30,7 +30,7 @@ final class StreamClient implements AutoCloseable {
     private ConnectCycle cycle;
     private PacedRequests paced;
     private final List<Newcomers> newcomers = new ArrayList<>();
-    private SynFlood flood;
+    private Flood flood;
 
     /**
      * Opens nothing yet.
@@ -99,9 +99,9 @@ final class StreamClient implements AutoCloseable {
         newcomers.forEach(Newcomers::start);
     }
 
-    /** Sends SYNs to the server as fast as it goes, until {@link #calm()}. */
-    void flood(boolean sound) {
-        flood = new SynFlood(address, firstPort + StreamServer.ECHO, sound);
+    /** Sends frames to the server as fast as it goes, until {@link #calm()}; of no kind: those that it drops. */
+    void flood(FloodKind kindOrNull) {
+        flood = new Flood(address, firstPort + StreamServer.ECHO, kindOrNull);
     }
 
     /** Ends the flood. */
@@ -112,7 +112,7 @@ final class StreamClient implements AutoCloseable {
         }
     }
 
-    /** Returns the SYNs that the flood has sent so far. */
+    /** Returns the frames that the flood has sent so far. */
     long flooded() {
         return flood == null ? 0 : flood.sent();
     }

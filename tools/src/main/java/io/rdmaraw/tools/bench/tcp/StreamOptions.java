@@ -10,10 +10,12 @@ import java.util.regex.Pattern;
  * @param transports    in the order of a run
  * @param isShort       whether cases are left out that take long on transports that matter less
  * @param settleSeconds under load before each measurement
+ * @param device        the kind of device that our server has over veth: {@code soft:xdp} or {@code soft:packet}
+ * @param flood         what the flood is of
  * @param only          the cases, by their whole names such as {@code tcp.loop.rr.conns64}
  */
 record StreamOptions(List<Transport> transports, int runs, boolean isShort, double settleSeconds, double seconds,
-        Pattern only) {
+        String device, FloodKind flood, Pattern only) {
     /** Returns those of some cases that are wanted. */
     List<StreamCase> wanted(String prefix, List<StreamCase> cases) {
         return cases.stream().filter(one -> only.matcher(prefix + one.name()).find()).toList();

@@ -53,6 +53,15 @@ public final class TcpCommand implements Callable<Integer> {
             description = "only cases whose names match, such as 'loop.rr' or 'conns64$'")
     private Pattern only;
 
+    @Option(names = "--device-kind", paramLabel = "KIND", defaultValue = "xdp",
+            description = "our server's device over veth: xdp or packet")
+    private String deviceKind;
+
+    @Option(names = "--flood", paramLabel = "KIND", defaultValue = "syn", converter = FloodKinds.class,
+            completionCandidates = FloodKinds.class,
+            description = "what the case 'flood' sends: ${COMPLETION-CANDIDATES}")
+    private FloodKind flood;
+
     @Option(names = "--json", description = "print the result as one JSON object")
     private boolean json;
 
@@ -64,12 +73,15 @@ public final class TcpCommand implements Callable<Integer> {
         if (runs < 1 || runs > 100) {
             throw new ParameterException(spec.commandLine(), "--runs must be 1 to 100");
         }
+        if (!deviceKind.equals("xdp") && !deviceKind.equals("packet")) {
+            throw new ParameterException(spec.commandLine(), "--device-kind must be xdp or packet");
+        }
         PrintWriter progress = spec.commandLine().getErr();
         BenchReport.warnIfBusy(progress);
         BenchReport report = new BenchReport("tcp");
         boolean some = quick && only.pattern().isEmpty();
         StreamOptions options = new StreamOptions(usable(progress), quick ? Math.min(runs, QUICK_RUNS) : runs, some,
-                quick ? 0.3 : 1, quick ? 0.4 : 2, some ? QUICK_CASES : only);
+                quick ? 0.3 : 1, quick ? 0.4 : 2, "soft:" + deviceKind, flood, some ? QUICK_CASES : only);
         if (!loopOnly) {
             measureWire(options, report, progress);
         }

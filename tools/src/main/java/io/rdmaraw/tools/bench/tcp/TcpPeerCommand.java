@@ -82,7 +82,8 @@ public final class TcpPeerCommand implements Callable<Integer> {
             case "idle" -> client.idle(Integer.parseInt(words[1]));
             case "cycle" -> client.cycle(Integer.parseInt(words[1]));
             case "pace" -> client.pace(Integer.parseInt(words[1]), Integer.parseInt(words[2]));
-            case "flood" -> client.flood(Boolean.parseBoolean(words[1]));
+            case "flood" -> client.flood(FloodKind.valueOf(words[1]));
+            case "noise" -> client.flood(null);
             case "calm" -> client.calm();
             case "stop" -> client.stop();
             case "counts" -> counts(answer);

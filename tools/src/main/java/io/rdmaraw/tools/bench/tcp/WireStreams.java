@@ -30,10 +30,10 @@ final class WireStreams {
         this.progress = progress;
     }
 
-    private static List<StreamCase> cases() {
+    private List<StreamCase> cases() {
         return List.of(new StreamCase.RequestResponse(1, true), new StreamCase.RequestResponse(64, true),
                 new StreamCase.RequestResponse(1_000, true), new StreamCase.Bulk(true), new StreamCase.Bulk(false),
-                new StreamCase.Flood(FLOODED_CONNECTIONS, FLOODED_REQUESTS_PER_SECOND));
+                new StreamCase.Flood(FLOODED_CONNECTIONS, FLOODED_REQUESTS_PER_SECOND, options.flood()));
     }
 
     private static List<String> pinnedTo(int core) {
@@ -43,7 +43,7 @@ final class WireStreams {
     void addTo(BenchReport report) throws InterruptedException {
         ServerNetwork.require("taskset", "util-linux");
         StreamFigures figures = new StreamFigures(PREFIX,
-                transport -> transport == Transport.RDMA_RAW ? "soft:xdp" : "veth", options, progress);
+                transport -> transport == Transport.RDMA_RAW ? options.device() : "veth", options, progress);
         Map<Transport, Stand> stands = new EnumMap<>(Transport.class);
         try {
             for (Transport transport : options.transports()) {
@@ -70,7 +70,7 @@ final class WireStreams {
         }
     }
 
-    private static Stand stand(Transport transport) {
+    private Stand stand(Transport transport) {
         ServerNetwork network = new ServerNetwork();
         network.receiveOn(SERVER_CORE, CLIENT_CORE);
         network.leadStrangersAway();
@@ -87,9 +87,9 @@ final class WireStreams {
         }
     }
 
-    private static StreamEnds.Pair start(ServerNetwork network, Transport transport) {
+    private StreamEnds.Pair start(ServerNetwork network, Transport transport) {
         TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), transport, "--device",
-                "soft:xdp:" + network.serverInterface(), "--serve", network.serverAddress());
+                options.device() + ':' + network.serverInterface(), "--serve", network.serverAddress());
         server.ask("counts");
         return new StreamEnds.Pair(server, TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE),
                 Transport.EPOLL, "--ask", network.serverAddress()));

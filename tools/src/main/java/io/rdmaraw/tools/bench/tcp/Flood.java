@@ -2,12 +2,8 @@ package io.rdmaraw.tools.bench.tcp;
 
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.SegmentHeaders;
-import io.rdmaraw.tcp.TcpFlags;
 import io.rdmaraw.testsuite.net.PacketPort;
 import io.rdmaraw.tools.ToolException;
-import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -19,36 +15,35 @@ import java.nio.file.Path;
 import java.util.SplittableRandom;
 
 /**
- * A thread that sends SYNs from ever other addresses and ports to a server, as fast as the interface takes them. The
+ * A thread that sends frames from ever other addresses and ports to a server, as fast as the interface takes them. The
  * frames are made beforehand, so that sending is all that it does.
  */
-final class SynFlood implements AutoCloseable {
+final class Flood implements AutoCloseable {
     /** Many times what a backlog holds, so that hardly any finds its connection half open. */
     private static final int FRAMES = 1 << 16;
     private static final int FRAME_BYTES = 128;
     private static final int CHECKSUM_OFFSET_BYTES = EthernetHeader.LENGTH_BYTES + 20 + 16;
-    /** As IPv4-mapped addresses end: in 10.0.0.0/8. */
-    private static final long TEN_NET = 0xFFFF_0A00_0000L;
     private static final Path NEIGHBORS = Path.of("/proc/net/arp");
 
     private final long frames = Libc.allocateZeroed((long) FRAMES * FRAME_BYTES);
-    private final int lengthBytes;
+    private final int[] lengthsBytes = new int[FRAMES];
     private final PacketPort port;
-    private final Thread thread = new Thread(this::run, "SYN flood");
+    private final Thread thread = new Thread(this::run, "flood");
     private volatile boolean ended;
     private volatile long sent;
 
     /**
      * Starts.
      *
-     * @param sound whether the checksums are right; frames that differ in them alone cost the generator and the device
-     *              the same, and a server nothing but its looking at them
+     * @param kind what is sent; {@code null} for SYNs whose checksums are wrong, which cost the generator and the
+     *             device the same as others, and a server nothing but its looking at them
      */
-    SynFlood(String server, int serverPort, boolean sound) {
+    Flood(String server, int serverPort, FloodKind kind) {
         try {
             InetAddress target = InetAddress.ofLiteral(server);
             NetworkInterface link = linkTo(target);
-            lengthBytes = fill(macOf(server), macOf(link.getHardwareAddress()), target, serverPort, sound);
+            fill(kind, new FloodKind.Target(macOf(server), macOf(link.getHardwareAddress()), lastBytesOf(target),
+                    serverPort));
             port = PacketPort.open(link.getName(), link.getIndex());
         } catch (IOException e) {
             Libc.free(frames);
@@ -80,28 +75,24 @@ final class SynFlood implements AutoCloseable {
         return mac;
     }
 
-    private int fill(long serverMac, long ownMac, InetAddress target, int serverPort, boolean sound) {
-        long address = 0xFFFF;
+    private static long lastBytesOf(InetAddress target) {
+        long address = 0;
         for (byte part : target.getAddress()) {
             address = address << Byte.SIZE | part & 0xff;
         }
+        return address;
+    }
+
+    private void fill(FloodKind kindOrNull, FloodKind.Target target) {
         SplittableRandom random = new SplittableRandom(5);
-        Segment syn = new Segment();
-        int bytes = 0;
+        FloodKind kind = kindOrNull == null ? FloodKind.SYN : kindOrNull;
         for (int i = 0; i < FRAMES; i++) {
-            long frame = frame(i);
-            EthernetHeader.write(frame, serverMac, ownMac, EtherType.IPV4);
-            syn.clear().source(0, TEN_NET + random.nextInt(1, 1 << 24), random.nextInt(1024, 65536))
-                    .destination(0, address, serverPort).seq(random.nextInt()).flags(TcpFlags.SYN).window(65535)
-                    .mss(1460).windowScale(7).sackPermitted(true).timestamps(i, 0);
-            bytes = EthernetHeader.LENGTH_BYTES
-                    + SegmentHeaders.write(syn, frame + EthernetHeader.LENGTH_BYTES, 0);
-            if (!sound) {
-                long checksum = frame + CHECKSUM_OFFSET_BYTES;
+            lengthsBytes[i] = kind.write(frame(i), target, random);
+            if (kindOrNull == null) {
+                long checksum = frame(i) + CHECKSUM_OFFSET_BYTES;
                 NativeMemory.putShort(checksum, (short) (NativeMemory.getShort(checksum) ^ 0x5a5a));
             }
         }
-        return bytes;
     }
 
     private long frame(int i) {
@@ -112,7 +103,8 @@ final class SynFlood implements AutoCloseable {
         int next = 0;
         while (!ended) {
             for (int i = 0; i < PacketPort.BURST; i++) {
-                port.sendFrom(i, frame(next + i & FRAMES - 1), lengthBytes);
+                int index = next + i & FRAMES - 1;
+                port.sendFrom(i, frame(index), lengthsBytes[index]);
             }
             int count = port.send(PacketPort.BURST);
             next = next + count & FRAMES - 1;

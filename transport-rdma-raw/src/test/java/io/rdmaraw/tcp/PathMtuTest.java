@@ -1,0 +1,146 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.Dialogue.established;
+import static io.rdmaraw.tcp.Dialogue.plain;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Paths that drop large packets in silence, and those that only seem to. */
+class PathMtuTest {
+    private static final long SECOND = 1_000_000_000L;
+    private static final String SYN_ACK = "SA 0 ack 1 mss 1460 sackOK";
+    private static final int SEEDS = 200;
+
+    /** Up to the third timeout, which makes segments of 1240 bytes. */
+    private static Dialogue suspicious(TcpConfig.Builder config) {
+        Dialogue d = established(config, SYN_ACK);
+        d.send(1460).says("PA 1 len 1460 ack 1");
+        d.after(210).says("PA 1 len 1460 ack 1");
+        d.after(210).says("PA 1 len 1460 ack 1");
+        d.after(420).says("PA 1 len 1460 ack 1");
+        assertEquals(0, d.engine.counters().pathMtuBlackHoles);
+        d.after(840);
+        return d;
+    }
+
+    /** The same, and what was in flight has arrived; the congestion window is no hindrance. */
+    private static Dialogue suspiciousAndIdle() {
+        Dialogue d = suspicious(plain()).says("A 1 len 1240 ack 1");
+        d.hears("A 1 ack 1241").says("PA 1241 len 220 ack 1").hears("A 1 ack 1461");
+        d.c.cwnd = 1 << 16;
+        return d;
+    }
+
+    @Test
+    void aBlackHoleIsFoundByTimeouts() {
+        Dialogue d = suspicious(plain()).says("A 1 len 1240 ack 1");
+        assertEquals(1, d.engine.counters().pathMtuBlackHoles);
+        d.hears("A 1 ack 1241").says("PA 1241 len 220 ack 1");
+    }
+
+    @Test
+    void itIsNotLookedForWhereThatIsOff() {
+        Dialogue d = suspicious(plain().blackHoleTimeouts(0)).says("PA 1 len 1460 ack 1");
+        d.after(2_000).says("PA 1 len 1460 ack 1");
+        assertEquals(0, d.engine.counters().pathMtuBlackHoles);
+        assertEquals(1500, d.c.pathMtuBytes());
+    }
+
+    @Test
+    void aLargeSegmentThatArrivesEndsTheSuspicion() {
+        Dialogue d = suspiciousAndIdle();
+        d.send(3000).says("A 1461 len 1460 ack 1", "A 2921 len 1240 ack 1", "PA 4161 len 300 ack 1");
+        d.hears("A 1 ack 2921");
+        assertEquals(1, d.engine.counters().pathMtuFalseAlarms);
+        d.hears("A 1 ack 4461").send(1460).says("PA 4461 len 1460 ack 1");
+    }
+
+    /** What a probe carried goes again in small segments; three probes, and the path is believed for ten minutes. */
+    @Test
+    void lostProbesConfirmTheSuspicion() {
+        Dialogue d = suspiciousAndIdle();
+        int next = 1461;
+        for (int probe = 0; probe < 3; probe++) {
+            next = loseProbe(d, next);
+        }
+        d.send(3000).says(data(next, 1240), data(next + 1240, 1240), last(next + 2480, 520));
+        next += 3000;
+        d.hears("A 1 ack " + next);
+        assertEquals(0, d.engine.counters().pathMtuFalseAlarms);
+        d.after(601_000);
+        next = loseProbe(d, next);
+        d.send(3000).says(data(next, 1460), data(next + 1460, 1240), last(next + 2700, 300));
+    }
+
+    private static int loseProbe(Dialogue d, int from) {
+        d.c.cwnd = 1 << 16;
+        d.send(3000).says(data(from, 1460), data(from + 1460, 1240), last(from + 2700, 300));
+        String arrived = " sack " + (from + 1460) + "-" + (from + 3000);
+        d.after(10).hears("A 1 ack " + from + arrived);
+        d.after(20).says(data(from, 1240)).hears("A 1 ack " + (from + 1240) + arrived).says(data(from + 1240, 220));
+        d.after(10).hears("A 1 ack " + (from + 3000));
+        return from + 3000;
+    }
+
+    private static String data(int from, int length) {
+        return "A " + from + " len " + length + " ack 1";
+    }
+
+    private static String last(int from, int length) {
+        return "P" + data(from, length);
+    }
+
+    @Test
+    void muchLossCostsASegmentsSizeOnlyForAWhile() {
+        long suspicions = 0;
+        int stillSmall = 0;
+        for (int seed = 0; seed < SEEDS; seed++) {
+            TwoEnds ends = new TwoEnds(TcpConfig.DEFAULT, TcpConfig.DEFAULT, seed);
+            TcpConnection c = connect(ends);
+            int mss = c.sndMss;
+            ends.loss = 0.2;
+            send(ends, c, 200_000, seed);
+            suspicions += ends.client.counters().pathMtuBlackHoles;
+            ends.loss = 0;
+            send(ends, c, 100_000, -seed);
+            stillSmall += c.sndMss < mss ? 1 : 0;
+        }
+        assertTrue(suspicions > SEEDS / 2, suspicions + " suspicions");
+        // Three probes are lost in a row now and then.
+        assertTrue(stillSmall <= suspicions / 50, stillSmall + " of " + suspicions);
+    }
+
+    @Test
+    void aBlackHoleKeepsSegmentsSmall() {
+        TwoEnds ends = new TwoEnds(TcpConfig.DEFAULT, TcpConfig.DEFAULT, 1);
+        TcpConnection c = connect(ends);
+        ends.mostPayloadBytes = 1300;
+        send(ends, c, 300_000, 1);
+        assertEquals(1, ends.client.counters().pathMtuBlackHoles);
+        assertEquals(0, ends.client.counters().pathMtuFalseAlarms);
+        assertEquals(0, c.mtuProbesLeft);
+        assertEquals(1228, c.sndMss);
+    }
+
+    private static TcpConnection connect(TwoEnds ends) {
+        TcpConnection c = ends.connect();
+        ends.run(SECOND);
+        return c;
+    }
+
+    /** Comes back when all has arrived. */
+    private static void send(TwoEnds ends, TcpConnection c, int bytes, long seed) {
+        byte[] content = new byte[bytes];
+        new Random(seed).nextBytes(content);
+        ends.serverEvents.received.reset();
+        c.send(ends.buffer(content));
+        for (int i = 0; i < 6000 && c.queuedBytes() > 0; i++) {
+            ends.run(SECOND / 10);
+        }
+        assertArrayEquals(content, ends.serverEvents.received.toByteArray());
+    }
+}
