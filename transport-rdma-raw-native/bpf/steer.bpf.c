@@ -60,8 +60,7 @@ struct frame {
     void *context;
     u32 length;
     int is_xdp;
-    int has_head;
-    const u8 *head;     /* has_head: what of the frame may be read where it lies */
+    const u8 *head;     /* XDP: what of the frame may be read where it lies */
     const u8 *head_end;
 };
 
@@ -73,7 +72,7 @@ INLINE int load(const struct frame *frame, u32 offset, void *to, u32 length)
 /* The frame's first bytes, without a call where that can be. Nonzero: there are fewer. */
 INLINE int load_head(const struct frame *frame, u32 start, u8 *to, u32 length)
 {
-    if (frame->has_head && start == 0 && frame->head + length <= frame->head_end) {
+    if (frame->is_xdp && start == 0 && frame->head + length <= frame->head_end) {
         __builtin_memcpy(to, frame->head, length);
         return 0;
     }
@@ -348,13 +347,12 @@ INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
     u32 generation = *(volatile u32 *)&directory->generation;
     u32 sequence = sequence_of(directory);
     const struct sv_steer_half *half = &directory->half[sequence & 1];
-    if (frame->has_head) {
+    if (frame->is_xdp) {
         int known = known_by_head(frame, half, generation, scratch);
         if (known >= 0 && sequence_of(directory) == sequence)
             return known;
-    }
-    if (frame->is_xdp)
         frame->length = (u32)xdp_length(frame->context);
+    }
     __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
     u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
     /* Parsing is done before the search, or the verifier would follow the loop once for every kind of frame. */
@@ -370,7 +368,7 @@ INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
     int verdict = search_all(directory, scratch);
     if (sequence_of(directory) != sequence)
         return verdict;
-    if (frame->has_head && scratch->is_ordinary)
+    if (frame->is_xdp && scratch->is_ordinary)
         remember_head(scratch, generation, verdict);
     else
         remember(entry, scratch, generation, verdict);
@@ -476,7 +474,7 @@ INLINE int way_of(struct xdp_md *xdp)
 
 SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
 {
-    struct frame frame = {.context = xdp, .is_xdp = 1, .has_head = 1, .head = (const u8 *)(long)xdp->data,
+    struct frame frame = {.context = xdp, .is_xdp = 1, .head = (const u8 *)(long)xdp->data,
                           .head_end = (const u8 *)(long)xdp->data_end};
     if (classify(&frame, 0, 0, 0) != OURS)
         return XDP_PASS;
@@ -507,16 +505,14 @@ INLINE int put_tag_back(struct __sk_buff *skb)
     return skb_store(skb, 0, addresses, sizeof addresses, 0) < 0 || skb_store(skb, 12, tag, sizeof tag, 0) < 0 ? -1 : 0;
 }
 
+/* Whether there is a tag is asked again: the verifier would follow the search once for either answer. */
 SECTION("redirect") int steer_redirect(struct __sk_buff *skb)
 {
     u32 zero = 0;
-    int tagged = skb->vlan_present != 0;
-    struct frame frame = {.context = skb, .length = skb->len, .is_xdp = 0, .has_head = !tagged,
-                          .head = (const u8 *)(long)skb->data, .head_end = (const u8 *)(long)skb->data_end};
-    if (classify(&frame, tagged, (u16)skb->vlan_proto, (u16)skb->vlan_tci) != OURS)
+    if (classify_skb(skb) != OURS)
         return -1 /* TCX_NEXT */;
     struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
-    if (directory == 0 || (tagged && put_tag_back(skb) != 0))
+    if (directory == 0 || (skb->vlan_present && put_tag_back(skb) != 0))
         return 2 /* TC_ACT_SHOT */;
     return (int)redirect(directory->redirect_to, BPF_F_INGRESS);
 }

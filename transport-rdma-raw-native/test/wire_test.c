@@ -188,6 +188,13 @@ static void test_permissions(void)
     CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw));
     CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | bpf));
     CHECK_EQ(0, open_with("xdp:svtcap0", raw | admin | bpf));
+    /* By an interface of our own it wants no more. */
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
+    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw));
+    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | bpf));
+    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | admin));
+    CHECK_EQ(0, open_with("xdp:svtcap0", raw | admin | bpf));
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     run("ip link del %s", "svtcap0");
 }
 

@@ -72,6 +72,8 @@ static void loopback_is_generic_only(void)
     if (!have_namespace())
         return;
     run("ip link set lo mtu 1500");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "fast", 1));
+    check_opens("lo", EINVAL, "it may be generic, native or tap");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
     check_opens("lo", EOPNOTSUPP, "SOFTVERBS_XDP_MODE=native");
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));

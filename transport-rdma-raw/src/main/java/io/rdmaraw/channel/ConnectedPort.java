@@ -4,6 +4,7 @@ import io.rdmaraw.host.TcpNetwork;
 
 /** The port of a connection that was opened here, with a rule of its own on the loop that opened it. */
 final class ConnectedPort extends TcpPort {
+    /** Null where the stack's own rule brings the connection's segments. */
     private final TcpSteering steering;
 
     /**
@@ -13,8 +14,8 @@ final class ConnectedPort extends TcpPort {
      */
     ConnectedPort(TcpStack stack, TcpNetwork.Binding binding) {
         super(binding);
-        steering = new TcpSteering(stack);
-        if (!binding.flows().isEmpty()) {
+        steering = binding.flows().isEmpty() ? null : new TcpSteering(stack);
+        if (steering != null) {
             try {
                 stack.port().attach(steering, binding.flows());
             } catch (RuntimeException e) {
@@ -26,7 +27,7 @@ final class ConnectedPort extends TcpPort {
 
     @Override
     void withdraw() {
-        if (!binding().flows().isEmpty()) {
+        if (steering != null) {
             steering.stack().port().detach(steering);
         }
     }

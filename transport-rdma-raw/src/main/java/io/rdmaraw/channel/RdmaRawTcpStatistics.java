@@ -23,6 +23,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .traffic("sent.segments", core(c -> c.segmentsOut), "segments sent")
             .traffic("sent.payload.bytes", core(c -> c.payloadBytesOut), "bytes of their payload")
             .traffic("opened.connections", core(c -> c.activeOpens), "connections opened by this side")
+            .traffic("delayed.opens", core(c -> c.opensDelayed),
+                    "of those opened here, connections whose SYN waited because many others had no answer yet")
             .traffic("accepted.connections", core(c -> c.passiveOpens), "connections opened by peers")
             .traffic("kernel.connections", s -> s.kernelConnections,
                     "connections from and to this host and by other interfaces, which the kernel carries")

@@ -343,7 +343,7 @@ final class TcpFlow implements StreamCarrier {
     public void shutdownOutput() {
         onLoop(() -> {
             connection.shutdownOutput();
-            stack.flush();
+            stack.flushEnd();
         });
     }
 
@@ -379,7 +379,7 @@ final class TcpFlow implements StreamCarrier {
             connection.close();
         }
         dropReceived();
-        stack.flush();
+        stack.flushEnd();
     }
 
     /** Another stack than {@link #home} gets segments of the connection, and passes them on until the end. */

@@ -70,14 +70,15 @@ final class TcpOpener {
             for (int attempt = 1;; attempt++) {
                 TcpNetwork.Binding binding = network.connect(localOrNull, target, targetPort);
                 TcpPort taken = new ConnectedPort(stack, binding);
-                try {
+                if (isFree(binding, target, targetPort)) {
                     return open(binding, taken, target, targetPort);
-                } catch (IllegalStateException e) {
-                    unusable = attempt == 1 ? new ArrayList<>() : unusable;
-                    unusable.add(taken);
-                    if (!anyPort || attempt == MAX_PORT_ATTEMPTS) {
-                        throw new IOException("Cannot assign requested address: " + e.getMessage(), e);
-                    }
+                }
+                unusable = attempt == 1 ? new ArrayList<>() : unusable;
+                unusable.add(taken);
+                if (!anyPort || attempt == MAX_PORT_ATTEMPTS) {
+                    throw new IOException("Cannot assign requested address: port " + binding.port()
+                            + " is in use towards port " + targetPort + " of " + target
+                            + "; choose another, or pass 0 to have one chosen");
                 }
             }
         } finally {
@@ -85,7 +86,12 @@ final class TcpOpener {
         }
     }
 
-    /** @throws IllegalStateException when the connection's ends are in use; the port is the caller's still */
+    private boolean isFree(TcpNetwork.Binding binding, IpAddress target, int targetPort) {
+        IpAddress local = binding.local();
+        return stack.engine().isFree(local.high(), local.low(), binding.port(), target.high(), target.low(),
+                targetPort);
+    }
+
     private TcpFlow open(TcpNetwork.Binding binding, TcpPort taken, IpAddress target, int targetPort) {
         TcpFlow flow = new TcpFlow(stack, taken);
         IpAddress local = binding.local();

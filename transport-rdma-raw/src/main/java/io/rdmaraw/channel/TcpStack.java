@@ -33,6 +33,7 @@ import java.util.random.RandomGenerator;
 final class TcpStack implements TcpEvents, PortOwner {
     /** So many frames may come in before the answers to those before them leave. */
     private static final int MAX_GATHERED_FRAMES = 32;
+    private static final int MAX_HELD_ENDS = 8;
 
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
@@ -52,6 +53,8 @@ final class TcpStack implements TcpEvents, PortOwner {
     /** Frames of bursts that {@link #run()} has not looked at yet. */
     private int receivedFrames;
     private boolean reading;
+    /** Connections whose end waits for others to share a doorbell with. */
+    private int heldEnds;
     private boolean gone;
 
     TcpStack(PortQueue port, TcpNetwork network, RdmaRawIoHandlerConfig config, ThreadAwareExecutor loop,
@@ -343,6 +346,16 @@ final class TcpStack implements TcpEvents, PortOwner {
         }
     }
 
+    /**
+     * A channel has ended its output. While others wait to be told what a burst brought, who perhaps end too, that
+     * shares their doorbell; but only a few do, for the peer to begin with them.
+     */
+    void flushEnd() {
+        if (!touched.hasMore() || ++heldEnds >= MAX_HELD_ENDS) {
+            flush();
+        }
+    }
+
     /** What channels have written goes out at once, whatever else is going on. */
     void flushNow() {
         transmit(System.nanoTime());
@@ -360,6 +373,7 @@ final class TcpStack implements TcpEvents, PortOwner {
     }
 
     private void transmit(long now) {
+        heldEnds = 0;
         if (!gone && !receiver.isInBurst()) {
             sender.transmit(now);
         }

@@ -6,10 +6,16 @@ import java.util.Arrays;
 final class TouchedFlows {
     private TcpFlow[] touched = new TcpFlow[16];
     private int count;
+    private int next;
     private boolean delivering;
 
     boolean isEmpty() {
         return count == 0;
+    }
+
+    /** Tells whether a flow hands on what came in right now, and others wait behind it. */
+    boolean hasMore() {
+        return delivering && next < count;
     }
 
     /** Has the flow hand on what came in before the loop waits. */
@@ -29,7 +35,7 @@ final class TouchedFlows {
             return;
         }
         delivering = true;
-        int next = 0;
+        next = 0;
         try {
             while (next < count) {
                 TcpFlow flow = touched[next];

@@ -16,7 +16,7 @@
  *
  * <dt>What all channels have in common</dt>
  * <dd>AbstractRdmaRawChannel, AbstractRdmaRawChannelConfig, OptionTable, RdmaRawChannelOption,
- * RdmaRawByteBufAllocator, Inbox, NetworkDevices, RdmaRaw, RdmaRawQueueEvent, SendRefusedException</dd>
+ * RdmaRawByteBufAllocator, Inbox, RdmaRaw, RdmaRawQueueEvent, SendRefusedException</dd>
  *
  * <dt>Frames</dt>
  * <dd>RdmaRawChannel, RdmaRawChannelConfig, RdmaRawAddress, FrameBurst, FrameBurstPool, FrameInbox, DirectSends,

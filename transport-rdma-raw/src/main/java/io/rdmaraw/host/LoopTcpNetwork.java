@@ -23,6 +23,8 @@ public final class LoopTcpNetwork implements TcpNetwork {
     private final String deviceName;
     private final LoopHost host;
     private final long mac = LoopHost.newMac();
+    /** Connections in a row mostly go to the same loop. */
+    private TcpPath latest;
 
     public LoopTcpNetwork(String deviceName) {
         this.deviceName = deviceName;
@@ -131,6 +133,12 @@ public final class LoopTcpNetwork implements TcpNetwork {
                         int targetPort) {
         LoopEndpoint to = host.find(IpProtocol.TCP, new IpAddress(sourceHigh, sourceLow), sourcePort,
                 new IpAddress(targetHigh, targetLow), targetPort);
-        return to == null ? null : new TcpPath(0, mac, to.mac(), Integer.MAX_VALUE, null);
+        if (to == null) {
+            return null;
+        }
+        if (latest == null || latest.targetMac() != to.mac()) {
+            latest = new TcpPath(0, mac, to.mac(), Integer.MAX_VALUE, null);
+        }
+        return latest;
     }
 }

@@ -4,10 +4,12 @@ import io.rdmaraw.wire.Ipv4Header;
 import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.wire.ParsedFrame;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 
 /**
  * An IPv4 or IPv6 address as two numbers. IPv4 addresses are in their IPv4-mapped form (RFC 4291 section 2.5.5.2), so
@@ -32,6 +34,9 @@ public record IpAddress(long high, long low) {
     private static final int LINK_LOCAL_SHIFT = 54;
     private static final long LINK_LOCAL_PREFIX = 0xfe80L >>> 6;
     private static final int IPV4_LOOPBACK_NET = 127;
+    /** Each connection has two addresses to convert, which a ByteBuffer would make two objects more. */
+    private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+    private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
     /** Returns the address of these 32 bits. */
     public static IpAddress ipv4(int address) {
@@ -54,8 +59,9 @@ public record IpAddress(long high, long low) {
 
     /** Returns the same address; a scope id is left out. */
     public static IpAddress of(InetAddress address) {
-        ByteBuffer bytes = ByteBuffer.wrap(address.getAddress());
-        return address instanceof Inet4Address ? ipv4(bytes.getInt()) : new IpAddress(bytes.getLong(), bytes.getLong());
+        byte[] bytes = address.getAddress();
+        return address instanceof Inet4Address ? ipv4((int) INT.get(bytes, 0))
+                : new IpAddress((long) LONG.get(bytes, 0), (long) LONG.get(bytes, Long.BYTES));
     }
 
     /** Returns where a packet comes from. */
@@ -110,13 +116,23 @@ public record IpAddress(long high, long low) {
 
     /** Returns the address as the JDK has it. */
     public InetAddress toInetAddress() {
-        byte[] bytes = isIpv4() ? ByteBuffer.allocate(Integer.BYTES).putInt((int) low).array()
-                : ByteBuffer.allocate(2 * Long.BYTES).putLong(high).putLong(low).array();
         try {
-            return InetAddress.getByAddress(bytes);
+            return InetAddress.getByAddress(toBytes());
         } catch (UnknownHostException e) {
             throw new IllegalStateException("4 and 16 bytes are always an address", e);
         }
+    }
+
+    private byte[] toBytes() {
+        if (isIpv4()) {
+            byte[] bytes = new byte[Integer.BYTES];
+            INT.set(bytes, 0, (int) low);
+            return bytes;
+        }
+        byte[] bytes = new byte[2 * Long.BYTES];
+        LONG.set(bytes, 0, high);
+        LONG.set(bytes, Long.BYTES, low);
+        return bytes;
     }
 
     @Override

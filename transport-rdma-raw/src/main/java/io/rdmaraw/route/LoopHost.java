@@ -27,6 +27,7 @@ public final class LoopHost {
     private static final int LAST_EPHEMERAL_PORT = 60999;
     /** Locally administered, unicast. */
     private static final long MAC_PREFIX = 0x0e00_0000_0000L;
+    private static final LoopEndpoint[] NO_ENDPOINTS = {};
     private static final Map<String, LoopHost> HOSTS = new ConcurrentHashMap<>();
     private static final AtomicLong MAC_COUNT = new AtomicLong();
 
@@ -207,10 +208,22 @@ public final class LoopHost {
 
     /** Gives the port back; nothing happens if that was done before. */
     public synchronized void close(LoopEndpoint endpoint) {
-        List<LoopEndpoint> rest = new ArrayList<>(Arrays.asList(endpoints(endpoint.protocol(), endpoint.port())));
-        if (rest.removeIf(other -> other.mac() == endpoint.mac() && other.local().equals(endpoint.local()))) {
+        LoopEndpoint[] before = endpoints(endpoint.protocol(), endpoint.port());
+        if (before.length == 1) {
+            // As that of nearly every connection.
+            if (isSame(before[0], endpoint)) {
+                publish(endpoint, NO_ENDPOINTS);
+            }
+            return;
+        }
+        List<LoopEndpoint> rest = new ArrayList<>(Arrays.asList(before));
+        if (rest.removeIf(other -> isSame(other, endpoint))) {
             publish(endpoint, rest.toArray(LoopEndpoint[]::new));
         }
+    }
+
+    private static boolean isSame(LoopEndpoint bound, LoopEndpoint endpoint) {
+        return bound.mac() == endpoint.mac() && bound.local().equals(endpoint.local());
     }
 
     /** Returns the endpoint that a unicast packet is for, or null if there is none. */
@@ -243,7 +256,7 @@ public final class LoopHost {
 
     private LoopEndpoint[] endpoints(int protocol, int port) {
         LoopEndpoint[] endpoints = byPort.get(key(protocol, port));
-        return endpoints == null ? new LoopEndpoint[0] : endpoints;
+        return endpoints == null ? NO_ENDPOINTS : endpoints;
     }
 
     private static Integer key(int protocol, int port) {

@@ -51,7 +51,7 @@ final class Handshake {
         c.state = SYN_SENT;
         c.set(Tcb.SYN_DUE);
         c.lastReceiveNanos = now;
-        c.engine.ready(c);
+        c.engine.openPace.open(c, now);
     }
 
     /** Sends SYN, or SYN-ACK in SYN-RECEIVED, for the first time or again. */
@@ -168,6 +168,7 @@ final class Handshake {
             // Second: believed only if it answers our SYN.
             if (ack) {
                 c.engine.counters.resetsIn++;
+                c.engine.openPace.answered(now);
                 c.engine.finish(c, CloseReason.REFUSED, CLOSED);
             }
             return;
@@ -190,6 +191,7 @@ final class Handshake {
             c.engine.ready(c);
             return;
         }
+        c.engine.openPace.answered(now);
         if (c.is(Tcb.FAST_OPEN)) {
             c.engine.fastOpen.remember(c, s);
         }

@@ -9,6 +9,8 @@ public final class TcpCounters {
     public long payloadBytesIn;
     public long payloadBytesOut;
     public long activeOpens;
+    /** Of them those whose SYN had to wait for answers to others, or for time to pass. */
+    public long opensDelayed;
     public long passiveOpens;
     /** Segments sent again, for whatever reason. */
     public long retransmittedSegments;

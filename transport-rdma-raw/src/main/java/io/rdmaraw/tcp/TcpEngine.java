@@ -28,6 +28,7 @@ public final class TcpEngine {
     final SynCookies synCookies;
     final FastOpen fastOpen;
     final ReplyQueue replies = new ReplyQueue(counters);
+    final OpenPace openPace = new OpenPace(counters);
     final AckSample sample = new AckSample();
     final Segment scratch = new Segment();
     /** Set by TimeWaitInput for the connection that follows one in TIME-WAIT. */
@@ -134,6 +135,12 @@ public final class TcpEngine {
             throw new IllegalArgumentException("Port " + port + " does not exist; it must lie in 1..65535");
         }
         return port;
+    }
+
+    /** Tells whether {@link #connect} would find both ends free: a connection in TIME-WAIT may be in the way. */
+    public boolean isFree(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
+            int remotePort) {
+        return isFree(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort, true);
     }
 
     private boolean isFree(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
@@ -318,6 +325,7 @@ public final class TcpEngine {
             count++;
         }
         timeWait.expire(nowNanos);
+        openPace.release(nowNanos);
         return count;
     }
 
@@ -330,7 +338,7 @@ public final class TcpEngine {
         if (readyHead != null || !replies.isEmpty()) {
             return nowNanos;
         }
-        return Math.min(wheel.nextNanos(), timeWait.nextNanos());
+        return Math.min(Math.min(wheel.nextNanos(), timeWait.nextNanos()), openPace.nextNanos());
     }
 
     /** Closes all listeners and aborts all connections; their RSTs are left to be polled, as far as there is room. */
@@ -377,6 +385,9 @@ public final class TcpEngine {
             return;
         }
         c.clear(Tcb.READY);
+        if (openPace.remove(c)) {
+            return;
+        }
         TcpConnection before = null;
         for (TcpConnection other = readyHead; other != c; other = other.nextReady) {
             before = other;

@@ -149,8 +149,12 @@ sealed interface StreamCase {
             double count = difference("connections", before, after);
             Map<String, Figure> figures = new LinkedHashMap<>();
             figures.put("", new Figure(Unit.CONNECTIONS_PER_SECOND, rate("connections", before, after)));
-            figures.put(".perServerCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND,
-                    count * 1e9 / difference("serverNanos", serverBefore, serverAfter)));
+            double serverNanos = difference("serverNanos", serverBefore, serverAfter);
+            double clientNanos = difference("clientNanos", before, after);
+            figures.put(".perServerCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND, count * 1e9 / serverNanos));
+            figures.put(".perClientCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND, count * 1e9 / clientNanos));
+            figures.put(".perCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND,
+                    count * 1e9 / (serverNanos + clientNanos)));
             return figures;
         }
     }
