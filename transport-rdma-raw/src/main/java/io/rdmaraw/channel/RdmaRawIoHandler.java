@@ -171,8 +171,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     /**
-     * Spins, then sleeps; returns how many queues had work, 0 when something else ended the wait. TCP has seen that work
-     * then; after a sleep the round that follows does all there is to do.
+     * Spins, then sleeps; returns how many queues had work, 0 when something else ended the wait. TCP has seen that
+     * work then; after a sleep the round that follows does all there is to do.
      */
     private int waitForWork(IoHandlerContext context) {
         int served = spin(context);
