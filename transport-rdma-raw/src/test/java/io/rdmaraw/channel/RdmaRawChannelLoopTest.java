@@ -30,6 +30,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What concerns the loops: sleeping and waking, moving between loops, guests, shutting down. */
 class RdmaRawChannelLoopTest {
+    /** The last event of either queue may still end one, and so does the task that sets the timer. */
+    private static final int MOST_SLEEPS_TO_A_TIMER = 10;
+
     private final LoopDevice device = new LoopDevice();
     private final FrameQueueHandler received = new FrameQueueHandler();
     private RdmaRawEventLoopGroup group;
@@ -82,6 +85,28 @@ class RdmaRawChannelLoopTest {
             channel.eventLoop().execute(ran::countDown);
             assertTrue(ran.await(30, TimeUnit.SECONDS));
         }
+    }
+
+    /** An event that is not taken ends every sleep after it at once, and the loop keeps a core busy. */
+    @Test
+    void aLoopSleepsOnAfterFramesHaveWokenIt() throws InterruptedException {
+        open(1, 0);
+        RdmaRawChannel channel = device.bind(group, device.to(LoopDevice.A), received);
+        for (int i = 0; i < 100; i++) {
+            channel.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)).sync();
+            received.takeFrame().release();
+        }
+        long before = sleeps(channel);
+        channel.eventLoop().schedule(() -> { }, 300, TimeUnit.MILLISECONDS).sync();
+        long slept = sleeps(channel) - before;
+        assertTrue(slept <= MOST_SLEEPS_TO_A_TIMER, slept + " sleeps until a timer");
+    }
+
+    private long sleeps(RdmaRawChannel channel) throws InterruptedException {
+        return channel.eventLoop().submit(() -> RdmaRawMetrics.loops().stream()
+                .filter(loop -> loop.name().equals(Thread.currentThread().getName()))
+                .mapToLong(loop -> loop.value(loop.metrics().stream().filter(metric -> metric.name().equals("sleeps"))
+                        .findFirst().orElseThrow())).sum()).sync().getNow();
     }
 
     @Test
