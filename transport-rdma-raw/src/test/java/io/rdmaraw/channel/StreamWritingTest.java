@@ -1,0 +1,155 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelProgressiveFuture;
+import io.netty.channel.ChannelProgressiveFutureListener;
+import io.netty.channel.ChannelProgressivePromise;
+import io.netty.channel.DefaultFileRegion;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.ByteArrayOutputStream;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+/** Writes that the send buffer takes part by part. */
+@Timeout(60)
+class StreamWritingTest {
+    private static final int SEND_BUFFER_BYTES = 20_000;
+    private static final int RECEIVE_BUFFER_BYTES = 8_192;
+    private static final int CONTENT_BYTES = 50_000;
+    private static final int MESSAGE_BYTES = 5_000;
+
+    private final StreamLab lab = new StreamLab(LoopDevice.inMemory(), 1, 1);
+    /** Of the reader's loop. */
+    private final ByteArrayOutputStream received = new ByteArrayOutputStream();
+    private final byte[] content = new byte[CONTENT_BYTES];
+    private final List<Long> progress = new ArrayList<>();
+    private RdmaRawSocketChannel writer;
+    private RdmaRawSocketChannel reader;
+
+    private final class Collector extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ByteBuf data = (ByteBuf) msg;
+            byte[] bytes = new byte[data.readableBytes()];
+            data.readBytes(bytes).release();
+            received.writeBytes(bytes);
+        }
+    }
+
+    @BeforeEach
+    void connect() throws InterruptedException {
+        new Random(1).nextBytes(content);
+        InetSocketAddress server = lab.listen("127.0.0.1", new Collector(), settings -> settings
+                .option(ChannelOption.SO_RCVBUF, RECEIVE_BUFFER_BYTES).childOption(ChannelOption.AUTO_READ, false));
+        writer = (RdmaRawSocketChannel) lab.client(new ChannelInboundHandlerAdapter())
+                .option(ChannelOption.SO_SNDBUF, SEND_BUFFER_BYTES).connect(server).sync().channel();
+        reader = lab.accepted();
+    }
+
+    @AfterEach
+    void shutDown() {
+        lab.close();
+    }
+
+    private void awaitContent() {
+        reader.config().setAutoRead(true);
+        while (StreamLab.on(reader.eventLoop(), received::size) < CONTENT_BYTES) {
+            assertTrue(reader.isActive());
+        }
+        assertArrayEquals(content, StreamLab.on(reader.eventLoop(), received::toByteArray));
+    }
+
+    /** Returns a promise that notes how far its write is. */
+    private ChannelProgressivePromise noting() {
+        return writer.newProgressivePromise().addListener(new ChannelProgressiveFutureListener() {
+            @Override
+            public void operationProgressed(ChannelProgressiveFuture future, long bytes, long total) {
+                progress.add(bytes);
+            }
+
+            @Override
+            public void operationComplete(ChannelProgressiveFuture future) {
+                // The last step has been told.
+            }
+        });
+    }
+
+    private void assertProgressInParts() {
+        List<Long> told = StreamLab.on(writer.eventLoop(), () -> List.copyOf(progress));
+        assertEquals(told.stream().sorted().distinct().toList(), told);
+        assertTrue(told.size() > 1 && told.getFirst() <= SEND_BUFFER_BYTES, told.toString());
+        assertEquals(CONTENT_BYTES, told.getLast());
+    }
+
+    @Test
+    void buffersTellHowFarTheyAre() throws InterruptedException {
+        ChannelFuture written = writer.writeAndFlush(Unpooled.wrappedBuffer(content), noting());
+        awaitContent();
+        written.sync();
+        assertProgressInParts();
+    }
+
+    @Test
+    void filesTellHowFarTheyAre(@TempDir Path directory) throws Exception {
+        Path file = Files.write(directory.resolve("content"), content);
+        ChannelFuture written = writer.writeAndFlush(new DefaultFileRegion(file.toFile(), 0, CONTENT_BYTES), noting());
+        awaitContent();
+        written.sync();
+        assertProgressInParts();
+    }
+
+    /** Parts that begin and end within their buffers, the first of each message within one that was read in part. */
+    @Test
+    void partsOfBuffersAreGathered() throws InterruptedException {
+        ChannelFuture written = null;
+        for (int from = 0; from < CONTENT_BYTES; from += MESSAGE_BYTES) {
+            CompositeByteBuf message = Unpooled.compositeBuffer();
+            message.addComponent(true, part(from, 1_000)).addComponent(true, part(from + 1_000, 10))
+                    .addComponent(true, part(from + 1_010, MESSAGE_BYTES - 1_010));
+            // What the content has here goes by itself.
+            writer.write(message.readBytes(7));
+            written = writer.writeAndFlush(message);
+        }
+        awaitContent();
+        assertTrue(written.sync().isSuccess());
+    }
+
+    private ByteBuf part(int from, int bytes) {
+        return Unpooled.directBuffer(bytes + 10).writeZero(3).writeBytes(content, from, bytes).writeZero(5)
+                .setIndex(3, 3 + bytes);
+    }
+
+    /** Its owner may do with it what he likes when the write is complete, though much of it has not left yet. */
+    @Test
+    void aBufferThatSomebodyElseHoldsIsCopiedPartByPart() throws InterruptedException {
+        ByteBuf held = Unpooled.directBuffer(CONTENT_BYTES).writeBytes(content);
+        ChannelFuture written = writer.writeAndFlush(held.retain());
+        while (!written.isDone()) {
+            reader.read();
+            StreamLab.settle(reader.eventLoop());
+            StreamLab.settle(writer.eventLoop());
+        }
+        assertTrue(StreamLab.on(reader.eventLoop(), received::size) < CONTENT_BYTES, "all has arrived already");
+        held.setZero(0, CONTENT_BYTES).release();
+        awaitContent();
+    }
+}
