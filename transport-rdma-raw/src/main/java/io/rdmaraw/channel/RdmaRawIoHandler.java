@@ -170,36 +170,44 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
     }
 
-    /** Spins, then sleeps; returns how many queues had work, 0 when something else ended the wait. */
+    /**
+     * Spins, then sleeps; returns how many queues had work, 0 when something else ended the wait. TCP has seen that
+     * work then; after a sleep the round that follows does all there is to do.
+     */
     private int waitForWork(IoHandlerContext context) {
         int served = spin(context);
         if (served > 0 || sleeper.isWoken() || !context.canBlock()) {
-            runTcp();
             sleeper.clearWoken();
-            return served;
-        }
-        for (PortQueue port : polledPorts) {
-            port.arm();
-        }
-        // What came in before the arming raises no event.
-        served = pollPorts();
-        if (served == 0) {
-            long startNanos = System.nanoTime();
-            sleeper.sleep(context, nextDeadlineNanos());
-            statistics.sleeps++;
-            statistics.sleepNanos += System.nanoTime() - startNanos;
-            if (sleeper.isAsyncReady()) {
-                dispatchAsyncEvents();
+        } else {
+            for (PortQueue port : polledPorts) {
+                port.arm();
             }
-            if (sleeper.isDescriptorReady()) {
-                descriptorCountdown = 0;
-            }
-            if (sleeper.isPortReady()) {
-                takeEvents();
+            // What came in before the arming raises no event.
+            served = pollPorts();
+            if (served == 0) {
+                sleep(context);
             }
         }
-        runTcp();
+        if (served > 0) {
+            runTcp();
+        }
         return served;
+    }
+
+    private void sleep(IoHandlerContext context) {
+        long startNanos = System.nanoTime();
+        sleeper.sleep(context, startNanos, nextDeadlineNanos());
+        statistics.sleeps++;
+        statistics.sleepNanos += System.nanoTime() - startNanos;
+        if (sleeper.isAsyncReady()) {
+            dispatchAsyncEvents();
+        }
+        if (sleeper.isDescriptorReady()) {
+            descriptorCountdown = 0;
+        }
+        if (sleeper.isPortReady()) {
+            takeEvents();
+        }
     }
 
     private void takeEvents() {

@@ -99,14 +99,15 @@ public final class LoopSleeper implements AutoCloseable {
     /**
      * Blocks until there is something to do, unless there is already.
      *
+     * @param nowNanos      the time, as {@link System#nanoTime()}, which the caller has just asked for
      * @param deadlineNanos when to wake at the latest, as {@link System#nanoTime()}; {@link Long#MAX_VALUE} for never
      */
-    public void sleep(IoHandlerContext context, long deadlineNanos) {
+    public void sleep(IoHandlerContext context, long nowNanos, long deadlineNanos) {
         readyBits = 0;
         if (nio.hasHandles()) {
             sleepInSelector(context, deadlineNanos);
         } else {
-            sleepInPoll(context, deadlineNanos);
+            sleepInPoll(context, nowNanos, deadlineNanos);
         }
     }
 
@@ -125,12 +126,11 @@ public final class LoopSleeper implements AutoCloseable {
         return (readyBits & descriptorBit) != 0;
     }
 
-    private void sleepInPoll(IoHandlerContext context, long deadlineNanos) {
+    private void sleepInPoll(IoHandlerContext context, long nowNanos, long deadlineNanos) {
         if (!announce(BLOCKED, context)) {
             return;
         }
-        long now = System.nanoTime();
-        readyBits = waiter.await(Math.min(context.delayNanos(now), Math.max(0, deadlineNanos - now)));
+        readyBits = waiter.await(Math.min(context.delayNanos(nowNanos), Math.max(0, deadlineNanos - nowNanos)));
         if (state.getAndSet(AWAKE) == WOKEN) {
             signalOutstanding = true;
         }

@@ -37,7 +37,7 @@ abstract class ServerBenchCommand implements Callable<Integer> {
         int runs = options.runs(3);
         List<ServerTransport> turns = transports.stream().map(ServerTransport::of).sorted().toList();
         ServerBench.Options how = options.quick() ? new ServerBench.Options(runs, 1, 9, turns)
-                : new ServerBench.Options(runs, 5, 20, turns);
+                : new ServerBench.Options(runs, 3, 20, turns);
         return options.print(() -> new ServerBench(spec.name(), generators(options), how, options.progress()).run());
     }
 }
