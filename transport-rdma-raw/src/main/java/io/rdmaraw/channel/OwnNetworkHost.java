@@ -12,6 +12,7 @@ import io.rdmaraw.host.IpHost;
 import io.rdmaraw.host.NetworkDevices;
 import io.rdmaraw.host.OwnHostRules;
 import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.SnapshotBudget;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;

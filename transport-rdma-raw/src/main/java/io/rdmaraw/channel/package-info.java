@@ -23,7 +23,7 @@
  * DirectUnsafe, PcapFrameHandler</dd>
  *
  * <dt>A host of our own, driven by one of the loops; the kernel's is in io.rdmaraw.host</dt>
- * <dd>OwnNetworkHost, OwnHostReceiver, OwnHostGroupRules, SnapshotBudget; its networks: OwnNetwork,
+ * <dd>OwnNetworkHost, OwnHostReceiver, OwnHostGroupRules; its networks: OwnNetwork,
  * OwnTcpNetwork</dd>
  *
  * <dt>Datagrams</dt>

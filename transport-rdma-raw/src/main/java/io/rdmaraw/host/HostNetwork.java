@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -27,8 +28,14 @@ import java.util.function.Consumer;
 final class HostNetwork implements IpHost {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostNetwork.class);
     private static final Map<String, HostNetwork> BY_NAMESPACE = new HashMap<>();
+    /** A kernel that does not answer is asked again after a second. */
+    private static final long FAILURE_COST_NANOS =
+            SnapshotBudget.AT_ONCE_NANOS + TimeUnit.SECONDS.toNanos(1) / SnapshotBudget.SHARE;
     /** Solicitations beyond this are dropped; the loops ask again. */
     private static final int MAX_QUEUED = 4096;
+
+    /** A full table of neighbours refuses many a second: at most one line in this time tells of it. */
+    private static final long REFUSAL_LINE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private record Solicitation(int linkIndex, IpAddress hop) {
     }
@@ -37,6 +44,8 @@ final class HostNetwork implements IpHost {
     private final RouteQuery routes;
     private final EventFd wakeup = new EventFd();
     private final Queue<Solicitation> solicitations = new ConcurrentLinkedQueue<>();
+    private long refusals;
+    private long refusalToldNanos;
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
 
     private HostNetwork(KernelNetwork kernel, RouteQuery routes) {
@@ -102,28 +111,63 @@ final class HostNetwork implements IpHost {
         }
     }
 
+    /**
+     * Never ends: whoever floods a link with addresses makes the kernel tell of so many neighbours that it has to drop
+     * some. Following them is held to a share of the time; solicitations are not.
+     */
     private void run() {
-        try (FdWaiter waiter = new FdWaiter(kernel.fd(), wakeup.fd())) {
+        try (FdWaiter all = new FdWaiter(kernel.fd(), wakeup.fd()); FdWaiter apart = new FdWaiter(wakeup.fd())) {
+            SnapshotBudget budget = new SnapshotBudget(System.nanoTime());
+            boolean isFollowed = true;
             while (true) {
-                waiter.await(-1);
+                long now = System.nanoTime();
+                if (budget.allows(now)) {
+                    all.await(isFollowed ? -1 : 0);
+                } else {
+                    apart.await(budget.dueNanos() - now);
+                }
                 wakeup.drain();
                 solicitAll();
-                if (kernel.poll()) {
-                    tellListeners();
+                long begunNanos = System.nanoTime();
+                if (budget.allows(begunNanos)) {
+                    isFollowed = follow();
+                    budget.spent(isFollowed ? System.nanoTime() - begunNanos : FAILURE_COST_NANOS);
                 }
             }
-        } catch (IOException e) {
-            LOGGER.error("the kernel's network can be followed no longer; routes and neighbours stay as they are", e);
         }
     }
 
+    private boolean follow() {
+        try {
+            if (kernel.poll()) {
+                tellListeners();
+            }
+            return true;
+        } catch (IOException e) {
+            LOGGER.warn("the kernel's network cannot be followed; routes and neighbours stay as they are until it"
+                    + " answers, which is tried again in a second", e);
+            return false;
+        }
+    }
+
+    /** Who could not be resolved is asked for again by the loop that needs it, so a refusal is only worth a line. */
     private void solicitAll() {
         for (Solicitation next = solicitations.poll(); next != null; next = solicitations.poll()) {
             try {
                 kernel.solicit(next.linkIndex(), next.hop());
             } catch (IOException e) {
-                LOGGER.warn("neighbour {} on link {} cannot be resolved", next.hop(), next.linkIndex(), e);
+                refused(next, e);
             }
+        }
+    }
+
+    private void refused(Solicitation solicitation, IOException why) {
+        refusals++;
+        long now = System.nanoTime();
+        if (refusals == 1 || now - refusalToldNanos > REFUSAL_LINE_NANOS) {
+            refusalToldNanos = now;
+            LOGGER.warn("neighbour {} on link {} cannot be resolved ({} refusals so far)", solicitation.hop(),
+                    solicitation.linkIndex(), refusals, why);
         }
     }
 

@@ -3,7 +3,6 @@ package io.rdmaraw.host;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.Link;
 import io.rdmaraw.route.LocalAddress;
-import io.rdmaraw.route.Neighbor;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.route.Route;
@@ -258,13 +257,11 @@ public abstract class LinkNetwork implements DatagramNetwork {
                                IpAddress source, NetworkSnapshot.Path path) throws SocketException {
         requireSameVersion(source, target);
         int linkIndex = path.link().index();
-        Neighbor neighbor = snapshot.neighbor(linkIndex, path.nextHop());
-        boolean resolved = neighbor != null && neighbor.isResolved();
-        NextHop hop = new NextHop(linkIndex, path.nextHop(),
-                resolved ? neighbors.known(linkIndex, path.nextHop(), neighbor.mac(), loop) : null);
+        NextHop hop = neighbors.find(snapshot, linkIndex, path.nextHop(), loop);
+        boolean resolved = hop.isResolved();
         return new DatagramPath(resolved ? DatagramPath.Kind.DEVICE : DatagramPath.Kind.UNRESOLVED,
                 snapshot.generation(), destination, source, localPort, target, destination.getPort(),
-                path.link().mac(), resolved ? neighbor.mac() : 0, hop).limitedTo(path.mtuBytes())
+                path.link().mac(), resolved ? hop.mac() : 0, hop).limitedTo(path.mtuBytes())
                 .limitedTo(hostView.pathMtus().limit(target, System.nanoTime()));
     }
 

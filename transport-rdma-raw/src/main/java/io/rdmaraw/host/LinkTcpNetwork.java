@@ -4,7 +4,6 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.Link;
-import io.rdmaraw.route.Neighbor;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.verbs.FlowSpec;
@@ -176,11 +175,8 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             return null;
         }
         int linkIndex = path.link().index();
-        Neighbor neighbor = snapshot.neighbor(linkIndex, path.nextHop());
-        boolean resolved = neighbor != null && neighbor.isResolved();
+        NextHop hop = neighbors.find(snapshot, linkIndex, path.nextHop(), loop);
         int mtuBytes = Math.min(path.mtuBytes(), hostView.pathMtus().limit(target, System.nanoTime()));
-        return new TcpPath(snapshot.generation(), path.link().mac(), resolved ? neighbor.mac() : 0, mtuBytes,
-                new NextHop(linkIndex, path.nextHop(), resolved
-                        ? neighbors.known(linkIndex, path.nextHop(), neighbor.mac(), loop) : null));
+        return new TcpPath(snapshot.generation(), path.link().mac(), hop.isResolved() ? hop.mac() : 0, mtuBytes, hop);
     }
 }

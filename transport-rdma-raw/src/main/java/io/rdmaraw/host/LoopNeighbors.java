@@ -70,7 +70,9 @@ final class LoopNeighbors {
             Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
             if (neighbor != null && neighbor.isResolved()) {
                 table.known(linkIndex, hop, neighbor.mac(), now);
-            } else if (neighbor != null && (neighbor.state() & Neighbor.FAILED) != 0) {
+            } else if (neighbor == null) {
+                table.forgotten(linkIndex, hop, now);
+            } else if (neighbor.isFailed()) {
                 table.lost(linkIndex, hop);
             }
         });
@@ -81,10 +83,19 @@ final class LoopNeighbors {
         }
     }
 
-    /** Returns a mark of use for a hop whose address is known. */
-    NeighborTable.Use known(int linkIndex, IpAddress hop, long mac, ScheduledExecutorService timers) {
-        runTimer(timers);
-        return table.known(linkIndex, hop, mac, System.nanoTime());
+    /**
+     * Returns a hop as frames are sent to it now. One that the host has forgotten is known here as long as it is in use:
+     * the kernel's table is small, and whoever floods the link with addresses fills it.
+     */
+    NextHop find(NetworkSnapshot snapshot, int linkIndex, IpAddress hop, ScheduledExecutorService timers) {
+        Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
+        long now = System.nanoTime();
+        if (neighbor != null && neighbor.isResolved()) {
+            runTimer(timers);
+            return new NextHop(linkIndex, hop, neighbor.mac(), table.known(linkIndex, hop, neighbor.mac(), now));
+        }
+        long mac = neighbor != null && neighbor.isFailed() ? Neighbor.NO_MAC : table.macOf(linkIndex, hop, now);
+        return new NextHop(linkIndex, hop, mac, mac == Neighbor.NO_MAC ? null : table.useOf(linkIndex, hop));
     }
 
     void await(WaitingPacket packet) {

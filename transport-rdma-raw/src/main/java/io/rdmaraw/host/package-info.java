@@ -13,7 +13,7 @@
  * <dt>The host whose addresses they are: {@link io.rdmaraw.host.IpHost}</dt>
  * <dd>The kernel's: HostNetwork, HostIcmp, NetworkDevices. A host of our own is driven by a queue, so it is in
  * {@code io.rdmaraw.channel}: OwnNetworkHost, with OwnNetwork and OwnTcpNetwork; whom it hands packets is a
- * PortOwner</dd>
+ * PortOwner. SnapshotBudget is for either: how much time new pictures of the network may take</dd>
  *
  * <dt>What the channels of one loop know of their host</dt>
  * <dd>HostView; LoopNeighbors and WaitingPacket, PathMtus, PathCache, SocketAddressCache</dd>

@@ -35,7 +35,8 @@ public final class KernelNetwork implements AutoCloseable {
     private static final int RTM_DELRULE = 33;
     private static final int RTM_GETRULE = 34;
     private static final int NTF_USE = 0x01;
-    private static final int MAX_RESYNCS = 8;
+    /** Datagrams of notifications taken at once: more may come than one thread reads. */
+    private static final int MAX_NOTIFICATIONS = 1024;
 
     private final NetlinkSocket notifications;
     private final NetlinkSocket requests;
@@ -44,6 +45,8 @@ public final class KernelNetwork implements AutoCloseable {
     private final NetworkState state = new NetworkState();
     private int sequence;
     private long generation;
+    /** Notifications were lost, or the kernel did not answer: what is known is not what is. */
+    private boolean outdated;
     private volatile NetworkSnapshot snapshot;
 
     private KernelNetwork() throws IOException {
@@ -62,6 +65,7 @@ public final class KernelNetwork implements AutoCloseable {
         KernelNetwork network = new KernelNetwork();
         try {
             network.synchronize();
+            network.publishIfChanged();
             return network;
         } catch (IOException e) {
             network.close();
@@ -80,20 +84,37 @@ public final class KernelNetwork implements AutoCloseable {
     }
 
     /**
-     * Takes the notifications that have come; does not block.
+     * Takes notifications that have come, a bounded number; does not block. Where the kernel had to drop some, asks for
+     * everything anew.
      *
      * @return whether there is a new snapshot
+     * @throws IOException when the kernel does not answer; the next call asks again
      */
     public boolean poll() throws IOException {
-        try {
-            while (notifications.receive(reader)) {
-                applyAll();
-            }
-        } catch (NetlinkOverflowException e) {
+        boolean mustAsk = outdated;
+        outdated = true;
+        mustAsk |= !takeNotifications();
+        if (mustAsk) {
             synchronize();
-            return true;
         }
+        outdated = false;
         return publishIfChanged();
+    }
+
+    /** Returns whether none was lost. */
+    private boolean takeNotifications() throws IOException {
+        boolean complete = true;
+        for (int i = 0; i < MAX_NOTIFICATIONS; i++) {
+            try {
+                if (!notifications.receive(reader)) {
+                    return complete;
+                }
+                applyAll();
+            } catch (NetlinkOverflowException e) {
+                complete = false;
+            }
+        }
+        return complete;
     }
 
     private boolean publishIfChanged() {
@@ -104,26 +125,17 @@ public final class KernelNetwork implements AutoCloseable {
         return true;
     }
 
-    /** Asks for everything anew. Notifications that come meanwhile say the same again or what is newer. */
+    /**
+     * Asks for everything anew. Notifications that come meanwhile say the same again or what is newer; if the kernel
+     * has to drop some of those too, the next call finds out.
+     */
     private void synchronize() throws IOException {
-        for (int attempt = 0; attempt < MAX_RESYNCS; attempt++) {
-            try {
-                while (notifications.receive(reader)) {
-                    // What they say is in the answers to come.
-                }
-                state.clear();
-                dump(RTM_GETLINK, RtnetlinkDecoder.IFINFOMSG_BYTES);
-                dump(RTM_GETADDR, RtnetlinkDecoder.IFADDRMSG_BYTES);
-                dump(RTM_GETROUTE, RtnetlinkDecoder.RTMSG_BYTES);
-                dump(RTM_GETNEIGH, RtnetlinkDecoder.NDMSG_BYTES);
-                dump(RTM_GETRULE, RtnetlinkDecoder.RULE_BYTES);
-                publishIfChanged();
-                return;
-            } catch (NetlinkOverflowException e) {
-                // More has changed than the socket holds; once more.
-            }
-        }
-        throw new IOException("the kernel's network changes faster than it can be read");
+        state.clear();
+        dump(RTM_GETLINK, RtnetlinkDecoder.IFINFOMSG_BYTES);
+        dump(RTM_GETADDR, RtnetlinkDecoder.IFADDRMSG_BYTES);
+        dump(RTM_GETROUTE, RtnetlinkDecoder.RTMSG_BYTES);
+        dump(RTM_GETNEIGH, RtnetlinkDecoder.NDMSG_BYTES);
+        dump(RTM_GETRULE, RtnetlinkDecoder.RULE_BYTES);
     }
 
     private void dump(int type, int fixedBytes) throws IOException {

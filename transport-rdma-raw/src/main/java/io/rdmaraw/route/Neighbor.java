@@ -22,6 +22,11 @@ public record Neighbor(int linkIndex, IpAddress address, long mac, int state) {
     /** Set by hand. */
     public static final int PERMANENT = 0x80;
 
+    /** Returns whether it was asked and did not answer. */
+    public boolean isFailed() {
+        return (state & FAILED) != 0;
+    }
+
     /** Returns whether frames can be sent to it. */
     public boolean isResolved() {
         return mac != NO_MAC && (state & (INCOMPLETE | FAILED)) == 0;

@@ -11,7 +11,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * The next hops that a loop sends to: their MAC addresses, packets that wait for one, and when to ask again. It asks
  * through a {@link Solicitor}, which sends ARP or neighbour discovery or has the kernel do it, and is told what was
- * learned. Time is given, never taken. For one thread.
+ * learned. An address that was known stays good while it is in use, until it is said that the hop does not answer
+ * ({@link #lost}): whoever is asked may be too busy to say anything. Time is given, never taken. For one thread.
  *
  * @param <P> what waits for an address
  */
@@ -114,6 +115,20 @@ public final class NeighborTable<P> {
         return entry.use;
     }
 
+    /** Returns the mark of use of a hop that is in the table, or null. */
+    public Use useOf(int linkIndex, IpAddress hop) {
+        Entry<P> entry = entries.get(new Key(linkIndex, hop));
+        return entry == null ? null : entry.use;
+    }
+
+    /** Whoever is asked has forgotten a hop's address, but does not say that it is wrong: it is asked for at once. */
+    public void forgotten(int linkIndex, IpAddress hop, long nowNanos) {
+        Entry<P> entry = entries.get(new Key(linkIndex, hop));
+        if (entry != null && entry.mac != Neighbor.NO_MAC && entry.attempts == 0) {
+            ask(entry, nowNanos);
+        }
+    }
+
     /** Hands every hop to an action, which may say what it has learned of them. */
     public void forEachHop(HopAction action) {
         for (Key key : List.copyOf(entries.keySet())) {
@@ -195,7 +210,7 @@ public final class NeighborTable<P> {
             if (nowNanos - dueNanos(entry) < 0) {
                 continue;
             }
-            if (entry.attempts >= MAX_ATTEMPTS || isIdle(entry, nowNanos)) {
+            if (hasNoAnswer(entry) || isIdle(entry, nowNanos)) {
                 all.remove();
                 discardWaiting(entry);
             } else {
@@ -206,8 +221,12 @@ public final class NeighborTable<P> {
         toAsk.forEach(entry -> ask(entry, nowNanos));
     }
 
+    private static boolean hasNoAnswer(Entry<?> entry) {
+        return entry.mac == Neighbor.NO_MAC && entry.attempts >= MAX_ATTEMPTS;
+    }
+
     private static boolean isIdle(Entry<?> entry, long nowNanos) {
-        return entry.attempts == 0 && nowNanos - entry.usedNanos >= IDLE_NANOS;
+        return entry.waiting.isEmpty() && nowNanos - entry.usedNanos >= IDLE_NANOS;
     }
 
     private static long dueNanos(Entry<?> entry) {

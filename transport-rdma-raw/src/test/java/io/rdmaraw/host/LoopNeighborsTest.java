@@ -1,12 +1,72 @@
 package io.rdmaraw.host;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.Neighbor;
+import io.rdmaraw.route.NetworkSnapshot;
+import io.rdmaraw.route.Snapshots;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.function.Consumer;
 
 class LoopNeighborsTest {
+    private static final int LINK = 3;
+    private static final long MAC = 0x0200_0000_0042L;
+    private static final IpAddress HOP = IpAddress.ipv4(0x0a000001);
+
+    private final ScheduledExecutorService timers = Executors.newSingleThreadScheduledExecutor();
+
+    @AfterEach
+    void close() {
+        timers.shutdownNow();
+    }
+
+    /** A host that says what the test wants it to. */
+    private static final class SaidHost implements IpHost {
+        private final List<Consumer<NetworkSnapshot>> listeners = new ArrayList<>();
+        private final List<IpAddress> asked = new ArrayList<>();
+        private NetworkSnapshot snapshot = Snapshots.of(0);
+
+        void say(Neighbor... neighbors) {
+            snapshot = Snapshots.of(snapshot.generation() + 1, neighbors);
+            listeners.forEach(listener -> listener.accept(snapshot));
+        }
+
+        @Override
+        public NetworkSnapshot snapshot() {
+            return snapshot;
+        }
+
+        @Override
+        public void addListener(Consumer<NetworkSnapshot> listener) {
+            listeners.add(listener);
+        }
+
+        @Override
+        public void removeListener(Consumer<NetworkSnapshot> listener) {
+            listeners.remove(listener);
+        }
+
+        @Override
+        public void solicit(int linkIndex, IpAddress hop) {
+            asked.add(hop);
+        }
+    }
+
+    private static Neighbor neighbor(long mac, int state) {
+        return new Neighbor(LINK, HOP, mac, state);
+    }
+
     /** The host's network outlives loops: one that still knew them would keep all that they had. */
     @Test
     void aLoopThatHasEndedIsForgottenByItsHost() throws IOException {
@@ -16,5 +76,33 @@ class LoopNeighborsTest {
         assertEquals(before + 1, host.listenerCount());
         neighbors.close();
         assertEquals(before, host.listenerCount());
+    }
+
+    /** The kernel's table holds about a thousand; whoever floods the link makes it forget those that are in use. */
+    @Test
+    void aHopThatTheHostForgetsIsUsedUntilItIsSaidNotToAnswer() {
+        SaidHost host = new SaidHost();
+        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, () -> { });
+        assertFalse(neighbors.find(host.snapshot(), LINK, HOP, timers).isResolved(), "never heard of");
+        host.say(neighbor(MAC, Neighbor.REACHABLE));
+        assertEquals(MAC, neighbors.find(host.snapshot(), LINK, HOP, timers).mac());
+        assertEquals(List.of(), host.asked);
+        host.say();
+        assertEquals(List.of(HOP), host.asked, "it is asked for at once");
+        NextHop forgotten = neighbors.find(host.snapshot(), LINK, HOP, timers);
+        assertEquals(MAC, forgotten.mac());
+        assertNotNull(forgotten.use(), "it counts as used by who sends to it");
+        host.say();
+        assertEquals(List.of(HOP), host.asked, "once, until it is time again");
+        host.say(neighbor(Neighbor.NO_MAC, Neighbor.INCOMPLETE));
+        assertEquals(MAC, neighbors.find(host.snapshot(), LINK, HOP, timers).mac(), "while it is being asked");
+        host.say(neighbor(Neighbor.NO_MAC, Neighbor.FAILED));
+        assertFalse(neighbors.find(host.snapshot(), LINK, HOP, timers).isResolved());
+        host.say();
+        assertFalse(neighbors.find(host.snapshot(), LINK, HOP, timers).isResolved(), "what was wrong stays so");
+        host.say(neighbor(MAC + 1, Neighbor.STALE));
+        assertTrue(neighbors.find(host.snapshot(), LINK, HOP, timers).isResolved());
+        assertEquals(MAC + 1, neighbors.find(host.snapshot(), LINK, HOP, timers).mac());
+        neighbors.close();
     }
 }

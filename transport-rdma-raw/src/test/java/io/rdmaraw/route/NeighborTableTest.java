@@ -94,7 +94,7 @@ class NeighborTableTest {
     }
 
     @Test
-    void aHopInUseThatStopsAnsweringIsLost() {
+    void aHopInUseIsAskedForUntilItIsKnownNotToAnswer() {
         table.await(LINK, HOP, "a", nowNanos);
         table.learned(LINK, HOP, MAC, nowNanos);
         log.clear();
@@ -106,7 +106,22 @@ class NeighborTableTest {
         after(1);
         assertLog("who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3");
         after(1);
+        assertLog("who has 10.0.0.1 on 3");
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos), "nobody has said that it is wrong");
+        table.lost(LINK, HOP);
         assertEquals(Neighbor.NO_MAC, table.macOf(LINK, HOP, nowNanos));
+    }
+
+    @Test
+    void aHopThatIsNeitherConfirmedNorUsedIsForgotten() {
+        table.known(LINK, HOP, MAC, nowNanos);
+        table.forgotten(LINK, HOP, nowNanos);
+        table.forgotten(LINK, HOP, nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        for (int second = 0; second < 300; second++) {
+            after(1);
+        }
+        assertEquals(0, table.size(), "five minutes without use");
     }
 
     @Test

@@ -1,0 +1,14 @@
+package io.rdmaraw.route;
+
+import java.util.List;
+
+/** Makes pictures of the network for tests of what is above. */
+public final class Snapshots {
+    private Snapshots() {
+    }
+
+    /** Returns a picture with neighbours and nothing else. */
+    public static NetworkSnapshot of(long generation, Neighbor... neighbors) {
+        return new NetworkSnapshot(generation, List.of(), List.of(), List.of(), List.of(neighbors), false);
+    }
+}
