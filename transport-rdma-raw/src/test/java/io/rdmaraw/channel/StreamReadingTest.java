@@ -68,7 +68,8 @@ class StreamReadingTest {
 
     private void awaitRead(int expected) {
         while (readBytes() < expected) {
-            assertTrue(reader.isActive());
+            // With the last bytes the channel may close, after this has looked.
+            assertTrue(reader.isActive() || readBytes() >= expected);
         }
     }
 
