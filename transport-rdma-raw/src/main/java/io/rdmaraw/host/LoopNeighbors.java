@@ -84,8 +84,8 @@ final class LoopNeighbors {
     }
 
     /**
-     * Returns a hop as frames are sent to it now. One that the host has forgotten is known here as long as it is in use:
-     * the kernel's table is small, and whoever floods the link with addresses fills it.
+     * Returns a hop as frames are sent to it now. One that the host has forgotten is known here as long as it is in
+     * use: the kernel's table is small, and whoever floods the link with addresses fills it.
      */
     NextHop find(NetworkSnapshot snapshot, int linkIndex, IpAddress hop, ScheduledExecutorService timers) {
         Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
