@@ -170,8 +170,8 @@ final class TcpFlow implements StreamCarrier {
     }
 
     @Override
-    public boolean isOn(EventLoop loop) {
-        return stack.isOf(loop);
+    public EventLoop loop() {
+        return stack.eventLoop();
     }
 
     @Override

@@ -124,9 +124,9 @@ final class TcpStack implements TcpEvents, PortOwner {
         return loop.isExecutorThread(Thread.currentThread());
     }
 
-    /** Tells whether this is the TCP of that loop. */
-    boolean isOf(EventLoop eventLoop) {
-        return loop == eventLoop;
+    /** Returns the loop that this is the TCP of. */
+    EventLoop eventLoop() {
+        return (EventLoop) loop;
     }
 
     /** Has something done on the stack's loop, unless that has ended. */
@@ -213,7 +213,7 @@ final class TcpStack implements TcpEvents, PortOwner {
             return;
         }
         lingering.add(kept);
-        ((EventLoop) loop).schedule(() -> {
+        eventLoop().schedule(() -> {
             if (lingering.remove(kept)) {
                 kept.closeIfUnused();
             }
