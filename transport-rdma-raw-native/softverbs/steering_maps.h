@@ -127,8 +127,10 @@ struct sv_steer_scratch {
     struct sv_steer_headers outer;
     struct sv_steer_headers inner;
     struct sv_steer_rule_key probe;
+    unsigned long long copies;      /* nonzero: a rule that matched wants one */
     unsigned long long seen[SV_STEER_PLAIN_WORDS];
     unsigned long long head[SV_STEER_HEAD_WORDS];
+    unsigned int seen_index;
     unsigned int head_index;
     unsigned int is_ordinary;
     unsigned int syn_window;

@@ -206,6 +206,29 @@ class MovingConnectionTest {
         assertSame(after, client.carrier().loop());
     }
 
+    /** As above: to write is for the thread of the connection's loop too. */
+    @Test
+    void whatIsWrittenWhileAConnectionIsOnItsWayWaitsForItsArrival() throws Exception {
+        RdmaRawSocketChannel client = lab.connect(lab.listen(new StreamLab.Echo()), reader);
+        EventLoop before = client.eventLoop();
+        EventLoop after = loopAfter(client);
+        CountDownLatch busy = new CountDownLatch(1);
+        client.deregister().sync();
+        before.execute(() -> awaitUninterruptibly(busy));
+        Future<?> written;
+        try {
+            after.register(client).sync();
+            written = client.writeAndFlush(Unpooled.wrappedBuffer(new byte[1]));
+            settle(after);
+            assertFalse(written.isDone(), "it was written on a loop that does not have it");
+        } finally {
+            busy.countDown();
+        }
+        written.sync();
+        client.read();
+        awaitRead(client, 1);
+    }
+
     /** The connection follows over a loop that the channel has left by then, and where nobody is to read. */
     @Test
     void aChannelThatGoesOnBeforeItsConnectionHasArrivedIsToldWhereItIs() throws Exception {
