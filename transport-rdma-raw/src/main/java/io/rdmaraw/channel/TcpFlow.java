@@ -206,6 +206,11 @@ final class TcpFlow implements StreamCarrier {
         return first;
     }
 
+    /** Tells whether something has happened that the channel has not been told yet. */
+    boolean isTouched() {
+        return touched;
+    }
+
     void markConnected() {
         connected = true;
     }
