@@ -17,6 +17,7 @@ import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.TcpState;
 import io.rdmaraw.wire.ParseCounters;
 
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -56,6 +57,10 @@ final class TcpStack implements TcpEvents, PortOwner {
     /** Connections whose end waits for others to share a doorbell with. */
     private int heldEnds;
     private boolean gone;
+    /** What waits for {@link #letGo}; also its lock. */
+    private final List<Runnable> afterwards = new ArrayList<>();
+    /** No connection is touched by the stack any more. */
+    private boolean letGo;
 
     TcpStack(PortQueue port, TcpNetwork network, RdmaRawIoHandlerConfig config, ThreadAwareExecutor loop,
              RandomGenerator random) {
@@ -150,6 +155,17 @@ final class TcpStack implements TcpEvents, PortOwner {
         } catch (RejectedExecutionException e) {
             ended.run();
         }
+    }
+
+    /** Has something done by whoever comes last: the caller, or the stack when it has let go of its connections. */
+    void onceGone(Runnable task) {
+        synchronized (afterwards) {
+            if (!letGo) {
+                afterwards.add(task);
+                return;
+            }
+        }
+        task.run();
     }
 
     private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
@@ -483,5 +499,16 @@ final class TcpStack implements TcpEvents, PortOwner {
         port.detach(ownRules);
         List.copyOf(lingering).forEach(TcpPort::closeIfUnused);
         lingering.clear();
+        letGo();
+    }
+
+    private void letGo() {
+        List<Runnable> waiting;
+        synchronized (afterwards) {
+            letGo = true;
+            waiting = List.copyOf(afterwards);
+            afterwards.clear();
+        }
+        waiting.forEach(Runnable::run);
     }
 }
