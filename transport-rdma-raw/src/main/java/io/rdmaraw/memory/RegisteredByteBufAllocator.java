@@ -38,7 +38,7 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
     }
 
     /**
-     * Tells whether slots are to be shown to Netty's leak detector: at its levels {@code advanced} and {@code paranoid}.
+     * Tells whether Netty's leak detector is to be shown slots: at its levels {@code advanced} and {@code paranoid}.
      * The sampling of the default level would allocate on a path that otherwise allocates nothing.
      */
     public static boolean isTracked() {
