@@ -177,8 +177,8 @@ final class TcpFlow implements StreamCarrier {
     }
 
     @Override
-    public boolean isOn(EventLoop loop) {
-        return stack.isOf(loop);
+    public EventLoop loop() {
+        return stack.eventLoop();
     }
 
     @Override
@@ -211,6 +211,11 @@ final class TcpFlow implements StreamCarrier {
         boolean first = !touched;
         touched = true;
         return first;
+    }
+
+    /** Tells whether something has happened that the channel has not been told yet. */
+    boolean isTouched() {
+        return touched;
     }
 
     void markConnected() {

@@ -34,7 +34,7 @@ import java.util.random.RandomGenerator;
 final class TcpStack implements TcpEvents, PortOwner {
     /** So many frames may come in before the answers to those before them leave. */
     private static final int MAX_GATHERED_FRAMES = 32;
-    private static final int MAX_HELD_ENDS = 8;
+    private static final int MAX_HELD_ENDS = 16;
 
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
@@ -129,9 +129,9 @@ final class TcpStack implements TcpEvents, PortOwner {
         return loop.isExecutorThread(Thread.currentThread());
     }
 
-    /** Tells whether this is the TCP of that loop. */
-    boolean isOf(EventLoop eventLoop) {
-        return loop == eventLoop;
+    /** Returns the loop that this is the TCP of. */
+    EventLoop eventLoop() {
+        return (EventLoop) loop;
     }
 
     /** Has something done on the stack's loop, unless that has ended. */
@@ -229,7 +229,7 @@ final class TcpStack implements TcpEvents, PortOwner {
             return;
         }
         lingering.add(kept);
-        ((EventLoop) loop).schedule(() -> {
+        eventLoop().schedule(() -> {
             if (lingering.remove(kept)) {
                 kept.closeIfUnused();
             }
@@ -364,11 +364,15 @@ final class TcpStack implements TcpEvents, PortOwner {
 
     /**
      * A channel has ended its output. While others wait to be told what a burst brought, who perhaps end too, that
-     * shares their doorbell; but only a few do, for the peer to begin with them.
+     * shares their doorbell; but only a few do, for the peer to begin with them. Those who have not been told yet are
+     * not acknowledged by that, as their own ends do it.
      */
     void flushEnd() {
-        if (!touched.hasMore() || ++heldEnds >= MAX_HELD_ENDS) {
+        if (!touched.hasMore()) {
             flush();
+        } else if (++heldEnds >= MAX_HELD_ENDS && maySend() && !reading) {
+            heldEnds = 0;
+            sender.transmitDelivered(System.nanoTime());
         }
     }
 
@@ -390,9 +394,13 @@ final class TcpStack implements TcpEvents, PortOwner {
 
     private void transmit(long now) {
         heldEnds = 0;
-        if (!gone && !receiver.isInBurst()) {
+        if (maySend()) {
             sender.transmit(now);
         }
+    }
+
+    private boolean maySend() {
+        return !gone && !receiver.isInBurst();
     }
 
     /** Sends a frame that had to wait for its next hop's address. */

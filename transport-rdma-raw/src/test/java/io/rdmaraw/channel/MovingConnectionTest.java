@@ -5,6 +5,7 @@ import static io.rdmaraw.channel.StreamLab.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
@@ -178,7 +179,7 @@ class MovingConnectionTest {
             busy.countDown();
         }
         assertEquals("ESTABLISHED", info.sync().getNow().state());
-        assertTrue(client.carrier().isOn(after));
+        assertSame(after, client.carrier().loop());
     }
 
     /**
@@ -202,7 +203,7 @@ class MovingConnectionTest {
             busy.countDown();
         }
         awaitRead(client, 2);
-        assertTrue(client.carrier().isOn(after));
+        assertSame(after, client.carrier().loop());
     }
 
     /** As above: to write is for the thread of the connection's loop too. */
@@ -247,7 +248,7 @@ class MovingConnectionTest {
             busy.countDown();
         }
         awaitRead(client, 2);
-        assertTrue(client.carrier().isOn(client.eventLoop()));
+        assertSame(client.eventLoop(), client.carrier().loop());
         assertEquals(Set.of(threadOf(before), threadOf(client.eventLoop())), reader.threads);
     }
 
