@@ -369,11 +369,6 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public void prepareToDestroy() {
-        closeRegistered();
-        nio.prepareToDestroy();
-    }
-
-    private void closeRegistered() {
         for (Registration registration : List.copyOf(registrations)) {
             try {
                 registration.handle.close();
@@ -381,12 +376,14 @@ public final class RdmaRawIoHandler implements IoHandler {
                 failures.add(e);
             }
         }
+        nio.prepareToDestroy();
     }
 
     @Override
     public void destroy() {
-        // The last task of a loop may have been the registration of a channel, which would keep what it has received.
-        closeRegistered();
+        // Netty has not always done so, nor after the last task, which may have been the registration of a channel: it
+        // would never hear of the loop's end, and keep what it has received.
+        prepareToDestroy();
         if (tcp != null) {
             tcp.shutdown();
         }

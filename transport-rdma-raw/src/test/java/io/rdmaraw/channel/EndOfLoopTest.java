@@ -99,20 +99,25 @@ class EndOfLoopTest {
         awaitMemory();
     }
 
-    /** What is registered by a loop's last task would never hear of the loop's end. */
-    @Test
-    void bytesOfAChannelThatJoinsALoopInItsLastMomentAreReleased() throws InterruptedException {
+    /** A connection of which some bytes are there to be read, which nobody does. */
+    private RdmaRawSocketChannel acceptUnread() throws InterruptedException {
         InetSocketAddress address = lab.listen("127.0.0.1", new ChannelInboundHandlerAdapter(),
                 server -> server.childOption(ChannelOption.AUTO_READ, false));
         Channel client = lab.connect(address, new ChannelInboundHandlerAdapter());
         RdmaRawSocketChannel child = lab.accepted();
-        EventLoop from = child.eventLoop();
-        TcpStack stack = stackOf(from);
+        TcpStack stack = stackOf(child.eventLoop());
         client.writeAndFlush(Unpooled.wrappedBuffer(new byte[MESSAGE_BYTES])).sync();
-        while (on(from, () -> stack.engine().counters().payloadBytesIn) < MESSAGE_BYTES) {
+        while (on(child.eventLoop(), () -> stack.engine().counters().payloadBytesIn) < MESSAGE_BYTES) {
             assertTrue(child.isOpen());
         }
-        EventLoop to = serverLoops().stream().filter(loop -> loop != from).findFirst().orElseThrow();
+        return child;
+    }
+
+    /** What is registered by a loop's last task would never hear of the loop's end. */
+    @Test
+    void bytesOfAChannelThatJoinsALoopInItsLastMomentAreReleased() throws InterruptedException {
+        RdmaRawSocketChannel child = acceptUnread();
+        EventLoop to = serverLoops().stream().filter(loop -> loop != child.eventLoop()).findFirst().orElseThrow();
         stackOf(to);
         child.deregister().sync();
         keepBusy(to);
@@ -121,6 +126,21 @@ class EndOfLoopTest {
         busy.countDown();
         ended.sync();
         child.closeFuture().sync();
+        assertFalse(child.isOpen());
+        lab.close();
+        awaitMemory();
+    }
+
+    /** Netty does not prepare a loop for its end that is asked by a task and has another one to do: it ends at once. */
+    @Test
+    void bytesOfAChannelWhoseLoopEndsUnpreparedAreReleased() throws InterruptedException {
+        RdmaRawSocketChannel child = acceptUnread();
+        EventLoop loop = child.eventLoop();
+        loop.execute(() -> {
+            loop.shutdownGracefully(0, 10, TimeUnit.SECONDS);
+            loop.execute(() -> { });
+        });
+        loop.terminationFuture().sync();
         assertFalse(child.isOpen());
         lab.close();
         awaitMemory();
