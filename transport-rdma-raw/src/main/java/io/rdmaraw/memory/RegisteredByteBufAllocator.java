@@ -38,8 +38,8 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
     }
 
     /**
-     * Tells whether slots are to be shown to Netty's leak detector: at its levels {@code advanced} and {@code paranoid}.
-     * The sampling of the default level would allocate on a path that otherwise allocates nothing.
+     * Tells whether slots are to be shown to Netty's leak detector: at its levels {@code advanced} and
+     * {@code paranoid}. The sampling of the default level would allocate on a path that otherwise allocates nothing.
      */
     public static boolean isTracked() {
         return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.ADVANCED) >= 0;
