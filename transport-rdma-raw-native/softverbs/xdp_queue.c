@@ -118,6 +118,16 @@ static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device,
     return drain_burst(queue, &queue->syns, device, position + FEW_SYNS);
 }
 
+/*
+ * When more than half of the main ring is full, frames come faster than they are looked at, and soon some are lost. Let
+ * it be those that belong to no connection.
+ */
+static void watch_main(const struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
+{
+    if (SV_UNLIKELY((int32_t)(limit - queue->main.rx.position) > (int32_t)(queue->main.entries / 2)))
+        sv_steering_limit_strangers(((struct sv_wire *)device->port)->steering);
+}
+
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
     uint32_t syns = __atomic_load_n(queue->syns.rx.producer, __ATOMIC_ACQUIRE);
@@ -126,6 +136,7 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
     if ((limit == taken_of(&queue->main.rx) && syns == taken_of(&queue->syns.rx)) ||
         !sv_receiver_try(&queue->main.receiver))
         return 0;
+    watch_main(queue, device, limit);
     for (int i = 0; i < DRAIN_BURSTS; i++) {
         unsigned burst = drain_burst(queue, &queue->main, device, limit);
         total += burst;

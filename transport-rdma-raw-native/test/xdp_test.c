@@ -450,6 +450,111 @@ static void a_flood_of_syns_is_let_through_little_by_little(const char *kind)
     wire_close(&wire);
 }
 
+/* ---- segments of no connection ---- */
+
+enum { STRANGERS = 4096, MAIN_RING = 2048, SYN = 0x02, RST = 0x04, ACK = 0x10, PORTS_BYTES = 34 };
+
+/* From a port of the client's; ports tell connections apart. `options`: bytes of IP options in front. */
+static uint32_t build_segment(uint8_t *frame, uint16_t port, uint8_t flags, uint32_t sequence)
+{
+    struct frame_spec spec = default_frame();
+    spec.protocol = 6;
+    spec.src_port = port;
+    spec.dst_port = SYN_PORT;
+    uint32_t length = build_frame(&spec, frame);
+    frame[TCP_FLAGS] = flags;
+    memcpy(frame + TCP_SEQUENCE, &sequence, sizeof sequence);
+    return length;
+}
+
+static void send_built(struct side *from, const uint8_t *frame, uint32_t length)
+{
+    CHECK_EQ(0, send_frame(from, frame, length, IBV_SEND_SIGNALED));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
+}
+
+static void ask(struct wire *wire, uint16_t port, uint8_t flags, uint32_t sequence)
+{
+    uint8_t frame[2048];
+    send_built(&wire->side[0], frame, build_segment(frame, port, flags, sequence));
+}
+
+/* What the server sends to a client's port. */
+static void answer(struct wire *wire, uint16_t port, uint8_t flags)
+{
+    uint8_t frame[2048];
+    struct frame_spec spec = default_frame();
+    spec.protocol = 6;
+    spec.src_ip = "192.0.2.2";
+    spec.dst_ip = "192.0.2.1";
+    spec.src_port = SYN_PORT;
+    spec.dst_port = port;
+    uint32_t length = build_frame(&spec, frame);
+    frame[TCP_FLAGS] = flags;
+    send_built(&wire->side[1], frame, length);
+}
+
+/* Polls until all frames that were sent have come in or are counted as lost. */
+static struct softverbs_queue_counters settle(struct wire *wire, uint64_t sent)
+{
+    struct softverbs_queue_counters received;
+    struct timespec start = now();
+    do {
+        check_empty(wire->side[1].cq);
+        received = received_by(wire);
+        CHECK(!overdue(start));
+    } while (received.copied + received.wire_full + received.syns_full + received.strangers_full < sent);
+    CHECK_EQ(sent, received.copied + received.wire_full + received.syns_full + received.strangers_full);
+    return received;
+}
+
+/* Leaves the device so that strangers are limited. Returns how many frames were sent. */
+static uint64_t flood_with_strangers(struct wire *wire, struct ibv_flow **flow)
+{
+    struct rule rule;
+    rule_init(&rule, 0);
+    rule_ipv4(&rule, NULL, "192.0.2.2");
+    rule_ports(&rule, IBV_FLOW_SPEC_TCP, 0, SYN_PORT);
+    *flow = must_create(&wire->side[1], &rule);
+    for (uint32_t i = 0; i < STRANGERS; i++)
+        ask(wire, (uint16_t)(10000 + i), ACK, i);
+    struct softverbs_queue_counters received = settle(wire, STRANGERS);
+    CHECK_EQ(MAIN_RING, received.copied);
+    CHECK_EQ(STRANGERS - MAIN_RING, received.wire_full);
+    return STRANGERS;
+}
+
+enum { MANY = 500 };
+
+/* Sends MANY from each port, a connection's beside a stranger's, and returns how many strangers were dropped. */
+static uint64_t ask_in_turns(struct wire *wire, uint16_t port, uint16_t stranger, uint64_t *sent)
+{
+    uint64_t before = received_by(wire).strangers_full;
+    for (uint32_t i = 0; i < MANY; i++) {
+        ask(wire, port, ACK, i);
+        ask(wire, stranger, ACK, i);
+    }
+    *sent += 2 * MANY;
+    return settle(wire, *sent).strangers_full - before;
+}
+
+static void segments_of_connections_pass_a_flood(const char *kind)
+{
+    struct wire wire;
+    struct ibv_flow *flow;
+    if (!have_namespace())
+        return;
+    wire_open(&wire, kind, 1500, 1);
+    answer(&wire, 5000, ACK);
+    uint64_t sent = flood_with_strangers(&wire, &flow);
+    uint64_t dropped = ask_in_turns(&wire, 5000, 5001, &sent);
+    printf("dropped %lu\n", (unsigned long)dropped);
+    CHECK(dropped > 0);
+    CHECK(dropped <= MANY);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+}
+
 /* The way to an interface of our own keeps and places frames as the interface's XDP program does. */
 #define IN_BOTH_MODES(NAME) \
     static void test_##NAME(void) \
@@ -463,6 +568,7 @@ static void a_flood_of_syns_is_let_through_little_by_little(const char *kind)
 IN_BOTH_MODES(a_flood_of_syns_is_let_through_little_by_little)
 IN_BOTH_MODES(syns_leave_room_for_segments)
 IN_BOTH_MODES(a_syn_that_comes_again_is_not_kept_out)
+IN_BOTH_MODES(segments_of_connections_pass_a_flood)
 IN_BOTH_MODES(look_alikes_do_not_share_a_verdict)
 IN_BOTH_MODES(tags_stay_in_frames)
 
@@ -470,6 +576,7 @@ const struct test xdp_tests[] = {
     {"xdp: a flood of SYNs is let through little by little", test_a_flood_of_syns_is_let_through_little_by_little},
     {"xdp: SYNs leave room for other segments", test_syns_leave_room_for_segments},
     {"xdp: a SYN that comes again is not kept out", test_a_syn_that_comes_again_is_not_kept_out},
+    {"xdp: segments of connections pass a flood of others", test_segments_of_connections_pass_a_flood},
     {"xdp: look-alikes do not share a verdict", test_look_alikes_do_not_share_a_verdict},
     {"xdp: VLAN tags stay in frames", test_tags_stay_in_frames},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
