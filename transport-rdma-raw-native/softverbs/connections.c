@@ -57,20 +57,20 @@ struct names {
     uint64_t endpoint;
 };
 
-static struct names names_of(uint64_t secret, const uint8_t *ip, uint32_t ports)
+/* `received`: our own address is the destination. */
+static inline struct names names_of(uint64_t secret, const uint8_t *ip, uint32_t ports, bool received)
 {
+    bool ipv4 = ip[0] >> 4 == 4;
+    int bytes = ipv4 ? 4 : 16;
+    const uint8_t *source = ip + (ipv4 ? 12 : 8);
+    const uint8_t *ours = received ? source + bytes : source;
+    const uint8_t *peer = received ? source : source + bytes;
     uint64_t local = secret;
-    uint64_t hash;
-    if (ip[0] >> 4 == 4) {
-        local = sv_steer_mix(local, word_at(ip + 12));
-        hash = sv_steer_mix(local, word_at(ip + 16));
-    } else {
-        for (int i = 8; i < 24; i += 4)
-            local = sv_steer_mix(local, word_at(ip + i));
-        hash = local;
-        for (int i = 24; i < 40; i += 4)
-            hash = sv_steer_mix(hash, word_at(ip + i));
-    }
+    for (int i = 0; i < bytes; i += 4)
+        local = sv_steer_mix(local, word_at(ours + i));
+    uint64_t hash = local;
+    for (int i = 0; i < bytes; i += 4)
+        hash = sv_steer_mix(hash, word_at(peer + i));
     return (struct names){sv_steer_connection(hash, ports), sv_steer_endpoint(local, ports)};
 }
 
@@ -135,10 +135,20 @@ static uint32_t seconds_now(void)
     return (uint32_t)(nanos >> SV_STEER_MARK_TIME_SHIFT) & SV_STEER_MARK_TIMES;
 }
 
+static struct sv_steer_marks *known_place(const struct sv_connections *connections, uint64_t hash)
+{
+    return &connections->known[sv_steer_place(hash, SV_STEER_KNOWN_PLACES)];
+}
+
+static struct sv_steer_marks *opening_place(const struct sv_connections *connections, uint64_t hash)
+{
+    return &connections->opening[sv_steer_place(hash, SV_STEER_OPENING_PLACES)];
+}
+
 static void learn(const struct sv_connections *connections, const uint8_t *ip, const uint8_t *tcp)
 {
-    struct names names = names_of(connections->secret, ip, swapped(word_at(tcp)));
-    struct sv_steer_marks *known = &connections->known[sv_steer_place(names.connection, SV_STEER_KNOWN_PLACES)];
+    struct names names = names_of(connections->secret, ip, swapped(word_at(tcp)), false);
+    struct sv_steer_marks *known = known_place(connections, names.connection);
     uint32_t flags = tcp[FLAGS_AT];
     if (SV_UNLIKELY(flags & FLAG_RST)) {
         forget(known, names.connection);
@@ -146,13 +156,14 @@ static void learn(const struct sv_connections *connections, const uint8_t *ip, c
     }
     uint32_t time = seconds_now();
     if (SV_UNLIKELY(flags & FLAG_SYN))
-        remember(&connections->opening[sv_steer_place(names.connection, SV_STEER_OPENING_PLACES)], names.connection, time);
+        remember(opening_place(connections, names.connection), names.connection, time);
     else if (!(flags & FLAG_ACK) || SV_LIKELY(!remember(known, names.connection, time)))
         return;
-    remember(&connections->known[sv_steer_place(names.endpoint, SV_STEER_KNOWN_PLACES)], names.endpoint, time);
+    remember(known_place(connections, names.endpoint), names.endpoint, time);
 }
 
-SV_HOT void sv_connections_learn(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count)
+SV_HOT void sv_connections_learn(const struct sv_connections *connections, const struct sv_frame *frames,
+                                 unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         uint32_t ip;
@@ -160,4 +171,22 @@ SV_HOT void sv_connections_learn(const struct sv_connections *connections, const
         if (tcp != 0)
             learn(connections, frames[i].data + ip, frames[i].data + tcp);
     }
+}
+
+static bool has_mark(const struct sv_steer_marks *place, uint64_t hash)
+{
+    return find_mark(place, sv_steer_mark(hash)) >= 0;
+}
+
+bool sv_connections_is_stranger(const struct sv_connections *connections, const struct sv_frame *frame)
+{
+    uint32_t ip;
+    uint32_t at = find_tcp(frame->data, frame->length, &ip);
+    const uint8_t *tcp = frame->data + at;
+    if (at == 0 || (tcp[FLAGS_AT] & (FLAG_SYN | FLAG_RST | FLAG_ACK)) == FLAG_SYN)
+        return false;
+    struct names names = names_of(connections->secret, frame->data + ip, word_at(tcp), true);
+    return !has_mark(known_place(connections, names.connection), names.connection) &&
+           has_mark(known_place(connections, names.endpoint), names.endpoint) &&
+           !has_mark(opening_place(connections, names.connection), names.connection);
 }

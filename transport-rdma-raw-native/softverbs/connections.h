@@ -14,6 +14,8 @@
 #include "frame.h"
 #include "steering_maps.h"
 
+#include <stdbool.h>
+
 struct sv_connections {
     uint64_t secret;
     struct sv_steer_marks *known;       /* SV_STEER_KNOWN_PLACES of them */
@@ -22,5 +24,8 @@ struct sv_connections {
 
 /* Before the frames are sent: the answer may come before that returns. At any time, by any thread. */
 void sv_connections_learn(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count);
+
+/* Whether a frame that was received is a segment of no connection, though our end of it has some. SYNs are not. */
+bool sv_connections_is_stranger(const struct sv_connections *connections, const struct sv_frame *frame);
 
 #endif
