@@ -214,11 +214,12 @@ INLINE int by_default(const struct sv_steer_half *half, const struct sv_steer_sc
     return own ? KERNEL : OURS;
 }
 
+/* What has matched is kept in the scratch area: in a register it is one more thing in which two ways here differ. */
 INLINE int search(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
 {
     const u64 *key = (const u64 *)&scratch->outer;
     u32 shapes = half->shapes;
-    int copy = 0;
+    scratch->copies = 0;
     for (u32 i = 0; i < SV_STEER_MAX_SHAPES && i < shapes; i++) {
         const struct sv_steer_shape *shape = &half->shape[i];
         const struct sv_steer_rule *rule;
@@ -238,10 +239,10 @@ INLINE int search(const struct sv_steer_half *half, struct sv_steer_scratch *scr
             continue;
         if (rule->takers > 0)
             return OURS;
-        copy |= rule->copies > 0;
+        scratch->copies |= rule->copies;
     }
     int rest = by_default(half, scratch);
-    return rest == KERNEL && copy ? COPY : rest;
+    return rest == KERNEL && scratch->copies != 0 ? COPY : rest;
 }
 
 INLINE u32 sequence_of(const struct sv_steer_directory *directory)
@@ -250,7 +251,7 @@ INLINE u32 sequence_of(const struct sv_steer_directory *directory)
 }
 
 /* Where the verdict on such headers is kept; leaves in the scratch area what of them the verdict depends on. */
-INLINE struct sv_steer_recent *recent(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
+INLINE const struct sv_steer_recent *recent(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
 {
     const u64 *key = (const u64 *)&scratch->outer;
     u64 mixed = 0;
@@ -261,6 +262,7 @@ INLINE struct sv_steer_recent *recent(const struct sv_steer_half *half, struct s
         mixed = (mixed << 9 | mixed >> 55) ^ word;
     }
     u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT;
+    scratch->seen_index = index;
     return map_lookup(&sv_map_recent, &index);
 }
 
@@ -273,8 +275,12 @@ INLINE int is_known(const struct sv_steer_recent *entry, const struct sv_steer_s
     return difference == 0;
 }
 
-INLINE void remember(struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+INLINE void remember(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
 {
+    u32 index = scratch->seen_index;
+    struct sv_steer_recent *entry = map_lookup(&sv_map_recent, &index);
+    if (entry == 0)
+        return;
 #pragma unroll
     for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
         entry->words[w] = scratch->seen[w];
@@ -347,6 +353,11 @@ INLINE int search_all(const struct sv_steer_directory *directory, struct sv_stee
     return KERNEL;
 }
 
+INLINE int wants_inner(const struct sv_steer_half *half)
+{
+    return (*(const volatile u32 *)&half->flags & SV_STEER_WANTS_INNER) != 0;
+}
+
 INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
 {
     u32 zero = 0;
@@ -365,23 +376,26 @@ INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
     }
     __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
     u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
-    /* Parsing is done before the search, or the verifier would follow the loop once for every kind of frame. */
-    if (half->flags & SV_STEER_WANTS_INNER) {
+    if (wants_inner(half)) {
         parse_tunnel(frame, behind_udp, scratch);
-        return search_all(directory, scratch);
+    } else {
+        const struct sv_steer_recent *entry = recent(half, scratch);
+        if (entry == 0)
+            return KERNEL;
+        if (is_known(entry, scratch, generation) && sequence_of(directory) == sequence)
+            return (int)entry->verdict;
     }
-    struct sv_steer_recent *entry = recent(half, scratch);
-    if (entry == 0)
-        return KERNEL;
-    if (is_known(entry, scratch, generation) && sequence_of(directory) == sequence)
-        return (int)entry->verdict;
+    /*
+     * One search for all kinds of frames, with nothing in registers that tells them apart: the verifier follows the loop
+     * anew for each state in which it can be entered, and who opens a device waits for it.
+     */
     int verdict = search_all(directory, scratch);
-    if (sequence_of(directory) != sequence)
+    if (sequence_of(directory) != sequence || wants_inner(half))
         return verdict;
     if (frame->is_xdp && scratch->is_ordinary)
         remember_head(scratch, generation, verdict);
     else
-        remember(entry, scratch, generation, verdict);
+        remember(scratch, generation, verdict);
     return verdict;
 }
 
@@ -596,7 +610,9 @@ INLINE int way_of_other(const struct segment *segment, struct sv_steer_directory
         scratch->opening++;
         return MAIN;
     }
-    if (may_come_again(segment, scratch, now) || scratch->strangers++ < SV_STEER_STRANGERS_PER_WINDOW)
+    if (may_come_again(segment, scratch, now))
+        return MAIN;
+    if (scratch->strangers++ == 0 && scratch->syn_window % SV_STEER_STRANGER_WINDOWS == 0)
         return MAIN;
     /* Else each second some would come through until the library sees that its ring fills again. */
     if (scratch->strangers == SV_STEER_STRANGERS_FLOOD)

@@ -54,9 +54,9 @@ enum {
     SV_STEER_KNOWN_PLACES = 1 << 16,        /* a million connections and own ends */
     SV_STEER_OPENING_PLACES = 1 << 14,
     SV_STEER_OPENING_LAST_AGE = 8,
-    SV_STEER_OPENING_PER_WINDOW = 64,       /* so many segments of connections that are being opened, in each window of */
-                                            /* a millisecond and on each core, while strangers are limited; */
-    SV_STEER_STRANGERS_PER_WINDOW = 1,      /* and of strangers; */
+    SV_STEER_OPENING_PER_WINDOW = 64,       /* so many segments of connections that are being opened, in each window */
+                                            /* of a millisecond and on each core, while strangers are limited; */
+    SV_STEER_STRANGER_WINDOWS = 16,         /* and one of a stranger in each so many windows: to answer is work; */
     SV_STEER_STRANGERS_FLOOD = 64,          /* with so many in one window they are limited for another second */
     SV_STEER_LIMITED_NANOS = 1000000000,
     SV_STEER_ENDPOINT = 1,                  /* tells our own end's hash from one of a connection */
@@ -152,8 +152,10 @@ struct sv_steer_scratch {
     struct sv_steer_headers outer;
     struct sv_steer_headers inner;
     struct sv_steer_rule_key probe;
+    unsigned long long copies;      /* nonzero: a rule that matched wants one */
     unsigned long long seen[SV_STEER_PLAIN_WORDS];
     unsigned long long head[SV_STEER_HEAD_WORDS];
+    unsigned int seen_index;
     unsigned int head_index;
     unsigned int is_ordinary;
     unsigned int syn_window;

@@ -16,6 +16,9 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     private final Handle handle = new Handle();
     private IoRegistration registration;
     private RdmaRawIoHandler ioHandler;
+    /** The loop whose list the channel is in; null while it is in none, or its loop keeps none. */
+    private RdmaRawEventLoop listedBy;
+    private int placeOnLoop;
     private volatile boolean open = true;
 
     AbstractRdmaRawChannel(Channel parentOrNull) {
@@ -110,8 +113,21 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
             failRegistration(promise, e);
             return;
         }
+        if (eventLoop() instanceof RdmaRawEventLoop loop) {
+            listedBy = loop;
+            loop.joined(this);
+        }
         promise.setSuccess();
         registrationDone();
+    }
+
+    /** Returns where the channel is in its loop's list. */
+    final int placeOnLoop() {
+        return placeOnLoop;
+    }
+
+    final void placeOnLoop(int place) {
+        placeOnLoop = place;
     }
 
     /** Netty closes a channel that could not be registered, and leaves it where it is. */
@@ -123,6 +139,10 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     @Override
     protected final void doDeregister() {
         leaveLoop();
+        if (listedBy != null) {
+            listedBy.left(this);
+            listedBy = null;
+        }
         IoRegistration current = registration;
         if (current != null) {
             registration = null;

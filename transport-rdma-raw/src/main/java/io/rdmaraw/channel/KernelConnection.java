@@ -44,6 +44,8 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
     private final Queue<Object> takenMeanwhile = new ArrayDeque<>(0);
     private boolean writing;
     private boolean connected;
+    private InetSocketAddress localAddress;
+    private InetSocketAddress remoteAddress;
     private boolean peerFinished;
     private boolean closed;
     private boolean hasSendRoom;
@@ -71,6 +73,9 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
 
     private void connectDone(Future<?> attempt) {
         if (attempt.isSuccess()) {
+            // They are asked for later too, when the socket is closed perhaps.
+            localAddress = socket.localAddress();
+            remoteAddress = socket.remoteAddress();
             connected = true;
             counters.kernelConnections++;
             tellChannel();
@@ -178,8 +183,8 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
     }
 
     @Override
-    public boolean isOn(EventLoop loop) {
-        return socket.eventLoop() == loop;
+    public EventLoop loop() {
+        return socket.eventLoop();
     }
 
     // ---- how the connection stands ----
@@ -191,12 +196,12 @@ final class KernelConnection extends ChannelInboundHandlerAdapter implements Str
 
     @Override
     public InetSocketAddress localAddress() {
-        return socket.localAddress();
+        return localAddress;
     }
 
     @Override
     public InetSocketAddress remoteAddress() {
-        return socket.remoteAddress();
+        return remoteAddress;
     }
 
     @Override

@@ -11,15 +11,20 @@ import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 
 /** A loop that knows its channels, its own and the NIO guests, as Netty's own loops do. */
 final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
-    private final Set<Channel> channels = new LinkedHashSet<>();
+    /** Each knows its place here. */
+    private final List<AbstractRdmaRawChannel> channels = new ArrayList<>();
+    /** The NIO channels. */
+    private final Set<Channel> guests = new LinkedHashSet<>();
 
     RdmaRawEventLoop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory ioHandlerFactory) {
         super(parent, executor, ioHandlerFactory);
@@ -38,13 +43,33 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
     @Override
     public ChannelFuture register(ChannelPromise promise) {
         Channel channel = promise.channel();
-        return super.register(promise).addListener(future -> {
+        ChannelFuture registered = super.register(promise);
+        if (channel instanceof AbstractRdmaRawChannel) {
+            // It says itself when it comes and goes.
+            return registered;
+        }
+        return registered.addListener(future -> {
             if (future.isSuccess()) {
                 // The listener runs on this loop, which is the channel's now.
-                channels.add(channel);
+                guests.add(channel);
                 channel.closeFuture().addListener(closed -> forget(channel));
             }
         });
+    }
+
+    /** A channel has come; on the loop. */
+    void joined(AbstractRdmaRawChannel channel) {
+        channel.placeOnLoop(channels.size());
+        channels.add(channel);
+    }
+
+    /** A channel that had come leaves; on the loop. */
+    void left(AbstractRdmaRawChannel channel) {
+        AbstractRdmaRawChannel last = channels.removeLast();
+        if (last != channel) {
+            last.placeOnLoop(channel.placeOnLoop());
+            channels.set(channel.placeOnLoop(), last);
+        }
     }
 
     /**
@@ -75,29 +100,31 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
         return promise;
     }
 
-    private void forget(Channel channel) {
+    private void forget(Channel guest) {
         if (inEventLoop()) {
-            channels.remove(channel);
+            guests.remove(guest);
         } else if (!isShuttingDown()) {
-            execute(() -> channels.remove(channel));
+            execute(() -> guests.remove(guest));
         }
     }
 
     @Override
     public int registeredChannels() {
-        dropThoseGone();
-        return channels.size();
+        dropGuestsGone();
+        return channels.size() + guests.size();
     }
 
     @Override
     public Iterator<Channel> registeredChannelsIterator() {
         assert inEventLoop();
-        dropThoseGone();
-        return new ChannelsReadOnlyIterator<>(channels);
+        dropGuestsGone();
+        List<Channel> all = new ArrayList<>(channels);
+        all.addAll(guests);
+        return new ChannelsReadOnlyIterator<>(all);
     }
 
-    /** A channel that moves to another loop says nothing to this one, so it is found when somebody asks. */
-    private void dropThoseGone() {
-        channels.removeIf(channel -> !channel.isRegistered() || channel.eventLoop() != this);
+    /** A NIO channel that moves to another loop says nothing to this one, so it is found when somebody asks. */
+    private void dropGuestsGone() {
+        guests.removeIf(guest -> !guest.isRegistered() || guest.eventLoop() != this);
     }
 }

@@ -102,11 +102,8 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Returns the loop of this group that a channel's segments come to, or null. */
     private EventLoop home(Channel channel) {
         if (channel instanceof RdmaRawSocketChannel socket && socket.carrier() != null) {
-            for (EventExecutor loop : this) {
-                if (socket.carrier().isOn((EventLoop) loop)) {
-                    return (EventLoop) loop;
-                }
-            }
+            EventLoop loop = socket.carrier().loop();
+            return loop.parent() == this ? loop : null;
         }
         return null;
     }

@@ -368,6 +368,11 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public void prepareToDestroy() {
+        closeRegistered();
+        nio.prepareToDestroy();
+    }
+
+    private void closeRegistered() {
         for (Registration registration : List.copyOf(registrations)) {
             try {
                 registration.handle.close();
@@ -375,11 +380,12 @@ public final class RdmaRawIoHandler implements IoHandler {
                 failures.add(e);
             }
         }
-        nio.prepareToDestroy();
     }
 
     @Override
     public void destroy() {
+        // The last task of a loop may have been the registration of a channel, which would keep what it has received.
+        closeRegistered();
         if (tcp != null) {
             tcp.shutdown();
         }

@@ -6,6 +6,7 @@ import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.wire.EthernetHeader;
 
@@ -56,21 +57,33 @@ final class SegmentSender {
 
     /** Sends what the core has to say. */
     void transmit(long now) {
+        transmit(now, false);
+    }
+
+    /**
+     * Sends what the core has to say up to the first connection whose channel has not been told yet what a burst
+     * brought for it: now that would be a bare acknowledgement, and soon perhaps one that goes with what it answers.
+     */
+    void transmitDelivered(long now) {
+        transmit(now, true);
+    }
+
+    private void transmit(long now, boolean deliveredOnly) {
         if (transmitting) {
             return;
         }
         transmitting = true;
         try {
-            transmitBursts(now);
+            transmitBursts(now, deliveredOnly);
         } finally {
             transmitting = false;
         }
     }
 
-    private void transmitBursts(long now) {
+    private void transmitBursts(long now, boolean deliveredOnly) {
         while (roomForOne()) {
             engine.limitSegmentation(writer.segmentedRoomBytes());
-            if (!engine.pollSegment(now, out)) {
+            if (deliveredOnly && isNextUndelivered() || !engine.pollSegment(now, out)) {
                 port.queue().post();
                 return;
             }
@@ -80,6 +93,11 @@ final class SegmentSender {
             waitingForRoom = true;
             port.awaitRoom(stack.ownRules());
         }
+    }
+
+    private boolean isNextUndelivered() {
+        TcpConnection next = engine.nextToPoll();
+        return next != null && next.attachment() instanceof TcpFlow flow && flow.isTouched();
     }
 
     private boolean roomForOne() {

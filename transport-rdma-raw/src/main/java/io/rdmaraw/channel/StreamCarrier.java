@@ -25,8 +25,8 @@ interface StreamCarrier {
     /** Tells whether the channel and its carrier are on the same loop, as the one called on is. */
     boolean isAttached();
 
-    /** Tells whether this loop has the carrier. Any thread. */
-    boolean isOn(EventLoop loop);
+    /** Returns the loop that has the carrier. Any thread. */
+    EventLoop loop();
 
     boolean isConnected();
 

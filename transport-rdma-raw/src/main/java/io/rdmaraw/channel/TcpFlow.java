@@ -12,6 +12,7 @@ import io.rdmaraw.tcp.TcpConnection;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.HashSet;
 import java.util.Set;
@@ -148,12 +149,18 @@ final class TcpFlow implements StreamCarrier {
 
     /** Has something done on the loop that the connection is on. Any thread. */
     void onLoop(Runnable task) {
+        onLoop(task, () -> { });
+    }
+
+    /** As {@link #onLoop(Runnable)}; if that loop has ended, {@code ended} is done when it has let go of the flow. */
+    private void onLoop(Runnable task, Runnable ended) {
         TcpStack current = stack;
         if (!current.isOnLoop()) {
-            current.execute(() -> onLoop(task));
+            current.executeOrElse(() -> onLoop(task, ended), () -> current.onceGone(ended));
         } else if (target != current) {
             // On its way, which is a task of the other loop already.
-            target.execute(() -> onLoop(task));
+            TcpStack next = target;
+            next.executeOrElse(() -> onLoop(task, ended), () -> next.onceGone(ended));
         } else {
             task.run();
         }
@@ -170,8 +177,8 @@ final class TcpFlow implements StreamCarrier {
     }
 
     @Override
-    public boolean isOn(EventLoop loop) {
-        return stack.isOf(loop);
+    public EventLoop loop() {
+        return stack.eventLoop();
     }
 
     @Override
@@ -204,6 +211,11 @@ final class TcpFlow implements StreamCarrier {
         boolean first = !touched;
         touched = true;
         return first;
+    }
+
+    /** Tells whether something has happened that the channel has not been told yet. */
+    boolean isTouched() {
+        return touched;
     }
 
     void markConnected() {
@@ -335,7 +347,8 @@ final class TcpFlow implements StreamCarrier {
 
     @Override
     public void info(Promise<RdmaRawTcpInfo> promise) {
-        onLoop(() -> promise.setSuccess(RdmaRawTcpInfo.of(connection.info())));
+        onLoop(() -> promise.setSuccess(RdmaRawTcpInfo.of(connection.info())),
+                () -> promise.tryFailure(new ClosedChannelException()));
     }
 
     /** Sends FIN after what is queued. */
@@ -364,7 +377,7 @@ final class TcpFlow implements StreamCarrier {
 
     @Override
     public void closeByChannel(boolean reset) {
-        onLoop(() -> close(reset));
+        onLoop(() -> close(reset), this::dropReceived);
     }
 
     private void close(boolean reset) {

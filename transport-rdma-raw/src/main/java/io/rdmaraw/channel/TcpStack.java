@@ -17,6 +17,7 @@ import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.TcpState;
 import io.rdmaraw.wire.ParseCounters;
 
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -33,7 +34,7 @@ import java.util.random.RandomGenerator;
 final class TcpStack implements TcpEvents, PortOwner {
     /** So many frames may come in before the answers to those before them leave. */
     private static final int MAX_GATHERED_FRAMES = 32;
-    private static final int MAX_HELD_ENDS = 8;
+    private static final int MAX_HELD_ENDS = 16;
 
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
@@ -56,6 +57,10 @@ final class TcpStack implements TcpEvents, PortOwner {
     /** Connections whose end waits for others to share a doorbell with. */
     private int heldEnds;
     private boolean gone;
+    /** What waits for {@link #letGo}; also its lock. */
+    private final List<Runnable> afterwards = new ArrayList<>();
+    /** No connection is touched by the stack any more. */
+    private boolean letGo;
 
     TcpStack(PortQueue port, TcpNetwork network, RdmaRawIoHandlerConfig config, ThreadAwareExecutor loop,
              RandomGenerator random) {
@@ -124,9 +129,9 @@ final class TcpStack implements TcpEvents, PortOwner {
         return loop.isExecutorThread(Thread.currentThread());
     }
 
-    /** Tells whether this is the TCP of that loop. */
-    boolean isOf(EventLoop eventLoop) {
-        return loop == eventLoop;
+    /** Returns the loop that this is the TCP of. */
+    EventLoop eventLoop() {
+        return (EventLoop) loop;
     }
 
     /** Has something done on the stack's loop, unless that has ended. */
@@ -150,6 +155,17 @@ final class TcpStack implements TcpEvents, PortOwner {
         } catch (RejectedExecutionException e) {
             ended.run();
         }
+    }
+
+    /** Has something done by whoever comes last: the caller, or the stack when it has let go of its connections. */
+    void onceGone(Runnable task) {
+        synchronized (afterwards) {
+            if (!letGo) {
+                afterwards.add(task);
+                return;
+            }
+        }
+        task.run();
     }
 
     private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
@@ -213,7 +229,7 @@ final class TcpStack implements TcpEvents, PortOwner {
             return;
         }
         lingering.add(kept);
-        ((EventLoop) loop).schedule(() -> {
+        eventLoop().schedule(() -> {
             if (lingering.remove(kept)) {
                 kept.closeIfUnused();
             }
@@ -348,11 +364,15 @@ final class TcpStack implements TcpEvents, PortOwner {
 
     /**
      * A channel has ended its output. While others wait to be told what a burst brought, who perhaps end too, that
-     * shares their doorbell; but only a few do, for the peer to begin with them.
+     * shares their doorbell; but only a few do, for the peer to begin with them. Those who have not been told yet are
+     * not acknowledged by that, as their own ends do it.
      */
     void flushEnd() {
-        if (!touched.hasMore() || ++heldEnds >= MAX_HELD_ENDS) {
+        if (!touched.hasMore()) {
             flush();
+        } else if (++heldEnds >= MAX_HELD_ENDS && maySend() && !reading) {
+            heldEnds = 0;
+            sender.transmitDelivered(System.nanoTime());
         }
     }
 
@@ -374,9 +394,13 @@ final class TcpStack implements TcpEvents, PortOwner {
 
     private void transmit(long now) {
         heldEnds = 0;
-        if (!gone && !receiver.isInBurst()) {
+        if (maySend()) {
             sender.transmit(now);
         }
+    }
+
+    private boolean maySend() {
+        return !gone && !receiver.isInBurst();
     }
 
     /** Sends a frame that had to wait for its next hop's address. */
@@ -483,5 +507,16 @@ final class TcpStack implements TcpEvents, PortOwner {
         port.detach(ownRules);
         List.copyOf(lingering).forEach(TcpPort::closeIfUnused);
         lingering.clear();
+        letGo();
+    }
+
+    private void letGo() {
+        List<Runnable> waiting;
+        synchronized (afterwards) {
+            letGo = true;
+            waiting = List.copyOf(afterwards);
+            afterwards.clear();
+        }
+        waiting.forEach(Runnable::run);
     }
 }

@@ -6,6 +6,7 @@ import io.rdmaraw.ffi.NativeMemory;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.util.HexFormat;
 
 /**
  * The buffer of one slot of a {@link Slab}. It lives as long as the slab: releasing it gives the slot back to its
@@ -16,6 +17,7 @@ import java.nio.ByteBuffer;
  */
 public final class FrameBuf extends NativeByteBuf {
     private static final int NONE = -1;
+    private static final int DESCRIBED_BYTES = 160;
 
     private final SlotPool pool;
     private final long slotAddress;
@@ -150,6 +152,15 @@ public final class FrameBuf extends NativeByteBuf {
 
     boolean isOf(SlotPool other) {
         return pool == other;
+    }
+
+    /** Says what can be told of a slot that somebody has not released; headers of a frame lie where the slot begins. */
+    String describeHeld() {
+        byte[] head = new byte[Math.min(viewBytes, DESCRIBED_BYTES)];
+        NativeMemory.getBytes(slotAddress, head, 0, head.length);
+        return "slot " + slotIndex + ": references " + refCnt() + ", bytes from " + (address - slotAddress
+                + readerIndex()) + " to " + (address - slotAddress + writerIndex()) + ", attached "
+                + (attached() == null ? "nothing" : attached()) + ", content " + HexFormat.of().formatHex(head);
     }
 
     /** Returns the slot's number in its slab. */

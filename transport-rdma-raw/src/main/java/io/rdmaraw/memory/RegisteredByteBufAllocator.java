@@ -38,16 +38,20 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
     }
 
     /**
-     * Tells whether received frames are to be shown to Netty's leak detector: at its levels {@code advanced} and
-     * {@code paranoid}. The sampling of the default level would allocate on a path that otherwise allocates nothing.
+     * Tells whether slots are to be shown to Netty's leak detector: at its levels {@code advanced} and {@code paranoid}.
+     * The sampling of the default level would allocate on a path that otherwise allocates nothing.
      */
-    public static boolean isReceivedTracked() {
+    public static boolean isTracked() {
         return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.ADVANCED) >= 0;
     }
 
-    /** Returns the buffer or a wrapper of it through which the leak detector watches it. */
+    /**
+     * Returns a wrapper through which the leak detector watches a buffer. What it waits for is the end of an object
+     * that nobody reaches any more, and its pool reaches the buffer of a slot for ever: so it is shown a duplicate,
+     * which only those have who have the wrapper.
+     */
     public static ByteBuf track(ByteBuf buf) {
-        return toLeakAwareBuffer(buf);
+        return toLeakAwareBuffer(buf.duplicate());
     }
 
     @Override
@@ -60,7 +64,8 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
         if (initialCapacity <= slotBytes && pool.isOwner(Thread.currentThread()) && pool.available() > reservedSlots) {
             FrameBuf buf = pool.takeClosed();
             if (buf != null) {
-                return toLeakAwareBuffer(buf.open(initialCapacity, maxCapacity));
+                buf.open(initialCapacity, maxCapacity);
+                return isTracked() ? track(buf) : buf;
             }
         }
         unregistered.increment();

@@ -4,7 +4,9 @@ import io.rdmaraw.ffi.PageMemory;
 import io.rdmaraw.verbs.MemoryRegion;
 import io.rdmaraw.verbs.ProtectionDomain;
 
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Page-aligned memory, registered as one memory region and cut into slots of one size,
@@ -16,7 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class Slab {
     /** {@code enum ibv_access_flags}: the device may write to the memory. */
     private static final int IBV_ACCESS_LOCAL_WRITE = 1;
-    private static final AtomicInteger HELD = new AtomicInteger();
+    private static final Set<Slab> HELD = ConcurrentHashMap.newKeySet();
 
     private final PageMemory memory;
     private final MemoryRegion region;
@@ -86,7 +88,15 @@ public final class Slab {
      * theirs. Any thread.
      */
     public static int heldAfterClose() {
-        return HELD.get();
+        return HELD.size();
+    }
+
+    /**
+     * Returns for each slot that keeps a closed slab from being given back what can be told of it: how many references
+     * there are, and how its content begins. For the search of who has them; any thread.
+     */
+    public static List<String> heldSlots() {
+        return HELD.stream().flatMap(slab -> slab.pool.heldSlots().stream()).toList();
     }
 
     /**
@@ -99,9 +109,9 @@ public final class Slab {
             return;
         }
         closed = true;
-        HELD.incrementAndGet();
+        HELD.add(this);
         pool.disown(() -> {
-            HELD.decrementAndGet();
+            HELD.remove(this);
             ranges.remove(memory.address());
             region.close();
             memory.close();

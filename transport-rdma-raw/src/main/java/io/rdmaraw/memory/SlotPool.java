@@ -4,7 +4,9 @@ import io.netty.buffer.ByteBufAllocator;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.IntStream;
 
 /**
  * The free slots of one slab, owned by one event loop. Some of them may be strides of chunks ({@link StrideLayout}):
@@ -275,5 +277,21 @@ public final class SlotPool {
             onAllReturned = null;
             action.run();
         }
+    }
+
+    /** Returns what can be told of each slot that is not back. Only after {@link #disown}, if the memory is there. */
+    synchronized List<String> heldSlots() {
+        if (onAllReturned == null) {
+            return List.of();
+        }
+        takeOverReturned();
+        boolean[] back = new boolean[slots.length];
+        for (int i = 0; i < freeCount; i++) {
+            back[free[i]] = true;
+        }
+        int stridesPerChunk = Math.max(1, chunks.layout().stridesPerChunk());
+        return IntStream.range(0, slots.length)
+                .filter(i -> i < strideSlots ? !chunks.isBack(i / stridesPerChunk) : !back[i])
+                .mapToObj(i -> slots[i].describeHeld()).toList();
     }
 }

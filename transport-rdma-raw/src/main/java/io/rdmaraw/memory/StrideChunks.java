@@ -36,6 +36,10 @@ final class StrideChunks {
         return freeCount == free.length;
     }
 
+    boolean isBack(int chunk) {
+        return returned[chunk] == layout.stridesPerChunk();
+    }
+
     /** Takes a chunk, or returns -1 when there is none. */
     int take() {
         if (freeCount == 0) {

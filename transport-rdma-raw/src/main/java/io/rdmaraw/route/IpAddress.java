@@ -135,6 +135,17 @@ public record IpAddress(long high, long low) {
         return bytes;
     }
 
+    /** Written out: that of a record is a chain of method handles, of which too little is inlined below a deep call. */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof IpAddress address && address.high == high && address.low == low;
+    }
+
+    @Override
+    public int hashCode() {
+        return Long.hashCode(high * 31 + low);
+    }
+
     @Override
     public String toString() {
         return toInetAddress().getHostAddress();

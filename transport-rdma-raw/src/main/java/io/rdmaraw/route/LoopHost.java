@@ -34,7 +34,7 @@ public final class LoopHost {
     private final boolean kernelHost;
     private final Predicate<IpAddress> addresses;
     private final RandomGenerator random;
-    private final Map<Integer, LoopEndpoint[]> byPort = new ConcurrentHashMap<>();
+    private final LoopPorts ports = new LoopPorts();
     private final Set<IpAddress> furtherAddresses = ConcurrentHashMap.newKeySet();
     private volatile long generation;
 
@@ -127,8 +127,7 @@ public final class LoopHost {
             }
             return add(endpoint);
         }
-        return add(withFreePort(new LoopEndpoint(protocol, mac, local, dualStack, 0, null, 0, PortSharing.NONE),
-                sharing));
+        return add(new LoopEndpoint(protocol, mac, local, dualStack, freePort(protocol), null, 0, sharing));
     }
 
     /**
@@ -147,15 +146,14 @@ public final class LoopHost {
     }
 
     /** A port that the system chooses is shared with nobody who has it already, whatever the endpoint allows. */
-    private LoopEndpoint withFreePort(LoopEndpoint wanted, PortSharing sharing) throws BindException {
+    private int freePort(int protocol) throws BindException {
         int count = LAST_EPHEMERAL_PORT - FIRST_EPHEMERAL_PORT + 1;
         // RFC 6056 section 3.3.1: random start, then in sequence.
         int start = random.nextInt(count);
         for (int i = 0; i < count; i++) {
             int port = FIRST_EPHEMERAL_PORT + (start + i) % count;
-            if (!byPort.containsKey(key(wanted.protocol(), port))) {
-                return new LoopEndpoint(wanted.protocol(), wanted.mac(), wanted.local(), wanted.dualStack(), port, null,
-                        0, sharing);
+            if (ports.get(protocol, port).length == 0) {
+                return port;
             }
         }
         throw new BindException("no port between " + FIRST_EPHEMERAL_PORT + " and " + LAST_EPHEMERAL_PORT
@@ -163,7 +161,7 @@ public final class LoopHost {
     }
 
     private boolean isFree(LoopEndpoint wanted) {
-        for (LoopEndpoint other : endpoints(wanted.protocol(), wanted.port())) {
+        for (LoopEndpoint other : ports.get(wanted.protocol(), wanted.port())) {
             if (other.overlaps(wanted) && !other.sharing().agreesWith(wanted.sharing())) {
                 return false;
             }
@@ -172,7 +170,7 @@ public final class LoopHost {
     }
 
     private LoopEndpoint add(LoopEndpoint endpoint) {
-        LoopEndpoint[] before = endpoints(endpoint.protocol(), endpoint.port());
+        LoopEndpoint[] before = ports.get(endpoint.protocol(), endpoint.port());
         LoopEndpoint[] after = Arrays.copyOf(before, before.length + 1);
         after[before.length] = endpoint;
         publish(endpoint, after);
@@ -180,11 +178,7 @@ public final class LoopHost {
     }
 
     private void publish(LoopEndpoint changed, LoopEndpoint[] endpoints) {
-        if (endpoints.length == 0) {
-            byPort.remove(key(changed.protocol(), changed.port()));
-        } else {
-            byPort.put(key(changed.protocol(), changed.port()), endpoints);
-        }
+        ports.set(changed.protocol(), changed.port(), endpoints);
         generation++;
     }
 
@@ -196,7 +190,7 @@ public final class LoopHost {
     public synchronized LoopEndpoint connect(LoopEndpoint endpoint, IpAddress local, IpAddress remoteOrNull,
                                              int remotePort) {
         LoopEndpoint connected = endpoint.with(local, remoteOrNull, remotePort);
-        LoopEndpoint[] after = endpoints(endpoint.protocol(), endpoint.port()).clone();
+        LoopEndpoint[] after = ports.get(endpoint.protocol(), endpoint.port()).clone();
         for (int i = 0; i < after.length; i++) {
             if (after[i].mac() == endpoint.mac()) {
                 after[i] = connected;
@@ -208,7 +202,7 @@ public final class LoopHost {
 
     /** Gives the port back; nothing happens if that was done before. */
     public synchronized void close(LoopEndpoint endpoint) {
-        LoopEndpoint[] before = endpoints(endpoint.protocol(), endpoint.port());
+        LoopEndpoint[] before = ports.get(endpoint.protocol(), endpoint.port());
         if (before.length == 1) {
             // As that of nearly every connection.
             if (isSame(before[0], endpoint)) {
@@ -232,7 +226,7 @@ public final class LoopHost {
         LoopEndpoint best = null;
         int bestScore = -1;
         int equals = 0;
-        for (LoopEndpoint endpoint : endpoints(protocol, destinationPort)) {
+        for (LoopEndpoint endpoint : ports.get(protocol, destinationPort)) {
             int score = endpoint.score(source, sourcePort, destination);
             if (score < 0 || score < bestScore) {
                 continue;
@@ -252,14 +246,5 @@ public final class LoopHost {
     private static int choice(IpAddress source, int sourcePort, int n) {
         long mixed = (source.hashCode() * 31L + sourcePort + (long) n << 32) * 0x9e37_79b9_7f4a_7c15L;
         return (int) Long.remainderUnsigned(mixed >>> 32, n);
-    }
-
-    private LoopEndpoint[] endpoints(int protocol, int port) {
-        LoopEndpoint[] endpoints = byPort.get(key(protocol, port));
-        return endpoints == null ? NO_ENDPOINTS : endpoints;
-    }
-
-    private static Integer key(int protocol, int port) {
-        return protocol << 16 | port;
     }
 }

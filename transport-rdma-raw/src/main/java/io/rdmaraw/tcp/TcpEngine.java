@@ -282,6 +282,11 @@ public final class TcpEngine {
         return pollReply(out);
     }
 
+    /** Returns the connection that {@link #pollSegment} asks next; null when there is none, or a reply comes first. */
+    public TcpConnection nextToPoll() {
+        return replies.isEmpty() ? readyHead : null;
+    }
+
     private boolean pollReply(Segment out) {
         if (replies.poll(out)) {
             counters.segmentsOut++;

@@ -28,6 +28,9 @@ final class TimeWaitTable {
     /** TS.Recent, offset of our timestamp clock. */
     private static final int TIMES = 6;
     private static final int EXPIRY = 7;
+    private static final int FORGOTTEN_AT_ONCE = 16;
+    /** Of a full table, no larger part of it is forgotten at once. */
+    private static final int FORGOTTEN_SHARE = 64;
     /** Ticks beyond any interval between answers, and far from overflow. */
     private static final int LONG_AGO = 1 << 20;
 
@@ -43,6 +46,8 @@ final class TimeWaitTable {
     private int[] answered = new int[INITIAL_CAPACITY];
     /** Hash in the upper half, record in the lower one; {@link #FREE} where there is none. */
     private long[] index = new long[2 * INITIAL_CAPACITY];
+    /** Of those that are being forgotten, in the hash table. */
+    private final int[] places = new int[FORGOTTEN_AT_ONCE];
     private int used;
     private int free = NONE;
     private int size;
@@ -64,9 +69,10 @@ final class TimeWaitTable {
         if (durationNanos == 0) {
             return;
         }
-        if (size == maxSize) {
-            counters.timeWaitOverflows++;
-            remove(first);
+        if (size >= maxSize) {
+            int count = Math.clamp(maxSize / FORGOTTEN_SHARE, 1, places.length);
+            counters.timeWaitOverflows += count;
+            forget(count);
         }
         int record = allocate();
         int at = record * WORDS;
@@ -85,6 +91,26 @@ final class TimeWaitTable {
         size++;
         append(record);
         link(record);
+    }
+
+    /**
+     * Forgets the first of the queue. Each one's entry in the hash table is a cache miss; looked for one after the
+     * other, with nothing in between that waits for them, they are on their way together.
+     *
+     * @param count as many as {@link #places} at most
+     */
+    private void forget(int count) {
+        int record = first;
+        for (int i = 0; i < count; i++) {
+            places[i] = placeOf(record);
+            record = following[record];
+        }
+        for (int i = 0; i < count; i++) {
+            int place = places[i];
+            // Closing the gaps of those before may have moved it.
+            unlink((int) index[place] == first ? place : placeOf(first));
+            release(first);
+        }
     }
 
     private int allocate() {
@@ -205,7 +231,11 @@ final class TimeWaitTable {
     }
 
     void remove(int record) {
-        unlink(record);
+        unlink(placeOf(record));
+        release(record);
+    }
+
+    private void release(int record) {
         dequeue(record);
         following[record] = free;
         free = record;
@@ -227,12 +257,18 @@ final class TimeWaitTable {
         }
     }
 
-    private void unlink(int record) {
+    private int placeOf(int record) {
         int mask = index.length - 1;
-        int gap = hashes[record] & mask;
-        while ((int) index[gap] != record) {
-            gap = gap + 1 & mask;
+        int place = hashes[record] & mask;
+        while ((int) index[place] != record) {
+            place = place + 1 & mask;
         }
+        return place;
+    }
+
+    private void unlink(int place) {
+        int mask = index.length - 1;
+        int gap = place;
         for (int j = gap + 1 & mask; index[j] != FREE; j = j + 1 & mask) {
             if ((j - (hashOf(index[j]) & mask) & mask) >= (j - gap & mask)) {
                 index[gap] = index[j];
@@ -244,9 +280,21 @@ final class TimeWaitTable {
 
     /** Forgets those whose time has come. */
     void expire(long now) {
-        while (first != NONE && slab[first * WORDS + EXPIRY] <= now) {
-            remove(first);
+        int due = due(now);
+        while (due > 0) {
+            forget(due);
+            due = due(now);
         }
+    }
+
+    /** Returns how many of the first of the queue are to go, as far as they are forgotten together. */
+    private int due(long now) {
+        int count = 0;
+        for (int record = first; count < places.length && record != NONE
+                && slab[record * WORDS + EXPIRY] <= now; record = following[record]) {
+            count++;
+        }
+        return count;
     }
 
     /** When {@link #expire} has work next; NEVER if the table is empty. */

@@ -5,6 +5,7 @@ import static io.rdmaraw.channel.StreamLab.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
@@ -178,7 +179,7 @@ class MovingConnectionTest {
             busy.countDown();
         }
         assertEquals("ESTABLISHED", info.sync().getNow().state());
-        assertTrue(client.carrier().isOn(after));
+        assertSame(after, client.carrier().loop());
     }
 
     /**
@@ -202,7 +203,30 @@ class MovingConnectionTest {
             busy.countDown();
         }
         awaitRead(client, 2);
-        assertTrue(client.carrier().isOn(after));
+        assertSame(after, client.carrier().loop());
+    }
+
+    /** As above: to write is for the thread of the connection's loop too. */
+    @Test
+    void whatIsWrittenWhileAConnectionIsOnItsWayWaitsForItsArrival() throws Exception {
+        RdmaRawSocketChannel client = lab.connect(lab.listen(new StreamLab.Echo()), reader);
+        EventLoop before = client.eventLoop();
+        EventLoop after = loopAfter(client);
+        CountDownLatch busy = new CountDownLatch(1);
+        client.deregister().sync();
+        before.execute(() -> awaitUninterruptibly(busy));
+        Future<?> written;
+        try {
+            after.register(client).sync();
+            written = client.writeAndFlush(Unpooled.wrappedBuffer(new byte[1]));
+            settle(after);
+            assertFalse(written.isDone(), "it was written on a loop that does not have it");
+        } finally {
+            busy.countDown();
+        }
+        written.sync();
+        client.read();
+        awaitRead(client, 1);
     }
 
     /** The connection follows over a loop that the channel has left by then, and where nobody is to read. */
@@ -224,7 +248,7 @@ class MovingConnectionTest {
             busy.countDown();
         }
         awaitRead(client, 2);
-        assertTrue(client.carrier().isOn(client.eventLoop()));
+        assertSame(client.eventLoop(), client.carrier().loop());
         assertEquals(Set.of(threadOf(before), threadOf(client.eventLoop())), reader.threads);
     }
 

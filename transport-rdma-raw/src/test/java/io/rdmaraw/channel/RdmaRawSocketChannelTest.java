@@ -141,7 +141,7 @@ class RdmaRawSocketChannelTest {
         send(channel, "hello");
         client.await("hello");
         RdmaRawSocketChannel child = (RdmaRawSocketChannel) children.take();
-        assertTrue(child.carrier().isOn(child.eventLoop()));
+        assertSame(child.eventLoop(), child.carrier().loop());
         assertEquals(0, child.loopStack().counters().movedConnections);
     }
 
@@ -159,7 +159,7 @@ class RdmaRawSocketChannelTest {
             client.await(text);
             RdmaRawSocketChannel child = (RdmaRawSocketChannel) children.take();
             assertSame(workers, child.eventLoop().parent());
-            assertTrue(child.carrier().isOn(child.eventLoop()));
+            assertSame(child.eventLoop(), child.carrier().loop());
             ChannelFuture closed = i % 2 == 0 ? child.close() : channel.close();
             closed.sync();
             child.closeFuture().sync();
@@ -180,7 +180,7 @@ class RdmaRawSocketChannelTest {
             send(channel, "after move " + move + ' ');
             sent.append("after move ").append(move).append(' ');
             client.await(sent.toString());
-            assertTrue(channel.carrier().isOn(channel.eventLoop()));
+            assertSame(channel.eventLoop(), channel.carrier().loop());
         }
     }
 

@@ -103,6 +103,11 @@ final class StreamLab implements AutoCloseable {
         return channel;
     }
 
+    /** Tells whether there is a connection for {@link #accepted()} to return at once. */
+    boolean hasAccepted() {
+        return !accepted.isEmpty();
+    }
+
     static <T> T on(EventLoop loop, Callable<T> call) {
         return loop.submit(call).syncUninterruptibly().getNow();
     }

@@ -396,4 +396,29 @@ class StructuresTest {
         assertEquals(TimeWaitTable.NONE, table.find(first.hash, first.localHigh, first.localLow, first.localPort,
                 first.remoteHigh, first.remoteLow, first.remotePort));
     }
+
+    /** They share clusters of the hash table, where closing one's gap moves the next. */
+    @Test
+    void aLargeTimeWaitTableForgetsTheOldestTogether() {
+        int most = 2048;
+        int together = 16;
+        int added = 3 * most;
+        TcpEngine engine = engine();
+        TcpCounters counters = new TcpCounters();
+        TimeWaitTable table = new TimeWaitTable(most, 1000, counters);
+        for (int i = 0; i < added; i++) {
+            table.add(connection(engine, i), i);
+            int forgotten = i < most ? 0 : (i - most) / together * together + together;
+            assertEquals(forgotten, counters.timeWaitOverflows);
+            assertEquals(i + 1 - forgotten, table.size());
+        }
+        for (int i = 0; i < added; i++) {
+            TcpConnection c = connection(engine, i);
+            boolean kept = table.find(c.hash, c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow,
+                    c.remotePort) != TimeWaitTable.NONE;
+            assertEquals(i >= added - table.size(), kept, "connection " + i);
+        }
+        table.expire(added + 1000);
+        assertEquals(0, table.size());
+    }
 }

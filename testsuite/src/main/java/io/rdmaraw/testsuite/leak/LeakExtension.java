@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 
 /**
  * Runs a test class with Netty's leak detector at {@code paranoid}, and fails it if a buffer was lost, or if a slot is
@@ -19,6 +20,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class LeakExtension implements BeforeAllCallback, AfterAllCallback {
     private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final int DESCRIBED_SLOTS = 8;
     private static final AtomicInteger CANARIES = new AtomicInteger();
 
     private ResourceLeakDetector.Level levelBefore;
@@ -53,8 +55,14 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
         if (!lost.isEmpty()) {
             throw new AssertionError(lost.size() + " buffers were not released; the first: " + lost.getFirst());
         }
-        Await.until("the slots of loops that have ended; " + Slab.heldAfterClose() + " slabs lack some, before the"
-                + " class it were " + slabsBefore, LIMIT, () -> Slab.heldAfterClose() <= slabsBefore);
+        try {
+            Await.until("the slots of loops that have ended", LIMIT, () -> Slab.heldAfterClose() <= slabsBefore);
+        } catch (AssertionError e) {
+            List<String> held = Slab.heldSlots();
+            throw new AssertionError(Slab.heldAfterClose() + " slabs of loops that have ended lack slots, before the"
+                    + " class it were " + slabsBefore + "; " + held.size() + " slots are held:\n"
+                    + held.stream().limit(DESCRIBED_SLOTS).collect(Collectors.joining("\n")), e);
+        }
     }
 
     private static boolean isOutermost(ExtensionContext context) {

@@ -5,7 +5,10 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
 import io.netty.util.CharsetUtil;
 import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
@@ -32,6 +35,8 @@ import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 import static io.rdmaraw.testsuite.socket.TcpHost.PATIENCE_MILLIS;
@@ -207,6 +212,57 @@ class TcpToThisHostOverVethTest {
                         new String(socket.getInputStream().readAllBytes(), CharsetUtil.US_ASCII));
             }
         }
+    }
+
+    /**
+     * Its channel has left the loop that the socket is still on, where it opens meanwhile: handlers hear of it on the
+     * channel's next loop.
+     */
+    @Test
+    void aConnectionThatOpensWhileItsChannelMovesIsToldOfOnTheNextLoop() throws Exception {
+        BlockingQueue<Thread> active = new LinkedBlockingQueue<>();
+        try (ServerSocket full = host.call(() -> new ServerSocket(0, 1, InetAddress.ofLiteral("127.0.0.1")))) {
+            List<Socket> waiting = new ArrayList<>();
+            // Linux keeps one more than it is asked for, and drops the SYNs of others, which come again after a second.
+            for (int i = 0; i < 2; i++) {
+                waiting.add(TcpHost.socket(host, "127.0.0.1", full.getLocalPort()));
+            }
+            ChannelFuture connecting = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter() {
+                        @Override
+                        public void channelActive(ChannelHandlerContext ctx) {
+                            active.add(Thread.currentThread());
+                        }
+                    }).connect(address("127.0.0.1", full.getLocalPort()));
+            Channel channel = connecting.channel();
+            Await.until("the channel to begin", Duration.ofMillis(PATIENCE_MILLIS),
+                    () -> channel.isRegistered() && connectingSockets(full) == 1);
+            EventLoop before = channel.eventLoop();
+            assertFalse(connecting.isDone());
+            channel.deregister().sync();
+            for (Socket each : waiting) {
+                full.accept().close();
+                each.close();
+            }
+            Await.until("the kernel's connection", Duration.ofMillis(PATIENCE_MILLIS), () -> kernelConnections() == 1);
+            before.submit(() -> { }).sync();
+            assertFalse(connecting.isDone());
+            assertTrue(active.isEmpty(), "handlers were told on a loop that the channel has left");
+            EventLoop after = group.next();
+            while (after == before) {
+                after = group.next();
+            }
+            after.register(channel).sync();
+            assertTrue(connecting.await(PATIENCE_MILLIS) && connecting.isSuccess());
+            assertEquals(after.submit(Thread::currentThread).sync().getNow(),
+                    active.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
+            channel.close().sync();
+        }
+    }
+
+    private int connectingSockets(ServerSocket to) {
+        return (int) host.run("ss", "-Htn", "state", "syn-sent", "dport = :" + to.getLocalPort()).output().lines()
+                .count();
     }
 
     @Test

@@ -1,0 +1,128 @@
+package io.rdmaraw.channel;
+
+import static io.rdmaraw.channel.StreamLab.on;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
+import io.rdmaraw.memory.Slab;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Whatever a connection is amid of when its loop ends: the loop's memory is whole afterwards. */
+@Timeout(60)
+class EndOfLoopTest {
+    /** More than is copied out of a slot. */
+    private static final int MESSAGE_BYTES = 600;
+    private static final int MAX_ATTEMPTS = 64;
+
+    private final StreamLab lab = new StreamLab(LoopDevice.inMemory(), 2, 1);
+    private final CountDownLatch busy = new CountDownLatch(1);
+    private final int heldBefore = Slab.heldAfterClose();
+
+    @AfterEach
+    void shutDown() {
+        busy.countDown();
+        lab.close();
+    }
+
+    private List<EventLoop> serverLoops() {
+        List<EventLoop> loops = new ArrayList<>();
+        lab.servers.forEach(loop -> loops.add((EventLoop) loop));
+        return loops;
+    }
+
+    /** The loop is in a handler from now on. */
+    private void keepBusy(EventLoop loop) throws InterruptedException {
+        CountDownLatch begun = new CountDownLatch(1);
+        loop.execute(() -> {
+            begun.countDown();
+            try {
+                busy.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        begun.await();
+    }
+
+    private static TcpStack stackOf(EventLoop loop) {
+        return on(loop, () -> ((RdmaRawEventLoop) loop).handler().tcp());
+    }
+
+    private void endLoop(EventLoop loop) {
+        loop.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    /** The test's timeout ends this. */
+    private void awaitMemory() {
+        while (Slab.heldAfterClose() > heldBefore) {
+            assertFalse(Thread.currentThread().isInterrupted(), () -> "held: " + Slab.heldSlots());
+        }
+    }
+
+    /** The server's loop is in a handler, so that a connection of the other loop gets no channel before that ends. */
+    @Test
+    void bytesOfAConnectionWithoutAChannelAreReleased() throws InterruptedException {
+        InetSocketAddress address = lab.listen(new ChannelInboundHandlerAdapter());
+        EventLoop listening = serverLoops().stream().filter(loop -> on(loop, () ->
+                ((RdmaRawEventLoop) loop).handler().registrationCount()) > 0).findFirst().orElseThrow();
+        EventLoop other = serverLoops().stream().filter(loop -> loop != listening).findFirst().orElseThrow();
+        TcpStack stack = stackOf(other);
+        keepBusy(listening);
+        for (int i = 0; i < MAX_ATTEMPTS && on(other, () -> stack.counters().flows) == 0; i++) {
+            lab.client(new ChannelInboundHandlerAdapter()).option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
+                    .connect(address).addListener((ChannelFuture opened) ->
+                            opened.channel().writeAndFlush(Unpooled.wrappedBuffer(new byte[MESSAGE_BYTES])));
+            StreamLab.settle(lab.clients.next());
+            StreamLab.settle(other);
+        }
+        while (on(other, () -> stack.engine().counters().payloadBytesIn) < MESSAGE_BYTES) {
+            assertFalse(Thread.currentThread().isInterrupted());
+        }
+        endLoop(other);
+        busy.countDown();
+        lab.close();
+        awaitMemory();
+    }
+
+    /** What is registered by a loop's last task would never hear of the loop's end. */
+    @Test
+    void bytesOfAChannelThatJoinsALoopInItsLastMomentAreReleased() throws InterruptedException {
+        InetSocketAddress address = lab.listen("127.0.0.1", new ChannelInboundHandlerAdapter(),
+                server -> server.childOption(ChannelOption.AUTO_READ, false));
+        Channel client = lab.connect(address, new ChannelInboundHandlerAdapter());
+        RdmaRawSocketChannel child = lab.accepted();
+        EventLoop from = child.eventLoop();
+        TcpStack stack = stackOf(from);
+        client.writeAndFlush(Unpooled.wrappedBuffer(new byte[MESSAGE_BYTES])).sync();
+        while (on(from, () -> stack.engine().counters().payloadBytesIn) < MESSAGE_BYTES) {
+            assertTrue(child.isOpen());
+        }
+        EventLoop to = serverLoops().stream().filter(loop -> loop != from).findFirst().orElseThrow();
+        stackOf(to);
+        child.deregister().sync();
+        keepBusy(to);
+        Future<?> ended = to.shutdownGracefully(0, 10, TimeUnit.SECONDS);
+        to.register(child);
+        busy.countDown();
+        ended.sync();
+        child.closeFuture().sync();
+        assertFalse(child.isOpen());
+        lab.close();
+        awaitMemory();
+    }
+}
