@@ -147,7 +147,7 @@ public final class SharedDevice {
         return receivedCount(SoftverbsQueueCounters::synsFull);
     }
 
-    /** As {@link #ringFullDrops()}, TCP segments of no connection that were dropped when more came than is looked at. */
+    /** As {@link #ringFullDrops()}, the TCP segments of no connection, when more came than is looked at. */
     public long strangerDrops() {
         return receivedCount(SoftverbsQueueCounters::strangersFull);
     }
