@@ -171,7 +171,7 @@ final class OwnNetworkHost implements IpHost {
     }
 
     @Override
-    public void solicit(int linkIndex, IpAddress hop) {
+    public void solicit(int linkIndex, IpAddress hop, Runnable refused) {
         onDriver(driver -> driver.solicit(hop));
     }
 

@@ -273,6 +273,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     HostView hostView() {
         if (hostView == null) {
             hostView = new HostView(executor);
+            statistics.hostView(hostView);
         }
         return hostView;
     }

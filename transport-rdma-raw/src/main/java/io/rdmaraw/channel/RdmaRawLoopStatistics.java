@@ -1,7 +1,10 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.host.HostView;
+
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.ToLongFunction;
 
 /** What one event loop has counted; {@link RdmaRawMetrics#loops()} has them all. Readable on any thread. */
 public final class RdmaRawLoopStatistics implements RdmaRawMetered {
@@ -13,11 +16,18 @@ public final class RdmaRawLoopStatistics implements RdmaRawMetered {
             .add(RdmaRawMetric.Kind.NANOS, "sleep", s -> s.sleepNanos, "time slept")
             .add(RdmaRawMetric.Kind.NANOS, "alive", s -> System.nanoTime() - s.startNanos,
                     "time since the loop's start; what is neither spun nor slept was work")
-            .error("failures", s -> s.failures, "unexpected exceptions that the loop survived; the log has them");
+            .error("failures", s -> s.failures, "unexpected exceptions that the loop survived; the log has them")
+            .error("neighbors-refused", s -> s.ofHost(HostView::refusedSolicitations),
+                    "times that the kernel did not ask for a next hop's MAC address, as its table is full or"
+                            + " CAP_NET_ADMIN is wanting; the log says which")
+            .error("notifications-lost", s -> s.ofHost(HostView::lostNotifications),
+                    "times that the kernel's network changed so fast that all was read anew; of the whole host");
 
     private final long startNanos = System.nanoTime();
     private final List<RdmaRawPortStatistics> ports = new CopyOnWriteArrayList<>();
     private volatile String name = "";
+    /** Null until the loop has to do with a host. */
+    private volatile HostView hostView;
     long rounds;
     long spins;
     long spinNanos;
@@ -35,6 +45,16 @@ public final class RdmaRawLoopStatistics implements RdmaRawMetered {
 
     void name(String loopName) {
         name = loopName;
+    }
+
+    /** The loop sees its host by this. */
+    void hostView(HostView view) {
+        hostView = view;
+    }
+
+    private long ofHost(ToLongFunction<HostView> counted) {
+        HostView view = hostView;
+        return view == null ? 0 : counted.applyAsLong(view);
     }
 
     /** Returns the ports that the loop has queues on. */

@@ -37,7 +37,7 @@ final class HostNetwork implements IpHost {
     /** A full table of neighbours refuses many a second: at most one line in this time tells of it. */
     private static final long REFUSAL_LINE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    private record Solicitation(int linkIndex, IpAddress hop) {
+    private record Solicitation(int linkIndex, IpAddress hop, Runnable refused) {
     }
 
     private final KernelNetwork kernel;
@@ -104,11 +104,18 @@ final class HostNetwork implements IpHost {
     }
 
     @Override
-    public void solicit(int linkIndex, IpAddress hop) {
+    public void solicit(int linkIndex, IpAddress hop, Runnable refused) {
         if (solicitations.size() < MAX_QUEUED) {
-            solicitations.add(new Solicitation(linkIndex, hop));
+            solicitations.add(new Solicitation(linkIndex, hop, refused));
             wakeup.signal();
+        } else {
+            refused.run();
         }
+    }
+
+    @Override
+    public long lostNotifications() {
+        return kernel.overflows();
     }
 
     /**
@@ -143,7 +150,7 @@ final class HostNetwork implements IpHost {
                 tellListeners();
             }
             return true;
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
             LOGGER.warn("the kernel's network cannot be followed; routes and neighbours stay as they are until it"
                     + " answers, which is tried again in a second", e);
             return false;
@@ -162,6 +169,7 @@ final class HostNetwork implements IpHost {
     }
 
     private void refused(Solicitation solicitation, IOException why) {
+        solicitation.refused().run();
         refusals++;
         long now = System.nanoTime();
         if (refusals == 1 || now - refusalToldNanos > REFUSAL_LINE_NANOS) {

@@ -24,7 +24,8 @@ public final class HostView {
     private final UdpIpv4Head udp = new UdpIpv4Head();
     private final SocketAddressCache addresses = new SocketAddressCache();
     private final Executor loop;
-    private LoopNeighbors neighbors;
+    /** Made by the loop; others ask what it has counted. */
+    private volatile LoopNeighbors neighbors;
     private final Set<Runnable> followers = new LinkedHashSet<>();
     private KernelBuffer kernelBuffer;
     private final PathMtus pathMtus = new PathMtus();
@@ -57,6 +58,18 @@ public final class HostView {
 
     public void awaitNeighbor(WaitingPacket packet) {
         neighbors.await(packet);
+    }
+
+    /** Returns how many times the host could not ask for a neighbour of this loop's. Any thread. */
+    public long refusedSolicitations() {
+        LoopNeighbors known = neighbors;
+        return known == null ? 0 : known.refusedSolicitations();
+    }
+
+    /** Returns how often changes of the host's network were lost, and all was read anew. Any thread. */
+    public long lostNotifications() {
+        LoopNeighbors known = neighbors;
+        return known == null ? 0 : known.lostNotifications();
     }
 
     /** Returns the verdicts on all frames that this loop's datagram channels received. */

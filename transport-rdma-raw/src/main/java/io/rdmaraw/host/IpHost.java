@@ -28,6 +28,15 @@ public interface IpHost {
     /** Tells this one no more; it may hear of a snapshot that is being handed out. */
     void removeListener(Consumer<NetworkSnapshot> listener);
 
-    /** Has a neighbour's address found out or confirmed; the answer comes in a snapshot. */
-    void solicit(int linkIndex, IpAddress hop);
+    /**
+     * Has a neighbour's address found out or confirmed; the answer comes in a snapshot.
+     *
+     * @param refused called when the host cannot ask for it, on any thread
+     */
+    void solicit(int linkIndex, IpAddress hop, Runnable refused);
+
+    /** Returns how often the host changed so fast that changes were lost, and all was read anew. */
+    default long lostNotifications() {
+        return 0;
+    }
 }

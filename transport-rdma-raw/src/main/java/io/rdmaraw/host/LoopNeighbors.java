@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
 /**
@@ -26,6 +27,8 @@ final class LoopNeighbors {
     private final NeighborTable<WaitingPacket> table;
     private final Runnable onHostChange;
     private final Consumer<NetworkSnapshot> listener;
+    /** Solicitations that the host refused; counted on its thread. */
+    private final LongAdder refusals = new LongAdder();
     private boolean timerRuns;
     private List<Link> links;
     private List<LocalAddress> addresses;
@@ -57,7 +60,7 @@ final class LoopNeighbors {
      * waits for one that is known by now is sent later: whoever asks may be about to send a burst.
      */
     private void solicit(int linkIndex, IpAddress hop) {
-        host.solicit(linkIndex, hop);
+        host.solicit(linkIndex, hop, refusals::increment);
         Neighbor known = host.snapshot().neighbor(linkIndex, hop);
         if (known != null && known.isResolved()) {
             loop.execute(() -> table.learned(linkIndex, hop, known.mac(), System.nanoTime()));
@@ -102,6 +105,16 @@ final class LoopNeighbors {
         NextHop hop = packet.nextHop();
         runTimer(packet.loop());
         table.await(hop.linkIndex(), hop.address(), packet, System.nanoTime());
+    }
+
+    /** Returns how many times the host could not ask for a neighbour. Any thread. */
+    long refusedSolicitations() {
+        return refusals.sum();
+    }
+
+    /** Returns how often changes of the host's network were lost, and all was read anew. Any thread. */
+    long lostNotifications() {
+        return host.lostNotifications();
     }
 
     /** The loop ends: what waits is let go of. */

@@ -16,10 +16,14 @@ import java.util.concurrent.atomic.LongAdder;
  * released on any thread.
  */
 public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
+    /** A prime, so that buffers which are allocated in turns are all shown. */
+    private static final int SHOWN_INTERVAL = 13;
+
     private final SlotPool pool;
     private final int slotBytes;
     private final LongAdder unregistered = new LongAdder();
     private int reservedSlots;
+    private int handedOut;
 
     RegisteredByteBufAllocator(SlotPool pool, int slotBytes) {
         super(true);
@@ -38,20 +42,27 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
     }
 
     /**
-     * Tells whether slots are to be shown to Netty's leak detector: at its levels {@code advanced} and {@code paranoid}.
-     * The sampling of the default level would allocate on a path that otherwise allocates nothing.
+     * Tells whether received frames are to be shown to Netty's leak detector: at its levels {@code advanced} and
+     * {@code paranoid}. The sampling of the default level would allocate on a path that otherwise allocates nothing.
      */
-    public static boolean isTracked() {
+    public static boolean isReceivedTracked() {
         return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.ADVANCED) >= 0;
     }
 
     /**
-     * Returns a wrapper through which the leak detector watches a buffer. What it waits for is the end of an object
-     * that nobody reaches any more, and its pool reaches the buffer of a slot for ever: so it is shown a duplicate,
-     * which only those have who have the wrapper.
+     * Returns a wrapper through which the leak detector watches a buffer, or the buffer if the detector passes it over.
+     * What it waits for is the end of an object that nobody reaches any more, and its pool reaches the buffer of a slot
+     * for ever: so it is shown a duplicate, which only those have who have the wrapper.
      */
     public static ByteBuf track(ByteBuf buf) {
-        return toLeakAwareBuffer(buf.duplicate());
+        ByteBuf shown = buf.duplicate();
+        ByteBuf watched = toLeakAwareBuffer(shown);
+        return watched == shown ? buf : watched;
+    }
+
+    /** At its default level the detector watches one of 128 that it is shown, and need not be shown all of them. */
+    private boolean isShown() {
+        return isReceivedTracked() || ResourceLeakDetector.isEnabled() && ++handedOut % SHOWN_INTERVAL == 0;
     }
 
     @Override
@@ -65,7 +76,7 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
             FrameBuf buf = pool.takeClosed();
             if (buf != null) {
                 buf.open(initialCapacity, maxCapacity);
-                return isTracked() ? track(buf) : buf;
+                return isShown() ? track(buf) : buf;
             }
         }
         unregistered.increment();

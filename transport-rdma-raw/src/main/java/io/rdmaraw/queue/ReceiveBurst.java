@@ -92,7 +92,7 @@ public final class ReceiveBurst {
     /** Begins a new burst; every frame of the last has been taken. */
     void begin(SlotPool pool) {
         slots = pool;
-        tracked = RegisteredByteBufAllocator.isTracked();
+        tracked = RegisteredByteBufAllocator.isReceivedTracked();
         size = 0;
         takenEnd = 0;
     }

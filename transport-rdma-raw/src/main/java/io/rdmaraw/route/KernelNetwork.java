@@ -37,6 +37,8 @@ public final class KernelNetwork implements AutoCloseable {
     private static final int NTF_USE = 0x01;
     /** Datagrams of notifications taken at once: more may come than one thread reads. */
     private static final int MAX_NOTIFICATIONS = 1024;
+    /** More than the socket's queue has room for. */
+    private static final int MAX_QUEUED_NOTIFICATIONS = 1 << 16;
 
     private final NetlinkSocket notifications;
     private final NetlinkSocket requests;
@@ -48,6 +50,7 @@ public final class KernelNetwork implements AutoCloseable {
     /** Notifications were lost, or the kernel did not answer: what is known is not what is. */
     private boolean outdated;
     private volatile NetworkSnapshot snapshot;
+    private volatile long overflows;
 
     private KernelNetwork() throws IOException {
         notifications = new NetlinkSocket(RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE
@@ -83,6 +86,11 @@ public final class KernelNetwork implements AutoCloseable {
         return snapshot;
     }
 
+    /** Returns how many times the kernel had to drop notifications, for want of room. Any thread. */
+    public long overflows() {
+        return overflows;
+    }
+
     /**
      * Takes notifications that have come, a bounded number; does not block. Where the kernel had to drop some, asks for
      * everything anew.
@@ -103,18 +111,34 @@ public final class KernelNetwork implements AutoCloseable {
 
     /** Returns whether none was lost. */
     private boolean takeNotifications() throws IOException {
-        boolean complete = true;
         for (int i = 0; i < MAX_NOTIFICATIONS; i++) {
             try {
                 if (!notifications.receive(reader)) {
-                    return complete;
+                    return true;
                 }
                 applyAll();
             } catch (NetlinkOverflowException e) {
-                complete = false;
+                overflows++;
+                emptyQueue();
+                return false;
             }
         }
-        return complete;
+        return true;
+    }
+
+    /**
+     * Once it had to drop a notification the kernel drops all of them, and does not say so again, until the socket's
+     * queue has been empty (NETLINK_S_CONGESTED of net/netlink): what is asked for before that is soon out of date.
+     */
+    private void emptyQueue() throws IOException {
+        boolean more = true;
+        for (int i = 0; more && i < MAX_QUEUED_NOTIFICATIONS; i++) {
+            try {
+                more = notifications.receive(reader);
+            } catch (NetlinkOverflowException e) {
+                overflows++;
+            }
+        }
     }
 
     private boolean publishIfChanged() {

@@ -1,12 +1,14 @@
 package io.rdmaraw.channel;
 
 import static io.rdmaraw.channel.StreamLab.on;
+import static io.rdmaraw.channel.StreamLab.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -23,6 +25,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 @Timeout(60)
 class StreamEndTest {
     private static final int PATIENCE_MILLIS = 60_000;
+    private static final int SMALL_BUFFER_BYTES = 8_192;
 
     private final StreamLab lab = new StreamLab(LoopDevice.inMemory(), 1, 1);
     private final AtomicInteger receivedBytes = new AtomicInteger();
@@ -74,6 +77,36 @@ class StreamEndTest {
         assertEquals("Connection reset by peer", failure.get().getMessage());
         assertTrue(client.closeFuture().await(PATIENCE_MILLIS));
         assertEquals(10, receivedBytes.get());
+    }
+
+    /** A reader that wants no more: what it has not read, and what comes, is taken from the peer and dropped. */
+    @Test
+    void whatComesForAReaderThatWantsNoMoreIsDropped() throws Exception {
+        InetSocketAddress server = lab.listen("127.0.0.1", new Client(), settings -> settings
+                .option(ChannelOption.SO_RCVBUF, SMALL_BUFFER_BYTES).childOption(ChannelOption.AUTO_READ, false)
+                .childOption(ChannelOption.ALLOW_HALF_CLOSURE, true));
+        RdmaRawSocketChannel client = (RdmaRawSocketChannel) lab.client(new Client())
+                .option(ChannelOption.SO_SNDBUF, SMALL_BUFFER_BYTES).connect(server).sync().channel();
+        RdmaRawSocketChannel child = lab.accepted();
+        ChannelFuture written = client.writeAndFlush(bytes(20 * SMALL_BUFFER_BYTES));
+        while (child.tcpInfo().sync().getNow().bytesReceived() < SMALL_BUFFER_BYTES / 2) {
+            assertTrue(child.isActive());
+        }
+        settle(child.eventLoop());
+        assertFalse(written.isDone());
+        child.shutdownInput().sync();
+        assertTrue(child.isInputShutdown());
+        assertTrue(written.await(PATIENCE_MILLIS) && written.isSuccess(), "the window did not open");
+        while (client.tcpInfo().sync().getNow().bytesAcked() < 20 * SMALL_BUFFER_BYTES) {
+            assertTrue(client.isActive());
+        }
+        settle(child.eventLoop());
+        child.config().setAutoRead(true);
+        // With bytes that nobody has taken this would be a reset.
+        child.close().sync();
+        assertTrue(client.closeFuture().await(PATIENCE_MILLIS));
+        assertFalse(failure.isDone());
+        assertEquals(0, receivedBytes.get());
     }
 
     /**

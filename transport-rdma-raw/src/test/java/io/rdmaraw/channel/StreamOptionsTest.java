@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -95,6 +96,36 @@ class StreamOptionsTest {
         long tookNanos = System.nanoTime() - beginNanos;
         assertTrue(tookNanos >= 2 * SECOND_NANOS, tookNanos + " ns for a second of silence and one after the probe");
         assertEquals(1, segmentsOut(channel) - sentBefore, "probes");
+    }
+
+    /** RFC 9293 section 3.7.4: without TCP_NODELAY a small segment waits until what is on its way has arrived. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void smallSegmentsWaitUnlessTheyMustNot(boolean setBeforeConnecting) throws Exception {
+        var client = lab.client(new Client());
+        if (setBeforeConnecting) {
+            client.option(ChannelOption.TCP_NODELAY, false);
+        }
+        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) client.connect(server).sync().channel();
+        RdmaRawSocketChannel peer = lab.accepted();
+        StreamLab.settle(peer.eventLoop());
+        peer.eventLoop().submit(() -> silence.await(60, TimeUnit.SECONDS));
+        // All within one task: a probe for lost tails sends what waits, too.
+        StreamLab.on(channel.eventLoop(), () -> {
+            if (!setBeforeConnecting) {
+                channel.config().setTcpNoDelay(false);
+            }
+            channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[10]));
+            channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[20]));
+            assertEquals(20, channel.tcpInfo().getNow().unsentBytes());
+            assertEquals(10, channel.tcpInfo().getNow().unacknowledgedBytes());
+            channel.config().setTcpNoDelay(true);
+            channel.flush();
+            channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[30]));
+            assertEquals(0, channel.tcpInfo().getNow().unsentBytes());
+            assertEquals(60, channel.tcpInfo().getNow().unacknowledgedBytes());
+            return null;
+        });
     }
 
     /** What is written waits for a quarter of an hour otherwise. */

@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
@@ -20,8 +21,11 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -151,5 +155,37 @@ class StreamWritingTest {
         assertTrue(StreamLab.on(reader.eventLoop(), received::size) < CONTENT_BYTES, "all has arrived already");
         held.setZero(0, CONTENT_BYTES).release();
         awaitContent();
+    }
+
+    /** As above, where the send buffer takes it at once; alone, and as a part of a message. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aBufferThatSomebodyElseHoldsIsCopiedWhole(boolean asPart) throws InterruptedException {
+        int heldBytes = SEND_BUFFER_BYTES - 10;
+        ByteBuf held = Unpooled.directBuffer(heldBytes).writeBytes(content, 10, heldBytes);
+        if (asPart) {
+            writer.writeAndFlush(Unpooled.compositeBuffer().addComponent(true, part(0, 10))
+                    .addComponent(true, held.retain())).sync();
+        } else {
+            writer.write(part(0, 10));
+            writer.writeAndFlush(held.retain()).sync();
+        }
+        assertTrue(writer.tcpInfo().sync().getNow().unsentBytes() > 0, "all of it has left already");
+        held.setZero(0, heldBytes).release();
+        writer.writeAndFlush(Unpooled.wrappedBuffer(content, SEND_BUFFER_BYTES, CONTENT_BYTES - SEND_BUFFER_BYTES));
+        awaitContent();
+    }
+
+    /** The reset has come, and nobody has looked: as with a kernel, the write itself finds out. */
+    @Test
+    void aWriteToAConnectionThatThePeerHasResetFails() {
+        reader.config().setSoLinger(0);
+        ChannelFuture written = StreamLab.on(writer.eventLoop(), () -> {
+            reader.close().sync();
+            StreamLab.settle(reader.eventLoop());
+            return writer.writeAndFlush(Unpooled.wrappedBuffer(new byte[10]));
+        });
+        written.awaitUninterruptibly();
+        assertEquals("Connection reset by peer", assertInstanceOf(IOException.class, written.cause()).getMessage());
     }
 }

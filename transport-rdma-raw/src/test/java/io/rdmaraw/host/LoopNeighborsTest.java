@@ -11,12 +11,14 @@ import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.Snapshots;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
 class LoopNeighborsTest {
@@ -58,7 +60,7 @@ class LoopNeighborsTest {
         }
 
         @Override
-        public void solicit(int linkIndex, IpAddress hop) {
+        public void solicit(int linkIndex, IpAddress hop, Runnable refused) {
             asked.add(hop);
         }
     }
@@ -76,6 +78,42 @@ class LoopNeighborsTest {
         assertEquals(before + 1, host.listenerCount());
         neighbors.close();
         assertEquals(before, host.listenerCount());
+    }
+
+    /** As its table of neighbours would be full: here there is no such link. */
+    @Test
+    @Timeout(60)
+    void whatTheKernelRefusesToAskForIsCounted() throws IOException {
+        HostView view = new HostView(Runnable::run);
+        assertEquals(0, view.refusedSolicitations());
+        LoopNeighbors neighbors = view.neighbors(HostNetwork.ofCallingThread());
+        AtomicInteger given = new AtomicInteger();
+        neighbors.await(new WaitingPacket() {
+            @Override
+            public NextHop nextHop() {
+                return new NextHop(Integer.MAX_VALUE, HOP, Neighbor.NO_MAC, null);
+            }
+
+            @Override
+            public ScheduledExecutorService loop() {
+                return timers;
+            }
+
+            @Override
+            public void send(long mac) {
+                throw new AssertionError("nobody has said where to");
+            }
+
+            @Override
+            public void discard() {
+                given.incrementAndGet();
+            }
+        });
+        while (view.refusedSolicitations() == 0) {
+            Thread.onSpinWait();
+        }
+        view.close();
+        assertEquals(1, given.get());
     }
 
     /** The kernel's table holds about a thousand; whoever floods the link makes it forget those that are in use. */

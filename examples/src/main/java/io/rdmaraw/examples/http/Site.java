@@ -4,10 +4,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
+import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpHeadersFactory;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpVersion;
@@ -33,6 +37,7 @@ final class Site {
     private static final ByteBuf WRONG_METHOD = constant("This page does not take that method.\n");
     /** A prime, so that bytes that are lost or doubled in any usual unit show. */
     private static final int PATTERN_PERIOD = 251;
+    private static final HttpHeadersFactory HEADERS = DefaultHttpHeadersFactory.headersFactory().withValidation(false);
     private static final ByteBuf PATTERN = pattern();
 
     private Site() {
@@ -106,11 +111,11 @@ final class Site {
         return response(HttpResponseStatus.OK, HttpHeaderValues.APPLICATION_OCTET_STREAM, content);
     }
 
+    /** Names and values are this program's own, so that Netty need not look for line breaks in them. */
     private static FullHttpResponse response(HttpResponseStatus status, AsciiString type, ByteBuf content) {
-        FullHttpResponse response = new DefaultFullHttpResponse(HttpVersion.HTTP_1_1, status, content);
-        response.headers().set(HttpHeaderNames.CONTENT_TYPE, type)
-                .setInt(HttpHeaderNames.CONTENT_LENGTH, content.readableBytes())
-                .set(HttpHeaderNames.DATE, HttpDate.now());
-        return response;
+        HttpHeaders headers = HEADERS.newHeaders().add(HttpHeaderNames.CONTENT_TYPE, type)
+                .addInt(HttpHeaderNames.CONTENT_LENGTH, content.readableBytes())
+                .add(HttpHeaderNames.DATE, HttpDate.now());
+        return new DefaultFullHttpResponse(HttpVersion.HTTP_1_1, status, content, headers, EmptyHttpHeaders.INSTANCE);
     }
 }

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
 import java.net.BindException;
@@ -45,6 +46,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 @ExtendWith(NetworkExtension.class)
 class KernelNetworkTest {
     private static final Duration LIMIT = Duration.ofSeconds(20);
+    private static final int MORE_THAN_ARE_QUEUED = 40_000;
 
     private NetworkNamespace host;
     private VethPair pair;
@@ -114,6 +116,23 @@ class KernelNetworkTest {
             assertEquals(ip(peer).isIpv4() ? ip(pair.ours().ipv4()) : ip(pair.ours().ipv6()), path.source());
         }
         assertNull(snapshot.path(ip("203.0.113.1"), 0));
+    }
+
+    /** The kernel stops telling when nobody listens, and does not say when it begins again. */
+    @Test
+    void whatChangesAfterNotificationsWereLostIsSeen(@TempDir Path directory) throws Exception {
+        StringBuilder batch = new StringBuilder();
+        for (int i = 0; i < MORE_THAN_ARE_QUEUED; i++) {
+            batch.append("neigh replace 10.77.").append(i >> 8).append('.').append(i & 0xff)
+                    .append(" lladdr 02:00:00:00:00:01 nud permanent dev ").append(pair.ours().name()).append('\n');
+        }
+        ip("-batch", Files.writeString(directory.resolve("batch"), batch).toString());
+        assertEquals(0, kernel.overflows());
+        assertTrue(kernel.poll());
+        assertTrue(kernel.overflows() > 0);
+        assertEquals(0x0200_0000_0001L, kernel.snapshot().neighbor(pair.ours().index(), ip("10.77.0.77")).mac());
+        ip("address", "add", "10.88.1.1/24", "dev", pair.ours().name());
+        await("an address", snapshot -> hasAddress(snapshot, "10.88.1.1"));
     }
 
     /** The kernel is the oracle: our lookup must agree with its own for every kind of route. */

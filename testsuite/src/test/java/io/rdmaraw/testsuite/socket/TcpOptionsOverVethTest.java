@@ -19,6 +19,7 @@ import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.verbs.Softverbs;
@@ -47,6 +48,7 @@ import java.util.concurrent.TimeUnit;
 import static io.rdmaraw.testsuite.socket.TcpHost.PATIENCE_MILLIS;
 import static io.rdmaraw.testsuite.socket.TcpHost.address;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -215,6 +217,48 @@ class TcpOptionsOverVethTest {
             }
             Await.until("the port without a rule to be free", PATIENCE, () -> isFree(port));
         }
+    }
+
+    /** The kernel would reset a peer that repeats its FIN. */
+    @Test
+    void thePortOfAConnectionInTimeWaitIsKept() throws Exception {
+        try (ServerSocket server = listen()) {
+            RdmaRawSocketChannel channel = connect(client(), server);
+            int port = channel.localAddress().getPort();
+            try (Socket socket = server.accept()) {
+                channel.close().sync();
+                assertEquals(-1, socket.getInputStream().read());
+            }
+            Await.until("its end", PATIENCE, () -> TcpHost.tcp(device(), "connections") == 0);
+            group.next().submit(() -> { }).sync();
+            assertEquals(1, TcpHost.tcp(device(), "time-wait"));
+            assertFalse(isFree(port));
+        }
+    }
+
+    /** From the SYN on, and when it is changed. */
+    @Test
+    void segmentsHaveTheTrafficClass() throws Exception {
+        try (ServerSocket server = listen()) {
+            RdmaRawSocketChannel channel;
+            try (PeerProcess dump = capture("tcp[tcpflags] & tcp-syn != 0 and ip[1] & 0xfc = 0x28")) {
+                channel = connect(client().option(ChannelOption.IP_TOS, 0x28), server);
+                dump.awaitOutput("1 packet captured", PATIENCE);
+            }
+            try (PeerProcess dump = capture("tcp[tcpflags] & tcp-push != 0 and ip[1] & 0xfc = 0x48")) {
+                channel.config().setTrafficClass(0x48);
+                channel.writeAndFlush(Unpooled.copiedBuffer("urgent", CharsetUtil.US_ASCII)).sync();
+                dump.awaitOutput("1 packet captured", PATIENCE);
+            }
+        }
+    }
+
+    /** Ends with the first packet that comes to the peer and is like this. */
+    private PeerProcess capture(String filter) {
+        PeerProcess dump = pair.peer().namespace().start("tcpdump", "-n", "-i", pair.peer().name(), "-Q", "in",
+                "-c", "1", filter);
+        dump.awaitOutput("listening on", PATIENCE);
+        return dump;
     }
 
     /** As many as the backlog are kept until they are accepted; others are told at once that there is no room. */

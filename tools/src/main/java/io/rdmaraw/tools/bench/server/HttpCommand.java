@@ -13,8 +13,9 @@ import picocli.CommandLine.Option;
                 + " several connections, at rates that are the same for all (http.paced, by a client that counts"
                 + " latency from when a request was due): shares of what the slowest answers. perServerCpu counts"
                 + " all that the core did which has the server to itself with what the kernel receives for it, soft"
-                + " interrupts too; serverCpu is the share of that core; perMachineCpu all that any core did, the"
-                + " generator's work too; generatorLate the 99th percentile of the generator's own delay.")
+                + " interrupts too; serverCpu is the share of that core; waited the time that the server's"
+                + " loop was ready and something else had it; perMachineCpu all that any core did, the generator's work"
+                + " too; generatorLate the 99th percentile of the generator's own delay.")
 public final class HttpCommand extends ServerBenchCommand {
     private static final List<Integer> QUICK_CONNECTIONS = List.of(64, 1);
     private static final List<Integer> CONNECTIONS = List.of(64, 256, 1);

@@ -7,6 +7,8 @@ enum Measure {
     PER_SERVER_CPU(".perServerCpu", Unit.ANSWERS_PER_CPU_SECOND),
     PER_MACHINE_CPU(".perMachineCpu", Unit.ANSWERS_PER_CPU_SECOND),
     SERVER_CPU(".serverCpu", Unit.PERCENT_OF_CORE),
+    /** How long the server's loop was ready while something else had its core. */
+    WAITED(".waited", Unit.PERCENT_WAITED),
     RATE(".rate", Unit.ANSWERS_PER_SECOND),
     P50(".p50", Unit.MICROSECONDS),
     P99(".p99", Unit.MICROSECONDS),
@@ -25,6 +27,11 @@ enum Measure {
     /** The end of the case's name. */
     String suffix() {
         return suffix;
+    }
+
+    /** Whether more or less of it on one transport than on another says something of the transports. */
+    boolean isCompared() {
+        return this != WAITED;
     }
 
     Unit unit() {

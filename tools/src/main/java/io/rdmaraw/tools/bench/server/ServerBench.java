@@ -65,7 +65,7 @@ final class ServerBench {
         List<Map<ServerTransport, Series>> all = new ArrayList<>();
         generators.forEach(generator -> all.add(new EnumMap<>(ServerTransport.class)));
         Map<ServerTransport, Stand> stands = new EnumMap<>(ServerTransport.class);
-        try {
+        try (OwnCore _ = OwnCore.pinnedTo(GENERATOR_CORE)) {
             for (ServerTransport transport : options.transports()) {
                 say("warming up " + transport.text());
                 stands.put(transport, warmedUp(transport));
@@ -104,19 +104,23 @@ final class ServerBench {
     }
 
     /**
-     * Before its code is compiled a server spends more time on the compiler than on its clients: each generator asks
-     * until the compiler is done, the first one longest.
+     * Before its code is compiled a server spends more time on the compiler than on its clients. The generators ask in
+     * turns, as they will when it counts, until the compiler has nothing to do in a whole round of them: what it has
+     * compiled for many connections it has to compile again for one, and the other way round.
      */
     private Stand warmedUp(ServerTransport transport) {
         Stand stand = start(transport);
         try {
-            double most = options.warmUpSeconds();
-            for (LoadGenerator generator : generators) {
-                if (generator.warmsUp()) {
-                    warmUp(stand, generator, most);
-                    most = options.warmUpSeconds() / 2;
+            List<LoadGenerator> round = generators.stream().filter(LoadGenerator::warmsUp).toList();
+            double seconds = 0;
+            double compiled;
+            do {
+                compiled = 0;
+                for (LoadGenerator generator : round) {
+                    compiled = Math.max(compiled, compiledInASecond(stand, generator));
                 }
-            }
+                seconds += round.size();
+            } while (compiled >= COMPILED_SHARE && seconds < options.warmUpSeconds() * (1 + round.size()) / 2);
             return stand;
         } catch (RuntimeException e) {
             stand.close();
@@ -124,16 +128,10 @@ final class ServerBench {
         }
     }
 
-    private static void warmUp(Stand stand, LoadGenerator generator, double mostSeconds) {
-        double compiled = CompilerTime.seconds(stand.server().pid());
-        for (int second = 0; second < mostSeconds; second++) {
-            generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, 1);
-            double now = CompilerTime.seconds(stand.server().pid());
-            if (now - compiled < COMPILED_SHARE) {
-                return;
-            }
-            compiled = now;
-        }
+    private static double compiledInASecond(Stand stand, LoadGenerator generator) {
+        double before = CompilerTime.seconds(stand.server().pid());
+        generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, 1);
+        return CompilerTime.seconds(stand.server().pid()) - before;
     }
 
     private Stand start(ServerTransport transport) {
@@ -154,7 +152,7 @@ final class ServerBench {
     private void measure(int run, LoadGenerator generator, Map<ServerTransport, Stand> stands,
             Map<ServerTransport, Series> series, BenchReport report) {
         stands.forEach((transport, stand) -> {
-            Load load = measure(stand.network(), generator, series.computeIfAbsent(transport, t -> new Series()));
+            Load load = measure(stand, generator, series.computeIfAbsent(transport, t -> new Series()));
             if (load.doubtOrNull() != null) {
                 String what = generator.caseName() + " on " + transport.text() + ", run " + run;
                 say("rdma-raw: " + what + ": " + load.doubtOrNull());
@@ -163,13 +161,16 @@ final class ServerBench {
         });
     }
 
-    private Load measure(ServerNetwork network, LoadGenerator generator, Series series) {
+    private Load measure(Stand stand, LoadGenerator generator, Series series) {
+        CoreWait waitedBefore = CoreWait.read(stand.server().pid());
         CpuTimes before = CpuTimes.read(SERVER_CORE);
         long start = System.nanoTime();
-        Load load = generator.run(network, pinnedTo(GENERATOR_CORE), PORT, options.runSeconds());
+        Load load = generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, options.runSeconds());
         double seconds = (System.nanoTime() - start) / 1e9;
         CpuTimes.Spent spent = CpuTimes.read(SERVER_CORE).since(before);
+        double waited = CoreWait.read(stand.server().pid()).busiestWaitedSecondsSince(waitedBefore);
         Map<Measure, Double> figures = new EnumMap<>(Measure.class);
+        figures.put(Measure.WAITED, PERCENT * waited / seconds);
         figures.put(Measure.PER_SERVER_CPU, load.answers() / spent.serverSeconds());
         figures.put(Measure.PER_MACHINE_CPU, load.answers() / spent.machineSeconds());
         figures.put(Measure.SERVER_CPU, PERCENT * spent.serverSeconds() / load.loadSeconds());
@@ -193,18 +194,19 @@ final class ServerBench {
     private static void report(String name, Measure measure, Map<ServerTransport, Series> series, BenchReport report) {
         ServerTransport us = ServerTransport.RDMA_RAW;
         List<Double> ours = series.get(us).of(measure);
+        boolean alone = series.size() == 1 || !measure.isCompared();
         series.forEach((transport, s) -> {
             if (transport != us) {
                 report.add(BenchRow.of(name, transport.text(), transport.device(), measure.unit(), s.of(measure)));
             }
         });
         series.forEach((transport, s) -> {
-            if (transport != us) {
+            if (transport != us && !alone) {
                 report.add(BenchRow.compared(name, us.text(), us.device(), measure.unit(), ours, transport.text(),
                         s.of(measure)));
             }
         });
-        if (series.size() == 1) {
+        if (alone) {
             report.add(BenchRow.of(name, us.text(), us.device(), measure.unit(), ours));
         }
     }
