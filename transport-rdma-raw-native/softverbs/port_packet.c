@@ -56,7 +56,7 @@ static int open_send_socket(struct packet_port *port)
 static int steer(struct packet_port *port)
 {
     struct sv_wire *wire = &port->wire;
-    if (sv_steering_open(&wire->steering, wire->device->mac) != 0)
+    if (sv_steering_open(&wire->steering, wire->device->mac, false) != 0)
         return -1;
     int filter = sv_steering_load(wire->steering, SV_PROGRAM_FILTER);
     const char *quiet = getenv("SOFTVERBS_PACKET_QUIET");

@@ -165,7 +165,7 @@ static int open_port(struct sv_wire *wire)
     port->program = port->redirect = port->copies.receiver.fd = -1;
     int error = choose_mode(port);
     if (error == 0)
-        error = sv_steering_open(&wire->steering, wire->device->mac);
+        error = sv_steering_open(&wire->steering, wire->device->mac, true);
     if (error == 0)
         error = open_queues(port);
     if (error == 0)
@@ -198,6 +198,7 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sen
                                    unsigned count, int *error)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
+    sv_connections_learn(sv_steering_connections(wire->steering), frames, count);
     return sv_xdp_queue_send(port->queue[sender->ibv.qp_num % port->queues], frames, count, error);
 }
 

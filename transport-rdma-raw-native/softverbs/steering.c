@@ -38,6 +38,7 @@ struct shape {
 struct sv_steering {
     int map[SV_MAP_COUNT];
     struct sv_steer_directory *directory;
+    struct sv_connections connections;
     uint8_t mac[6];
     uint32_t specials[4];           /* rules by enum ibv_flow_attr_type */
     uint32_t shapes;
@@ -79,6 +80,39 @@ static int update(int map, const void *key, const void *value)
     return bpf(BPF_MAP_UPDATE_ELEM, &attr) == 0 ? 0 : errno;
 }
 
+static void *map_memory(int map, size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int create_marks(int *map, uint32_t places, struct sv_steer_marks **marks)
+{
+    *map = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof **marks, places, BPF_F_MMAPABLE);
+    if (*map < 0)
+        return errno;
+    *marks = map_memory(*map, places * sizeof **marks);
+    return *marks == NULL ? errno : 0;
+}
+
+/* What SV_PROGRAM_PLACE needs. */
+static int create_places(struct sv_steering *steering)
+{
+    int *map = steering->map;
+    map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, 2 * SV_STEER_MAX_QUEUES, 0);
+    if (map[SV_MAP_SOCKETS] < 0)
+        return errno;
+    map[SV_MAP_SYNS] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_STEER_SYNS / 2, 0);
+    if (map[SV_MAP_SYNS] < 0)
+        return errno;
+    map[SV_MAP_PROGRAMS] = create_map(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
+    if (map[SV_MAP_PROGRAMS] < 0)
+        return errno;
+    int error = create_marks(&map[SV_MAP_KNOWN], SV_STEER_KNOWN_PLACES, &steering->connections.known);
+    return error != 0 ? error
+                      : create_marks(&map[SV_MAP_OPENING], SV_STEER_OPENING_PLACES, &steering->connections.opening);
+}
+
 static int create_maps(struct sv_steering *steering)
 {
     int *map = steering->map;
@@ -96,27 +130,14 @@ static int create_maps(struct sv_steering *steering)
     map[SV_MAP_SCRATCH] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
     if (map[SV_MAP_SCRATCH] < 0)
         return errno;
-    map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, 2 * SV_STEER_MAX_QUEUES, 0);
-    if (map[SV_MAP_SOCKETS] < 0)
-        return errno;
     map[SV_MAP_RECENT] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT, 0);
     if (map[SV_MAP_RECENT] < 0)
         return errno;
     map[SV_MAP_HEADS] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head), SV_STEER_RECENT, 0);
     if (map[SV_MAP_HEADS] < 0)
         return errno;
-    map[SV_MAP_SYNS] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint32_t), SV_STEER_SYNS, 0);
-    if (map[SV_MAP_SYNS] < 0)
-        return errno;
-    map[SV_MAP_PROGRAMS] = create_map(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
-    if (map[SV_MAP_PROGRAMS] < 0)
-        return errno;
-    void *directory = mmap(NULL, sizeof *steering->directory, PROT_READ | PROT_WRITE, MAP_SHARED,
-                           map[SV_MAP_DIRECTORY], 0);
-    if (directory == MAP_FAILED)
-        return errno;
-    steering->directory = directory;
-    return 0;
+    steering->directory = map_memory(map[SV_MAP_DIRECTORY], sizeof *steering->directory);
+    return steering->directory == NULL ? errno : 0;
 }
 
 /* ---- programs ---- */
@@ -235,17 +256,37 @@ int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int so
     return error != 0 ? error : update(steering->map[SV_MAP_SOCKETS], &behind, &syns);
 }
 
-void sv_steering_limit_syns(struct sv_steering *steering)
+static void limit(unsigned long long *until_nanos)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t until = ((uint64_t)now.tv_sec + 1) * 1000000000u + (uint64_t)now.tv_nsec;
-    __atomic_store_n(&steering->directory->syns_limited_until_nanos, until, __ATOMIC_RELAXED);
+    uint64_t until = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + SV_STEER_LIMITED_NANOS;
+    __atomic_store_n(until_nanos, until, __ATOMIC_RELAXED);
+}
+
+void sv_steering_limit_syns(struct sv_steering *steering)
+{
+    limit(&steering->directory->syns_limited_until_nanos);
+}
+
+void sv_steering_limit_strangers(struct sv_steering *steering)
+{
+    limit(&steering->directory->strangers_limited_until_nanos);
 }
 
 uint64_t sv_steering_dropped_syns(const struct sv_steering *steering)
 {
     return __atomic_load_n(&steering->directory->syns_dropped, __ATOMIC_RELAXED);
+}
+
+uint64_t sv_steering_dropped_strangers(const struct sv_steering *steering)
+{
+    return __atomic_load_n(&steering->directory->strangers_dropped, __ATOMIC_RELAXED);
+}
+
+const struct sv_connections *sv_steering_connections(const struct sv_steering *steering)
+{
+    return &steering->connections;
 }
 
 /* ---- life ---- */
@@ -269,7 +310,7 @@ static void forget_verdicts(struct sv_steering *steering)
     __atomic_fetch_add(&steering->directory->generation, 1, __ATOMIC_SEQ_CST);
 }
 
-int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
+int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool places)
 {
     struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
     if (steering == NULL)
@@ -278,6 +319,8 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
         steering->map[i] = -1;
     memcpy(steering->mac, mac, 6);
     int error = create_maps(steering);
+    if (error == 0 && places)
+        error = create_places(steering);
     if (error != 0) {
         sv_steering_close(steering);
         return sv_explain(error, error == EPERM
@@ -285,6 +328,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
             : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
     }
     (void)!getrandom(&steering->directory->secret, sizeof steering->directory->secret, GRND_NONBLOCK);
+    steering->connections.secret = steering->directory->secret;
     memcpy(steering->directory->half[0].mac, mac, 6);
     head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
     forget_verdicts(steering);      /* 0 is what empty places have */
@@ -292,12 +336,19 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6])
     return 0;
 }
 
+static void unmap(void *memory, size_t bytes)
+{
+    if (memory != NULL)
+        munmap(memory, bytes);
+}
+
 void sv_steering_close(struct sv_steering *steering)
 {
     if (steering == NULL)
         return;
-    if (steering->directory != NULL)
-        munmap(steering->directory, sizeof *steering->directory);
+    unmap(steering->directory, sizeof *steering->directory);
+    unmap(steering->connections.known, SV_STEER_KNOWN_PLACES * sizeof *steering->connections.known);
+    unmap(steering->connections.opening, SV_STEER_OPENING_PLACES * sizeof *steering->connections.opening);
     for (int i = 0; i < SV_MAP_COUNT; i++)
         if (steering->map[i] >= 0)
             close(steering->map[i]);

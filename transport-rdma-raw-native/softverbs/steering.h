@@ -2,6 +2,7 @@
 #ifndef SV_STEERING_H
 #define SV_STEERING_H
 
+#include "connections.h"
 #include "flow.h"
 
 /*
@@ -18,8 +19,8 @@ enum sv_xdp_mode { SV_XDP_GENERIC, SV_XDP_NATIVE, SV_XDP_NATIVE_FRAGS };
 
 enum sv_program { SV_PROGRAM_XDP, SV_PROGRAM_PLACE, SV_PROGRAM_REDIRECT, SV_PROGRAM_TC, SV_PROGRAM_FILTER, SV_PROGRAM_COPIES };
 
-/* 0 or an errno, with the reason explained. */
-int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6]);
+/* 0 or an errno, with the reason explained. `places`: SV_PROGRAM_PLACE will run, which takes 13 MiB. */
+int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6], bool places);
 void sv_steering_close(struct sv_steering *steering);
 
 /* A descriptor of the loaded program, or a negative errno. */
@@ -36,8 +37,13 @@ int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int so
 
 /* More SYNs come than are looked at: for a second only a few are let through. At any time, by any thread. */
 void sv_steering_limit_syns(struct sv_steering *steering);
+/* More comes than is looked at: for a second only a few segments of no connection are let through. As before. */
+void sv_steering_limit_strangers(struct sv_steering *steering);
 /* How many were not. */
 uint64_t sv_steering_dropped_syns(const struct sv_steering *steering);
+uint64_t sv_steering_dropped_strangers(const struct sv_steering *steering);
+/* What tells the two apart; whoever sends has it learn. */
+const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
 void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow);

@@ -43,6 +43,29 @@ enum {
                                     /* on each core */
 };
 
+/*
+ * Marks of connections (connections.h): a hash's upper bits, and the second that it was last written in. Many share a
+ * place, which is a line of the cache; a new one takes that of the oldest.
+ */
+enum {
+    SV_STEER_MARKS = 16,
+    SV_STEER_MARK_TIMES = 0x3ff,
+    SV_STEER_MARK_TIME_SHIFT = 30,          /* of nanoseconds: units of 1.07 s */
+    SV_STEER_KNOWN_PLACES = 1 << 16,        /* a million connections and own ends */
+    SV_STEER_OPENING_PLACES = 1 << 14,
+    SV_STEER_OPENING_LAST_AGE = 8,
+    SV_STEER_OPENING_PER_WINDOW = 64,       /* so many segments of connections that are being opened, in each window */
+                                            /* of a millisecond and on each core, while strangers are limited; */
+    SV_STEER_STRANGER_WINDOWS = 16,         /* and one of a stranger in each so many windows: to answer is work; */
+    SV_STEER_STRANGERS_FLOOD = 64,          /* with so many in one window they are limited for another second */
+    SV_STEER_LIMITED_NANOS = 1000000000,
+    SV_STEER_ENDPOINT = 1,                  /* tells our own end's hash from one of a connection */
+};
+
+struct sv_steer_marks {
+    unsigned int mark[SV_STEER_MARKS];
+};
+
 /* struct sv_headers, word by word. */
 struct sv_steer_headers {
     unsigned char dst_mac[6];
@@ -86,6 +109,8 @@ struct sv_steer_directory {
     unsigned long long secret;      /* makes hashes unknown to who sends */
     unsigned long long syns_limited_until_nanos;    /* of the monotonic clock */
     unsigned long long syns_dropped;                /* because they were limited */
+    unsigned long long strangers_limited_until_nanos;   /* 0: they are not */
+    unsigned long long strangers_dropped;
     unsigned long long redirect_to;                 /* the interface of our own, where there is one */
     struct sv_steer_half half[2];
 };
@@ -136,6 +161,8 @@ struct sv_steer_scratch {
     unsigned int syn_window;
     unsigned int syns_again;        /* in that window */
     unsigned int syns_first;
+    unsigned int opening;
+    unsigned int strangers;
 };
 
 /* The maps, in the order in which bpf/build.py numbers them. */
@@ -148,6 +175,8 @@ enum {
     SV_MAP_RECENT,
     SV_MAP_HEADS,
     SV_MAP_SYNS,
+    SV_MAP_KNOWN,
+    SV_MAP_OPENING,
     SV_MAP_PROGRAMS,
     SV_MAP_COUNT
 };

@@ -170,6 +170,8 @@ void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *c
         received.no_match = 0;
         sv_counters_add(&counters->received, &received);
     }
-    if (wire != NULL && wire->steering != NULL)
-        counters->received.syns_full += sv_steering_dropped_syns(wire->steering);
+    if (wire == NULL || wire->steering == NULL)
+        return;
+    counters->received.syns_full += sv_steering_dropped_syns(wire->steering);
+    counters->received.strangers_full += sv_steering_dropped_strangers(wire->steering);
 }

@@ -71,6 +71,22 @@ static void refill(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, unsigned 
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
 }
 
+/* Returns how many frames are left, in their order. */
+static unsigned drop_strangers(struct sv_xdp_queue *queue, struct sv_device *device, struct sv_frame *frames,
+                               unsigned count)
+{
+    const struct sv_connections *connections =
+        sv_steering_connections(((struct sv_wire *)device->port)->steering);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (sv_connections_is_stranger(connections, &frames[i]))
+            queue->main.receiver.counters.strangers_full++;
+        else
+            frames[kept++] = frames[i];
+    }
+    return kept;
+}
+
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane, struct sv_device *device,
                             uint32_t limit)
 {
@@ -92,6 +108,8 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane
         else
             taken++;
     }
+    if (SV_UNLIKELY(lane == &queue->main && (int32_t)(queue->sorted_until - position) > 0))
+        taken = drop_strangers(queue, device, frames, taken);
     if (taken > 0)
         sv_receiver_dispatch(&lane->receiver, device, frames, taken);
     refill(queue, rx, seen);
@@ -118,6 +136,19 @@ static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device,
     return drain_burst(queue, &queue->syns, device, position + FEW_SYNS);
 }
 
+/*
+ * When more than half of the main ring is full, frames come faster than they are looked at, and soon some are lost. Let
+ * it be those that belong to no connection: from now on few are let through, and those that wait already are dropped,
+ * since to answer a thousand of them would take longer than a connection's patience.
+ */
+static void watch_main(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
+{
+    if (SV_LIKELY((int32_t)(limit - queue->main.rx.position) <= (int32_t)(queue->main.entries / 2)))
+        return;
+    sv_steering_limit_strangers(((struct sv_wire *)device->port)->steering);
+    queue->sorted_until = limit;
+}
+
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
     uint32_t syns = __atomic_load_n(queue->syns.rx.producer, __ATOMIC_ACQUIRE);
@@ -126,6 +157,7 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
     if ((limit == taken_of(&queue->main.rx) && syns == taken_of(&queue->syns.rx)) ||
         !sv_receiver_try(&queue->main.receiver))
         return 0;
+    watch_main(queue, device, limit);
     for (int i = 0; i < DRAIN_BURSTS; i++) {
         unsigned burst = drain_burst(queue, &queue->main, device, limit);
         total += burst;

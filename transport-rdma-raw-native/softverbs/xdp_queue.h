@@ -56,6 +56,7 @@ struct sv_xdp_queue {
     struct sv_xdp_lane main;
     struct sv_xdp_lane syns;
     struct sv_xdp_ring fill;
+    uint32_t sorted_until;          /* position in the main ring: strangers before it are dropped */
     bool multi_buffer;              /* frames may come in several chunks */
     uint32_t chunk_bytes;
     uint32_t stride_bytes;          /* from chunk to chunk */

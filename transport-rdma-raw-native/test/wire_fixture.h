@@ -22,6 +22,15 @@ bool have_namespace(void);
 void for_each_kind(void (*test)(const char *kind));
 /* "xdp" in a mode of SOFTVERBS_XDP_MODE. */
 void with_xdp_mode(const char *mode, void (*test)(const char *kind));
+/* The way to an interface of our own keeps and places frames as the interface's XDP program does. */
+#define IN_BOTH_MODES(NAME) \
+    static void test_##NAME(void) \
+    { \
+        if (!have_namespace()) \
+            return; \
+        NAME("xdp"); \
+        with_xdp_mode("tap", NAME); \
+    }
 
 /* Waiting has gone on for longer than anything takes. */
 bool overdue(struct timespec since);

@@ -4,7 +4,6 @@
 
 #include <linux/if_xdp.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -330,146 +329,10 @@ static void tags_stay_in_frames(const char *kind)
     wire_close(&wire);
 }
 
-/* ---- SYNs ---- */
-
-enum { SYNS = 4096, SYN_RING = 1024, SYN_PORT = 2000, TCP_FLAGS = 47, TCP_SEQUENCE = 38 };
-
-static struct softverbs_queue_counters received_by(const struct wire *wire)
-{
-    struct softverbs_counters counters;
-    CHECK_EQ(0, softverbs_query_counters(wire->world[1].context, &counters));
-    return counters.received;
-}
-
-static void send_segment(struct side *from, uint8_t flags, uint32_t sequence)
-{
-    uint8_t frame[2048];
-    struct frame_spec spec = default_frame();
-    spec.protocol = 6;
-    spec.dst_port = SYN_PORT;
-    uint32_t length = build_frame(&spec, frame);
-    frame[TCP_FLAGS] = flags;
-    memcpy(frame + TCP_SEQUENCE, &sequence, sizeof sequence);
-    CHECK_EQ(0, send_frame(from, frame, length, IBV_SEND_SIGNALED));
-    CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
-}
-
-static void flood_open(struct wire *wire, const char *kind, struct ibv_flow **flow)
-{
-    struct rule rule;
-    wire_open(wire, kind, 1500, 1);
-    rule_init(&rule, 0);
-    rule_ipv4(&rule, NULL, "192.0.2.2");
-    rule_ports(&rule, IBV_FLOW_SPEC_TCP, 0, SYN_PORT);
-    *flow = must_create(&wire->side[1], &rule);
-    CHECK_EQ(0, post_recv_slot(&wire->side[1], 0, SLOT_BYTES));
-    for (uint32_t i = 0; i < SYNS; i++)
-        send_segment(&wire->side[0], 0x02, i);
-}
-
-/* Nobody has polled until now: what comes out first, though it was sent last. */
-static void check_first(struct wire *wire, struct ibv_flow *flow, uint8_t flags, uint32_t sequence)
-{
-    const uint8_t *frame = wire->side[1].memory;
-    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[1].cq).status);
-    CHECK_EQ(flags, frame[TCP_FLAGS]);
-    CHECK_EQ(0, memcmp(frame + TCP_SEQUENCE, &sequence, sizeof sequence));
-    CHECK_EQ(0, ibv_destroy_flow(flow));
-    wire_close(wire);
-}
-
-static void syns_leave_room_for_segments(const char *kind)
-{
-    static const uint8_t others[] = {0x10, 0x12, 0x14, 0x18, 0x04, 0x06};
-    for (unsigned i = 0; i < sizeof others; i++) {
-        struct wire wire;
-        struct ibv_flow *flow;
-        if (!have_namespace())
-            return;
-        flood_open(&wire, kind, &flow);
-        send_segment(&wire.side[0], others[i], 77);
-        CHECK_EQ(SYNS - SYN_RING, received_by(&wire).syns_full);
-        CHECK_EQ(0, received_by(&wire).wire_full);
-        check_first(&wire, flow, others[i], 77);
-    }
-}
-
-static void wait_until(struct timespec start, double seconds)
-{
-    struct timespec at;
-    do {
-        sched_yield();
-        at = now();
-    } while ((double)(at.tv_sec - start.tv_sec) + (double)(at.tv_nsec - start.tv_nsec) / 1e9 < seconds);
-}
-
-/* As who has had no answer does; at once it would be no sign of that. */
-static void a_syn_that_comes_again_is_not_kept_out(const char *kind)
-{
-    struct wire wire;
-    struct ibv_flow *flow;
-    if (!have_namespace())
-        return;
-    flood_open(&wire, kind, &flow);
-    uint64_t lost = received_by(&wire).syns_full;
-    send_segment(&wire.side[0], 0x02, 77 << 16);
-    send_segment(&wire.side[0], 0x02, 77 << 16);
-    CHECK_EQ(lost + 2, received_by(&wire).syns_full);
-    wait_until(now(), 1);
-    send_segment(&wire.side[0], 0x02, 77 << 16);
-    CHECK_EQ(lost + 2, received_by(&wire).syns_full);
-    check_first(&wire, flow, 0x02, 77 << 16);
-}
-
-/* Once a poll has seen that the ring is full, most are dropped before it, so it has room again; and each is counted. */
-static void a_flood_of_syns_is_let_through_little_by_little(const char *kind)
-{
-    struct wire wire;
-    struct ibv_flow *flow;
-    struct softverbs_queue_counters received;
-    uint32_t sent = SYNS;
-    if (!have_namespace())
-        return;
-    flood_open(&wire, kind, &flow);
-    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
-    for (received = received_by(&wire); received.copied < SYN_RING; received = received_by(&wire))
-        check_empty(wire.side[1].cq);
-    uint64_t before = received.syns_full;
-    CHECK_EQ(SYNS - SYN_RING, before);
-    for (struct timespec start = now(); received.syns_full == before && !overdue(start); sent++) {
-        send_segment(&wire.side[0], 0x02, sent);
-        received = received_by(&wire);
-    }
-    CHECK(sent - SYNS <= SYN_RING / 2);
-    send_segment(&wire.side[0], 0x10, 0);
-    while (received.copied + received.syns_full < sent + 1) {
-        check_empty(wire.side[1].cq);
-        received = received_by(&wire);
-    }
-    CHECK_EQ(0, ibv_destroy_flow(flow));
-    wire_close(&wire);
-}
-
-/* The way to an interface of our own keeps and places frames as the interface's XDP program does. */
-#define IN_BOTH_MODES(NAME) \
-    static void test_##NAME(void) \
-    { \
-        if (!have_namespace()) \
-            return; \
-        NAME("xdp"); \
-        with_xdp_mode("tap", NAME); \
-    }
-
-IN_BOTH_MODES(a_flood_of_syns_is_let_through_little_by_little)
-IN_BOTH_MODES(syns_leave_room_for_segments)
-IN_BOTH_MODES(a_syn_that_comes_again_is_not_kept_out)
 IN_BOTH_MODES(look_alikes_do_not_share_a_verdict)
 IN_BOTH_MODES(tags_stay_in_frames)
 
 const struct test xdp_tests[] = {
-    {"xdp: a flood of SYNs is let through little by little", test_a_flood_of_syns_is_let_through_little_by_little},
-    {"xdp: SYNs leave room for other segments", test_syns_leave_room_for_segments},
-    {"xdp: a SYN that comes again is not kept out", test_a_syn_that_comes_again_is_not_kept_out},
     {"xdp: look-alikes do not share a verdict", test_look_alikes_do_not_share_a_verdict},
     {"xdp: VLAN tags stay in frames", test_tags_stay_in_frames},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},

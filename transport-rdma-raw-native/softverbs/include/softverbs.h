@@ -48,6 +48,7 @@ struct softverbs_queue_counters {
     uint64_t wire_full;         /* sent: the interface took no more; received: its ring was full (a device's counter) */
     uint64_t copied;            /* frames copied between registered memory and the interface's rings */
     uint64_t syns_full;         /* received: SYNs, when more came than were looked at (a device's counter) */
+    uint64_t strangers_full;    /* received: TCP segments of no connection, when more came (a device's counter) */
 };
 
 /* A device's counters since it was first opened: the sum over all its queues, living and gone. */

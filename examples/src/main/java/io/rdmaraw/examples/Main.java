@@ -16,10 +16,12 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.NoSuchFileException;
+import java.util.Map;
 
 /** Runs one of the servers. The launcher {@code rdma-raw example} starts it. */
 @Command(name = "rdma-raw example", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "NAME",
@@ -58,10 +60,16 @@ public final class Main implements Runnable {
     /** What is wrong, and where the options are told. */
     private static int refuse(ParameterException e) {
         CommandLine command = e.getCommandLine();
-        command.getErr().println(command.getCommandName() + ": " + e.getMessage() + "; see ./"
+        command.getErr().println(command.getCommandName() + ": " + message(e) + "; see ./"
                 + command.getCommandSpec().qualifiedName() + " --help");
         command.getErr().flush();
         return EXIT_USAGE;
+    }
+
+    private static String message(ParameterException e) {
+        Map<String, CommandLine> servers = e.getCommandLine().getSubcommands();
+        return e instanceof UnmatchedArgumentException unknown && !servers.isEmpty() ? "there is no server '"
+                + unknown.getUnmatched().getFirst() + "', but " + String.join(", ", servers.keySet()) : e.getMessage();
     }
 
     /** What the user can put right is a sentence; anything else is our fault and shows where it happened. */

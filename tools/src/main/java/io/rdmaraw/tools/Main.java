@@ -21,6 +21,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The command line of the project. The launcher {@code rdma-raw} starts it. */
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, versionProvider = Versions.class,
@@ -58,10 +59,21 @@ public final class Main implements Runnable {
     /** What is wrong, and where the options are told: the whole help would push the first out of the window. */
     private static int refuse(ParameterException e) {
         CommandLine command = e.getCommandLine();
-        command.getErr().println("rdma-raw: " + e.getMessage() + "; see ./"
+        command.getErr().println("rdma-raw: " + message(e) + "; see ./"
                 + command.getCommandSpec().qualifiedName() + " --help");
         command.getErr().flush();
         return ExitCode.USAGE;
+    }
+
+    /** picocli tells what it does not know by a number, counted from a word that the user has not written. */
+    private static String message(ParameterException e) {
+        CommandLine command = e.getCommandLine();
+        if (command.getParent() == null || command.getSubcommands().isEmpty()
+                || !(e instanceof UnmatchedArgumentException unknown)) {
+            return e.getMessage();
+        }
+        return "'" + unknown.getUnmatched().getFirst() + "' is no option of " + command.getCommandName()
+                + ", and none of " + String.join(", ", command.getSubcommands().keySet());
     }
 
     /** What the user can put right is one sentence; anything else is our fault and shows where it happened. */

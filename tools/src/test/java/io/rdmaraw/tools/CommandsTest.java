@@ -169,6 +169,7 @@ class CommandsTest {
         "demo --seconds 0                       | --seconds must be",
         "demo --length 59                       | --length must be",
         "demo --window 0                        | --window must be",
+        "demo htpp                              | 'htpp' is no option of demo, and none of http, dns",
         "pktgen                                 | tx or rx?",
         "pktgen rx                              | Missing required option",
         "pktgen rx -m all -n -1                 | --count must not be",

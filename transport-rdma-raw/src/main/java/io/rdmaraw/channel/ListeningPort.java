@@ -32,7 +32,7 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
 
         Member(TcpStack stack) {
             this.stack = stack;
-            steering = new TcpSteering(stack);
+            steering = new ListeningSteering(stack);
         }
 
         private void join() {
@@ -65,6 +65,21 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
             stack.port().detach(steering);
             if (share != null) {
                 share.close();
+            }
+        }
+    }
+
+    /** Nobody asks for connections by a device that is gone, so who listens has to be told. */
+    private final class ListeningSteering extends TcpSteering {
+        ListeningSteering(TcpStack stack) {
+            super(stack);
+        }
+
+        @Override
+        public void queueEvent(RdmaRawQueueEvent event) {
+            RdmaRawServerSocketChannel listening = server;
+            if (event.kind() == RdmaRawQueueEvent.Kind.DEVICE_REMOVED && listening != null) {
+                listening.deviceRemoved(event);
             }
         }
     }

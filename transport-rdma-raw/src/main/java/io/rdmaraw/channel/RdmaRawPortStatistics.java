@@ -41,6 +41,9 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
             .drop("syn-ring-full", s -> s.device.synRingFullDrops(),
                     "SYNs dropped by the interface of softverbs because more came than the loops look at; of the whole"
                             + " device")
+            .drop("strangers", s -> s.device.strangerDrops(),
+                    "TCP segments of no connection dropped by the interface of softverbs because more came than the"
+                            + " loops look at; of the whole device")
             .drop("no-receive", s -> s.device.noReceiveDrops(),
                     "dropped by softverbs because the loop was away for longer than its receive queue lasts; of the"
                             + " whole device")

@@ -136,6 +136,16 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
     }
 
+    /** The device of a loop that serves the port is gone. On any loop, and by each of them. */
+    void deviceRemoved(RdmaRawQueueEvent event) {
+        onLoop(() -> {
+            if (isOpen()) {
+                pipeline().fireUserEventTriggered(event);
+                unsafe().close(unsafe().voidPromise());
+            }
+        }, () -> { });
+    }
+
     /** All loops of a group serve its ports; each needs a queue for it. */
     @Override
     Future<?> prepareToJoin(RdmaRawIoHandler loop) {

@@ -10,6 +10,8 @@ import java.net.SocketException;
 
 /** Why connections end, in the exceptions and words that users of sockets know. */
 final class StreamErrors {
+    private static final String LINK_GONE = "Network is down: the device of the connection is gone";
+
     private StreamErrors() {
     }
 
@@ -19,6 +21,7 @@ final class StreamErrors {
             case TIMED_OUT -> new ConnectException("Connection timed out");
             case UNREACHABLE -> new NoRouteToHostException("No route to host");
             case ABORTED, FINISHED -> new SocketException("Connection closed");
+            case LINK_GONE -> new SocketException(LINK_GONE);
             default -> new ConnectException("Connection refused");
         };
     }
@@ -29,6 +32,7 @@ final class StreamErrors {
             case RESET_BY_PEER, REFUSED -> new SocketException("Connection reset by peer");
             case TIMED_OUT -> new SocketException("Connection timed out");
             case UNREACHABLE -> new NoRouteToHostException("No route to host");
+            case LINK_GONE -> new SocketException(LINK_GONE);
             case FINISHED, ABORTED, DATA_AFTER_CLOSE -> null;
             case DATA_RELEASED -> new SocketException("Connection aborted: a buffer that was written to it was "
                     + "released once more before the peer had it; the channel owns what is written");

@@ -490,17 +490,21 @@ final class TcpStack implements TcpEvents, PortOwner {
 
     /** The device is gone: nothing can be sent any more. */
     void queueGone() {
-        shutdown();
+        shutdown(CloseReason.LINK_GONE);
     }
 
     /** Ends all connections; called before the queue closes. */
     void shutdown() {
+        shutdown(CloseReason.ABORTED);
+    }
+
+    private void shutdown(CloseReason reason) {
         if (gone) {
             return;
         }
         DeviceStacks.remove(this);
         network.left(this);
-        engine.shutdown();
+        engine.shutdown(reason);
         touched.deliver();
         transmit(System.nanoTime());
         gone = true;

@@ -4,7 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 
 /** What a port's rules lead to on one loop: the stack. For the loop's thread. */
-final class TcpSteering implements QueueChannel {
+class TcpSteering implements QueueChannel {
     private final TcpStack stack;
 
     TcpSteering(TcpStack stack) {

@@ -74,8 +74,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     private Link link(NetworkSnapshot snapshot) throws SocketException {
         Link link = snapshot.link(linkName);
         if (link == null) {
-            throw new SocketException("the network interface " + linkName + " of " + deviceName
-                    + " does not exist in this network namespace; see `ip link`");
+            throw LinkErrors.missing(deviceName, linkName);
         }
         return link;
     }

@@ -7,8 +7,8 @@
  * <dt>Networks, one for a datagram channel or for a loop's TCP</dt>
  * <dd>{@link io.rdmaraw.host.DatagramNetwork}: LoopNetwork, and LinkNetwork with SharedNetwork.
  * {@link io.rdmaraw.host.TcpNetwork}: LoopTcpNetwork, and LinkTcpNetwork with SharedTcpNetwork. Loop devices have the
- * first, links the second. What they find: DatagramPath, TcpPath, NextHop; the rules: FlowMatches,
- * OwnHostRules</dd>
+ * first, links the second (LinkErrors: when there is none). What they find: DatagramPath, TcpPath, NextHop; the
+ * rules: FlowMatches, OwnHostRules</dd>
  *
  * <dt>The host whose addresses they are: {@link io.rdmaraw.host.IpHost}</dt>
  * <dd>The kernel's: HostNetwork, HostIcmp, NetworkDevices. A host of our own is driven by a queue, so it is in

@@ -147,6 +147,11 @@ public final class SharedDevice {
         return receivedCount(SoftverbsQueueCounters::synsFull);
     }
 
+    /** As {@link #ringFullDrops()}, the TCP segments of no connection, when more came than is looked at. */
+    public long strangerDrops() {
+        return receivedCount(SoftverbsQueueCounters::strangersFull);
+    }
+
     /** As {@link #ringFullDrops()}, the frames that came in while no receive was posted on their queue. */
     public long noReceiveDrops() {
         return receivedCount(SoftverbsQueueCounters::noReceive);

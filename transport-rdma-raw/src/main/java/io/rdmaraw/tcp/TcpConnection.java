@@ -99,11 +99,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
 
     /** Sends RST and forgets the connection at once (SO_LINGER 0). */
     public void abort() {
-        if (state == CLOSED || state == TIME_WAIT) {
-            return;
-        }
-        engine.reset(this);
-        engine.finish(this, CloseReason.ABORTED, CLOSED);
+        engine.abort(this, CloseReason.ABORTED);
     }
 
     /**

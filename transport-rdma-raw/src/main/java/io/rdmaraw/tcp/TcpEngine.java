@@ -348,9 +348,22 @@ public final class TcpEngine {
 
     /** Closes all listeners and aborts all connections; their RSTs are left to be polled, as far as there is room. */
     public void shutdown() {
+        shutdown(CloseReason.ABORTED);
+    }
+
+    /** The same, with the reason that is told of each connection. */
+    public void shutdown(CloseReason reason) {
         listeners.closeAll();
         for (TcpConnection c : connections.snapshot()) {
-            c.abort();
+            abort(c, reason);
+        }
+    }
+
+    /** Sends RST and forgets the connection at once. */
+    void abort(TcpConnection c, CloseReason reason) {
+        if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
+            reset(c);
+            finish(c, reason, TcpState.CLOSED);
         }
     }
 

@@ -33,6 +33,8 @@ class ConnectStormTest {
     /** What the core lets go without an answer. */
     private static final int AT_ONCE = 128;
     private static final int LAST = STORM - 1;
+    /** None that the host chooses for others. */
+    private static final int LOCAL_PORT = 20_000;
     private static final int PATIENCE_MILLIS = 60_000;
 
     private final StreamLab lab = new StreamLab(LoopDevice.inMemory(), 1, 1);
@@ -141,7 +143,7 @@ class ConnectStormTest {
     @Test
     void oneThatWaitsIsCancelledAndLeavesNothing() throws InterruptedException {
         serverFallsSilent();
-        InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 40_000);
+        InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), LOCAL_PORT);
         List<ChannelFuture> attempts = storm(client(), local);
         ChannelFuture last = attempts.get(LAST);
         assertTrue(last.cancel(false));
@@ -155,7 +157,7 @@ class ConnectStormTest {
     @Test
     void theConnectTimeoutHoldsForOneThatWaits() throws InterruptedException {
         serverFallsSilent();
-        InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 40_000);
+        InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), LOCAL_PORT);
         List<ChannelFuture> attempts = storm(client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1), local);
         ChannelFuture last = attempts.get(LAST);
         assertInstanceOf(ConnectTimeoutException.class, last.await().cause());

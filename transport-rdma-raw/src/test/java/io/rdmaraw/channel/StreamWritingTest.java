@@ -32,6 +32,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 /** Writes that the send buffer takes part by part. */
 @Timeout(60)
@@ -160,18 +162,26 @@ class StreamWritingTest {
     /** As above, where the send buffer takes it at once; alone, and as a part of a message. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aBufferThatSomebodyElseHoldsIsCopiedWhole(boolean asPart) throws InterruptedException {
+    void aBufferThatSomebodyElseHoldsIsCopiedWhole(boolean asPart) {
         int heldBytes = SEND_BUFFER_BYTES - 10;
         ByteBuf held = Unpooled.directBuffer(heldBytes).writeBytes(content, 10, heldBytes);
-        if (asPart) {
-            writer.writeAndFlush(Unpooled.compositeBuffer().addComponent(true, part(0, 10))
-                    .addComponent(true, held.retain())).sync();
-        } else {
-            writer.write(part(0, 10));
-            writer.writeAndFlush(held.retain()).sync();
-        }
-        assertTrue(writer.tcpInfo().sync().getNow().unsentBytes() > 0, "all of it has left already");
-        held.setZero(0, heldBytes).release();
+        CountDownLatch silence = new CountDownLatch(1);
+        // Without an answer no more leaves than the first congestion window, ten segments.
+        reader.eventLoop().submit(() -> silence.await(60, TimeUnit.SECONDS));
+        StreamLab.on(writer.eventLoop(), () -> {
+            ChannelFuture written;
+            if (asPart) {
+                written = writer.writeAndFlush(Unpooled.compositeBuffer().addComponent(true, part(0, 10))
+                        .addComponent(true, held.retain()));
+            } else {
+                writer.write(part(0, 10));
+                written = writer.writeAndFlush(held.retain());
+            }
+            assertTrue(written.isSuccess());
+            assertTrue(writer.tcpInfo().getNow().unsentBytes() > 0, "all of it has left already");
+            return held.setZero(0, heldBytes).release();
+        });
+        silence.countDown();
         writer.writeAndFlush(Unpooled.wrappedBuffer(content, SEND_BUFFER_BYTES, CONTENT_BYTES - SEND_BUFFER_BYTES));
         awaitContent();
     }

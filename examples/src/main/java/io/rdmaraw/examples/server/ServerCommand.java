@@ -167,6 +167,8 @@ public abstract class ServerCommand implements Callable<Integer> {
             spec.commandLine().getOut().flush();
             server.awaitEnd();
         }
-        return 0;
+        // Nobody but a signal ends the server otherwise. A supervisor is to see that it failed.
+        throw new ExampleException("the server's channel is closed: " + device
+                + " is gone; start again when it is back");
     }
 }

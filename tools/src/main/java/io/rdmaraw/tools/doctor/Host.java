@@ -44,6 +44,19 @@ final class Host {
                 .map(line -> line.substring(name.length()).strip());
     }
 
+    /** Returns whether this user may read and write a file or device. */
+    boolean mayUse(String file) {
+        Path path = root.resolve(file);
+        return Files.isReadable(path) && Files.isWritable(path);
+    }
+
+    /** A variable of the environment that this process, and so the provider, has. */
+    Optional<String> environment(String name) {
+        return read("proc/self/environ").flatMap(all -> Stream.of(all.split("\0"))
+                .filter(variable -> variable.startsWith(name + '=')).findFirst())
+                .map(variable -> variable.substring(name.length() + 1));
+    }
+
     boolean hasCapability(Capability capability) {
         return valueOf("proc/self/status", "CapEff:").map(hex -> Long.parseUnsignedLong(hex, 16))
                 .filter(set -> (set >>> capability.number() & 1) != 0).isPresent();

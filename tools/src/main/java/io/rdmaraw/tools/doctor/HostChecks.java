@@ -19,6 +19,8 @@ final class HostChecks {
     private static final int LEAST_SHARE = 4;
     /** The second of a processor's line in /proc/net/softnet_stat (net/core/net-procfs.c). */
     private static final int SOFTNET_DROPPED_FIELD = 1;
+    private static final String XDP_MODE = "SOFTVERBS_XDP_MODE";
+    private static final String TUN_DEVICE = "dev/net/tun";
     private static final List<String> XDP_OPTIONS =
             List.of("CONFIG_BPF_SYSCALL", "CONFIG_XDP_SOCKETS");
 
@@ -38,6 +40,7 @@ final class HostChecks {
         if (kind == DeviceKind.XDP) {
             findings.add(interfaceMemory(behind));
             XDP_OPTIONS.forEach(option -> findings.add(kernelOption(option)));
+            tapDevice().ifPresent(findings::add);
         }
         if (kind == DeviceKind.XDP || kind == DeviceKind.PACKET) {
             kernelBacklog().ifPresent(findings::add);
@@ -126,6 +129,21 @@ final class HostChecks {
         return value.get().equals("n")
                 ? Finding.fail("kernel", option + " is not set", "use a kernel with it, or soft:packet:<netdev>")
                 : Finding.ok("kernel", option + '=' + value.get());
+    }
+
+    /** Where the process gets an interface of its own from, in the mode that wants one (softverbs/tap.c). */
+    private Optional<Finding> tapDevice() {
+        if (!host.environment(XDP_MODE).equals(Optional.of("tap"))) {
+            return Optional.empty();
+        }
+        String use = XDP_MODE + "=tap makes its interface by /" + TUN_DEVICE;
+        if (!host.exists(TUN_DEVICE)) {
+            return Optional.of(Finding.fail("tap", use + ", which is not there",
+                    "sudo modprobe tun; in a container: --device /" + TUN_DEVICE));
+        }
+        return Optional.of(host.mayUse(TUN_DEVICE) ? Finding.ok("tap", use) : Finding.fail("tap", use
+                + ", which this user may not open", "sudo chmod 0666 /" + TUN_DEVICE + ": making an interface still"
+                + " takes CAP_NET_ADMIN"));
     }
 
     /**

@@ -70,7 +70,8 @@ final class KeyFigures {
                     "epoll"),
             new Key("TCP core alone, request and response, 1,000 connections, per second of a core", "tcp-core",
                     "tcp-core.rr.conns1000", OURS, null, null),
-            new Key("Heap of an idle TCP connection", "tcp-core", "tcp-core.heap.idle", OURS, null, null),
+            new Key("Heap of an idle TCP connection, without its channel", "tcp-core", "tcp-core.heap.idle", OURS, null,
+                    null),
             new Key("Four loops with a channel each and nothing to do", "idle", "idle.loops4", OURS, null, null));
 
     /**

@@ -101,6 +101,18 @@ class DoctorChecksTest {
     }
 
     @Test
+    void anInterfaceOfOurOwnTakesTheTunDevice() throws IOException {
+        write("proc/self/environ", "PATH=/bin\0NOT_SOFTVERBS_XDP_MODE=tap\0SOFTVERBS_XDP_MODE=native\0");
+        assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream().noneMatch(f -> f.subject().equals("tap")));
+        write("proc/self/environ", "PATH=/bin\0SOFTVERBS_XDP_MODE=tap\0HOME=/\0");
+        assertFinding(Severity.FAIL, "/dev/net/tun, which is not there", "modprobe tun",
+                hostChecks.check(DeviceKind.XDP, "eth0"));
+        assertTrue(hostChecks.check(DeviceKind.PACKET, "eth0").stream().noneMatch(f -> f.subject().equals("tap")));
+        write("dev/net/tun", "");
+        assertFinding(Severity.OK, "by /dev/net/tun", "", hostChecks.check(DeviceKind.XDP, "eth0"));
+    }
+
+    @Test
     void framesThatTheKernelLostBeforeUsAreTold() throws IOException {
         write("proc/net/softnet_stat", "14e75a25 00000000 00000013 00000000\n11e39508 00000000 0000000d 00000000\n");
         assertFinding(Severity.OK, "lost nothing", "", hostChecks.check(DeviceKind.XDP, "eth0"));

@@ -8,7 +8,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /** The processor time of a JVM's JIT compilers, as {@code /proc} tells it. */
-final class CompilerTime {
+public final class CompilerTime {
     private static final double TICKS_PER_SECOND = 100;
     /** Fields after the name of the thread, which is in parentheses: user and system time. */
     private static final int USER = 11;
@@ -18,7 +18,7 @@ final class CompilerTime {
     }
 
     /** Returns the seconds of the compilers that a process has now. */
-    static double seconds(long pid) {
+    public static double seconds(long pid) {
         double seconds = 0;
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc", Long.toString(pid), "task"))) {
             for (Path thread : threads) {

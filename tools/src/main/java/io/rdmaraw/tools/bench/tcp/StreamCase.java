@@ -155,6 +155,10 @@ sealed interface StreamCase {
             figures.put(".perClientCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND, count * 1e9 / clientNanos));
             figures.put(".perCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND,
                     count * 1e9 / (serverNanos + clientNanos)));
+            figures.put(".allocatedByServer", new Figure(Unit.BYTES_PER_CONNECTION,
+                    difference("serverAllocated", serverBefore, serverAfter) / count));
+            figures.put(".allocatedByClient", new Figure(Unit.BYTES_PER_CONNECTION,
+                    difference("clientAllocated", before, after) / count));
             return figures;
         }
     }

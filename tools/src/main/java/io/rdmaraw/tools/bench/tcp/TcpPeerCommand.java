@@ -100,18 +100,27 @@ public final class TcpPeerCommand implements Callable<Integer> {
         if (client != null) {
             answer.put("roundTrips", client.counts().roundTrips()).put("received", client.counts().bytes())
                     .put("connections", client.counts().connections()).put("flooded", client.flooded())
-                    .put("clientNanos", loopNanos(client.group()));
+                    .put("clientNanos", loopNanos(client.group()))
+                    .put("clientAllocated", loopAllocatedBytes(client.group()));
         }
         if (server != null) {
             answer.put("taken", server.counts().bytes()).put("serverNanos", loopNanos(server.group()))
-                    .put("cookies", SynCookies.accepted());
+                    .put("serverAllocated", loopAllocatedBytes(server.group())).put("cookies", SynCookies.accepted());
         }
     }
 
     /** Processor time of a group's only loop. */
     private long loopNanos(EventLoopGroup group) throws InterruptedException {
-        long id = group.submit(() -> Thread.currentThread().threadId()).sync().getNow();
-        return threads.getThreadCpuTime(id);
+        return threads.getThreadCpuTime(threadOf(group));
+    }
+
+    /** What a group's only loop has allocated on the Java heap. */
+    private long loopAllocatedBytes(EventLoopGroup group) throws InterruptedException {
+        return ((com.sun.management.ThreadMXBean) threads).getThreadAllocatedBytes(threadOf(group));
+    }
+
+    private static long threadOf(EventLoopGroup group) throws InterruptedException {
+        return group.submit(() -> Thread.currentThread().threadId()).sync().getNow();
     }
 
     /** Times of round trips since they were asked for last. */

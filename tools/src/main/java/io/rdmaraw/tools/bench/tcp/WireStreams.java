@@ -1,6 +1,7 @@
 package io.rdmaraw.tools.bench.tcp;
 
 import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
@@ -14,8 +15,9 @@ import java.util.Map;
  */
 final class WireStreams {
     private static final String PREFIX = "tcp.wire.";
-    /** New processes have compilers to warm up. */
-    private static final int FIRST_SETTLES = 12;
+    /** New processes have compilers, which are given so many times the time before other measurements at most. */
+    private static final int WARM_UP_SETTLES = 20;
+    private static final int WARM_UP_CONNECTIONS = 64;
     private static final int FLOODED_CONNECTIONS = 64;
     /** Far less than any transport answers, so that a server that keeps up loses nothing. */
     private static final int FLOODED_REQUESTS_PER_SECOND = 10_000;
@@ -79,11 +81,17 @@ final class WireStreams {
 
     private void measure(Transport transport, StreamEnds ends, int run, StreamFigures figures)
             throws InterruptedException {
-        boolean first = run == 1;
-        for (StreamCase streamCase : options.wanted(PREFIX, cases())) {
-            figures.measure(streamCase, transport, run, ends,
-                    first ? FIRST_SETTLES * options.settleSeconds() : options.settleSeconds());
-            first = false;
+        List<StreamCase> wanted = options.wanted(PREFIX, cases());
+        if (run == 1 && !wanted.isEmpty()) {
+            try {
+                ends.warmUp(WARM_UP_CONNECTIONS, WARM_UP_SETTLES * options.settleSeconds());
+            } catch (ToolException e) {
+                // The cases find out for themselves, and say so.
+                ends.close();
+            }
+        }
+        for (StreamCase streamCase : wanted) {
+            figures.measure(streamCase, transport, run, ends, options.settleSeconds());
         }
     }
 

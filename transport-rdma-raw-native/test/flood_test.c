@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What devices on AF_XDP do when more comes than they look at: SYNs, and segments of no connection. */
+#include "wire_fixture.h"
+
+#include <sched.h>
+
+/* ---- SYNs ---- */
+
+enum { SYNS = 4096, SYN_RING = 1024, SYN_PORT = 2000, TCP_FLAGS = 47, TCP_SEQUENCE = 38 };
+
+static struct softverbs_queue_counters received_by(const struct wire *wire)
+{
+    struct softverbs_counters counters;
+    CHECK_EQ(0, softverbs_query_counters(wire->world[1].context, &counters));
+    return counters.received;
+}
+
+static void send_segment(struct side *from, uint8_t flags, uint32_t sequence)
+{
+    uint8_t frame[2048];
+    struct frame_spec spec = default_frame();
+    spec.protocol = 6;
+    spec.dst_port = SYN_PORT;
+    uint32_t length = build_frame(&spec, frame);
+    frame[TCP_FLAGS] = flags;
+    memcpy(frame + TCP_SEQUENCE, &sequence, sizeof sequence);
+    CHECK_EQ(0, send_frame(from, frame, length, IBV_SEND_SIGNALED));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
+}
+
+static void flood_open(struct wire *wire, const char *kind, struct ibv_flow **flow)
+{
+    struct rule rule;
+    wire_open(wire, kind, 1500, 1);
+    rule_init(&rule, 0);
+    rule_ipv4(&rule, NULL, "192.0.2.2");
+    rule_ports(&rule, IBV_FLOW_SPEC_TCP, 0, SYN_PORT);
+    *flow = must_create(&wire->side[1], &rule);
+    CHECK_EQ(0, post_recv_slot(&wire->side[1], 0, SLOT_BYTES));
+    for (uint32_t i = 0; i < SYNS; i++)
+        send_segment(&wire->side[0], 0x02, i);
+}
+
+/* Nobody has polled until now: what comes out first, though it was sent last. */
+static void check_first(struct wire *wire, struct ibv_flow *flow, uint8_t flags, uint32_t sequence)
+{
+    const uint8_t *frame = wire->side[1].memory;
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[1].cq).status);
+    CHECK_EQ(flags, frame[TCP_FLAGS]);
+    CHECK_EQ(0, memcmp(frame + TCP_SEQUENCE, &sequence, sizeof sequence));
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(wire);
+}
+
+static void syns_leave_room_for_segments(const char *kind)
+{
+    static const uint8_t others[] = {0x10, 0x12, 0x14, 0x18, 0x04, 0x06};
+    for (unsigned i = 0; i < sizeof others; i++) {
+        struct wire wire;
+        struct ibv_flow *flow;
+        if (!have_namespace())
+            return;
+        flood_open(&wire, kind, &flow);
+        send_segment(&wire.side[0], others[i], 77);
+        CHECK_EQ(SYNS - SYN_RING, received_by(&wire).syns_full);
+        CHECK_EQ(0, received_by(&wire).wire_full);
+        check_first(&wire, flow, others[i], 77);
+    }
+}
+
+static void wait_until(struct timespec start, double seconds)
+{
+    struct timespec at;
+    do {
+        sched_yield();
+        at = now();
+    } while ((double)(at.tv_sec - start.tv_sec) + (double)(at.tv_nsec - start.tv_nsec) / 1e9 < seconds);
+}
+
+/* As who has had no answer does; at once it would be no sign of that. */
+static void a_syn_that_comes_again_is_not_kept_out(const char *kind)
+{
+    struct wire wire;
+    struct ibv_flow *flow;
+    if (!have_namespace())
+        return;
+    flood_open(&wire, kind, &flow);
+    uint64_t lost = received_by(&wire).syns_full;
+    send_segment(&wire.side[0], 0x02, 77 << 16);
+    send_segment(&wire.side[0], 0x02, 77 << 16);
+    CHECK_EQ(lost + 2, received_by(&wire).syns_full);
+    wait_until(now(), 1);
+    send_segment(&wire.side[0], 0x02, 77 << 16);
+    CHECK_EQ(lost + 2, received_by(&wire).syns_full);
+    check_first(&wire, flow, 0x02, 77 << 16);
+}
+
+/* Once a poll has seen that the ring is full, most are dropped before it, so it has room again; and each is counted. */
+static void a_flood_of_syns_is_let_through_little_by_little(const char *kind)
+{
+    struct wire wire;
+    struct ibv_flow *flow;
+    struct softverbs_queue_counters received;
+    uint32_t sent = SYNS;
+    if (!have_namespace())
+        return;
+    flood_open(&wire, kind, &flow);
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
+    for (received = received_by(&wire); received.copied < SYN_RING; received = received_by(&wire))
+        check_empty(wire.side[1].cq);
+    uint64_t before = received.syns_full;
+    CHECK_EQ(SYNS - SYN_RING, before);
+    for (struct timespec start = now(); received.syns_full == before && !overdue(start); sent++) {
+        send_segment(&wire.side[0], 0x02, sent);
+        received = received_by(&wire);
+    }
+    CHECK(sent - SYNS <= SYN_RING / 2);
+    send_segment(&wire.side[0], 0x10, 0);
+    while (received.copied + received.syns_full < sent + 1) {
+        check_empty(wire.side[1].cq);
+        received = received_by(&wire);
+    }
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+}
+
+/* ---- segments of no connection ---- */
+
+enum { STRANGERS = 4096, MAIN_RING = 2048, MANY = 400, FEW = 8, SYN = 0x02, RST = 0x04, ACK = 0x10 };
+
+/* How segments look: each is read in another way by the XDP program. */
+enum form { PLAIN, OPTIONS, TAGGED, IPV6, FORMS };
+
+/* Puts options that say nothing into the IPv4 header. */
+static uint32_t add_options(uint8_t *frame, uint32_t length)
+{
+    memmove(frame + 38, frame + 34, length - 34);
+    memset(frame + 34, 1, 4);
+    frame[14] = 0x46;
+    frame[17] = (uint8_t)(frame[17] + 4);
+    return length + 4;
+}
+
+static uint32_t build_segment(uint8_t *frame, enum form form, bool to_client, uint16_t client_port, uint8_t flags,
+                              uint32_t sequence)
+{
+    static const uint32_t tcp_offset[FORMS] = {34, 38, 38, 54};
+    static const char *const address[2][2] = {{"192.0.2.1", "192.0.2.2"}, {"2001:db8::1", "2001:db8::2"}};
+    struct frame_spec spec = default_frame();
+    spec.protocol = 6;
+    spec.vlan = form == TAGGED ? 7 : -1;
+    spec.src_ip = address[form == IPV6][to_client];
+    spec.dst_ip = address[form == IPV6][!to_client];
+    spec.src_port = to_client ? SYN_PORT : client_port;
+    spec.dst_port = to_client ? client_port : SYN_PORT;
+    memcpy(spec.src, to_client ? mac_b : mac_a, 6);
+    memcpy(spec.dst, to_client ? mac_a : mac_b, 6);
+    uint32_t length = build_frame(&spec, frame);
+    if (form == OPTIONS)
+        length = add_options(frame, length);
+    memcpy(frame + tcp_offset[form] + 4, &sequence, sizeof sequence);
+    frame[tcp_offset[form] + 13] = flags;
+    return length;
+}
+
+static void send_built(struct side *from, enum form form, uint16_t client_port, uint8_t flags, uint32_t sequence,
+                       bool to_client)
+{
+    uint8_t frame[2048];
+    uint32_t length = build_segment(frame, form, to_client, client_port, flags, sequence);
+    CHECK_EQ(0, send_frame(from, frame, length, IBV_SEND_SIGNALED));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
+}
+
+/* A device under segments of no connection, and how many it was sent. */
+struct flooded {
+    struct wire wire;
+    struct ibv_flow *flow;
+    enum form form;
+    uint64_t sent;
+};
+
+static void ask(struct flooded *f, uint16_t client_port, uint8_t flags, uint32_t sequence)
+{
+    send_built(&f->wire.side[0], f->form, client_port, flags, sequence, false);
+    f->sent++;
+}
+
+static void answer(struct flooded *f, uint16_t client_port, uint8_t flags)
+{
+    send_built(&f->wire.side[1], f->form, client_port, flags, 0, true);
+}
+
+/* Polls until each frame that was sent has come in or is counted as lost, and no frame twice. */
+static struct softverbs_queue_counters settle(struct flooded *f)
+{
+    struct softverbs_queue_counters received;
+    struct timespec start = now();
+    uint64_t counted;
+    do {
+        check_empty(f->wire.side[1].cq);
+        received = received_by(&f->wire);
+        counted = received.copied + received.wire_full + received.syns_full + received.strangers_full;
+        CHECK(!overdue(start));
+    } while (counted < f->sent);
+    CHECK_EQ(f->sent, counted);
+    return received;
+}
+
+/* Fills the ring, so that from now on strangers are limited, for a second. Returns how many frames came out of it. */
+static uint64_t flood(struct flooded *f)
+{
+    uint64_t before = settle(f).copied;
+    uint64_t lost = received_by(&f->wire).wire_full;
+    for (uint32_t i = 0; i < STRANGERS; i++)
+        ask(f, (uint16_t)(10000 + i), ACK, i);
+    CHECK_EQ(lost + STRANGERS - MAIN_RING, settle(f).wire_full);
+    return received_by(&f->wire).copied - before;
+}
+
+static void flooded_open(struct flooded *f, const char *kind, enum form form)
+{
+    memset(f, 0, sizeof *f);
+    f->form = form;
+    wire_open(&f->wire, kind, 1500, 1);
+    f->flow = steer_mac(&f->wire.side[1], mac_b);
+}
+
+static void flooded_close(struct flooded *f)
+{
+    CHECK_EQ(0, ibv_destroy_flow(f->flow));
+    wire_close(&f->wire);
+}
+
+/* How many of so many segments are dropped. */
+static uint64_t dropped(struct flooded *f, unsigned count, uint16_t client_port)
+{
+    uint64_t before = received_by(&f->wire).strangers_full;
+    for (uint32_t i = 0; i < count; i++)
+        ask(f, client_port, ACK, i);
+    return settle(f).strangers_full - before;
+}
+
+static void connections_pass(const char *kind, enum form form)
+{
+    struct flooded f;
+    flooded_open(&f, kind, form);
+    answer(&f, 5000, ACK);
+    CHECK_EQ(0, flood(&f));
+    CHECK_EQ(0, dropped(&f, MANY, 5000));
+    CHECK(dropped(&f, MANY, 5001) > MANY / 2);
+    answer(&f, 5000, RST);
+    CHECK(dropped(&f, MANY, 5000) > MANY / 2);
+    flooded_close(&f);
+}
+
+static void segments_of_connections_pass_a_flood(const char *kind)
+{
+    for (enum form form = PLAIN; form < FORMS; form++)
+        connections_pass(kind, form);
+}
+
+/* Who was answered a SYN, and may now answer in turn. It is no connection yet, so many at once are too many. */
+static void segments_of_handshakes_pass_a_flood(const char *kind)
+{
+    struct flooded f;
+    flooded_open(&f, kind, PLAIN);
+    answer(&f, 5000, SYN | ACK);
+    flood(&f);
+    CHECK_EQ(0, dropped(&f, FEW, 5000));
+    CHECK(dropped(&f, FEW, 5001) > 0);
+    flooded_close(&f);
+}
+
+/* Segments of connections and of handshakes are not among what is dropped out of a full ring. */
+static void a_full_ring_keeps_what_belongs_to_connections(const char *kind)
+{
+    for (enum form form = PLAIN; form < FORMS; form++) {
+        struct flooded f;
+        flooded_open(&f, kind, form);
+        answer(&f, 5000, ACK);
+        answer(&f, 5001, SYN | ACK);
+        for (uint32_t i = 0; i < FEW; i++) {
+            ask(&f, 5000, ACK, i);
+            ask(&f, 5001, ACK, i);
+        }
+        for (uint32_t i = 2 * FEW; i < MAIN_RING; i++)
+            ask(&f, 5002, ACK, i);
+        struct softverbs_queue_counters received = settle(&f);
+        CHECK_EQ(2 * FEW, received.copied);
+        CHECK_EQ(MAIN_RING - 2 * FEW, received.strangers_full);
+        flooded_close(&f);
+    }
+}
+
+/* Who gets no answer sends the same again after a while; sooner it is no sign of that. */
+static void a_stranger_who_comes_again_is_not_kept_out(const char *kind)
+{
+    struct flooded f;
+    flooded_open(&f, kind, PLAIN);
+    answer(&f, 5000, ACK);
+    flood(&f);
+    struct timespec before = now();
+    CHECK(dropped(&f, FEW, 5001) > 0);
+    CHECK(dropped(&f, FEW, 5001) > 0);
+    wait_until(before, 1.2);
+    flood(&f);
+    CHECK_EQ(0, dropped(&f, FEW, 5001));
+    flooded_close(&f);
+}
+
+/* Perhaps its answers leave by another interface: then nobody can tell who is a stranger. */
+static void where_nothing_is_answered_nobody_is_a_stranger(const char *kind)
+{
+    struct flooded f;
+    flooded_open(&f, kind, PLAIN);
+    CHECK_EQ(MAIN_RING, flood(&f));
+    CHECK_EQ(0, dropped(&f, MANY, 5001));
+    flooded_close(&f);
+}
+
+/* They leave room for segments as plain ones do. */
+static void syns_of_all_forms_have_a_ring_of_their_own(const char *kind)
+{
+    for (enum form form = PLAIN; form < FORMS; form++) {
+        struct flooded f;
+        flooded_open(&f, kind, form);
+        for (uint32_t i = 0; i < SYNS; i++)
+            ask(&f, 5000, SYN, i);
+        ask(&f, 5000, ACK, 0);
+        CHECK_EQ(SYNS - SYN_RING, received_by(&f.wire).syns_full);
+        CHECK_EQ(0, received_by(&f.wire).wire_full);
+        flooded_close(&f);
+    }
+}
+
+IN_BOTH_MODES(a_flood_of_syns_is_let_through_little_by_little)
+IN_BOTH_MODES(syns_leave_room_for_segments)
+IN_BOTH_MODES(a_syn_that_comes_again_is_not_kept_out)
+IN_BOTH_MODES(segments_of_connections_pass_a_flood)
+IN_BOTH_MODES(segments_of_handshakes_pass_a_flood)
+IN_BOTH_MODES(a_full_ring_keeps_what_belongs_to_connections)
+IN_BOTH_MODES(a_stranger_who_comes_again_is_not_kept_out)
+IN_BOTH_MODES(where_nothing_is_answered_nobody_is_a_stranger)
+IN_BOTH_MODES(syns_of_all_forms_have_a_ring_of_their_own)
+
+const struct test flood_tests[] = {
+    {"xdp: a flood of SYNs is let through little by little", test_a_flood_of_syns_is_let_through_little_by_little},
+    {"xdp: SYNs leave room for other segments", test_syns_leave_room_for_segments},
+    {"xdp: a SYN that comes again is not kept out", test_a_syn_that_comes_again_is_not_kept_out},
+    {"xdp: segments of connections pass a flood of others", test_segments_of_connections_pass_a_flood},
+    {"xdp: segments of handshakes pass a flood of others", test_segments_of_handshakes_pass_a_flood},
+    {"xdp: a full ring keeps what belongs to connections", test_a_full_ring_keeps_what_belongs_to_connections},
+    {"xdp: a stranger who comes again is not kept out", test_a_stranger_who_comes_again_is_not_kept_out},
+    {"xdp: where nothing is answered nobody is a stranger", test_where_nothing_is_answered_nobody_is_a_stranger},
+    {"xdp: SYNs of all forms have a ring of their own", test_syns_of_all_forms_have_a_ring_of_their_own},
+    {NULL, NULL},
+};

@@ -1,0 +1,80 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoop;
+import io.rdmaraw.queue.SharedDevice;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+
+/** Nobody connects by a device that is gone: who listens on it is told, and closed as its connections are. */
+@Timeout(60)
+class StreamDeviceRemovedTest {
+    private static final int LOOPS = 2;
+    private static final int PATIENCE_SECONDS = 30;
+
+    private final LoopDevice device = LoopDevice.inMemory();
+    private final Queue<RdmaRawQueueEvent.Kind> told = new ConcurrentLinkedQueue<>();
+    private SharedDevice shared;
+    private StreamLab lab;
+
+    @BeforeEach
+    void open() {
+        shared = SharedDevice.acquire(device.name);
+        lab = new StreamLab(device, LOOPS, 1);
+    }
+
+    @AfterEach
+    void shutDown() {
+        lab.close();
+        shared.release();
+    }
+
+    private final class Listener extends ChannelInboundHandlerAdapter {
+        private volatile Channel server;
+
+        @Override
+        public void handlerAdded(ChannelHandlerContext ctx) {
+            server = ctx.channel();
+        }
+
+        @Override
+        public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+            told.add(((RdmaRawQueueEvent) event).kind());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"127.0.0.1", "0.0.0.0"})
+    void whoListensIsToldOnceAndClosed(String address) throws InterruptedException {
+        Listener listener = new Listener();
+        InetSocketAddress bound = lab.listen(address, new StreamLab.Echo(), server -> server.handler(listener));
+        Channel client = lab.connect(new InetSocketAddress("127.0.0.1", bound.getPort()), new StreamLab.Echo());
+        Channel accepted = lab.accepted();
+        DeviceFaults.of(shared.context()).failDevice();
+        assertCloses(listener.server, "the server");
+        assertCloses(accepted, "the accepted end");
+        assertCloses(client, "the client");
+        // Behind whatever the loops have to say yet.
+        lab.servers.forEach(loop -> StreamLab.settle((EventLoop) loop));
+        assertEquals(List.of(RdmaRawQueueEvent.Kind.DEVICE_REMOVED), List.copyOf(told));
+    }
+
+    private static void assertCloses(Channel channel, String name) throws InterruptedException {
+        assertTrue(channel.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS),
+                () -> name + " is open: " + channel);
+    }
+}
