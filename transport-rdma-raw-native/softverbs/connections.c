@@ -145,7 +145,7 @@ static struct sv_steer_marks *opening_place(const struct sv_connections *connect
     return &connections->opening[sv_steer_place(hash, SV_STEER_OPENING_PLACES)];
 }
 
-static void learn(const struct sv_connections *connections, const uint8_t *ip, const uint8_t *tcp)
+static inline void learn(const struct sv_connections *connections, const uint8_t *ip, const uint8_t *tcp, uint32_t time)
 {
     struct names names = names_of(connections->secret, ip, swapped(word_at(tcp)), false);
     struct sv_steer_marks *known = known_place(connections, names.connection);
@@ -154,7 +154,6 @@ static void learn(const struct sv_connections *connections, const uint8_t *ip, c
         forget(known, names.connection);
         return;
     }
-    uint32_t time = seconds_now();
     if (SV_UNLIKELY(flags & FLAG_SYN))
         remember(opening_place(connections, names.connection), names.connection, time);
     else if (!(flags & FLAG_ACK) || SV_LIKELY(!remember(known, names.connection, time)))
@@ -165,11 +164,15 @@ static void learn(const struct sv_connections *connections, const uint8_t *ip, c
 SV_HOT void sv_connections_learn(const struct sv_connections *connections, const struct sv_frame *frames,
                                  unsigned count)
 {
+    uint32_t time = SV_STEER_MARK_TIMES + 1;    /* not asked yet: once for the burst, if there is a segment in it */
     for (unsigned i = 0; i < count; i++) {
         uint32_t ip;
         uint32_t tcp = find_tcp(frames[i].data, frames[i].length, &ip);
-        if (tcp != 0)
-            learn(connections, frames[i].data + ip, frames[i].data + tcp);
+        if (tcp == 0)
+            continue;
+        if (time > SV_STEER_MARK_TIMES)
+            time = seconds_now();
+        learn(connections, frames[i].data + ip, frames[i].data + tcp, time);
     }
 }
 

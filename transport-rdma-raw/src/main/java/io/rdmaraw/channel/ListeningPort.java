@@ -69,7 +69,7 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
         }
     }
 
-    /** Nobody asks for connections by a device that is gone, so who listens has to be told. */
+    /** Nobody asks for connections by a device that is gone or has no link, so who listens has to be told. */
     private final class ListeningSteering extends TcpSteering {
         ListeningSteering(TcpStack stack) {
             super(stack);
@@ -78,8 +78,14 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
         @Override
         public void queueEvent(RdmaRawQueueEvent event) {
             RdmaRawServerSocketChannel listening = server;
-            if (event.kind() == RdmaRawQueueEvent.Kind.DEVICE_REMOVED && listening != null) {
-                listening.deviceRemoved(event);
+            // The device's events come to each loop of it; of those before its end one is enough.
+            boolean tells = switch (event.kind()) {
+                case DEVICE_REMOVED -> true;
+                case PORT_DOWN, PORT_UP -> stack() == members.getFirst().stack;
+                case RECOVERED, QUEUE_FAILED -> false;
+            };
+            if (tells && listening != null) {
+                listening.queueEvent(event);
             }
         }
     }

@@ -136,12 +136,14 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
     }
 
-    /** The device of a loop that serves the port is gone. On any loop, and by each of them. */
-    void deviceRemoved(RdmaRawQueueEvent event) {
+    /** Something happened to the device of a loop that serves the port. On any loop; each tells of the device's end. */
+    void queueEvent(RdmaRawQueueEvent event) {
         onLoop(() -> {
             if (isOpen()) {
                 pipeline().fireUserEventTriggered(event);
-                unsafe().close(unsafe().voidPromise());
+                if (event.kind() == RdmaRawQueueEvent.Kind.DEVICE_REMOVED) {
+                    unsafe().close(unsafe().voidPromise());
+                }
             }
         }, () -> { });
     }

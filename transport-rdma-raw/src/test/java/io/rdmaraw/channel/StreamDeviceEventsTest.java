@@ -10,6 +10,7 @@ import io.netty.channel.EventLoop;
 import io.rdmaraw.queue.SharedDevice;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -22,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Nobody connects by a device that is gone: who listens on it is told, and closed as its connections are. */
 @Timeout(60)
-class StreamDeviceRemovedTest {
+class StreamDeviceEventsTest {
     private static final int LOOPS = 2;
     private static final int PATIENCE_SECONDS = 30;
 
@@ -71,6 +72,29 @@ class StreamDeviceRemovedTest {
         // Behind whatever the loops have to say yet.
         lab.servers.forEach(loop -> StreamLab.settle((EventLoop) loop));
         assertEquals(List.of(RdmaRawQueueEvent.Kind.DEVICE_REMOVED), List.copyOf(told));
+    }
+
+    @Test
+    void whoListensIsToldOnceOfTheLinkAndGoesOn() throws InterruptedException {
+        Listener listener = new Listener();
+        InetSocketAddress bound = lab.listen("127.0.0.1", new StreamLab.Echo(), server -> server.handler(listener));
+        DeviceFaults faults = DeviceFaults.of(shared.context());
+        faults.setPortUp(false);
+        awaitTold(1);
+        faults.setPortUp(true);
+        awaitTold(2);
+        // Behind whatever the loops have to say yet.
+        lab.servers.forEach(loop -> StreamLab.settle((EventLoop) loop));
+        assertEquals(List.of(RdmaRawQueueEvent.Kind.PORT_DOWN, RdmaRawQueueEvent.Kind.PORT_UP), List.copyOf(told));
+        assertTrue(lab.connect(bound, new StreamLab.Echo()).isActive());
+        assertTrue(listener.server.isActive());
+    }
+
+    /** The test's timeout ends this. */
+    private void awaitTold(int events) {
+        while (told.size() < events) {
+            lab.servers.forEach(loop -> StreamLab.settle((EventLoop) loop));
+        }
     }
 
     private static void assertCloses(Channel channel, String name) throws InterruptedException {
