@@ -16,6 +16,7 @@ import java.util.Random;
 import java.util.SplittableRandom;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** The data structures against plain models of them, with sequence numbers that straddle zero. */
 class StructuresTest {
@@ -397,8 +398,9 @@ class StructuresTest {
                 first.remoteHigh, first.remoteLow, first.remotePort));
     }
 
-    /** They share clusters of the hash table, where closing one's gap moves the next. */
+    /** They share clusters of the hash table, where closing one gap moves the next. What is lost is sought for ever. */
     @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void aLargeTimeWaitTableForgetsTheOldestTogether() {
         int most = 2048;
         int together = 16;
