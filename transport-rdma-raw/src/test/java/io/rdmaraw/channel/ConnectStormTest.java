@@ -64,20 +64,6 @@ class ConnectStormTest {
         return lab.client(new ChannelInboundHandlerAdapter());
     }
 
-    /** The server's loop looks at nothing until the latch opens. */
-    private void serverFallsSilent() throws InterruptedException {
-        CountDownLatch silent = new CountDownLatch(1);
-        lab.servers.next().execute(() -> {
-            silent.countDown();
-            try {
-                mute.await();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
-        });
-        silent.await();
-    }
-
     /** Registers channels, and then connects them within one turn of their loop; the last one as is said. */
     private List<ChannelFuture> storm(Bootstrap last, InetSocketAddress lastLocal) {
         List<RdmaRawSocketChannel> channels = new ArrayList<>();
@@ -142,7 +128,7 @@ class ConnectStormTest {
 
     @Test
     void oneThatWaitsIsCancelledAndLeavesNothing() throws InterruptedException {
-        serverFallsSilent();
+        StreamLab.keepBusy(lab.servers.next(), mute);
         InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), LOCAL_PORT);
         List<ChannelFuture> attempts = storm(client(), local);
         ChannelFuture last = attempts.get(LAST);
@@ -156,7 +142,7 @@ class ConnectStormTest {
 
     @Test
     void theConnectTimeoutHoldsForOneThatWaits() throws InterruptedException {
-        serverFallsSilent();
+        StreamLab.keepBusy(lab.servers.next(), mute);
         InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), LOCAL_PORT);
         List<ChannelFuture> attempts = storm(client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1), local);
         ChannelFuture last = attempts.get(LAST);
@@ -169,7 +155,7 @@ class ConnectStormTest {
 
     @Test
     void aLoopThatEndsTellsThoseThatWait() throws InterruptedException {
-        serverFallsSilent();
+        StreamLab.keepBusy(lab.servers.next(), mute);
         List<ChannelFuture> attempts = storm(client(), null);
         assertTrue(lab.clients.shutdownGracefully(0, 10, TimeUnit.SECONDS).await(PATIENCE_MILLIS));
         for (ChannelFuture attempt : attempts) {

@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import static io.rdmaraw.channel.StreamLab.keepBusy;
 import static io.rdmaraw.channel.StreamLab.on;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -45,20 +46,6 @@ class EndOfLoopTest {
         return loops;
     }
 
-    /** The loop is in a handler from now on. */
-    private void keepBusy(EventLoop loop) throws InterruptedException {
-        CountDownLatch begun = new CountDownLatch(1);
-        loop.execute(() -> {
-            begun.countDown();
-            try {
-                busy.await();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
-        });
-        begun.await();
-    }
-
     private static TcpStack stackOf(EventLoop loop) {
         return on(loop, () -> ((RdmaRawEventLoop) loop).handler().tcp());
     }
@@ -82,7 +69,7 @@ class EndOfLoopTest {
                 ((RdmaRawEventLoop) loop).handler().registrationCount()) > 0).findFirst().orElseThrow();
         EventLoop other = serverLoops().stream().filter(loop -> loop != listening).findFirst().orElseThrow();
         TcpStack stack = stackOf(other);
-        keepBusy(listening);
+        keepBusy(listening, busy);
         for (int i = 0; i < MAX_ATTEMPTS && on(other, () -> stack.counters().flows) == 0; i++) {
             lab.client(new ChannelInboundHandlerAdapter()).option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
                     .connect(address).addListener((ChannelFuture opened) ->
@@ -120,7 +107,7 @@ class EndOfLoopTest {
         EventLoop to = serverLoops().stream().filter(loop -> loop != child.eventLoop()).findFirst().orElseThrow();
         stackOf(to);
         child.deregister().sync();
-        keepBusy(to);
+        keepBusy(to, busy);
         Future<?> ended = to.shutdownGracefully(0, 10, TimeUnit.SECONDS);
         to.register(child);
         busy.countDown();

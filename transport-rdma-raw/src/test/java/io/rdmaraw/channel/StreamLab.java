@@ -13,6 +13,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -110,6 +111,20 @@ final class StreamLab implements AutoCloseable {
 
     static <T> T on(EventLoop loop, Callable<T> call) {
         return loop.submit(call).syncUninterruptibly().getNow();
+    }
+
+    /** The loop is in a handler from now on until the latch opens, and looks at nothing. */
+    static void keepBusy(EventLoop loop, CountDownLatch latch) throws InterruptedException {
+        CountDownLatch begun = new CountDownLatch(1);
+        loop.execute(() -> {
+            begun.countDown();
+            try {
+                latch.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        begun.await();
     }
 
     /** Comes back when the loop has done what it knows of now, and what that may have led to. */
