@@ -53,6 +53,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .drop("old-timestamp", core(c -> c.pawsDrops), "older than what came before (PAWS)")
             .drop("duplicate", core(c -> c.duplicateSegments), "brought nothing new")
             .drop("receive-memory", core(c -> c.receiveMemoryDrops), "the connection's receive memory was full")
+            .drop("syn-fin", core(c -> c.synFinDrops), "SYNs that carried FIN too, as no client sends them")
+            .drop("time-wait.resets", core(c -> c.timeWaitResetsIgnored), "resets that did not end a TIME-WAIT")
             .drop("backlog-full", core(c -> c.synDrops), "SYNs that found a server's backlog full")
             .drop("unroutable", s -> s.droppedUnroutable, "there was no way to the peer")
             .drop("unresolved", s -> s.droppedUnresolved, "the next hop's MAC is not known")

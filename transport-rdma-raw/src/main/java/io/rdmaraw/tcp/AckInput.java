@@ -27,6 +27,7 @@ final class AckInput {
             }
             return false;
         }
+        SegmentInput.updateTsRecent(c, s, now);
         boolean old = Sequence.before(ack, c.sndUna);
         boolean windowChanged = !old && updateWindow(c, s);
         if (c.retransmitTimer == RetransmitTimer.PERSIST || c.sndWnd == 0) {

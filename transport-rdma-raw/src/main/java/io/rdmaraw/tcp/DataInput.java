@@ -23,9 +23,10 @@ final class DataInput {
             end = c.rcvAdv;
             fin = false;
         }
-        if (c.is(Tcb.FIN_SEEN) && Sequence.after(end, c.finSeq)) {
-            // Nothing comes after a FIN.
-            end = Sequence.max(start, c.finSeq);
+        if (c.is(Tcb.FIN_SEEN)) {
+            // The first FIN stays where it is, and nothing comes after it.
+            end = Sequence.after(end, c.finSeq) ? Sequence.max(start, c.finSeq) : end;
+            fin &= end == c.finSeq;
         }
         if (c.is(Tcb.CLOSE_CALLED) && Sequence.after(end, c.rcvNxt)) {
             // RFC 9293 section 3.6.1 and Linux: nobody will read this, and the peer must know.

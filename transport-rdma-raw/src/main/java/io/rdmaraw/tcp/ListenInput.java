@@ -20,6 +20,11 @@ final class ListenInput {
         if (!s.has(TcpFlags.SYN)) {
             return;
         }
+        if (s.has(TcpFlags.FIN)) {
+            // RFC 9293 permits it, but nobody sends it except to pass filters that look for SYN alone; as Linux.
+            engine.counters.synFinDrops++;
+            return;
+        }
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
         boolean full = listener.halfOpen >= listener.backlog;
         if (full) {

@@ -137,6 +137,11 @@ final class SackRanges {
         return -1;
     }
 
+    /** The end of the last range; there must be one. */
+    int lastEnd() {
+        return ends[count - 1];
+    }
+
     int start(int i) {
         return starts[i];
     }

@@ -28,21 +28,24 @@ final class SegmentInput {
                 return;
             }
         }
-        updateTsRecent(c, s, now);
-        // Fifth: ACK.
+        // Fifth: ACK. Nothing of the segment is believed before its ACK field is.
         if (c.state == SYN_RECEIVED && !Handshake.onAckInSynReceived(c, s, now)) {
             return;
         }
         if (!AckInput.process(c, s, now)) {
             return;
         }
-        if (c.is(Tcb.FIN_SENT) && c.sndUna == c.sndNxt && !onFinAcknowledged(c)) {
+        if (c.is(Tcb.FIN_SENT) && c.sndUna == c.sndNxt && !onFinAcknowledged(c, now)) {
             return;
         }
         Ecn.onSegment(c, s);
         // Sixth: urgent data is delivered in line, like all other (RFC 6093). Seventh: text. Eighth: FIN.
         if (s.payloadLength > 0 || s.has(TcpFlags.FIN)) {
+            // The text of a SYN, that of a simultaneous open, begins behind it.
+            int syn = s.has(TcpFlags.SYN) ? 1 : 0;
+            s.seq += syn;
             DataInput.process(c, s, now);
+            s.seq -= syn;
         }
         if (c.state != CLOSED) {
             c.lastReceiveNanos = now;
@@ -73,11 +76,19 @@ final class SegmentInput {
      */
     private static boolean isAcceptable(TcpConnection c, Segment s, long now) {
         int end = s.seq + s.sequenceLength();
-        if (c.state == SYN_RECEIVED && s.has(TcpFlags.SYN) && Handshake.onSynInSynReceived(c, s)) {
-            return true;
+        if (c.state == SYN_RECEIVED && s.has(TcpFlags.SYN) && !s.has(TcpFlags.RST) && s.seq == c.irs) {
+            if (!s.has(TcpFlags.ACK)) {
+                // The peer's SYN again, perhaps with data that was not taken: our SYN-ACK was lost.
+                c.assign(Tcb.ECN_SENDER, c.is(Tcb.ECN_SENDER) && Ecn.offered(s));
+                c.set(Tcb.SYN_DUE);
+                return false;
+            }
+            if (Handshake.onSynInSynReceived(c, s)) {
+                return true;
+            }
         }
         boolean acceptable = s.has(TcpFlags.RST)
-                ? Sequence.between(c.rcvNxt, s.seq, c.rcvAdv)
+                ? Sequence.between(c.rcvNxt, s.seq, c.rcvAdv) || isResetOfFin(c, s)
                 : Sequence.afterOrAt(end, c.rcvNxt) && Sequence.beforeOrAt(s.seq, c.rcvAdv);
         // What takes sequence space must bring something new that fits.
         if (acceptable && end != s.seq && !s.has(TcpFlags.RST)) {
@@ -95,12 +106,6 @@ final class SegmentInput {
     }
 
     private static void onUnacceptable(TcpConnection c, Segment s, int end, long now) {
-        if (s.has(TcpFlags.SYN) && c.state == SYN_RECEIVED && s.seq == c.irs && !s.has(TcpFlags.ACK)) {
-            // The peer's SYN again: our SYN-ACK was lost.
-            c.assign(Tcb.ECN_SENDER, c.is(Tcb.ECN_SENDER) && Ecn.offered(s));
-            c.set(Tcb.SYN_DUE);
-            return;
-        }
         if (s.payloadLength > 0 && Sequence.beforeOrAt(end, c.rcvNxt)) {
             c.engine.counters.duplicateSegments++;
             DataInput.reportDuplicate(c, s.seq, s.seq + s.payloadLength);
@@ -140,9 +145,23 @@ final class SegmentInput {
         return s.has(TcpFlags.ACK);
     }
 
+    /** A peer that is killed after its FIN resets with the number of the FIN (macOS; Linux: tcp_reset_check). */
+    private static boolean isResetOfFin(TcpConnection c, Segment s) {
+        return s.seq == c.rcvNxt - 1 && (c.state == CLOSE_WAIT || c.state == LAST_ACK || c.state == CLOSING);
+    }
+
+    /**
+     * RFC 5961 section 3.2 knows RCV.NXT alone. As Linux does, two more numbers count that a peer's RST has and that
+     * are as hard to guess: that of its FIN, and the one behind all that was SACKed.
+     */
+    private static boolean isExactReset(TcpConnection c, Segment s) {
+        return s.seq == c.rcvNxt || isResetOfFin(c, s)
+                || c.reassembly != null && c.is(Tcb.SACK) && s.seq == c.reassembly.ranges().lastEnd();
+    }
+
     private static void onReset(TcpConnection c, Segment s, long now) {
-        if (s.seq != c.rcvNxt) {
-            // RFC 5961 section 3.2: only the exact number resets; one in the window is asked to prove itself.
+        if (!isExactReset(c, s)) {
+            // One in the window is asked to prove itself.
             c.engine.counters.blindAttackSegments++;
             AckPolicy.challenge(c, now);
             return;
@@ -158,8 +177,12 @@ final class SegmentInput {
                 : done ? CloseReason.FINISHED : CloseReason.RESET_BY_PEER, CLOSED);
     }
 
-    /** RFC 7323 section 4.3: the timestamp to echo is that of the earliest unacknowledged segment. */
-    private static void updateTsRecent(TcpConnection c, Segment s, long now) {
+    /**
+     * RFC 7323 section 4.3: the timestamp to echo is that of the earliest unacknowledged segment. Section 5.3 has this
+     * before the ACK is looked at; but who guesses a sequence number and no ACK could then make PAWS drop all that the
+     * peer sends. So it comes after RFC 5961 section 5.2, as in Linux (tcp_ack).
+     */
+    static void updateTsRecent(TcpConnection c, Segment s, long now) {
         if (s.timestamps && c.is(Tcb.TIMESTAMPS) && Sequence.beforeOrAt(s.seq, c.lastAckSent)
                 && (Sequence.afterOrAt(s.tsValue, c.tsRecent) || !c.is(Tcb.TS_RECENT_VALID)
                         || now - c.tsRecentNanos > TS_RECENT_VALID_NANOS)) {
@@ -170,7 +193,7 @@ final class SegmentInput {
     }
 
     /** RFC 9293 section 3.10.7.4, fifth check, for the states after our FIN. Returns false if the connection ended. */
-    private static boolean onFinAcknowledged(TcpConnection c) {
+    private static boolean onFinAcknowledged(TcpConnection c, long now) {
         switch (c.state) {
             case FIN_WAIT_1 -> {
                 c.state = FIN_WAIT_2;
@@ -179,6 +202,10 @@ final class SegmentInput {
                 }
             }
             case CLOSING -> {
+                if (c.is(Tcb.ACK_NOW)) {
+                    // The peer's FIN came in the same burst.
+                    c.engine.sendFinalAck(c, now);
+                }
                 c.engine.finish(c, CloseReason.FINISHED, TIME_WAIT);
                 return false;
             }

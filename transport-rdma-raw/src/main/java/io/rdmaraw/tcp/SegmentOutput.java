@@ -18,7 +18,8 @@ final class SegmentOutput {
     static boolean poll(TcpConnection c, long now, Segment out) {
         if (!c.state.synchronizedState()) {
             return c.is(Tcb.SYN_DUE) ? Handshake.sendSyn(c, now, out)
-                    : c.is(Tcb.EARLY) && c.flight != null && sendNew(c, c.flight, now, out);
+                    : c.is(Tcb.EARLY) && c.flight != null && sendNew(c, c.flight, now, out)
+                            || c.state == TcpState.SYN_RECEIVED && acknowledge(c, now, out);
         }
         Flight f = c.flight;
         if (f != null) {
@@ -33,15 +34,20 @@ final class SegmentOutput {
             begin(c, out, c.sndUna - 1, TcpFlags.ACK, now);
             return true;
         }
-        if (c.is(Tcb.ACK_NOW)) {
-            begin(c, out, c.sndNxt, TcpFlags.ACK, now);
-            if (c.duplicateAcksOwed > 0) {
-                c.duplicateAcksOwed--;
-                c.set(Tcb.ACK_NOW);
-            }
-            return true;
+        return acknowledge(c, now, out);
+    }
+
+    /** In SYN-RECEIVED too, where a segment that does not fit is answered (RFC 9293 section 3.10.7.4). */
+    private static boolean acknowledge(TcpConnection c, long now, Segment out) {
+        if (!c.is(Tcb.ACK_NOW)) {
+            return false;
         }
-        return false;
+        begin(c, out, c.sndNxt, TcpFlags.ACK, now);
+        if (c.duplicateAcksOwed > 0) {
+            c.duplicateAcksOwed--;
+            c.set(Tcb.ACK_NOW);
+        }
+        return true;
     }
 
     /** Whether new data could go out but for the congestion window. */

@@ -61,6 +61,7 @@ public final class TcpConfig {
     final long timeWaitNanos;
     final int maxTimeWait;
     final boolean timeWaitReuse;
+    final boolean ignoreResetsInTimeWait;
     final SynCookieMode synCookies;
     final long challengeAckIntervalNanos;
     final int firstEphemeralPort;
@@ -101,6 +102,7 @@ public final class TcpConfig {
         timeWaitNanos = builder.timeWaitNanos;
         maxTimeWait = builder.maxTimeWait;
         timeWaitReuse = builder.timeWaitReuse;
+        ignoreResetsInTimeWait = builder.ignoreResetsInTimeWait;
         synCookies = builder.synCookies;
         challengeAckIntervalNanos = builder.challengeAckIntervalNanos;
         firstEphemeralPort = builder.firstEphemeralPort;
@@ -152,6 +154,7 @@ public final class TcpConfig {
         private long timeWaitNanos = 60_000_000_000L;
         private int maxTimeWait = 1 << 18;
         private boolean timeWaitReuse = true;
+        private boolean ignoreResetsInTimeWait;
         private SynCookieMode synCookies = SynCookieMode.ON_OVERFLOW;
         private long challengeAckIntervalNanos = 100_000_000L;
         private int firstEphemeralPort = 32768;
@@ -386,6 +389,17 @@ public final class TcpConfig {
          */
         public Builder timeWaitReuse(boolean value) {
             timeWaitReuse = value;
+            return this;
+        }
+
+        /**
+         * Whether TIME-WAIT lasts until its time is up, whatever RST comes (tcp_rfc1337 of Linux; fix F1 of RFC 1337).
+         * An old duplicate of the peer's data is answered, and a peer that has forgotten the connection answers that
+         * with a RST which is exact. On the other hand a peer whose SYN meets a TIME-WAIT with later numbers clears
+         * it by such a RST, and waits for up to a minute where it may not. Default false, as on Linux.
+         */
+        public Builder ignoreResetsInTimeWait(boolean value) {
+            ignoreResetsInTimeWait = value;
             return this;
         }
 

@@ -46,9 +46,13 @@ public final class TcpCounters {
     public long synCookiesRejected;
     /** SYN-ACKs that were due again and not sent, as SYNs overflowed the backlog. */
     public long synAcksWithheld;
+    /** SYNs dropped because they carried FIN too. */
+    public long synFinDrops;
     /** SYNs dropped because a backlog was full. */
     public long synDrops;
     public long timeWaitReuses;
+    /** RSTs that did not end a TIME-WAIT, for their number or because none is to (RFC 1337). */
+    public long timeWaitResetsIgnored;
     /** Connections pushed out of a full TIME-WAIT table. */
     public long timeWaitOverflows;
     public long zeroWindowProbes;

@@ -18,13 +18,18 @@ final class TimeWaitInput {
                 && Sequence.before(s.tsValue, table.tsRecent(record));
         int rcvNxt = table.rcvNxt(record);
         if (s.has(TcpFlags.RST)) {
-            // RFC 5961 section 3.2 also keeps old RSTs from ending TIME-WAIT early (RFC 1337).
-            if (s.seq == rcvNxt && !old) {
+            // RFC 5961 section 3.2 keeps RSTs with wrong numbers from ending TIME-WAIT early, but not the one that an
+            // answer of ours has provoked (RFC 1337): that is exact.
+            if (s.seq == rcvNxt && !old && !engine.config.ignoreResetsInTimeWait) {
+                engine.counters.resetsIn++;
                 table.remove(record);
+            } else {
+                engine.counters.timeWaitResetsIgnored++;
             }
             return false;
         }
-        if (s.has(TcpFlags.SYN) && !s.has(TcpFlags.ACK) && mayReuse(table, record, s, rcvNxt)) {
+        if ((s.flags & (TcpFlags.SYN | TcpFlags.FIN | TcpFlags.ACK)) == TcpFlags.SYN
+                && mayReuse(table, record, s, rcvNxt)) {
             engine.timeWaitIsn = table.sndNxt(record) + ISN_DISTANCE;
             engine.counters.timeWaitReuses++;
             table.remove(record);
@@ -38,7 +43,7 @@ final class TimeWaitInput {
             }
         } else {
             // The last ACK was lost, or it is an old duplicate. RFC 9293: a FIN again restarts the 2 MSL.
-            if (s.has(TcpFlags.FIN) && !old) {
+            if (s.has(TcpFlags.FIN) && !s.has(TcpFlags.SYN) && !old) {
                 table.restart(record, now);
             }
             acknowledge(engine, table, record, s, now);

@@ -58,6 +58,35 @@ class CloseTest {
         d.hears("FA 101 ack 2").says("A 2 ack 102").heard("peerFinished", "closed FINISHED");
     }
 
+    /** The acknowledgement is owed still when the connection moves to TIME-WAIT. */
+    @Test
+    void simultaneousCloseInOneBurst() {
+        Dialogue d = established(plain());
+        d.c.close();
+        d.says("FA 1 ack 1").hears("FA 1 ack 1").hears("A 2 ack 2").says("A 2 ack 2");
+        d.heard("peerFinished", "closed FINISHED");
+        assertEquals(1, d.engine.timeWaitCount());
+
+        Dialogue acknowledged = established(plain());
+        acknowledged.c.close();
+        acknowledged.says("FA 1 ack 1").hears("FA 1 ack 1").says("A 2 ack 2").hears("A 2 ack 2").saysNothing();
+    }
+
+    /** What comes behind a FIN is the peer's own fault; what it said before stays. */
+    @Test
+    void aSecondFinDoesNotMoveTheFirst() {
+        Dialogue before = established(plain());
+        before.hears("FA 11 len 10 ack 1").says("A 1 ack 1 sack 11-22");
+        before.hears("FA 16 ack 1").says("A 1 ack 1 sack 11-22");
+        before.hears("A 1 len 10 ack 1").says("A 1 ack 22").state(CLOSE_WAIT).heard("peerFinished");
+        assertEquals(20, before.events.received.size());
+
+        Dialogue behind = established(plain());
+        behind.hears("FA 11 len 10 ack 1").says("A 1 ack 1 sack 11-22");
+        behind.hears("FA 41 len 10 ack 1").says("A 1 ack 1 sack 11-22");
+        behind.hears("A 1 len 10 ack 1").says("A 1 ack 22").state(CLOSE_WAIT).heard("peerFinished");
+    }
+
     @Test
     void simultaneousClose() {
         Dialogue d = established(plain());

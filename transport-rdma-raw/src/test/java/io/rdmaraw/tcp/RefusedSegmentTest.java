@@ -1,0 +1,191 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.Dialogue.established;
+import static io.rdmaraw.tcp.Dialogue.plain;
+import static io.rdmaraw.tcp.TcpState.*;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What is refused may earn an answer, but must change nothing of the connection: whoever guesses is off the path. */
+class RefusedSegmentTest {
+    /** What an answer and the count of what came may touch. */
+    private static final List<String> MAY_CHANGE = List.of("segmentsIn", "segmentsOut", "lastChallengeNanos",
+            "dsackStart", "dsackEnd", "nextReady", "deadlineNanos", "quickAcks");
+
+    /** The variables of a control block, and what hangs on it by identity. */
+    private static Map<String, Object> variablesOf(TcpConnection c) throws IllegalAccessException {
+        Map<String, Object> variables = new TreeMap<>();
+        for (Class<?> type : List.of(Tcb.class, TcpConnection.class)) {
+            for (Field field : type.getDeclaredFields()) {
+                if (!Modifier.isStatic(field.getModifiers()) && !MAY_CHANGE.contains(field.getName())) {
+                    field.setAccessible(true);
+                    variables.put(field.getName(), field.get(c));
+                }
+            }
+        }
+        return variables;
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {
+        // what the ACK field gives away: of something never sent, or sent too long ago
+        "PA 1 len 10 ack 10001 win 7 ts 200000/0", "A 1 ack 10001 win 7 ts 200000/0 sack 1-101",
+        "FA 1 ack 10001 ts 200000/0 ce", "PA 1 len 10 ack -70000 win 7 ts 200000/0", "ECA 1 ack -70000 ts 200000/0 ce",
+        // no ACK at all, or a SYN
+        "P 1 len 10 ts 200000/0", "F 1 ts 200000/0 ce", "S 1 mss 100 ts 200000/0", "SA 0 ack 1 mss 100 ts 200000/0",
+        // outside of the window
+        "PA -99 len 10 ack 101 win 7 ts 200000/0", "A 5000000 len 10 ack 101 win 7 ts 200000/0",
+        // old by its timestamp
+        "PA 1 len 10 ack 101 win 7 ts 999/0 ce", "FA 1 ack 101 win 7 ts 999/0",
+        // resets that are not exact
+        "R 2 ts 200000/0", "R 0 ts 200000/0", "RA 500 ack 101 ts 200000/0"})
+    void whatIsRefusedLeavesNoTrace(String text) throws IllegalAccessException {
+        Dialogue d = established(TcpConfig.builder().ecn(TcpConfig.EcnMode.ACTIVE),
+                "SEA 0 ack 1 mss 1000 sackOK ts 1000/0");
+        d.send(100).says("PA 1 len 100 ack 1 ect");
+        d.after(1);
+        Map<String, Object> before = variablesOf(d.c);
+        d.hears(text).after(0);
+        Map<String, Object> after = variablesOf(d.c);
+        Map<String, Object> changed = new TreeMap<>(before);
+        changed.entrySet().removeIf(variable -> Objects.equals(variable.getValue(), after.get(variable.getKey())));
+        assertEquals(Map.of(), changed, "changed, from");
+        assertEquals(100, d.c.queuedBytes());
+        // the real peer is heard as ever
+        d.events.events.clear();
+        d.hears("PA 1 len 10 ack 101 ts 1001/0");
+        assertEquals(10, d.events.received.size());
+        assertEquals(0, d.c.queuedBytes());
+    }
+
+    // ---- challenges before the handshake is complete ----
+
+    @Test
+    void aSynWithAnotherNumberIsChallengedBeforeTheHandshakeIsComplete() {
+        Dialogue d = new Dialogue(plain()).listen(8);
+        d.hears("S 0 mss 1000").says("SA 0 ack 1");
+        // The client was started again and has the same port. It answers the challenge with RST, and begins.
+        d.hears("S 500000 mss 1000").says("A 1 ack 1");
+        assertEquals(1, d.engine.counters().challengeAcks);
+        d.hears("R 1").saysNothing();
+        assertEquals(0, d.engine.connectionCount());
+        d.hears("S 500000 mss 1000").says("SA 0 ack 500001");
+    }
+
+    @Test
+    void aSegmentOutsideOfTheWindowIsAnsweredBeforeTheHandshakeIsComplete() {
+        Dialogue d = new Dialogue(plain()).listen(8);
+        d.hears("S 0 mss 1000").says("SA 0 ack 1");
+        d.hears("A 900000 ack 1").says("A 1 ack 1");
+        d.hears("A 900000 ack 1").saysNothing();
+        d.hears("A 1 ack 1").heard("accepted");
+    }
+
+    @Test
+    void aSynWithDataThatComesAgainIsAnsweredAsTheFirst() {
+        Dialogue d = new Dialogue(plain()).listen(8);
+        d.hears("S 0 len 10 mss 1000").says("SA 0 ack 1");
+        d.hears("S 0 len 10 mss 1000").says("SA 0 ack 1");
+        assertEquals(0, d.engine.counters().challengeAcks);
+        d.hears("PA 1 len 10 ack 1").says("A 1 ack 11");
+    }
+
+    // ---- RST ----
+
+    /** A peer that was killed after its FIN may say so with the number of the FIN. */
+    @Test
+    void aResetWithTheNumberOfTheFinResets() {
+        Dialogue established = established(plain());
+        established.hears("R 0").saysNothing().state(ESTABLISHED);
+
+        Dialogue closeWait = established(plain());
+        closeWait.hears("FA 1 ack 1").says("A 1 ack 2").hears("R 0").saysNothing().state(CLOSE_WAIT);
+        closeWait.hears("R 1").heard("peerFinished", "closed RESET_BY_PEER");
+
+        Dialogue lastAck = established(plain());
+        lastAck.hears("FA 1 ack 1").c.close();
+        lastAck.says("FA 1 ack 2").hears("R 1").heard("peerFinished", "closed FINISHED");
+
+        Dialogue closing = established(plain());
+        closing.c.shutdownOutput();
+        closing.says("FA 1 ack 1").hears("FA 1 ack 1").says("A 2 ack 2").state(CLOSING);
+        closing.hears("R 1").heard("peerFinished", "closed FINISHED");
+    }
+
+    /** The peer sent more than has come in order; its RST has the number behind that. */
+    @Test
+    void aResetBehindWhatWasSackedResets() {
+        Dialogue d = established(plain());
+        d.hears("A 101 len 100 ack 1").hears("A 301 len 100 ack 1");
+        d.says("A 1 ack 1 sack 301-401,101-201");
+        d.hears("R 201").says("A 1 ack 1 sack 301-401,101-201").state(ESTABLISHED);
+        d.hears("R 401").heard("closed RESET_BY_PEER");
+
+        Dialogue noSack = established(plain(), "SA 0 ack 1 mss 1000");
+        noSack.hears("A 101 len 100 ack 1").says("A 1 ack 1");
+        noSack.hears("R 201").says("A 1 ack 1").state(ESTABLISHED);
+    }
+
+    // ---- SYN and FIN together ----
+
+    @Test
+    void aSynWithFinOpensNothing() {
+        Dialogue d = new Dialogue(plain()).listen(8);
+        d.hears("SF 0 mss 1000").hears("SF 0 len 5 mss 1000").saysNothing();
+        assertEquals(0, d.engine.connectionCount());
+        assertEquals(2, d.engine.counters().synFinDrops);
+        d.hears("S 0 mss 1000").says("SA 0 ack 1");
+    }
+
+    @Test
+    void aSynWithFinDoesNotEndTimeWait() {
+        Dialogue d = timeWait(plain());
+        d.hears("SF 500000 mss 1000");
+        assertEquals(1, d.engine.timeWaitCount());
+        assertEquals(0, d.engine.connectionCount());
+    }
+
+    // ---- TIME-WAIT assassination (RFC 1337) ----
+
+    private static Dialogue timeWait(TcpConfig.Builder builder) {
+        Dialogue d = established(builder);
+        d.c.shutdownOutput();
+        d.says("FA 1 ack 1").hears("A 1 ack 2").hears("FA 1 ack 2").says("A 2 ack 2");
+        assertEquals(1, d.engine.timeWaitCount());
+        return d;
+    }
+
+    /** An old duplicate provokes an ACK; the peer knows nothing any more and answers it with RST. */
+    @Test
+    void aResetEndsTimeWaitUnlessItIsTold() {
+        Dialogue linux = timeWait(plain());
+        linux.hears("A 1 len 10 ack 1").says("A 2 ack 2").hears("R 2");
+        assertEquals(0, linux.engine.timeWaitCount());
+
+        Dialogue fixed = timeWait(plain().ignoreResetsInTimeWait(true));
+        fixed.hears("A 1 len 10 ack 1").says("A 2 ack 2").hears("R 2").hears("R 7").saysNothing();
+        assertEquals(1, fixed.engine.timeWaitCount());
+        assertEquals(2, fixed.engine.counters().timeWaitResetsIgnored);
+        assertEquals(1, linux.engine.counters().resetsIn);
+        assertEquals(0, fixed.engine.counters().resetsIn);
+    }
+
+    @Test
+    void variablesAreCompared() throws IllegalAccessException {
+        Dialogue d = established(plain());
+        String before = variablesOf(d.c).toString();
+        d.hears("PA 1 len 10 ack 1").says("A 1 ack 11");
+        assertEquals(false, before.equals(variablesOf(d.c).toString()));
+        assertEquals(true, Arrays.asList(before.split("[{,= ]+")).contains("tsRecent"));
+    }
+}
