@@ -168,7 +168,6 @@ final class Handshake {
             // Second: believed only if it answers our SYN.
             if (ack) {
                 c.engine.counters.resetsIn++;
-                c.engine.openPace.answered(now);
                 c.engine.finish(c, CloseReason.REFUSED, CLOSED);
             }
             return;
@@ -185,13 +184,17 @@ final class Handshake {
                 && Ecn.accepted(s));
         if (!ack) {
             // Simultaneous open (RFC 9293 figure 8): answer with SYN-ACK, same number.
+            c.engine.openPace.leave(c, now);
+            if (c.sndNxt == c.iss && c.engine.openPace.remove(c)) {
+                c.clear(Tcb.READY);
+            }
             c.state = SYN_RECEIVED;
             c.clear(Tcb.ECN | Tcb.ECN_SENDER);
             c.set(Tcb.SYN_DUE);
             c.engine.ready(c);
             return;
         }
-        c.engine.openPace.answered(now);
+        c.engine.openPace.leave(c, now);
         if (c.is(Tcb.FAST_OPEN)) {
             c.engine.fastOpen.remember(c, s);
         }
@@ -372,8 +375,11 @@ final class Handshake {
             ConnectionTimers.restart(c, c.flight, now);
             PathMtu.resendTooBig(c);
         } else if (!c.is(Tcb.SYN_RETRANSMITTED)) {
-            RttEstimator.sample(c, now - c.lastSendNanos);
-            RttEstimator.sampleMinimum(c, now - c.lastSendNanos, now);
+            // Of a SYN cookie nobody knows when it was sent.
+            if (c.lastSendNanos != Tcb.NEVER) {
+                RttEstimator.sample(c, now - c.lastSendNanos);
+                RttEstimator.sampleMinimum(c, now - c.lastSendNanos, now);
+            }
         } else {
             c.rtoNanos = Math.max(c.rtoNanos, RTO_AFTER_LOST_SYN_NANOS);
         }

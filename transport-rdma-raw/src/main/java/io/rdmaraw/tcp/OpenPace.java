@@ -39,10 +39,13 @@ final class OpenPace {
         waiting.add(c);
     }
 
-    /** A SYN was answered. */
-    void answered(long now) {
-        allowed = Math.min(UNANSWERED, allowed + 1);
-        release(now);
+    /** A connection is about to leave SYN-SENT, because its SYN was answered or because it ends. */
+    void leave(TcpConnection c, long now) {
+        // One that waits still takes no place; its turn comes and finds it gone.
+        if (c.sndNxt != c.iss) {
+            allowed = Math.min(UNANSWERED, allowed + 1);
+            release(now);
+        }
     }
 
     /** Lets those go whose turn has come. */
@@ -61,7 +64,7 @@ final class OpenPace {
         }
     }
 
-    /** Forgets a connection that goes to another engine; returns false if it did not wait here. */
+    /** Forgets a connection, which goes to another engine or need not wait; returns false if it did not wait here. */
     boolean remove(TcpConnection c) {
         return !isEmpty() && waiting.remove(c);
     }

@@ -491,6 +491,8 @@ public final class TcpEngine {
         }
         if (next == TcpState.TIME_WAIT) {
             timeWait.add(c, nowNanos);
+        } else if (c.state == TcpState.SYN_SENT) {
+            openPace.leave(c, nowNanos);
         }
         c.state = next;
         connections.remove(c);

@@ -137,6 +137,35 @@ class AttackTest {
         assertEquals(78, data.ack());
     }
 
+    /** When the SYN-ACK of a cookie went out nobody remembers, so there is no round trip to be had from its answer. */
+    @Test
+    void aConnectionFromACookieBeginsWithoutARoundTripTime() {
+        Dialogue d = new Dialogue(TcpConfig.builder().synCookies(TcpConfig.SynCookieMode.ALWAYS)).listen(1);
+        Segment answer = new Segment();
+        d.engine.onSegment(syn(6000).timestamps(500, 0), d.now);
+        d.engine.pollSegment(d.now, answer);
+        d.now += 30_000_000L;
+        d.engine.onSegment(new Segment().source(0, Dialogue.THERE, 6000)
+                .destination(0, Dialogue.HERE, Dialogue.PORT).flags(TcpFlags.ACK).seq(78).ack(answer.seq() + 1)
+                .window(100).timestamps(510, answer.tsValue()), d.now);
+        TcpConnection c = d.events.accepted;
+        assertEquals(0, c.srttNanos);
+        assertEquals(Tcb.NEVER, c.minRttNanos);
+        assertEquals(1_000_000_000, c.rtoNanos);
+        c.send(io.netty.buffer.Unpooled.wrappedBuffer(new byte[10]));
+        assertEquals(true, d.engine.pollSegment(d.now, answer));
+        assertEquals(false, d.engine.pollSegment(d.now, answer));
+        // RFC 6298 (2.1): nothing again before the first second is over
+        assertEquals(Tcb.RetransmitTimer.RTO, c.retransmitTimer);
+        assertEquals(d.now + 1_000_000_000L, c.retransmitDeadlineNanos);
+        d.now += 50_000_000L;
+        d.engine.onSegment(new Segment().source(0, Dialogue.THERE, 6000)
+                .destination(0, Dialogue.HERE, Dialogue.PORT).flags(TcpFlags.ACK).seq(78).ack(c.sendNext())
+                .window(100).timestamps(560, c.timestamp(d.now - 50_000_000L)), d.now);
+        assertEquals(50_000_000L, c.srttNanos);
+        assertEquals(50_000_000L, c.minRttNanos);
+    }
+
     /** Half-open connections are a flood's then, and their answers go nowhere; who waits for one asks again. */
     @Test
     void synAcksAreNotRepeatedWhileSynsOverflowTheBacklog() {

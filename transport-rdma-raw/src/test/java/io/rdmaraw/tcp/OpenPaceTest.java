@@ -122,4 +122,29 @@ class OpenPaceTest {
         engine.shutdown();
         assertEquals(0, poll());
     }
+
+    /** The peer opens at the same time while our SYN waits: its answer must not wait, nor be forgotten. */
+    @Test
+    void aSimultaneousOpenEndsTheWait() {
+        List<TcpConnection> all = storm();
+        poll();
+        TcpConnection waiting = all.get(STORM - 1);
+        assertEquals(TcpState.SYN_SENT, waiting.state());
+        Segment syn = new Segment().source(0, THERE, PORT).destination(0, HERE, waiting.localPort()).flags(TcpFlags.SYN)
+                .seq(7).mss(1000).window(1000);
+        engine.onSegment(syn, now);
+        Segment answer = new Segment();
+        assertTrue(engine.pollSegment(now, answer));
+        assertEquals(TcpFlags.SYN | TcpFlags.ACK, answer.flags());
+        assertEquals(waiting.localPort(), answer.sourcePort());
+    }
+
+    /** A SYN that will never be answered keeps nobody waiting, once its connection has ended. */
+    @Test
+    void whoEndsWithoutAnAnswerGivesItsPlaceBack() {
+        List<TcpConnection> all = storm();
+        int sent = poll();
+        all.subList(0, sent).forEach(TcpConnection::abort);
+        assertEquals(OpenPace.UNANSWERED, poll());
+    }
 }
