@@ -9,6 +9,10 @@ final class ReceiveWindow {
     static int advertise(TcpConnection c, boolean syn) {
         int free = freeBytes(c);
         int offered = c.rcvAdv - c.rcvNxt;
+        if (c.state == TcpState.SYN_RECEIVED && !syn) {
+            // Not more than the SYN-ACK can say: it may go out again, and must not take anything back.
+            return offered >> c.rcvWndShift;
+        }
         int window = offered;
         // RFC 9293 section 3.8.6.2.2: the edge moves by a full segment or half the buffer, or not at all.
         if (free - offered >= Math.min(c.receiveBufferBytes / 2, c.receiveMss)) {

@@ -91,6 +91,16 @@ class RefusedSegmentTest {
         d.hears("A 1 ack 1").heard("accepted");
     }
 
+    /** The window of a SYN-ACK is not scaled; what a challenge offers must not be more, for the SYN-ACK may follow. */
+    @Test
+    void aChallengeOffersNoMoreThanTheSynAck() {
+        Dialogue d = new Dialogue(plain().receiveBufferBytes(1 << 20)).listen(8);
+        d.hears("S 0 mss 1000 ws 4").says("SA 0 ack 1 win 65535 ws 5");
+        d.hears("S 500000 mss 1000").says("A 1 ack 1 win 2047");
+        d.hears("S 0 mss 1000 ws 4").says("SA 0 ack 1 win 65535 ws 5");
+        d.hears("PA 1 len 10 ack 1").says("A 1 ack 11 win 32768");
+    }
+
     @Test
     void aSynWithDataThatComesAgainIsAnsweredAsTheFirst() {
         Dialogue d = new Dialogue(plain()).listen(8);
