@@ -56,6 +56,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .drop("syn-fin", core(c -> c.synFinDrops), "SYNs that carried FIN too, as no client sends them")
             .drop("time-wait.resets", core(c -> c.timeWaitResetsIgnored), "resets that did not end a TIME-WAIT")
             .drop("backlog-full", core(c -> c.synDrops), "SYNs that found a server's backlog full")
+            .drop("syn-cookie", core(c -> c.synCookiesRejected),
+                    "segments that should have opened a connection by a SYN cookie, which was forged or too old")
             .drop("unroutable", s -> s.droppedUnroutable, "there was no way to the peer")
             .drop("unresolved", s -> s.droppedUnresolved, "the next hop's MAC is not known")
             .drop("reply-queue-full", core(c -> c.replyDrops), "answers to strangers, of which there were too many")

@@ -95,12 +95,16 @@ final class ListenInput {
             // ACK is about to open. What isn't a cookie at all looks like this for two minutes at most.
             return s.sequenceLength() > 0 && engine.synCookies.isRecent(s, now);
         }
-        engine.counters.synCookiesAccepted++;
+        if (s.timestamps && !SynCookies.echoesOurTime(engine, s, now)) {
+            // Somebody else's SYN-ACK, or none, is what this answers (RFC 7323 section 3.2); see onAckInSynReceived.
+            engine.counters.synCookiesRejected++;
+            return true;
+        }
         Segment syn = engine.scratch;
         SynCookies.restoreSyn(s, syn, mss);
         TcpConnection c = Handshake.accept(listener, syn, s.ack - 1, now);
         // As if the SYN-ACK had been sent from here; when the SYN came and the round trip time are not known.
-        c.lastReceiveNanos = now - SynCookies.lifetimeNanos();
+        c.lastReceiveNanos = now - SynCookies.oldestEchoNanos();
         c.sndNxt = c.iss + 1;
         c.clear(Tcb.SYN_DUE);
         c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);
@@ -109,6 +113,13 @@ final class ListenInput {
         }
         c.lastSendNanos = Tcb.NEVER;
         SegmentInput.process(c, s, now);
+        if (c.state == TcpState.SYN_RECEIVED) {
+            // No SYN-ACK of its own is out and no timer runs: what this segment does not open, nothing would end.
+            engine.counters.synCookiesRejected++;
+            engine.finish(c, CloseReason.ABORTED, TcpState.CLOSED);
+        } else {
+            engine.counters.synCookiesAccepted++;
+        }
         return true;
     }
 }

@@ -1,6 +1,8 @@
 package io.rdmaraw.tcp;
 
 import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.List;
 
 /**
  * Lets the SYNs of connections that are opened all at once go out a few at a time. What takes them, a receive queue or
@@ -72,6 +74,10 @@ final class OpenPace {
     /** When {@link #release} has to be called next; NEVER if nobody waits. */
     long nextNanos() {
         return isEmpty() ? Tcb.NEVER : tick + 1 << TimerWheel.TICK_SHIFT;
+    }
+
+    Collection<TcpConnection> waiting() {
+        return waiting == null ? List.of() : waiting;
     }
 
     private boolean isEmpty() {

@@ -26,6 +26,20 @@ final class SynCookies {
         return (MAX_AGE_PERIODS + 1) * PERIOD_NANOS;
     }
 
+    /** How long ago the time may lie that the ACK of a cookie echoes: it was rounded down to make room for options. */
+    static long oldestEchoNanos() {
+        return lifetimeNanos() + (1_000_000L << OPTION_BITS);
+    }
+
+    /** Whether an ACK with timestamps echoes a time at which a cookie that is still good may have been sent. */
+    static boolean echoesOurTime(TcpEngine engine, Segment ack, long now) {
+        int offset = engine.initialSequence.timestampOffset(ack.destinationHigh, ack.destinationLow, ack.sourceHigh,
+                ack.sourceLow);
+        int latest = (int) (now / 1_000_000) + offset;
+        int earliest = (int) ((now - oldestEchoNanos()) / 1_000_000) + offset;
+        return Sequence.afterOrAt(ack.tsEcho, earliest) && Sequence.beforeOrAt(ack.tsEcho, latest);
+    }
+
     /** The sequence number that answers a SYN. */
     int cookie(Segment syn, long now) {
         int period = (int) (now / PERIOD_NANOS) & 31;

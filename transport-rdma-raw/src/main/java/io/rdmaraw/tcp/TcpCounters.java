@@ -43,6 +43,7 @@ public final class TcpCounters {
     public long fastOpenCookiesRejected;
     public long synCookiesSent;
     public long synCookiesAccepted;
+    /** Forged or old ones, and good ones on segments that answer no SYN-ACK of ours. */
     public long synCookiesRejected;
     /** SYN-ACKs that were due again and not sent, as SYNs overflowed the backlog. */
     public long synAcksWithheld;

@@ -1,6 +1,8 @@
 package io.rdmaraw.tcp;
 
 import io.netty.util.IllegalReferenceCountException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
@@ -446,7 +448,23 @@ public final class TcpEngine {
         return TcpCensus.of(listeners, connections, lookedAt, most);
     }
 
+    /**
+     * Returns what does not hold of this engine and should, in words: for tests and simulations, which ask between two
+     * calls. It looks at every connection.
+     */
+    public List<String> brokenInvariants() {
+        List<TcpConnection> queued = new ArrayList<>(openPace.waiting());
+        for (TcpConnection c = readyHead; c != null; c = c.nextReady) {
+            queued.add(c);
+        }
+        return EngineInvariants.brokenBy(this, queued);
+    }
+
     // ---- for the package ----
+
+    List<TcpListener> listeners() {
+        return listeners.all();
+    }
 
     long now() {
         return nowNanos;

@@ -22,6 +22,8 @@ class HostilePeerTest {
 
     private final List<ByteBuf> buffers = new ArrayList<>();
     private final List<TcpConnection> connections = new ArrayList<>();
+    /** The last SYN-ACK without a connection: its sender would take an ACK of it for a good one. */
+    private final Segment cookie = new Segment();
     private long now = 1_000_000_000;
 
     @ParameterizedTest
@@ -35,6 +37,7 @@ class HostilePeerTest {
     private void run(Random random, int kind) {
         buffers.clear();
         connections.clear();
+        cookie.clear();
         Recorder events = new Recorder() {
             @Override
             public void accepted(TcpListener listener, TcpConnection connection) {
@@ -63,7 +66,8 @@ class HostilePeerTest {
         int last = 0;
         for (int step = 0; step < 300; step++) {
             TcpConnection c = connections.get(random.nextInt(connections.size()));
-            Segment s = segment(random, c, random.nextInt(8) == 0 ? 80 : c.localPort(), last);
+            Segment s = cookie.flags() != 0 && random.nextInt(8) == 0 ? cookieReturned(random)
+                    : segment(random, c, random.nextInt(8) == 0 ? 80 : c.localPort(), last);
             engine.onSegment(s, now);
             s.transmitted();
             act(random, connections.get(random.nextInt(connections.size())));
@@ -73,11 +77,15 @@ class HostilePeerTest {
                 assertTrue(++polls < 3000, "endless output");
                 last = out.seq();
                 check(out);
+                if (out.connection() == null && out.flags() == (TcpFlags.SYN | TcpFlags.ACK)) {
+                    cookie.copyHeader(out);
+                }
                 out.transmitted();
             }
             for (TcpConnection each : connections) {
                 check(each);
             }
+            assertEquals(List.of(), engine.brokenInvariants());
             if (random.nextInt(3) == 0) {
                 now = Math.max(now, Math.min(engine.nextDeadlineNanos(), now + random.nextInt(1_000_000_000)));
                 engine.advance(now);
@@ -145,6 +153,17 @@ class HostilePeerTest {
             ByteBuf buffer = Unpooled.wrappedBuffer(new byte[1 + random.nextInt(2000)]);
             buffers.add(buffer);
             s.payload(buffer, 0, buffer.capacity());
+        }
+        return s;
+    }
+
+    /** The ACK of a cookie, with whatever else may be wrong about it. */
+    private Segment cookieReturned(Random random) {
+        Segment s = new Segment().source(0, THERE, cookie.destinationPort()).destination(0, HERE, 80)
+                .flags(TcpFlags.ACK | (random.nextInt(4) == 0 ? random.nextInt(256) & ~TcpFlags.SYN : 0))
+                .seq(cookie.ack()).ack(cookie.seq() + 1).window(random.nextInt(65536));
+        if (random.nextInt(4) > 0) {
+            s.timestamps(random.nextInt(), random.nextBoolean() ? cookie.tsValue() : random.nextInt());
         }
         return s;
     }

@@ -1,0 +1,88 @@
+package io.rdmaraw.tcp;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What holds for an engine between any two calls, whatever its peers have sent. Above all: every connection has a
+ * deadline, or something to send, or a user who holds it and hears of it. For tests and simulations; it looks at every
+ * connection.
+ */
+final class EngineInvariants {
+    private final TcpEngine engine;
+    private final Set<TcpConnection> queued = new HashSet<>();
+    private final Map<TcpListener, Integer> halfOpen = new IdentityHashMap<>();
+    private final List<String> broken = new ArrayList<>();
+
+    private EngineInvariants(TcpEngine engine) {
+        this.engine = engine;
+    }
+
+    /** Returns what does not hold, in words; nothing if all is well. */
+    static List<String> brokenBy(TcpEngine engine, Iterable<TcpConnection> waitingForOutput) {
+        EngineInvariants check = new EngineInvariants(engine);
+        waitingForOutput.forEach(check.queued::add);
+        for (TcpConnection c : engine.connections.snapshot()) {
+            check.check(c);
+        }
+        check.checkListeners();
+        return check.broken;
+    }
+
+    private void check(TcpConnection c) {
+        expect(c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT, c, "is over and still in the table");
+        expect(c.engine == engine, c, "is of another engine");
+        expect(c.is(Tcb.READY) == queued.contains(c), c, "and the list of those that may send do not agree");
+        if (c.listener != null && c.listener.engine == engine) {
+            expect(c.state == TcpState.SYN_RECEIVED, c, "counts as half-open");
+            halfOpen.merge(c.listener, 1, Integer::sum);
+        }
+        if (!c.is(Tcb.READY)) {
+            checkDeadline(c);
+        }
+    }
+
+    /** A connection that has nothing to send for now. */
+    private void checkDeadline(TcpConnection c) {
+        long deadline = ConnectionTimers.earliest(c);
+        if (deadline == Tcb.NEVER) {
+            expect(isHeldByItsUser(c), c, "has neither a deadline nor a user who holds it");
+            return;
+        }
+        expect(deadline != Tcb.FROM_NOW, c, "has a deadline that nobody has filled in");
+        expect(c.wheelSlot >= 0 && c.wheelDeadlineNanos <= deadline, c, "has a deadline that the wheel does not know");
+    }
+
+    /** Nothing is owed to the peer, and the user has the connection: he decides how long it lives. */
+    private static boolean isHeldByItsUser(TcpConnection c) {
+        boolean settled = c.state == TcpState.ESTABLISHED || c.state == TcpState.CLOSE_WAIT
+                || c.state == TcpState.FIN_WAIT_2;
+        return settled && c.flight == null && !c.is(Tcb.CLOSE_CALLED);
+    }
+
+    private void checkListeners() {
+        for (TcpListener listener : engine.listeners()) {
+            int counted = halfOpen.getOrDefault(listener, 0);
+            if (listener.halfOpen != counted) {
+                broken.add("port " + listener.localPort + " counts " + listener.halfOpen + " half-open connections of "
+                        + counted);
+            }
+        }
+        halfOpen.forEach((listener, count) -> {
+            if (count > listener.backlog) {
+                broken.add("port " + listener.localPort + " has " + count + " half-open connections with a backlog of "
+                        + listener.backlog);
+            }
+        });
+    }
+
+    private void expect(boolean holds, TcpConnection c, String otherwise) {
+        if (!holds) {
+            broken.add(c + " " + otherwise);
+        }
+    }
+}
