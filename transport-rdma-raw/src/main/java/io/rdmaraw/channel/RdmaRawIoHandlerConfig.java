@@ -81,7 +81,7 @@ public final class RdmaRawIoHandlerConfig {
     TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
         return TcpConfig.builder().mtuBytes(mtuBytes).maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES))
                 .segmentationBytes(segmentationBytes).maxReceiveBufferBytes(maxReceiveBufferBytes)
-                .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow).build();
+                .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow).secrets(TcpStacks.SECRETS).build();
     }
 
     FrameQueueOptions queueOptions() {

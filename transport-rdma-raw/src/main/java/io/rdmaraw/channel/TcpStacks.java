@@ -8,6 +8,7 @@ import io.rdmaraw.host.SharedTcpNetwork;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.route.OwnHostConfig;
+import io.rdmaraw.tcp.TcpSecrets;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -15,6 +16,8 @@ import java.security.SecureRandom;
 
 /** Makes the TCP of a loop on the device that its settings name. */
 final class TcpStacks {
+    /** Of the process: a connection between two ends may follow one that was on another loop. */
+    static final TcpSecrets SECRETS = new TcpSecrets(new SecureRandom());
     private static final int PORT_NUMBER = 1;
 
     private TcpStacks() {

@@ -27,7 +27,8 @@ final class InitialSequence {
 
     /**
      * RFC 7323 section 5.4: the timestamp clock of each pair of hosts has its own offset. It leaves the ports out, so
-     * that a new connection in place of one in TIME-WAIT shows later timestamps than the old one (RFC 6191).
+     * that a new connection in place of one in TIME-WAIT shows later timestamps than the old one (RFC 6191), on
+     * whichever loop it is.
      */
     int timestampOffset(long localHigh, long localLow, long remoteHigh, long remoteLow) {
         return (int) hash.hash(localHigh, localLow, remoteHigh, remoteLow, 0, TIMESTAMP);

@@ -59,6 +59,7 @@ final class ListenInput {
         }
         TcpConfig config = engine.config;
         engine.counters.synCookiesSent++;
+        engine.secrets.onCookieSent(now);
         ReplyQueue.answer(s, out);
         out.seq = engine.synCookies.cookie(s, now);
         out.ack = s.seq + 1;
@@ -84,7 +85,7 @@ final class ListenInput {
     private static boolean acceptCookie(TcpEngine engine, TcpListener listener, Segment s, long now) {
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
         boolean expected = mode == TcpConfig.SynCookieMode.ALWAYS || mode == TcpConfig.SynCookieMode.ON_OVERFLOW
-                && listener.overflowedWithin(SynCookies.lifetimeNanos(), now);
+                && engine.secrets.mayExpectCookie(now);
         if (!expected) {
             return false;
         }

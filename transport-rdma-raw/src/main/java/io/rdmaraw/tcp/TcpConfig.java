@@ -72,6 +72,7 @@ public final class TcpConfig {
     final int segmentationBytes;
     final long fastOpenKeyHigh;
     final long fastOpenKeyLow;
+    final TcpSecrets secrets;
     final IntSupplier initialSequence;
 
     private TcpConfig(Builder builder) {
@@ -113,6 +114,7 @@ public final class TcpConfig {
         segmentationBytes = builder.segmentationBytes;
         fastOpenKeyHigh = builder.fastOpenKeyHigh;
         fastOpenKeyLow = builder.fastOpenKeyLow;
+        secrets = builder.secrets;
         initialSequence = builder.initialSequence;
     }
 
@@ -165,6 +167,7 @@ public final class TcpConfig {
         private int segmentationBytes;
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
+        private TcpSecrets secrets;
         private IntSupplier initialSequence;
 
         private Builder() {
@@ -479,6 +482,15 @@ public final class TcpConfig {
         public Builder fastOpenKey(long high, long low) {
             fastOpenKeyHigh = high;
             fastOpenKeyLow = low;
+            return this;
+        }
+
+        /**
+         * The keys of the host that the engine is a part of. Engines that have an address in common, such as the loops
+         * of a process, should share them. Null, the default: the engine makes its own.
+         */
+        public Builder secrets(TcpSecrets value) {
+            secrets = value;
             return this;
         }
 

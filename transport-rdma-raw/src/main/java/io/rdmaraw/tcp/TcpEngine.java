@@ -26,6 +26,7 @@ public final class TcpEngine {
     final TcpCounters counters = new TcpCounters();
     final ConnectionTable connections;
     final TimerWheel wheel;
+    final TcpSecrets secrets;
     final InitialSequence initialSequence;
     final SynCookies synCookies;
     final FastOpen fastOpen;
@@ -50,7 +51,8 @@ public final class TcpEngine {
     private long nowNanos;
 
     /**
-     * @param random source of the secret keys and of random choices; a SecureRandom in earnest, a seeded one in tests
+     * @param random source of random choices, and of the keys that {@code config} does not give; a SecureRandom in
+     *               earnest, a seeded one in tests
      * @param nowNanos the time to begin with
      */
     public TcpEngine(TcpConfig config, TcpEvents events, RandomGenerator random, long nowNanos) {
@@ -58,7 +60,8 @@ public final class TcpEngine {
         this.events = Objects.requireNonNull(events, "events");
         this.nowNanos = nowNanos;
         segmentationBytes = config.segmentationBytes;
-        SipHash hash = new SipHash(random.nextLong(), random.nextLong());
+        secrets = config.secrets != null ? config.secrets : new TcpSecrets(random);
+        SipHash hash = secrets.hash;
         connections = new ConnectionTable(random.nextLong(), random.nextLong());
         initialSequence = new InitialSequence(hash, config.initialSequence);
         synCookies = new SynCookies(hash);

@@ -15,7 +15,7 @@ public final class TcpListener {
     /** Half-open connections that the user has already; at most {@link #maxFastOpens}. */
     int fastOpens;
     int maxFastOpens;
-    /** When a SYN last found the backlog full: cookies are accepted for a while after it. */
+    /** When a SYN last found the backlog full. */
     long lastOverflowNanos = Long.MIN_VALUE;
     boolean closed;
 

@@ -1,0 +1,38 @@
+package io.rdmaraw.tcp;
+
+import java.util.random.RandomGenerator;
+
+/**
+ * The keys behind initial sequence numbers, timestamps and SYN cookies. They belong to a host, not to an engine: RFC
+ * 6528 and RFC 7323 know one clock per host, and the next connection between two ends, or the ACK that returns a
+ * cookie, may be another engine's. The engines of a host share an object of this class; any thread may use it.
+ */
+public final class TcpSecrets {
+    /** How exactly it is remembered when a cookie was sent: floods on several loops must not fight for one line. */
+    private static final long COOKIE_STAMP_NANOS = 1_000_000_000L;
+    private static final long NO_COOKIE = Long.MIN_VALUE;
+
+    final SipHash hash;
+    private volatile long lastCookieNanos = NO_COOKIE;
+
+    /**
+     * @param random where the keys come from; a SecureRandom in earnest, a seeded one in tests
+     */
+    public TcpSecrets(RandomGenerator random) {
+        hash = new SipHash(random.nextLong(), random.nextLong());
+    }
+
+    /** A SYN is answered by a cookie. */
+    void onCookieSent(long now) {
+        long last = lastCookieNanos;
+        if (last == NO_COOKIE || now - last >= COOKIE_STAMP_NANOS) {
+            lastCookieNanos = now;
+        }
+    }
+
+    /** Whether a cookie that is still valid may be out: without one no ACK returns one. */
+    boolean mayExpectCookie(long now) {
+        long last = lastCookieNanos;
+        return last != NO_COOKIE && now - last <= SynCookies.lifetimeNanos() + COOKIE_STAMP_NANOS;
+    }
+}
