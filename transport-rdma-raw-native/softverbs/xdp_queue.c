@@ -24,8 +24,16 @@ static const struct xdp_desc *received(const struct sv_xdp_ring *rx, uint32_t po
     return (const struct xdp_desc *)rx->entries + (position & rx->mask);
 }
 
-/* A frame in several chunks. Returns how many, or 0: the last one is not there yet, or there is no room for the frame. */
-static unsigned assemble(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position, uint32_t limit,
+static inline uint32_t produced(const struct sv_xdp_ring *rx)
+{
+    return __atomic_load_n(rx->producer, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * A frame in several chunks, all before `end`, where the kernel has got to. Returns how many, or 0: the last one is not
+ * there yet, or there is no room for the frame.
+ */
+static unsigned assemble(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position, uint32_t end,
                          struct sv_frame *frame)
 {
     const uint32_t room = SV_XDP_MAX_MTU + 18;
@@ -35,7 +43,7 @@ static unsigned assemble(struct sv_xdp_queue *queue, const struct sv_xdp_ring *r
     if (queue->scratch_used == SV_XDP_SCRATCH_FRAMES)
         return 0;
     uint8_t *to = queue->scratch + queue->scratch_used * room;
-    for (; more && (int32_t)(limit - (position + parts)) > 0; parts++) {
+    for (; more && (int32_t)(end - (position + parts)) > 0; parts++) {
         const struct xdp_desc *part = received(rx, position + parts);
         if (part->len <= room && length <= room - part->len)
             memcpy(to + length, data_at(queue, part->addr), part->len);
@@ -50,11 +58,11 @@ static unsigned assemble(struct sv_xdp_queue *queue, const struct sv_xdp_ring *r
 }
 
 static inline unsigned take(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position,
-                            uint32_t limit, struct sv_frame *frame)
+                            uint32_t end, struct sv_frame *frame)
 {
     const struct xdp_desc *descriptor = received(rx, position);
     if (SV_UNLIKELY(descriptor->options & XDP_PKT_CONTD))
-        return assemble(queue, rx, position, limit, frame);
+        return assemble(queue, rx, position, end, frame);
     *frame = (struct sv_frame){.data = data_at(queue, descriptor->addr), .length = descriptor->len};
     __builtin_prefetch(frame->data);
     return 1;
@@ -87,19 +95,26 @@ static unsigned drop_strangers(struct sv_xdp_queue *queue, struct sv_device *dev
     return kept;
 }
 
+/*
+ * Takes at most so many frames, each of which begins before `limit`. The caller's limit may be older than the lock that
+ * it holds; the kernel's own producer, read here, is what nothing goes beyond.
+ */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane, struct sv_device *device,
-                            uint32_t limit)
+                            uint32_t limit, unsigned most)
 {
     struct sv_frame frames[SV_BURST];
     struct sv_xdp_ring *rx = &lane->rx;
     uint32_t longest = sv_wire_longest_frame(device);
     uint32_t position = rx->position;
+    uint32_t end = produced(rx);
     unsigned taken = 0;
     unsigned seen = 0;
 
+    if (SV_UNLIKELY((int32_t)(limit - end) > 0))
+        limit = end;
     queue->scratch_used = 0;
-    for (unsigned i = 0; i < SV_BURST && (int32_t)(limit - (position + seen)) > 0; i++) {
-        unsigned parts = take(queue, rx, position + seen, limit, &frames[taken]);
+    for (unsigned i = 0; i < most && (int32_t)(limit - (position + seen)) > 0; i++) {
+        unsigned parts = take(queue, rx, position + seen, end, &frames[taken]);
         if (SV_UNLIKELY(parts == 0))
             break;
         seen += parts;
@@ -108,8 +123,10 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane
         else
             taken++;
     }
-    if (SV_UNLIKELY(lane == &queue->main && (int32_t)(queue->sorted_until - position) > 0))
+    if (lane == &queue->main && SV_UNLIKELY((int32_t)(queue->sorted_until - position) > 0))
         taken = drop_strangers(queue, device, frames, taken);
+    else if (lane == &queue->main)
+        queue->sorted_until = position;     /* keeps up, so that it is not ahead again after 2^31 frames */
     if (taken > 0)
         sv_receiver_dispatch(&lane->receiver, device, frames, taken);
     refill(queue, rx, seen);
@@ -124,16 +141,15 @@ static inline uint32_t taken_of(const struct sv_xdp_ring *rx)
 /*
  * SYNs come after everything else, and at most a burst, so what comes next for a connection waits for no more than these.
  * When more than half of their ring is full they come faster than they are looked at: then fewer are let through, and
- * it is emptied little by little.
+ * it is emptied little by little. So many are frames, not descriptors: a frame of many takes as many at once.
  */
-static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
+static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
 {
-    uint32_t position = queue->syns.rx.position;
-    uint32_t waiting = limit - position;
-    if (SV_LIKELY(waiting <= queue->syns.entries / 2))
-        return drain_burst(queue, &queue->syns, device, limit);
+    uint32_t end = produced(&queue->syns.rx);
+    if (SV_LIKELY((int32_t)(end - queue->syns.rx.position) <= (int32_t)(queue->syns.entries / 2)))
+        return drain_burst(queue, &queue->syns, device, end, SV_BURST);
     sv_steering_limit_syns(((struct sv_wire *)device->port)->steering);
-    return drain_burst(queue, &queue->syns, device, position + FEW_SYNS);
+    return drain_burst(queue, &queue->syns, device, end, FEW_SYNS);
 }
 
 /*
@@ -151,20 +167,19 @@ static void watch_main(struct sv_xdp_queue *queue, struct sv_device *device, uin
 
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
-    uint32_t syns = __atomic_load_n(queue->syns.rx.producer, __ATOMIC_ACQUIRE);
     unsigned total = 0;
     /* A hint, as the positions are another thread's: at worst this looks once more, or a poll later. */
-    if ((limit == taken_of(&queue->main.rx) && syns == taken_of(&queue->syns.rx)) ||
+    if ((limit == taken_of(&queue->main.rx) && produced(&queue->syns.rx) == taken_of(&queue->syns.rx)) ||
         !sv_receiver_try(&queue->main.receiver))
         return 0;
     watch_main(queue, device, limit);
     for (int i = 0; i < DRAIN_BURSTS; i++) {
-        unsigned burst = drain_burst(queue, &queue->main, device, limit);
+        unsigned burst = drain_burst(queue, &queue->main, device, limit, SV_BURST);
         total += burst;
         if (burst < SV_BURST)
             break;
     }
-    total += drain_syns(queue, device, syns);
+    total += drain_syns(queue, device);
     sv_spin_unlock(&queue->main.receiver.lock);
     return total;
 }

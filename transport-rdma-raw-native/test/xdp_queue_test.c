@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xdp_queue.c on rings in which the test is the kernel, so that what takes rare timing, a driver of a certain kind, or
+ * a kernel that errs can be had at will. The source is included, with what it calls replaced.
+ */
+#include "harness.h"
+
+#include "xdp_queue.h"
+
+#include <sched.h>
+#include <sys/socket.h>
+
+static bool fake_try(struct sv_receiver *receiver);
+static void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
+                          unsigned count);
+static bool fake_is_stranger(const struct sv_connections *connections, const struct sv_frame *frame);
+static void fake_limit(struct sv_steering *steering);
+static const struct sv_connections *fake_connections(const struct sv_steering *steering);
+static ssize_t fake_sendto(void);
+
+#define sv_xdp_queue_drain tested_drain
+#define sv_xdp_queue_send tested_send
+#define sv_receiver_try fake_try
+#define sv_receiver_dispatch fake_dispatch
+#define sv_connections_is_stranger fake_is_stranger
+#define sv_steering_limit_syns fake_limit
+#define sv_steering_limit_strangers fake_limit
+#define sv_steering_connections fake_connections
+#define sv_spin_lock(lock) ((void)(lock))
+#define sv_spin_unlock(lock) ((void)(lock))
+#define sendto(...) fake_sendto()
+#define sched_yield() ((void)0)
+
+unsigned tested_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
+unsigned tested_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
+
+#include "../softverbs/xdp_queue.c"
+
+enum { ENTRIES = 64, CHUNKS = 4 * ENTRIES, CHUNK = 4096, MTU = 1500, FRAME = 60, SEEN = 4096 };
+
+/* What the kernel has of a ring. */
+struct kernel_ring {
+    uint32_t producer;
+    uint32_t consumer;
+    uint32_t flags;
+    union {
+        struct xdp_desc descriptors[ENTRIES];
+        uint64_t addresses[CHUNKS];
+    };
+};
+
+static struct kernel {
+    struct sv_xdp_queue queue;
+    struct sv_wire wire;
+    struct sv_device device;
+    struct kernel_ring main, syns, fill, tx, completion;
+    uint32_t filled;            /* entries of the fill ring that were looked at */
+    bool given[CHUNKS];         /* chunks that are the library's: a frame is in them */
+    uint32_t next_chunk;
+    uint32_t next_number;
+    unsigned seen[SEEN];        /* how often the frame of a number was dispatched */
+    unsigned dispatched;
+    unsigned limited;
+    bool all_are_strangers;
+    void (*meanwhile)(void);    /* what another thread does just before the lock is ours */
+    unsigned sends;
+    int send_error;
+    void (*on_send)(void);
+} k;
+
+static uint64_t free_chunks[ENTRIES];
+static uint8_t umem[CHUNKS * CHUNK];
+static uint8_t scratch[SV_XDP_SCRATCH_BYTES];
+
+static bool fake_try(struct sv_receiver *receiver)
+{
+    (void)receiver;
+    void (*meanwhile)(void) = k.meanwhile;
+    k.meanwhile = NULL;
+    if (meanwhile != NULL)
+        meanwhile();
+    return true;
+}
+
+static void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
+                          unsigned count)
+{
+    (void)receiver;
+    (void)device;
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t number;
+        memcpy(&number, frames[i].data, sizeof number);
+        CHECK(number < SEEN);
+        k.seen[number]++;
+        k.dispatched++;
+    }
+}
+
+static bool fake_is_stranger(const struct sv_connections *connections, const struct sv_frame *frame)
+{
+    (void)connections;
+    (void)frame;
+    return k.all_are_strangers;
+}
+
+static void fake_limit(struct sv_steering *steering)
+{
+    (void)steering;
+    k.limited++;
+}
+
+static const struct sv_connections *fake_connections(const struct sv_steering *steering)
+{
+    (void)steering;
+    return NULL;
+}
+
+static ssize_t fake_sendto(void)
+{
+    k.sends++;
+    if (k.on_send != NULL)
+        k.on_send();
+    errno = k.send_error;
+    return k.send_error == 0 ? 0 : -1;
+}
+
+static struct sv_xdp_ring library_side(struct kernel_ring *ring, void *entries, uint32_t count, uint32_t start)
+{
+    ring->producer = ring->consumer = start;
+    return (struct sv_xdp_ring){.producer = &ring->producer, .consumer = &ring->consumer, .entries = entries,
+                                .mask = count - 1, .position = start};
+}
+
+/* `start`: where the indices of all rings are, which wrap. */
+static void kernel_open(uint32_t start)
+{
+    memset(&k, 0, sizeof k);
+    struct sv_xdp_queue *queue = &k.queue;
+    queue->main.rx = library_side(&k.main, k.main.descriptors, ENTRIES, start);
+    queue->syns.rx = library_side(&k.syns, k.syns.descriptors, ENTRIES, start);
+    queue->fill = library_side(&k.fill, k.fill.addresses, CHUNKS, start);
+    queue->tx = library_side(&k.tx, k.tx.descriptors, ENTRIES, start);
+    queue->completion = library_side(&k.completion, k.completion.addresses, ENTRIES, start);
+    queue->main.entries = queue->syns.entries = ENTRIES;
+    queue->sorted_until = start;
+    queue->chunk_bytes = queue->stride_bytes = CHUNK;
+    queue->base_mask = ~(uint64_t)(CHUNK - 1);
+    queue->umem = umem;
+    queue->scratch = scratch;
+    queue->multi_buffer = true;
+    queue->free_chunks = free_chunks;
+    queue->send_chunks = ENTRIES;
+    for (uint32_t i = 0; i < ENTRIES; i++)
+        free_chunks[queue->free_count++] = (uint64_t)i * CHUNK;
+    k.filled = start;
+    k.device.port = (void *)&k.wire;
+    atomic_store(&k.device.mtu, MTU);
+}
+
+/* Chunks that came back: each was given to us, and none twice. */
+static void take_filled(void)
+{
+    for (; k.filled != k.fill.producer; k.filled++) {
+        uint64_t chunk = k.fill.addresses[k.filled % CHUNKS] / CHUNK;
+        CHECK(chunk < CHUNKS);
+        CHECK(k.given[chunk]);
+        k.given[chunk] = false;
+    }
+}
+
+/* The kernel receives a frame of so many chunks, if the ring has room. Returns its number. */
+static uint32_t arrive(struct kernel_ring *ring, unsigned chunks, uint32_t length)
+{
+    take_filled();
+    CHECK(ring->producer - ring->consumer + chunks <= ENTRIES);
+    for (unsigned i = 0; i < chunks; i++) {
+        while (k.given[k.next_chunk])
+            k.next_chunk = (k.next_chunk + 1) % CHUNKS;
+        k.given[k.next_chunk] = true;
+        memcpy(umem + k.next_chunk * CHUNK, &k.next_number, sizeof k.next_number);
+        ring->descriptors[(ring->producer + i) % ENTRIES] = (struct xdp_desc){
+            .addr = (uint64_t)k.next_chunk * CHUNK, .len = length, .options = i + 1 < chunks ? XDP_PKT_CONTD : 0};
+    }
+    __atomic_store_n(&ring->producer, ring->producer + chunks, __ATOMIC_RELEASE);
+    return k.next_number++;
+}
+
+static void arrive_many(struct kernel_ring *ring, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        arrive(ring, 1, FRAME);
+}
+
+static unsigned drain(void)
+{
+    return tested_drain(&k.queue, &k.device, sv_xdp_queue_produced(&k.queue));
+}
+
+static void drain_all(void)
+{
+    for (unsigned i = 0; i < ENTRIES; i++)
+        drain();
+}
+
+static void check_ring_empty(const struct kernel_ring *ring)
+{
+    CHECK_EQ(ring->producer, ring->consumer);
+}
+
+/* All that the kernel produced was dispatched once, and all chunks are the kernel's again. */
+static void check_all_seen_once(void)
+{
+    take_filled();
+    check_ring_empty(&k.main);
+    check_ring_empty(&k.syns);
+    for (uint32_t i = 0; i < k.next_number; i++)
+        CHECK_EQ(1, k.seen[i]);
+    CHECK_EQ(k.next_number, k.dispatched);
+    for (unsigned i = 0; i < CHUNKS; i++)
+        CHECK(!k.given[i]);
+}
+
+/* Where indices start: in the middle, around the wrap of their sign, and of themselves. */
+static const uint32_t starts[] = {0, 0x7fffffe0u, 0xffffffe0u};
+
+static void for_each_start(void (*test)(void))
+{
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        kernel_open(starts[i]);
+        test();
+    }
+}
+
+/* ---- receiving ---- */
+
+static void drain_and_receive_more(void)
+{
+    drain_all();
+    arrive_many(&k.syns, 1);
+    arrive_many(&k.main, 1);
+    drain_all();
+}
+
+/* Another thread has emptied the rings between this one's look at them and its lock. */
+static void race(void)
+{
+    for (unsigned round = 0; round < 40; round++) {
+        arrive_many(&k.main, round % 5);
+        arrive_many(&k.syns, 1 + round % 7);
+        k.meanwhile = drain_and_receive_more;
+        drain();
+        drain_all();
+        check_all_seen_once();
+    }
+    CHECK_EQ(0, k.limited);
+}
+
+static void nothing_is_taken_that_was_not_produced(void)
+{
+    for_each_start(race);
+}
+
+/* A limit from long ago, and one that never was: it comes from the caller, who holds no lock. */
+static void wrong_limits(void)
+{
+    arrive_many(&k.main, 10);
+    drain_all();
+    uint32_t position = k.main.producer;
+    tested_drain(&k.queue, &k.device, position - 10);
+    tested_drain(&k.queue, &k.device, position + 10);
+    arrive_many(&k.main, 3);
+    tested_drain(&k.queue, &k.device, position + 100);
+    check_all_seen_once();
+}
+
+static void a_limit_that_is_wrong_does_no_harm(void)
+{
+    for_each_start(wrong_limits);
+}
+
+/* Above half of the ring few SYNs are taken at a time; frames count, however many descriptors each has. */
+static void large_syns(void)
+{
+    arrive(&k.syns, 17, CHUNK - SV_XDP_HEADROOM);
+    arrive(&k.syns, 18, CHUNK - SV_XDP_HEADROOM);
+    uint32_t small = arrive(&k.syns, 1, FRAME);
+    for (unsigned i = 0; i < 4 && k.dispatched == 0; i++)
+        drain();
+    CHECK_EQ(1, k.dispatched);
+    CHECK_EQ(1, k.seen[small]);
+    CHECK_EQ(2, k.queue.syns.receiver.counters.length_errors);
+    check_ring_empty(&k.syns);
+    take_filled();
+    for (unsigned i = 0; i < CHUNKS; i++)
+        CHECK(!k.given[i]);
+}
+
+static void a_large_frame_does_not_stop_the_ring(void)
+{
+    for_each_start(large_syns);
+}
+
+/* Few at a time, and the program is told; then it is as before. */
+static void flood_of_syns(void)
+{
+    arrive_many(&k.syns, ENTRIES);
+    drain();
+    CHECK_EQ(1, k.limited);
+    CHECK_EQ(FEW_SYNS, k.dispatched);
+    drain_all();
+    check_all_seen_once();
+    CHECK_EQ((ENTRIES / 2 + FEW_SYNS - 1) / FEW_SYNS, k.limited);
+}
+
+static void a_flood_of_syns_is_taken_little_by_little(void)
+{
+    for_each_start(flood_of_syns);
+}
+
+/* What waited when the ring was more than half full is sorted; what comes later is not, however much later. */
+static void only_what_waited_is_sorted(void)
+{
+    kernel_open(0);
+    k.all_are_strangers = true;
+    arrive_many(&k.main, ENTRIES);
+    drain_all();
+    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.strangers_full);
+    arrive_many(&k.main, 1);
+    drain_all();
+    /* Two thousand million frames later. */
+    k.queue.main.rx.position = k.main.producer = k.main.consumer = k.main.producer + 0x60000000u;
+    arrive_many(&k.main, 1);
+    drain_all();
+    k.queue.main.rx.position = k.main.producer = k.main.consumer = k.main.producer + 0x60000000u;
+    arrive_many(&k.main, 1);
+    drain_all();
+    CHECK_EQ(3, k.dispatched);
+    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.strangers_full);
+}
+
+const struct test xdp_queue_tests[] = {
+    {"xdp queue: nothing is taken that was not produced", nothing_is_taken_that_was_not_produced},
+    {"xdp queue: a limit that is wrong does no harm", a_limit_that_is_wrong_does_no_harm},
+    {"xdp queue: a large frame does not stop the ring", a_large_frame_does_not_stop_the_ring},
+    {"xdp queue: a flood of SYNs is taken little by little", a_flood_of_syns_is_taken_little_by_little},
+    {"xdp queue: only what waited is sorted", only_what_waited_is_sorted},
+    {NULL, NULL},
+};

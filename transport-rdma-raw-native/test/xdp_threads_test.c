@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several threads poll a device on AF_XDP while SYNs and datagrams come. Each frame carries its number all over its
+ * payload: none may be lost, come twice, or be made of two.
+ */
+#include "wire_fixture.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { THREADS = 4, KINDS = 2, RECEIVES = 512, NUMBERS = 200000, WINDOW = 256, BURST = 16, MILLIS = 1500 };
+enum { PORT = 2000, TCP_FLAGS = 47, SYN = 2 };
+enum { PAYLOAD = 54, LEAST_WORDS = 4, WORDS = 64 };     /* behind either L4 header */
+
+/* The SYNs of a device, or its datagrams, and who receives them. The threads beyond only poll. */
+struct poller {
+    pthread_t thread;
+    struct world *world;
+    struct ibv_cq *cq;
+    struct ibv_qp *qp;
+    struct ibv_flow *flow;
+    struct ibv_mr *mr;
+    uint8_t *memory;
+    uint8_t *seen;
+    _Atomic uint32_t received;
+    _Atomic bool *stop;
+    unsigned twice;
+    unsigned torn;
+};
+
+static void post(struct poller *poller, uint64_t slot)
+{
+    struct ibv_sge sge = {(uintptr_t)poller->memory + slot * SLOT_BYTES, SLOT_BYTES, poller->mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
+    struct ibv_recv_wr *bad;
+    if (ibv_post_recv(poller->qp, &wr, &bad) != 0)
+        poller->torn++;
+}
+
+static void take(struct poller *poller, const struct ibv_wc *wc)
+{
+    const uint8_t *payload = poller->memory + wc->wr_id * SLOT_BYTES + PAYLOAD;
+    uint32_t words = (wc->byte_len - PAYLOAD) / 4;
+    uint32_t number, word;
+    memcpy(&number, payload, 4);
+    bool whole = wc->status == IBV_WC_SUCCESS && number < NUMBERS && words == LEAST_WORDS + number % WORDS;
+    for (uint32_t i = 0; whole && i < words; i++) {
+        memcpy(&word, payload + 4 * i, 4);
+        whole = word == number;
+    }
+    if (!whole)
+        poller->torn++;
+    else if (poller->seen[number]++ != 0)
+        poller->twice++;
+    atomic_fetch_add(&poller->received, 1);
+    post(poller, wc->wr_id);
+}
+
+static void *run_poller(void *argument)
+{
+    struct poller *poller = argument;
+    struct ibv_wc wc[16];
+    while (!atomic_load(poller->stop)) {
+        int count = ibv_poll_cq(poller->cq, 16, wc);
+        for (int i = 0; i < count; i++)
+            take(poller, &wc[i]);
+    }
+    return NULL;
+}
+
+static void poller_open(struct poller *poller, struct world *world, uint8_t protocol, _Atomic bool *stop)
+{
+    memset(poller, 0, sizeof *poller);
+    poller->world = world;
+    poller->stop = stop;
+    poller->cq = ibv_create_cq(world->context, RECEIVES, NULL, NULL, 0);
+    CHECK(poller->cq != NULL);
+    if (protocol == 0)
+        return;
+    struct ibv_qp_init_attr attr = {
+        .send_cq = poller->cq, .recv_cq = poller->cq, .qp_type = IBV_QPT_RAW_PACKET,
+        .cap = {.max_send_wr = 1, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1},
+    };
+    struct side side = {.world = world, .cq = poller->cq, .qp = ibv_create_qp(world->pd, &attr)};
+    struct rule rule;
+    CHECK(side.qp != NULL);
+    poller->qp = side.qp;
+    to_ready(side.qp);
+    poller->memory = aligned_alloc(4096, RECEIVES * SLOT_BYTES);
+    poller->seen = calloc(1, NUMBERS);
+    poller->mr = ibv_reg_mr(world->pd, poller->memory, RECEIVES * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    CHECK(poller->mr != NULL && poller->seen != NULL);
+    for (uint64_t i = 0; i < RECEIVES; i++)
+        post(poller, i);
+    rule_init(&rule, 0);
+    rule_ports(&rule, protocol == 6 ? IBV_FLOW_SPEC_TCP : IBV_FLOW_SPEC_UDP, 0, PORT);
+    poller->flow = must_create(&side, &rule);
+}
+
+static void poller_close(struct poller *poller)
+{
+    if (poller->qp != NULL) {
+        CHECK_EQ(0, ibv_destroy_flow(poller->flow));
+        CHECK_EQ(0, ibv_destroy_qp(poller->qp));
+        CHECK_EQ(0, ibv_dereg_mr(poller->mr));
+    }
+    CHECK_EQ(0, ibv_destroy_cq(poller->cq));
+    free(poller->memory);
+    free(poller->seen);
+}
+
+/* The number is the sequence number too, so no SYN looks as if it came again. */
+static uint32_t build_numbered(uint8_t *frame, uint8_t protocol, uint32_t number)
+{
+    struct frame_spec spec = default_frame();
+    spec.protocol = protocol;
+    spec.dst_port = PORT;
+    spec.payload = (uint16_t)(4 * (LEAST_WORDS + number % WORDS) + (protocol == 6 ? 0 : 12));
+    uint32_t length = build_frame(&spec, frame);
+    if (protocol == 6) {
+        memcpy(frame + 38, &number, 4);
+        frame[TCP_FLAGS] = SYN;
+    }
+    for (uint32_t at = PAYLOAD; at + 4 <= length; at += 4)
+        memcpy(frame + at, &number, 4);
+    return length;
+}
+
+static bool is_over(struct timespec since)
+{
+    struct timespec at = now();
+    return (at.tv_sec - since.tv_sec) * 1000 + (at.tv_nsec - since.tv_nsec) / 1000000 > MILLIS;
+}
+
+static void wait_for(const struct poller *poller, uint32_t received, struct timespec start)
+{
+    while ((int32_t)(atomic_load(&poller->received) - received) < 0 && !overdue(start))
+        sched_yield();
+}
+
+/* The numbers from `first` on, in one call. */
+static void send_burst(struct side *from, uint8_t protocol, uint32_t first)
+{
+    struct ibv_sge sge[BURST];
+    struct ibv_send_wr wr[BURST];
+    struct ibv_send_wr *bad;
+    for (unsigned i = 0; i < BURST; i++) {
+        uint8_t *frame = slot_at(from, SLOTS / 2 + i);
+        sge[i] = (struct ibv_sge){(uintptr_t)frame, build_numbered(frame, protocol, first + i), from->mr->lkey};
+        wr[i] = (struct ibv_send_wr){.next = i + 1 < BURST ? &wr[i + 1] : NULL, .sg_list = &sge[i], .num_sge = 1,
+                                     .opcode = IBV_WR_SEND, .send_flags = i + 1 < BURST ? 0 : IBV_SEND_SIGNALED};
+    }
+    CHECK_EQ(0, ibv_post_send(from->qp, wr, &bad));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
+}
+
+/*
+ * Has at most a window of each on its way, so that nothing is lost for want of room, and SYNs are not limited. Returns
+ * how many of each were sent: slow machines send fewer.
+ */
+static uint32_t send_numbers(struct side *from, const struct poller *pollers)
+{
+    static const uint8_t protocols[KINDS] = {6, 17};
+    struct timespec start = now();
+    uint32_t number = 0;
+    for (; number < NUMBERS && !is_over(start); number += BURST) {
+        for (int kind = 0; kind < KINDS; kind++) {
+            wait_for(&pollers[kind], number + BURST - WINDOW, start);
+            send_burst(from, protocols[kind], number);
+        }
+    }
+    for (int kind = 0; kind < KINDS; kind++)
+        wait_for(&pollers[kind], number, start);
+    return number;
+}
+
+static void check_seen_once(const struct poller *poller, uint32_t sent)
+{
+    uint32_t lost = 0;
+    for (uint32_t number = 0; number < NUMBERS; number++)
+        lost += number < sent && poller->seen[number] == 0;
+    if (lost + poller->twice + poller->torn > 0 || atomic_load(&poller->received) != sent)
+        test_failed(__FILE__, __LINE__, "%u sent, %u received, %u lost, %u twice, %u torn", sent,
+                    atomic_load(&poller->received), lost, poller->twice, poller->torn);
+}
+
+static void each_frame_comes_once_and_whole(const char *kind)
+{
+    struct wire wire;
+    struct poller pollers[THREADS];
+    _Atomic bool stop = false;
+    struct softverbs_counters counters;
+    wire_open(&wire, kind, 1500, 1);
+    for (int i = 0; i < THREADS; i++)
+        poller_open(&pollers[i], &wire.world[1], i == 0 ? 6 : i == 1 ? 17 : 0, &stop);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(0, pthread_create(&pollers[i].thread, NULL, run_poller, &pollers[i]));
+    uint32_t sent = send_numbers(&wire.side[0], pollers);
+    atomic_store(&stop, true);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(0, pthread_join(pollers[i].thread, NULL));
+    for (int i = 0; i < KINDS; i++)
+        check_seen_once(&pollers[i], sent);
+    CHECK_EQ(0, softverbs_query_counters(wire.world[1].context, &counters));
+    CHECK_EQ(0, counters.received.syns_full + counters.received.wire_full + counters.received.no_receive);
+    CHECK_EQ(KINDS * sent, counters.received.copied);
+    for (int i = 0; i < THREADS; i++)
+        poller_close(&pollers[i]);
+    wire_close(&wire);
+}
+
+static void test_each_frame_comes_once_and_whole(void)
+{
+    if (!have_namespace())
+        return;
+    each_frame_comes_once_and_whole("xdp");
+    with_xdp_mode("tap", each_frame_comes_once_and_whole);
+}
+
+const struct test xdp_threads_tests[] = {
+    {"xdp: each frame comes once and whole to threads that poll", test_each_frame_comes_once_and_whole},
+    {NULL, NULL},
+};
