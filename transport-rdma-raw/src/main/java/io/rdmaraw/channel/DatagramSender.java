@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.util.IllegalReferenceCountException;
@@ -172,8 +173,8 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                     failures[finished] = failure;
                 }
             }
-            case UNRESOLVED -> channel.hostView().awaitNeighbor(
-                    new WaitingDatagram(channel, path, content.retainedSlice(index, lengthBytes)));
+            case UNRESOLVED -> channel.hostView().awaitNeighbor(new WaitingDatagram(channel, path,
+                    PooledByteBufAllocator.DEFAULT.directBuffer(lengthBytes).writeBytes(content, index, lengthBytes)));
             case PORT_UNREACHABLE -> receiver.reportPortUnreachable();
             case SELF -> {
                 statistics.sentToSelf++;

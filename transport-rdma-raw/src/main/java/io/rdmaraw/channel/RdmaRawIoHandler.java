@@ -272,7 +272,7 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     HostView hostView() {
         if (hostView == null) {
-            hostView = new HostView(executor);
+            hostView = new HostView(executor, config.maxUnresolvedPackets());
             statistics.hostView(hostView);
         }
         return hostView;

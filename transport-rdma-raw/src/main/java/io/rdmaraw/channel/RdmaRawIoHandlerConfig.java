@@ -40,6 +40,7 @@ public final class RdmaRawIoHandlerConfig {
     private final long spinNanos;
     private final boolean segmentationOffload;
     private final int maxReceiveBufferBytes;
+    private final int maxUnresolvedPackets;
     private final String ipDevice;
     private final OwnHostConfig ownHost;
     private final long fastOpenKeyHigh;
@@ -54,6 +55,7 @@ public final class RdmaRawIoHandlerConfig {
         maxReceiveBufferBytes = builder.maxReceiveBufferBytes >= 0 ? builder.maxReceiveBufferBytes
                 : (int) Math.min(MOST_RECEIVE_BUFFER_BYTES,
                         (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_SHARE);
+        maxUnresolvedPackets = builder.maxUnresolvedPackets;
         ipDevice = builder.ipDevice;
         SecureRandom random = new SecureRandom();
         fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh : random.nextLong();
@@ -106,6 +108,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns how far the receive buffer of a TCP connection grows by itself, in bytes; 0 if it does not. */
     public int maxReceiveBufferBytes() {
         return maxReceiveBufferBytes;
+    }
+
+    /** Returns how many packets of a loop wait for the MAC addresses of their next hops. */
+    public int maxUnresolvedPackets() {
+        return maxUnresolvedPackets;
     }
 
     /** Returns whether devices that can cut the payloads of TCP into segments do so. */
@@ -167,6 +174,7 @@ public final class RdmaRawIoHandlerConfig {
         /** Below 0 while it follows from the slots. */
         private int maxReceiveBufferBytes = -1;
         private long spinNanos = Math.max(0, Long.getLong(SPIN_PROPERTY, TimeUnit.MICROSECONDS.toNanos(20)));
+        private int maxUnresolvedPackets = 128;
         private String ipDevice = "soft:loop";
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
@@ -257,6 +265,21 @@ public final class RdmaRawIoHandlerConfig {
                 throw new IllegalArgumentException("maxReceiveBufferBytes is " + bytes + "; it must lie in 0..2^30");
             }
             maxReceiveBufferBytes = bytes;
+            return this;
+        }
+
+        /**
+         * Sets how many packets of a loop wait for the MAC addresses of their next hops, over all of them: 1 to 65536,
+         * 128 by default. The oldest makes room for the next. Each is copied, and has up to an MTU of heap, or its
+         * length in direct memory when it is a datagram; so peers that are not there cannot take the loop's slots.
+         * Three packets wait for one next hop at most, as RFC 1122 section 2.3.2.2 wants the latest kept. Linux has a
+         * limit of bytes per next hop (net.ipv4.neigh.default.unres_qlen_bytes) and none over all.
+         */
+        public Builder maxUnresolvedPackets(int packets) {
+            if (packets < 1 || packets > 1 << 16) {
+                throw new IllegalArgumentException("maxUnresolvedPackets is " + packets + "; it must lie in 1..65536");
+            }
+            maxUnresolvedPackets = packets;
             return this;
         }
 

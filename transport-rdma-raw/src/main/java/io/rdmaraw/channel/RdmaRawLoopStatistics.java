@@ -20,6 +20,9 @@ public final class RdmaRawLoopStatistics implements RdmaRawMetered {
             .error("neighbors-refused", s -> s.ofHost(HostView::refusedSolicitations),
                     "times that the kernel did not ask for a next hop's MAC address, as its table is full or"
                             + " CAP_NET_ADMIN is wanting; the log says which")
+            .error("neighbors-crowded", s -> s.ofHost(HostView::displacedPackets),
+                    "packets that waited for a next hop's MAC address, and that newer ones for others took the place"
+                            + " of; the channels count them as unresolved")
             .error("notifications-lost", s -> s.ofHost(HostView::lostNotifications),
                     "times that the kernel's network changed so fast that all was read anew; of the whole host");
 

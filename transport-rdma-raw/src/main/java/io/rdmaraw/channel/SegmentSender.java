@@ -116,15 +116,29 @@ final class SegmentSender {
             return;
         }
         if (!path.isResolved()) {
-            // What waits is one slot; the core sends the rest again.
-            stack.counters().droppedUnresolved += out.segmentCount() - 1;
-            out.keepFirstPiece();
-            network.await(new WaitingSegment(stack, loop, path.hopOrNull(),
-                    writer.writeUnaddressed(out, path.sourceMac())));
+            sendUnresolved(path);
             return;
         }
         path.touch();
         writer.write(out, path.sourceMac(), path.targetMac());
+    }
+
+    /**
+     * Whoever gets an answer without having a connection asks again, and can have been named by somebody else: such
+     * answers do not wait. What connections send does, in memory of its own, as the loop's slots are few.
+     */
+    private void sendUnresolved(TcpPath path) {
+        if (out.connection() == null && out.attachment() == null) {
+            stack.counters().droppedUnresolved++;
+            out.transmitted();
+            network.request(path.hopOrNull());
+            return;
+        }
+        // One frame waits; the core sends the rest again.
+        stack.counters().droppedUnresolved += out.segmentCount() - 1;
+        out.keepFirstPiece();
+        network.await(new WaitingSegment(stack, loop, path.hopOrNull(),
+                writer.writeUnaddressed(out, path.sourceMac())));
     }
 
     /**
@@ -142,7 +156,13 @@ final class SegmentSender {
     }
 
     /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */
-    void sendResolved(FrameBuf frame, long mac) {
+    void sendResolved(byte[] bytes, long mac) {
+        if (!roomForOne()) {
+            stack.counters().droppedUnresolved++;
+            return;
+        }
+        FrameBuf frame = port.queue().slots().take();
+        frame.writeBytes(bytes);
         long ethernet = frame.memoryAddress();
         EthernetHeader.write(ethernet, mac, EthernetHeader.source(ethernet), EthernetHeader.etherType(ethernet));
         if (port.queue().offer(frame) != FrameQueue.ACCEPTED) {

@@ -80,9 +80,16 @@ final class SegmentWriter {
         }
     }
 
-    /** Returns a segment that the device does not have to cut as a frame that lacks the destination's MAC address. */
-    FrameBuf writeUnaddressed(Segment segment, long sourceMac) {
-        return copied(segment, begin(segment, sourceMac, 0));
+    /**
+     * Returns the bytes of a frame that lacks the destination's MAC address. Needs a slot for as long as it takes.
+     *
+     * @param segment that the device does not have to cut
+     */
+    byte[] writeUnaddressed(Segment segment, long sourceMac) {
+        FrameBuf frame = copied(segment, begin(segment, sourceMac, 0));
+        byte[] bytes = new byte[frame.readableBytes()];
+        frame.readBytes(bytes).release();
+        return bytes;
     }
 
     private FrameBuf begin(Segment segment, long sourceMac, long targetMac) {

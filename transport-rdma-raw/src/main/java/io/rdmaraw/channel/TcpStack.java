@@ -5,7 +5,6 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.host.TcpNetwork;
-import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
@@ -404,10 +403,9 @@ final class TcpStack implements TcpEvents, PortOwner {
     }
 
     /** Sends a frame that had to wait for its next hop's address. */
-    void sendResolved(FrameBuf frame, long mac) {
+    void sendResolved(byte[] frame, long mac) {
         if (gone) {
             counters.droppedUnresolved++;
-            frame.release();
         } else {
             sender.sendResolved(frame, mac);
         }

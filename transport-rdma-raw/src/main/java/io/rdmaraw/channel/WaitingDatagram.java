@@ -12,7 +12,7 @@ import java.util.concurrent.ScheduledExecutorService;
  *
  * @param channel who sends it
  * @param path the way, without the MAC address
- * @param content its own reference
+ * @param content its own reference, to a copy: what a user sends can be the slot that brought it
  */
 record WaitingDatagram(RdmaRawDatagramChannel channel, DatagramPath path, ByteBuf content) implements WaitingPacket {
     @Override

@@ -3,14 +3,13 @@ package io.rdmaraw.channel;
 import io.netty.channel.EventLoop;
 import io.rdmaraw.host.NextHop;
 import io.rdmaraw.host.WaitingPacket;
-import io.rdmaraw.memory.FrameBuf;
 
 /**
  * A segment, written as a frame, that waits for the MAC address of its next hop.
  *
- * @param frame its own reference
+ * @param frame a copy: slots of the loop are for frames that can be sent
  */
-record WaitingSegment(TcpStack stack, EventLoop loop, NextHop nextHop, FrameBuf frame)
+record WaitingSegment(TcpStack stack, EventLoop loop, NextHop nextHop, byte[] frame)
         implements WaitingPacket {
     @Override
     public void send(long mac) {
@@ -20,6 +19,5 @@ record WaitingSegment(TcpStack stack, EventLoop loop, NextHop nextHop, FrameBuf 
     @Override
     public void discard() {
         stack.counters().droppedUnresolved++;
-        frame.release();
     }
 }

@@ -24,6 +24,7 @@ public final class HostView {
     private final UdpIpv4Head udp = new UdpIpv4Head();
     private final SocketAddressCache addresses = new SocketAddressCache();
     private final Executor loop;
+    private final int maxWaitingPackets;
     /** Made by the loop; others ask what it has counted. */
     private volatile LoopNeighbors neighbors;
     private final Set<Runnable> followers = new LinkedHashSet<>();
@@ -31,14 +32,16 @@ public final class HostView {
     private final PathMtus pathMtus = new PathMtus();
     private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
 
-    public HostView(Executor loop) {
+    /** @param maxWaitingPackets how many packets wait for the MAC addresses of next hops */
+    public HostView(Executor loop, int maxWaitingPackets) {
         this.loop = loop;
+        this.maxWaitingPackets = maxWaitingPackets;
     }
 
     /** Returns the next hops of this loop, and what waits for them. */
     LoopNeighbors neighbors(IpHost host) {
         if (neighbors == null) {
-            neighbors = new LoopNeighbors(host, loop, this::hostChanged);
+            neighbors = new LoopNeighbors(host, loop, maxWaitingPackets, this::hostChanged);
         }
         return neighbors;
     }
@@ -64,6 +67,12 @@ public final class HostView {
     public long refusedSolicitations() {
         LoopNeighbors known = neighbors;
         return known == null ? 0 : known.refusedSolicitations();
+    }
+
+    /** Returns how many packets were dropped because too many waited for next hops. Any thread. */
+    public long displacedPackets() {
+        LoopNeighbors known = neighbors;
+        return known == null ? 0 : known.displacedPackets();
     }
 
     /** Returns how often changes of the host's network were lost, and all was read anew. Any thread. */

@@ -155,6 +155,11 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
+    public final void request(NextHop hop) {
+        neighbors.request(hop, loop);
+    }
+
+    @Override
     public final long generation() {
         return host.snapshot().generation();
     }

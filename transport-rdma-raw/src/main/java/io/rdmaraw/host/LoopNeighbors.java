@@ -33,8 +33,11 @@ final class LoopNeighbors {
     private List<Link> links;
     private List<LocalAddress> addresses;
 
-    /** @param onHostChange what to do when the host's links or addresses have changed */
-    LoopNeighbors(IpHost host, Executor loop, Runnable onHostChange) {
+    /**
+     * @param maxWaiting how many packets wait, over all hops
+     * @param onHostChange what to do when the host's links or addresses have changed
+     */
+    LoopNeighbors(IpHost host, Executor loop, int maxWaiting, Runnable onHostChange) {
         this.host = host;
         this.loop = loop;
         this.onHostChange = onHostChange;
@@ -50,7 +53,7 @@ final class LoopNeighbors {
             public void discard(WaitingPacket packet) {
                 packet.discard();
             }
-        });
+        }, maxWaiting);
         listener = snapshot -> loop.execute(() -> onSnapshot(snapshot));
         host.addListener(listener);
     }
@@ -105,6 +108,17 @@ final class LoopNeighbors {
         NextHop hop = packet.nextHop();
         runTimer(packet.loop());
         table.await(hop.linkIndex(), hop.address(), packet, System.nanoTime());
+    }
+
+    /** Has a hop asked for, for an answer that does not wait. */
+    void request(NextHop hop, ScheduledExecutorService timers) {
+        runTimer(timers);
+        table.request(hop.linkIndex(), hop.address(), System.nanoTime());
+    }
+
+    /** Returns how many packets were dropped because too many waited. Any thread. */
+    long displacedPackets() {
+        return table.displacedCount();
     }
 
     /** Returns how many times the host could not ask for a neighbour. Any thread. */

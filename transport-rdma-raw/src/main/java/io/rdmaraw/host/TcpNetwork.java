@@ -86,8 +86,12 @@ public interface TcpNetwork {
         return false;
     }
 
-    /** Keeps a packet until its next hop's address is known. */
+    /** Keeps a packet until its next hop's address is known, or newer ones take its place. */
     void await(WaitingPacket packet);
+
+    /** Has a next hop's address found out for what does not wait for it. */
+    default void request(NextHop hop) {
+    }
 
     /** Returns a number that changes when paths found before may be wrong. */
     long generation();

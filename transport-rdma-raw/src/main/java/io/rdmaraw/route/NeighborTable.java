@@ -4,15 +4,19 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
  * The next hops that a loop sends to: their MAC addresses, packets that wait for one, and when to ask again. It asks
  * through a {@link Solicitor}, which sends ARP or neighbour discovery or has the kernel do it, and is told what was
  * learned. An address that was known stays good while it is in use, until it is said that the hop does not answer
- * ({@link #lost}): whoever is asked may be too busy to say anything. Time is given, never taken. For one thread.
+ * ({@link #lost}): whoever is asked may be too busy to say anything. Peers can name as many hops as they like that are
+ * not there; so what waits, and the hops that are asked for, are bounded over all, and the oldest makes room. Time is
+ * given, never taken. For one thread.
  *
  * @param <P> what waits for an address
  */
@@ -26,6 +30,8 @@ public final class NeighborTable<P> {
     static final long REFRESH_NANOS = TimeUnit.SECONDS.toNanos(30);
     /** A hop not used for so long is forgotten. */
     static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(5);
+    /** Hops that are asked for at a time; as many as Linux's table holds (gc_thresh3). The oldest is given up. */
+    static final int MAX_UNRESOLVED = 1024;
     private static final int MAX_HOPS = 65536;
 
     /** Asks who has an address. */
@@ -62,7 +68,7 @@ public final class NeighborTable<P> {
     private static final class Entry<P> {
         private final Key key;
         private final Use use = new Use();
-        private final ArrayDeque<P> waiting = new ArrayDeque<>(MAX_WAITING);
+        private final ArrayDeque<Waiting<P>> waiting = new ArrayDeque<>(MAX_WAITING);
         private long mac = Neighbor.NO_MAC;
         private int attempts;
         private long askedNanos;
@@ -73,14 +79,36 @@ public final class NeighborTable<P> {
         }
     }
 
+    /** A packet in its place of those of all hops. Equal to itself alone. */
+    private static final class Waiting<P> {
+        private final Entry<P> entry;
+        private final P packet;
+
+        private Waiting(Entry<P> entry, P packet) {
+            this.entry = entry;
+            this.packet = packet;
+        }
+    }
+
     private final Solicitor solicitor;
     private final Outlet<P> outlet;
+    private final int maxWaiting;
     private final Map<Key, Entry<P>> entries = new HashMap<>();
+    /** All that waits, the oldest first. */
+    private final Set<Waiting<P>> waiting = new LinkedHashSet<>();
+    /** The hops without an address, the oldest first. */
+    private final Set<Entry<P>> unresolved = new LinkedHashSet<>();
+    private long displaced;
 
-    /** Makes an empty table. */
-    public NeighborTable(Solicitor solicitor, Outlet<P> outlet) {
+    /**
+     * Makes an empty table.
+     *
+     * @param maxWaiting how many packets wait, over all hops
+     */
+    public NeighborTable(Solicitor solicitor, Outlet<P> outlet, int maxWaiting) {
         this.solicitor = solicitor;
         this.outlet = outlet;
+        this.maxWaiting = maxWaiting;
     }
 
     /**
@@ -144,23 +172,67 @@ public final class NeighborTable<P> {
 
     /** Keeps a packet until its hop's MAC address is known, and asks for that. */
     public void await(int linkIndex, IpAddress hop, P packet, long nowNanos) {
-        Key key = new Key(linkIndex, hop);
-        Entry<P> entry = entries.get(key);
-        if (entry == null && entries.size() == MAX_HOPS) {
+        Entry<P> entry = entryToAsk(linkIndex, hop);
+        if (entry == null) {
             outlet.discard(packet);
             return;
         }
-        if (entry == null) {
-            entry = new Entry<>(key);
-            entries.put(key, entry);
-        }
         entry.usedNanos = nowNanos;
         if (entry.waiting.size() == MAX_WAITING) {
-            outlet.discard(entry.waiting.poll());
+            discardOldest(entry);
+        } else if (waiting.size() == maxWaiting) {
+            displaced++;
+            discardOldest(waiting.iterator().next().entry);
         }
-        entry.waiting.add(packet);
+        Waiting<P> last = new Waiting<>(entry, packet);
+        entry.waiting.add(last);
+        waiting.add(last);
         if (entry.attempts == 0) {
             ask(entry, nowNanos);
+        }
+    }
+
+    /** Asks for a hop's MAC address, for packets that do not wait: answers to whoever asks again. */
+    public void request(int linkIndex, IpAddress hop, long nowNanos) {
+        Entry<P> entry = entryToAsk(linkIndex, hop);
+        if (entry != null) {
+            entry.usedNanos = nowNanos;
+            if (entry.attempts == 0) {
+                ask(entry, nowNanos);
+            }
+        }
+    }
+
+    /** Returns null when there is no place for it. */
+    private Entry<P> entryToAsk(int linkIndex, IpAddress hop) {
+        Key key = new Key(linkIndex, hop);
+        Entry<P> entry = entries.get(key);
+        if (entry != null || entries.size() == MAX_HOPS) {
+            return entry;
+        }
+        if (unresolved.size() == MAX_UNRESOLVED) {
+            Entry<P> oldest = unresolved.iterator().next();
+            displaced += oldest.waiting.size();
+            entries.remove(oldest.key);
+            forget(oldest);
+        }
+        entry = new Entry<>(key);
+        entries.put(key, entry);
+        unresolved.add(entry);
+        return entry;
+    }
+
+    private void discardOldest(Entry<P> entry) {
+        Waiting<P> oldest = entry.waiting.poll();
+        waiting.remove(oldest);
+        outlet.discard(oldest.packet);
+    }
+
+    /** An entry that is in the table no more. */
+    private void forget(Entry<P> entry) {
+        unresolved.remove(entry);
+        while (!entry.waiting.isEmpty()) {
+            discardOldest(entry);
         }
     }
 
@@ -179,8 +251,11 @@ public final class NeighborTable<P> {
         entry.mac = mac;
         entry.attempts = 0;
         entry.askedNanos = nowNanos;
-        for (P packet = entry.waiting.poll(); packet != null; packet = entry.waiting.poll()) {
-            outlet.send(packet, mac);
+        unresolved.remove(entry);
+        while (!entry.waiting.isEmpty()) {
+            Waiting<P> next = entry.waiting.poll();
+            waiting.remove(next);
+            outlet.send(next.packet, mac);
         }
     }
 
@@ -188,13 +263,7 @@ public final class NeighborTable<P> {
     public void lost(int linkIndex, IpAddress hop) {
         Entry<P> entry = entries.remove(new Key(linkIndex, hop));
         if (entry != null) {
-            discardWaiting(entry);
-        }
-    }
-
-    private void discardWaiting(Entry<P> entry) {
-        for (P packet = entry.waiting.poll(); packet != null; packet = entry.waiting.poll()) {
-            outlet.discard(packet);
+            forget(entry);
         }
     }
 
@@ -212,7 +281,7 @@ public final class NeighborTable<P> {
             }
             if (hasNoAnswer(entry) || isIdle(entry, nowNanos)) {
                 all.remove();
-                discardWaiting(entry);
+                forget(entry);
             } else {
                 toAsk.add(entry);
             }
@@ -251,9 +320,19 @@ public final class NeighborTable<P> {
         return entries.size();
     }
 
+    /** Returns how many packets wait, over all hops. */
+    public int waitingCount() {
+        return waiting.size();
+    }
+
+    /** Returns how many packets made room for those of other hops. Any thread; it may be a little old. */
+    public long displacedCount() {
+        return displaced;
+    }
+
     /** Discards all that waits. */
     public void close() {
-        entries.values().forEach(this::discardWaiting);
+        entries.values().forEach(this::forget);
         entries.clear();
     }
 }

@@ -79,7 +79,7 @@ final class HostUnderFrames {
     private final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
     private final RdmaRawDatagramStatistics statistics = new RdmaRawDatagramStatistics();
     private final OwnHostStatistics hostStatistics = new OwnHostStatistics(() -> null, statistics);
-    private final HostView hostView = new HostView(Runnable::run);
+    private final HostView hostView = new HostView(Runnable::run, 128);
     private final ParsedFrame parsed = new ParsedFrame();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final long written = Libc.allocateZeroed(MAX_FRAME_BYTES);

@@ -63,7 +63,7 @@ class OwnHostReceiverTest {
     };
     private final OwnHostReceiver receiver = new OwnHostReceiver(new OwnHost(new OwnHostConfig(MAC,
             List.of(OwnAddress.parse("10.15.0.1/24")), List.of(), false), "own0", 1500, new Mute(), new Random(1)),
-            (protocol, source, sourcePort, destination, destinationPort) -> port, new HostView(Runnable::run),
+            (protocol, source, sourcePort, destination, destinationPort) -> port, new HostView(Runnable::run, 128),
             new DatagramFragments(allocator, fragments), statistics);
 
     private ByteBuf datagram() {

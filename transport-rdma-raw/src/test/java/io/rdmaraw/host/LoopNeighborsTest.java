@@ -74,7 +74,7 @@ class LoopNeighborsTest {
     void aLoopThatHasEndedIsForgottenByItsHost() throws IOException {
         HostNetwork host = HostNetwork.ofCallingThread();
         int before = host.listenerCount();
-        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, () -> { });
+        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
         assertEquals(before + 1, host.listenerCount());
         neighbors.close();
         assertEquals(before, host.listenerCount());
@@ -84,7 +84,7 @@ class LoopNeighborsTest {
     @Test
     @Timeout(60)
     void whatTheKernelRefusesToAskForIsCounted() throws IOException {
-        HostView view = new HostView(Runnable::run);
+        HostView view = new HostView(Runnable::run, 128);
         assertEquals(0, view.refusedSolicitations());
         LoopNeighbors neighbors = view.neighbors(HostNetwork.ofCallingThread());
         AtomicInteger given = new AtomicInteger();
@@ -120,7 +120,7 @@ class LoopNeighborsTest {
     @Test
     void aHopThatTheHostForgetsIsUsedUntilItIsSaidNotToAnswer() {
         SaidHost host = new SaidHost();
-        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, () -> { });
+        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
         assertFalse(neighbors.find(host.snapshot(), LINK, HOP, timers).isResolved(), "never heard of");
         host.say(neighbor(MAC, Neighbor.REACHABLE));
         assertEquals(MAC, neighbors.find(host.snapshot(), LINK, HOP, timers).mac());

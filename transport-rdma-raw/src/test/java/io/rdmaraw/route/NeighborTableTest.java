@@ -5,13 +5,16 @@ import org.junit.jupiter.api.Test;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class NeighborTableTest {
     private static final int LINK = 3;
     private static final long MAC = 0x0200_0000_0042L;
     private static final IpAddress HOP = IpAddress.ipv4(0x0a000001);
+    private static final int MAX_WAITING = 20;
 
     private final List<String> log = new ArrayList<>();
     private final NeighborTable<String> table = new NeighborTable<>(
@@ -26,7 +29,7 @@ class NeighborTableTest {
                 public void discard(String packet) {
                     log.add("discard " + packet);
                 }
-            });
+            }, MAX_WAITING);
     private long nowNanos = Long.MAX_VALUE - TimeUnit.SECONDS.toNanos(10);
 
     private void after(long seconds) {
@@ -58,6 +61,60 @@ class NeighborTableTest {
         assertLog("who has 10.0.0.1 on 3", "discard a", "discard b");
         table.learned(LINK, HOP, MAC, nowNanos);
         assertLog("send c to 20000000042", "send d to 20000000042", "send e to 20000000042");
+    }
+
+    private static IpAddress hop(int number) {
+        return IpAddress.ipv4(0x0a010000 + number);
+    }
+
+    /** Whoever can name addresses that nobody has makes packets wait: not more than there is room for. */
+    @Test
+    void theOldestOfAllHopsMakesRoom() {
+        for (int i = 0; i < 5 * MAX_WAITING; i++) {
+            table.await(LINK, hop(i / 2), Integer.toString(i), nowNanos);
+            assertTrue(table.waitingCount() <= MAX_WAITING);
+        }
+        assertEquals(MAX_WAITING, table.waitingCount());
+        assertEquals(4 * MAX_WAITING, table.displacedCount());
+        assertEquals(IntStream.range(0, 4 * MAX_WAITING).mapToObj(i -> "discard " + i).toList(),
+                log.stream().filter(line -> line.startsWith("discard")).toList());
+        log.clear();
+        table.learned(LINK, hop(0), MAC, nowNanos);
+        assertLog();
+        table.learned(LINK, hop(5 * MAX_WAITING / 2 - 1), MAC, nowNanos);
+        assertLog("send 98 to 20000000042", "send 99 to 20000000042");
+        assertEquals(MAX_WAITING - 2, table.waitingCount());
+        table.close();
+        assertEquals(MAX_WAITING - 2, log.size());
+        assertEquals(0, table.waitingCount());
+    }
+
+    /** A full queue is no reason to send a hop that is known less. */
+    @Test
+    void aHopThatIsKnownStaysKnownWhateverOthersAreAskedFor() {
+        table.known(LINK, HOP, MAC, nowNanos);
+        for (int i = 0; i < 3 * NeighborTable.MAX_UNRESOLVED; i++) {
+            table.request(LINK, hop(i), nowNanos);
+            assertTrue(table.size() <= NeighborTable.MAX_UNRESOLVED + 1);
+        }
+        assertEquals(3 * NeighborTable.MAX_UNRESOLVED, log.size());
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos));
+        log.clear();
+        table.learned(LINK, hop(0), MAC, nowNanos);
+        assertEquals(Neighbor.NO_MAC, table.macOf(LINK, hop(0), nowNanos), "given up long ago");
+        table.learned(LINK, hop(3 * NeighborTable.MAX_UNRESOLVED - 1), MAC, nowNanos);
+        assertEquals(MAC, table.macOf(LINK, hop(3 * NeighborTable.MAX_UNRESOLVED - 1), nowNanos));
+    }
+
+    @Test
+    void aHopIsAskedForOnceForAnswersThatDoNotWait() {
+        table.request(LINK, HOP, nowNanos);
+        table.request(LINK, HOP, nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        table.await(LINK, HOP, "a", nowNanos);
+        assertLog();
+        table.learned(LINK, HOP, MAC, nowNanos);
+        assertLog("send a to 20000000042");
     }
 
     @Test

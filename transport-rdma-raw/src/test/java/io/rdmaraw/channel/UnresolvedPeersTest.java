@@ -1,0 +1,232 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.queue.VerbsFrameQueue;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.SegmentHeaders;
+import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.Ipv4Header;
+import io.rdmaraw.wire.UdpHeader;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import java.net.InetSocketAddress;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToIntFunction;
+
+/**
+ * Frames under the addresses of thousands of hosts of the link that nobody has: what answers them waits for MAC
+ * addresses that never come, and the loop goes on as if there were none of them.
+ */
+@Timeout(120)
+class UnresolvedPeersTest {
+    private static final int SLOTS = 1024;
+    private static final int STRANGERS = 5000;
+    private static final int BURST = 64;
+    private static final int MAX_UNRESOLVED = 50;
+    private static final long SERVER_MAC = 0x02_00_00_0c_00_01L;
+    private static final int SERVER = 0x0a0c_0001;
+    private static final int FIRST_STRANGER = 0x0a0c_1000;
+    private static final int CONTENT_BYTES = 1000;
+    private static final int UDP_PORT = 4433;
+
+    /** What the strangers send. */
+    enum Flood {
+        /** Answered by half-open connections, and by cookies when there are too many. */
+        SYNS {
+            @Override
+            int write(long frame, int source, int port) {
+                return segment(frame, source, port, TcpFlags.SYN);
+            }
+        },
+        /** Answered by resets. */
+        ACKS {
+            @Override
+            int write(long frame, int source, int port) {
+                return segment(frame, source, port, TcpFlags.ACK);
+            }
+        },
+        /** Sent back by the application, in the slots that brought them. */
+        DATAGRAMS {
+            @Override
+            int write(long frame, int source, int port) {
+                int udpBytes = UdpHeader.LENGTH_BYTES + 18;
+                long ip = frame + EthernetHeader.LENGTH_BYTES;
+                Ipv4Header.write(ip, 0, Ipv4Header.MINIMUM_LENGTH_BYTES + udpBytes, 0, Ipv4Header.DONT_FRAGMENT, 64,
+                        IpProtocol.UDP, source, SERVER);
+                UdpHeader.write(ip + Ipv4Header.MINIMUM_LENGTH_BYTES, 1000, UDP_PORT, udpBytes);
+                return Ipv4Header.MINIMUM_LENGTH_BYTES + udpBytes;
+            }
+        };
+
+        /** Returns the length of the packet behind the Ethernet header. */
+        abstract int write(long frame, int source, int port);
+
+        private static int segment(long frame, int source, int port, int flags) {
+            Segment segment = new Segment().clear().source(0, mapped(source), 1000)
+                    .destination(0, mapped(SERVER), port).seq(source).ack(1).flags(flags).window(1000);
+            return SegmentHeaders.write(segment, frame + EthernetHeader.LENGTH_BYTES, InternetChecksum.sum(frame, 0));
+        }
+    }
+
+    private static long mapped(int ipv4) {
+        return 0xFFFF_0000_0000L | ipv4 & 0xFFFF_FFFFL;
+    }
+
+    private final LoopDevice device = LoopDevice.inMemory();
+    private final EventLoopGroup servers = group("02:00:00:0c:00:01", "10.12.0.1/16");
+    private final EventLoopGroup clients = group("02:00:00:0c:00:02", "10.12.0.2/16");
+    private final RdmaRawEventLoopGroup attackers = new RdmaRawEventLoopGroup(1);
+    private final BlockingQueue<Channel> accepted = new LinkedBlockingQueue<>();
+    private final BlockingQueue<Integer> answers = new LinkedBlockingQueue<>();
+    private RdmaRawDatagramChannel datagrams;
+
+    private EventLoopGroup group(String mac, String address) {
+        return new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+                .detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256).slotCount(SLOTS)
+                .maxUnresolvedPackets(MAX_UNRESOLVED).ownAddress(mac, address, null).build());
+    }
+
+    @AfterEach
+    void shutDown() {
+        for (EventLoopGroup group : new EventLoopGroup[] {attackers, clients, servers}) {
+            group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    private final class Client extends SimpleChannelInboundHandler<ByteBuf> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, ByteBuf content) {
+            answers.add(content.readableBytes());
+        }
+    }
+
+    /** Tells of its channel, and sends back what comes. */
+    private final class Echo extends ChannelInboundHandlerAdapter {
+        @Override
+        public boolean isSharable() {
+            return true;
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext ctx) {
+            accepted.add(ctx.channel());
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ctx.writeAndFlush(msg);
+        }
+    }
+
+    private static final class DatagramEcho extends SimpleChannelInboundHandler<DatagramPacket> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket received) {
+            ctx.writeAndFlush(new DatagramPacket(received.content().retain(), received.sender()));
+        }
+    }
+
+    private Channel listen() throws InterruptedException {
+        datagrams = (RdmaRawDatagramChannel) new Bootstrap().group(servers).channel(RdmaRawDatagramChannel.class)
+                .handler(new DatagramEcho()).bind("10.12.0.1", UDP_PORT).sync().channel();
+        return new ServerBootstrap().group(servers).channel(RdmaRawServerSocketChannel.class)
+                .childHandler(new Echo()).bind("10.12.0.1", 0).sync().channel();
+    }
+
+    private void exchange(Channel client) throws InterruptedException {
+        client.writeAndFlush(Unpooled.wrappedBuffer(new byte[CONTENT_BYTES])).sync();
+        for (int left = CONTENT_BYTES; left > 0;) {
+            Integer next = answers.poll(30, TimeUnit.SECONDS);
+            assertNotNull(next, "the good peer gets no answer any more");
+            left -= next;
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Flood.class)
+    void neitherStopTheLoopNorKeepItsSlots(Flood flood) throws InterruptedException {
+        int port = ((InetSocketAddress) listen().localAddress()).getPort();
+        Channel client = new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class).handler(new Client())
+                .connect("10.12.0.1", port).sync().channel();
+        exchange(client);
+        RdmaRawSocketChannel served = (RdmaRawSocketChannel) accepted.take();
+        int heldBefore = slotsHeld(served);
+
+        RdmaRawChannel wire = device.bind(attackers, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        int most = 0;
+        for (int sent = 0; sent < STRANGERS; sent += BURST) {
+            for (int i = sent; i < sent + BURST; i++) {
+                wire.write(frame(wire, flood, FIRST_STRANGER + i, port));
+            }
+            wire.writeAndFlush(Unpooled.EMPTY_BUFFER);
+            exchange(client);
+            most = Math.max(most, slotsHeld(served));
+        }
+        int held = most;
+        // Questions after the strangers are on their way, some for each burst.
+        assertTrue(held <= heldBefore + 3 * BURST, () -> heldBefore + " slots were in use before, then " + held);
+        if (flood != Flood.ACKS) {
+            assertTrue(crowded(served) > 0, "some made room");
+        }
+        // Not each SYN has an answer of its own.
+        assertTrue(dropped(served, flood) >= STRANGERS / 2,
+                () -> "what could not be sent is counted: " + dropped(served, flood));
+    }
+
+    private ByteBuf frame(Channel wire, Flood flood, int source, int port) {
+        ByteBuf frame = wire.alloc().directBuffer(128).writeZero(128);
+        long address = frame.memoryAddress();
+        EthernetHeader.write(address, SERVER_MAC, 0x02_00_00_0c_00_66L, EtherType.IPV4);
+        return frame.writerIndex(Math.max(60, EthernetHeader.LENGTH_BYTES + flood.write(address, source, port)));
+    }
+
+    private static int onLoop(RdmaRawSocketChannel served, ToIntFunction<PortQueue> look) {
+        return served.eventLoop().submit(() -> look.applyAsInt(served.loopStack().port())).syncUninterruptibly()
+                .getNow();
+    }
+
+    private static int slotsHeld(RdmaRawSocketChannel served) {
+        return onLoop(served, port -> {
+            VerbsFrameQueue queue = (VerbsFrameQueue) port.queue();
+            SlotPool slots = queue.slots();
+            return slots.slotCount() - slots.available() - queue.postedReceives();
+        });
+    }
+
+    private static long value(RdmaRawMetered counting, String name) {
+        return counting.value(counting.metrics().stream().filter(metric -> metric.name().equals(name)).findFirst()
+                .orElseThrow());
+    }
+
+    private static long crowded(RdmaRawSocketChannel served) {
+        RdmaRawPortStatistics port = served.loopStack().port().statistics();
+        return RdmaRawMetrics.loops().stream().filter(loop -> loop.ports().contains(port))
+                .mapToLong(loop -> value(loop, "neighbors-crowded")).sum();
+    }
+
+    private long dropped(RdmaRawSocketChannel served, Flood flood) {
+        return value(flood == Flood.DATAGRAMS ? datagrams.statistics() : served.loopStack().counters(), "unresolved");
+    }
+}
