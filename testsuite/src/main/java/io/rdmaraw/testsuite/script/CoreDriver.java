@@ -19,6 +19,7 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     private static final long OURS = 0xffff_0a4d_0001L;
     private static final long PEER = 0xffff_0a4d_0002L;
     private static final long SEED = 42;
+    private static final int IPV4_BYTES = 20;
 
     private final TcpEngine engine;
     private final SegmentCodec codec = new SegmentCodec();
@@ -61,17 +62,29 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     }
 
     @Override
-    public void inject(Packet packet) {
+    public void inject(byte[] bytes) {
         // A round trip of a millisecond, as between two hosts of one network.
         passSilently(MILLI);
-        if (!codec.decode(packet.encode(), in)) {
-            throw new IllegalArgumentException("not a sound packet: " + packet);
+        if (!codec.decode(bytes, in)) {
+            // The wire layer keeps from TCP what is damaged or not for it.
+            return;
         }
-        ByteBuf payload = Unpooled.wrappedBuffer(packet.payload);
-        in.payload(payload, 0, packet.payload.length);
+        int headerBytes = IPV4_BYTES + (bytes[IPV4_BYTES + 12] >> 4 & 15) * 4;
+        ByteBuf payload = Unpooled.wrappedBuffer(bytes, headerBytes, bytes.length - headerBytes);
+        in.payload(payload, 0, payload.readableBytes());
         engine.onSegment(in, nowNanos);
         in.detachPayload();
         payload.release();
+    }
+
+    @Override
+    public void icmp(IcmpMessage message, Packet quoted, int mtuBytes) {
+        passSilently(MILLI);
+        // What the core has no name for is dropped before it.
+        if (message.error() != null) {
+            engine.onIcmp(message.error(), 0, quoted.sourceLow, quoted.sourcePort, 0, quoted.destinationLow,
+                    quoted.destinationPort, quoted.seq, mtuBytes, nowNanos);
+        }
     }
 
     private void passSilently(long nanos) {
@@ -129,6 +142,11 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     @Override
     public void keepAlive() {
         connection.keepAlive(true);
+    }
+
+    @Override
+    public void nagle() {
+        connection.noDelay(false);
     }
 
     @Override

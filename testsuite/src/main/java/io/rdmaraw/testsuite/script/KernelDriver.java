@@ -35,6 +35,8 @@ final class KernelDriver implements ScriptDriver {
             run("ip", "link", "set", "rrscript0", "up");
             run("ip", "link", "set", "lo", "up");
             run("sh", "-c", "echo 0 > /proc/sys/net/ipv4/tcp_ecn");
+            // What the host chooses for all its sockets, BBR for instance, is not what the scripts are about.
+            run("ip", "route", "replace", "10.77.0.0/24", "dev", "rrscript0", "src", OUR_IP, "congctl", "cubic");
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -102,9 +104,15 @@ final class KernelDriver implements ScriptDriver {
     }
 
     @Override
-    public void inject(Packet packet) {
+    public void inject(byte[] packet) {
         // The kernel takes the packet in within the call: a TUN device has no queue towards it.
-        attempt(() -> tun.write(packet.encode()));
+        attempt(() -> tun.write(packet));
+        serveUser();
+    }
+
+    @Override
+    public void icmp(IcmpMessage message, Packet quoted, int mtuBytes) {
+        attempt(() -> tun.write(message.encode(PEER, quoted, mtuBytes)));
         serveUser();
     }
 
@@ -202,6 +210,12 @@ final class KernelDriver implements ScriptDriver {
             socket.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, 1);
             socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
         });
+    }
+
+    @Override
+    public void nagle() {
+        serveUser();
+        attempt(() -> socket.setOption(StandardSocketOptions.TCP_NODELAY, false));
     }
 
     @Override

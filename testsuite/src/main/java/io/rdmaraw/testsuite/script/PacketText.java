@@ -3,6 +3,7 @@ package io.rdmaraw.testsuite.script;
 import io.rdmaraw.testsuite.sim.Packet;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 
@@ -11,17 +12,19 @@ final class PacketText {
     private static final String LETTERS = "FSRP.UEW";
 
     final int flags;
+    private final String word;
     private final boolean ackOptional;
     private final Map<String, String> fields = new HashMap<>();
     final List<long[]> sack = new ArrayList<>();
 
     PacketText(String text) {
         String[] words = text.strip().split("\\s+");
+        word = words[0];
         ackOptional = words[0].endsWith("?");
-        flags = flagsOf(words[0].replace("?", ""));
+        flags = Character.isLowerCase(word.charAt(0)) ? 0 : flagsOf(word.replace("?", ""));
         for (int i = 1; i < words.length; i++) {
             switch (words[i]) {
-                case "sackOK" -> fields.put("sackOK", "");
+                case "sackOK", "badsum" -> fields.put(words[i], "");
                 case "sack" -> {
                     String[] edges = words[++i].split("-");
                     sack.add(new long[] {Long.parseLong(edges[0]), Long.parseLong(edges[1])});
@@ -52,6 +55,29 @@ final class PacketText {
         return value == null ? otherwise : (int) Long.parseLong(value);
     }
 
+    /** Returns the first word: flags, or the name of a message. */
+    String word() {
+        return word;
+    }
+
+    /** Returns an IPv4 address in its mapped form. */
+    long address(String field, long otherwise) {
+        String value = fields.get(field);
+        if (value == null) {
+            return otherwise;
+        }
+        long address = 0;
+        for (String part : value.split("\\.")) {
+            address = address << 8 | Integer.parseInt(part);
+        }
+        return 0xffff_0000_0000L | address;
+    }
+
+    byte[] options() {
+        String value = fields.get("opt");
+        return value == null ? new byte[0] : HexFormat.of().parseHex(value);
+    }
+
     /** Returns what of {@code packet} is not as named, or null. */
     String difference(Packet packet, int ourIss, int peerIss) {
         int ignored = Packet.PSH | (ackOptional ? Packet.ACK : 0);
@@ -66,6 +92,9 @@ final class PacketText {
         wrong = wrong != null ? wrong : differs("ts", packet.timestamps ? packet.tsEcho : -1);
         if (wrong != null) {
             return wrong;
+        }
+        if (packet.mss != 0 && !packet.has(Packet.SYN)) {
+            return "an MSS option in a segment without SYN";
         }
         if (packet.payload.length != number("len", 0)) {
             return "len";

@@ -21,7 +21,9 @@ import java.util.List;
  * <p>A packet is its flags in tcpdump's letters (S F R P . E W), then what it carries. Sequence and acknowledgment
  * numbers count from the initial sequence number of either side. {@code ts V} in a peer's packet echoes the last
  * timestamp of the endpoint; a packet of ours is compared in what is named, and always in flags (P is ignored, and with
- * {@code ?} at the end so is the ACK flag) and length.
+ * {@code ?} at the end so is the ACK flag) and length. What only a peer sends: {@code urg N} the urgent pointer,
+ * {@code opt HEX} options as they are, {@code from IP} and {@code to IP} other addresses, {@code badsum} a wrong
+ * checksum.
  */
 public final class Script {
     /** One line of the dialogue. */
@@ -34,12 +36,13 @@ public final class Script {
 
     /** What a line is. */
     enum Kind { LISTEN, CONNECT, PEER, OURS, SILENCE, SEND, READ, DELIVERED, EOF, RESET, SHUTDOWN, CLOSE, ABORT, WAIT,
-        KEEP_ALIVE, NEW_CONNECTION }
+        KEEP_ALIVE, NEW_CONNECTION, NAGLE, ICMP }
 
     private static final int FULL_SEGMENT_BYTES = 1460;
 
     private final String name;
     private final List<Step> steps = new ArrayList<>();
+    private final List<String> proves = new ArrayList<>();
     private String coreOnly = "";
     private boolean readsAtOnce = true;
 
@@ -60,6 +63,12 @@ public final class Script {
     /** Says that the kernel can't be compared, and why. */
     public Script coreOnly(String why) {
         coreOnly = why;
+        return this;
+    }
+
+    /** Names the requirements of RFC 9293, appendix B, that it shows to be met: see {@link Rfc9293}. */
+    public Script proves(String... requirements) {
+        proves.addAll(List.of(requirements));
         return this;
     }
 
@@ -87,6 +96,11 @@ public final class Script {
     /** The endpoint must send this packet next. */
     public Script ours(String packet) {
         return add(Kind.OURS, packet, 0);
+    }
+
+    /** The endpoint must send this packet next, within so long. */
+    public Script oursWithinMillis(long millis, String packet) {
+        return add(Kind.OURS, packet, millis);
     }
 
     /** The endpoint must send so many full segments of 1460 bytes, one behind the other. */
@@ -142,6 +156,19 @@ public final class Script {
         return add(Kind.KEEP_ALIVE, "", 0);
     }
 
+    /** The user lets Nagle's algorithm hold small segments back; without this they go at once. */
+    public Script userWantsNagle() {
+        return add(Kind.NAGLE, "", 0);
+    }
+
+    /**
+     * A router's or the peer's message about a segment of the endpoint: the name of an {@link IcmpMessage}, then
+     * {@code seq N}, and {@code mtu N} where there is one.
+     */
+    public Script icmp(String message) {
+        return add(Kind.ICMP, message, 0);
+    }
+
     /** The user closes. */
     public Script userCloses() {
         return add(Kind.CLOSE, "", 0);
@@ -186,6 +213,11 @@ public final class Script {
     /** Returns why the kernel can't be compared, or an empty string. */
     public String coreOnlyReason() {
         return coreOnly;
+    }
+
+    /** Returns the requirements of RFC 9293 that it shows to be met. */
+    public List<String> proves() {
+        return List.copyOf(proves);
     }
 
     boolean readsAtOnce() {

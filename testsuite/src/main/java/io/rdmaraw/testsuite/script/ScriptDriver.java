@@ -17,8 +17,11 @@ interface ScriptDriver extends AutoCloseable {
 
     void connect(boolean readsAtOnce);
 
-    /** A packet reaches the endpoint. */
-    void inject(Packet packet);
+    /** An IP packet reaches the endpoint, damaged or sound. */
+    void inject(byte[] packet);
+
+    /** A message about {@code quoted}, a packet of the endpoint, reaches it. */
+    void icmp(IcmpMessage message, Packet quoted, int mtuBytes);
 
     /** Returns the next packet of the endpoint, or null when none came in so long. */
     Packet await(long timeoutMillis);
@@ -36,6 +39,9 @@ interface ScriptDriver extends AutoCloseable {
 
     /** Probes after a second of silence, then every second. */
     void keepAlive();
+
+    /** Small segments wait while others are outstanding. */
+    void nagle();
 
     void shutdownOutput();
 

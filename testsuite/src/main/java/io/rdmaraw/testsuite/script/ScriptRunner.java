@@ -44,6 +44,8 @@ public final class ScriptRunner {
             case READ -> driver.read((int) step.number());
             case SHUTDOWN -> driver.shutdownOutput();
             case KEEP_ALIVE -> driver.keepAlive();
+            case NAGLE -> driver.nagle();
+            case ICMP -> icmp(new PacketText(step.text()));
             case CLOSE -> driver.closeSocket();
             case ABORT -> driver.abort();
             case WAIT -> pass(step.number());
@@ -60,7 +62,7 @@ public final class ScriptRunner {
 
     private String check(Script.Step step) {
         return switch (step.kind()) {
-            case OURS -> expect(new PacketText(step.text()));
+            case OURS -> expect(new PacketText(step.text()), step.number() == 0 ? PATIENCE_MILLIS : step.number());
             case SILENCE -> {
                 Packet packet = driver.await(step.number());
                 yield packet == null ? null : "sent " + relative(packet);
@@ -78,9 +80,17 @@ public final class ScriptRunner {
         }
     }
 
+    private void icmp(PacketText text) {
+        Packet quoted = new Packet().route(0, driver.ourAddress(), ScriptDriver.OUR_PORT, 0, driver.peerAddress(),
+                ScriptDriver.PEER_PORT);
+        quoted.flags = Packet.ACK;
+        quoted.seq = ourIss + text.number("seq", 0);
+        driver.icmp(IcmpMessage.named(text.word()), quoted, text.number("mtu", 0));
+    }
+
     private void inject(PacketText text) {
-        Packet packet = new Packet().route(0, driver.peerAddress(), ScriptDriver.PEER_PORT, 0, driver.ourAddress(),
-                ScriptDriver.OUR_PORT);
+        Packet packet = new Packet().route(0, text.address("from", driver.peerAddress()), ScriptDriver.PEER_PORT, 0,
+                text.address("to", driver.ourAddress()), ScriptDriver.OUR_PORT);
         packet.flags = text.flags;
         packet.seq = peerIss + text.number("seq", 0);
         packet.ack = packet.has(Packet.ACK) ? ourIss + text.number("ack", 0) : 0;
@@ -99,11 +109,17 @@ public final class ScriptRunner {
             packet.sack[i] = ourIss + (int) text.sack.get(i / 2)[i % 2];
         }
         packet.payload = new byte[text.number("len", 0)];
-        driver.inject(packet);
+        packet.urgentPointer = text.number("urg", 0);
+        packet.rawOptions = text.options();
+        byte[] bytes = packet.encode();
+        if (text.has("badsum")) {
+            bytes[bytes.length - 1] ^= 1;
+        }
+        driver.inject(bytes);
     }
 
-    private String expect(PacketText text) {
-        Packet packet = driver.await(PATIENCE_MILLIS);
+    private String expect(PacketText text, long millis) {
+        Packet packet = driver.await(millis);
         if (packet == null) {
             return "nothing was sent";
         }

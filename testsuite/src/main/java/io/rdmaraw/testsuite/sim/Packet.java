@@ -32,6 +32,7 @@ public final class Packet {
     public int ack;
     public int flags;
     public int window;
+    public int urgentPointer;
     /** 0: no option. */
     public int mss;
     /** -1: no option. */
@@ -42,6 +43,8 @@ public final class Packet {
     public int tsEcho;
     /** Left and right edges in turn. */
     public int[] sack = new int[0];
+    /** Options behind all others as they are, padded with the end of the list; empty again when decoded. */
+    public byte[] rawOptions = new byte[0];
     public byte[] payload = new byte[0];
 
     public boolean has(int flag) {
@@ -88,7 +91,8 @@ public final class Packet {
             out.putShort(10, (short) ~fold(sum(out.array(), 0, 20)));
         }
         out.putShort((short) sourcePort).putShort((short) destinationPort).putInt(seq).putInt(ack);
-        out.put((byte) (5 + options.length / 4 << 4)).put((byte) flags).putShort((short) window).putInt(0);
+        out.put((byte) (5 + options.length / 4 << 4)).put((byte) flags).putShort((short) window).putShort((short) 0)
+                .putShort((short) urgentPointer);
         out.put(options).put(payload);
         out.putShort(ipBytes + 16, (short) ~fold(transportSum(out.array(), ipBytes)));
         return out.array();
@@ -115,7 +119,8 @@ public final class Packet {
                 out.putInt(sack[i]);
             }
         }
-        return Arrays.copyOf(out.array(), out.position());
+        out.put(rawOptions);
+        return Arrays.copyOf(out.array(), out.position() + 3 & ~3);
     }
 
     /** Returns the packet, or null if it is damaged: a length or a checksum is wrong. */
@@ -160,6 +165,7 @@ public final class Packet {
         ack = in.getInt(at + 8);
         flags = bytes[at + 13] & 0xff;
         window = in.getShort(at + 14) & 0xffff;
+        urgentPointer = in.getShort(at + 18) & 0xffff;
         payload = Arrays.copyOfRange(bytes, at + headerBytes, bytes.length);
         return readOptions(in, at + 20, at + headerBytes);
     }
