@@ -28,9 +28,9 @@ final class RttEstimator {
             c.srttNanos = Math.max(1, c.srttNanos + (rtt - c.srttNanos) / 8);
         }
         TcpConfig config = c.engine.config;
-        long rto = c.srttNanos + Math.max(1L << TimerWheel.TICK_SHIFT, 4 * c.rttvarNanos);
-        // (2.4), (2.5); the lower bound is the configuration's, as all stacks deviate from 1 s
-        c.rtoNanos = Math.clamp(rto, config.minRtoNanos, config.maxRtoNanos);
+        // (2.3) to (2.5). The lower bound is the configuration's, as all stacks deviate from 1 s. As in Linux it is one
+        // of the variance: on a steady path that goes to nothing, and the peer may delay an ACK all the same.
+        c.rtoNanos = Math.min(c.srttNanos + Math.max(config.minRtoNanos, 4 * c.rttvarNanos), config.maxRtoNanos);
         // Section 5: a measurement ends the backoff.
         c.backoff = 0;
     }

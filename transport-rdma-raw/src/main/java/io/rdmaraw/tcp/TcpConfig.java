@@ -273,7 +273,8 @@ public final class TcpConfig {
         }
 
         /**
-         * Lower bound of the retransmission timeout.
+         * How far the retransmission timeout lies above the smoothed round trip time at least (tcp_rto_min_us of
+         * Linux), 1 ms to 60 s: as long as peers may delay an acknowledgement. Default 200 ms.
          */
         public Builder minRtoNanos(long value) {
             minRtoNanos = longInRange("minRtoNanos", value, 1_000_000L, 60_000_000_000L);

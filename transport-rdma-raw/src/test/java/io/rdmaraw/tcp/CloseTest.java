@@ -112,7 +112,7 @@ class CloseTest {
         Dialogue d = established(plain().sack(false));
         d.c.close();
         d.says("FA 1 ack 1");
-        assertEquals(200, d.waits(1000), 2);
+        assertEquals(210, d.waits(1000), 2);
         d.says("FA 1 ack 1");
         d.hears("A 1 ack 2").state(FIN_WAIT_2);
     }

@@ -19,11 +19,11 @@ class PathMtuTest {
     private static Dialogue suspicious(TcpConfig.Builder config) {
         Dialogue d = established(config, SYN_ACK);
         d.send(1460).says("PA 1 len 1460 ack 1");
-        d.after(210).says("PA 1 len 1460 ack 1");
-        d.after(210).says("PA 1 len 1460 ack 1");
-        d.after(420).says("PA 1 len 1460 ack 1");
+        d.after(212).says("PA 1 len 1460 ack 1");
+        d.after(212).says("PA 1 len 1460 ack 1");
+        d.after(422).says("PA 1 len 1460 ack 1");
         assertEquals(0, d.engine.counters().pathMtuBlackHoles);
-        d.after(840);
+        d.after(842);
         return d;
     }
 
