@@ -60,7 +60,7 @@ record Mutant(String name, String file, String find, String replace) {
             new Mutant("FIN before the last data", "SegmentOutput",
                     "if (last && roomForFin && c.is(Tcb.FIN_QUEUED) && c.state.synchronizedState())",
                     "if (roomForFin && c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT))"),
-            new Mutant("any reset in the window kills", "SegmentInput", "if (s.seq != c.rcvNxt) {",
+            new Mutant("any reset in the window kills", "SegmentInput", "if (!isExactReset(c, s)) {",
                     "if (s.seq == c.rcvNxt - 1) {"),
             new Mutant("SYN in the window kills", "SegmentInput",
                     "c.engine.counters.blindAttackSegments++; AckPolicy.challenge(c, now); return false; } "
