@@ -157,11 +157,18 @@ INLINE int may_come_again(const struct segment *segment, struct sv_steer_scratch
     return 1;
 }
 
-/* Which way a SYN goes: anybody can send any number. */
-INLINE int way_of_syn(const struct segment *segment, struct sv_steer_directory *directory,
+/*
+ * Which way a SYN goes: anybody can send any number. One that is longer than the interface's frames comes from a peer on
+ * this host that leaves cutting to others, and is no connection's beginning.
+ */
+INLINE int way_of_syn(struct xdp_md *xdp, const struct segment *segment, struct sv_steer_directory *directory,
                       struct sv_steer_scratch *scratch)
 {
     u64 now = ktime();
+    if (xdp_length(xdp) > *(volatile u32 *)&directory->longest_syn) {
+        __sync_fetch_and_add(&directory->syns_too_long, 1);
+        return NOWHERE;
+    }
     new_window(scratch, now);
     if (may_come_again(segment, scratch, now))
         return MAIN;
@@ -226,13 +233,10 @@ INLINE int way_of_other(const struct segment *segment, struct sv_steer_directory
     return NOWHERE;
 }
 
-INLINE int way_of(struct xdp_md *xdp)
+INLINE int way_of(struct xdp_md *xdp, struct sv_steer_directory *directory)
 {
     u32 zero = 0;
     struct segment segment;
-    struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
-    if (directory == 0)
-        return MAIN;
     int limited = *(volatile u64 *)&directory->strangers_limited_until_nanos != 0;
     int found = find_segment((const u8 *)(long)xdp->data, (const u8 *)(long)xdp->data_end, directory->secret, limited,
                              &segment);
@@ -244,6 +248,6 @@ INLINE int way_of(struct xdp_md *xdp)
     if (scratch == 0)
         return MAIN;
     if (segment.is_syn)
-        return way_of_syn(&segment, directory, scratch);
+        return way_of_syn(xdp, &segment, directory, scratch);
     return limited ? way_of_other(&segment, directory, scratch) : MAIN;
 }

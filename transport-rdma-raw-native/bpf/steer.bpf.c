@@ -408,17 +408,26 @@ SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
     if (classify(&frame, 0, 0, 0) != OURS)
         return XDP_PASS;
     tail_call(xdp, &sv_map_programs, 0);
-    return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index, XDP_PASS);
+    return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index * SV_STEER_SOCKETS, XDP_PASS);
 }
 
 /* What steer_xdp ends with: a program of its own, as the verifier would follow it once for every way through the search. */
 SECTION("place") int place_xdp(struct xdp_md *xdp)
 {
-    int way = way_of(xdp);
+    u32 zero = 0;
+    u32 queue = xdp->rx_queue_index;
+    struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
+    if (directory == 0)
+        return XDP_PASS;
+    /* A queue without sockets: to the kernel, as if there were no rule, before anything is counted or dropped. */
+    if (queue >= *(volatile u32 *)&directory->queues) {
+        __sync_fetch_and_add(&directory->unserved, 1);
+        return XDP_PASS;
+    }
+    int way = way_of(xdp, directory);
     if (way == NOWHERE)
         return XDP_DROP;
-    /* A queue without a socket: to the kernel, as if there were no rule. */
-    return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index + (way == APART ? SV_STEER_MAX_QUEUES : 0), XDP_PASS);
+    return (int)redirect_map(&sv_map_sockets, queue * SV_STEER_SOCKETS + (way == APART), XDP_PASS);
 }
 
 /*

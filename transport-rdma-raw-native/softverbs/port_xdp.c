@@ -10,6 +10,7 @@
  * generic XDP are: nothing of the kernel's is copied, and ours go through the kernel's queue of packets once more.
  */
 #include "tap.h"
+#include "xdp_interface.h"
 #include "xdp_queue.h"
 
 #include <errno.h>
@@ -48,19 +49,25 @@ static unsigned drain(struct sv_wire *wire)
 
 /* ---- opening ---- */
 
-static int open_queue(struct xdp_port *port, uint32_t number)
+static struct sv_xdp_place place_of(const struct xdp_port *port, uint32_t number)
 {
-    struct sv_wire *wire = &port->wire;
-    struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
-    if (queue == NULL)
-        return ENOMEM;
-    const struct sv_xdp_place place = {
+    const struct sv_wire *wire = &port->wire;
+    return (struct sv_xdp_place){
         .ifindex = wire->ifindex,
         .receive_ifindex = port->tap.ifindex != 0 ? port->tap.ifindex : wire->ifindex,
         .number = number,
         .mtu = atomic_load(&wire->device->mtu),
         .native = port->native,
     };
+}
+
+static int open_queue(struct xdp_port *port, uint32_t number)
+{
+    struct sv_wire *wire = &port->wire;
+    struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
+    if (queue == NULL)
+        return ENOMEM;
+    const struct sv_xdp_place place = place_of(port, number);
     int error = sv_xdp_queue_open(queue, &place);
     if (error != 0) {
         free(queue);
@@ -68,15 +75,49 @@ static int open_queue(struct xdp_port *port, uint32_t number)
     }
     port->queue[port->queues++] = queue;
     wire->max_mtu = sv_xdp_queue_max_mtu(queue);
+    sv_steering_set_longest_syn(wire->steering, wire->max_mtu + 18);
     error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
     if (error == 0)
         error = sv_wire_add_receiver(wire, &queue->main.receiver);
     return error != 0 ? error : sv_wire_add_receiver(wire, &queue->syns.receiver);
 }
 
-/* Binding tells how many queues there are, without asking the driver. */
+/*
+ * Frames of a receive queue without sockets would go to the kernel, which resets what it does not know: some connections
+ * would work and others not.
+ */
+static int too_many_queues(const struct sv_wire *wire)
+{
+    return sv_explain(EOPNOTSUPP, "'%s' has more than the %d receive queues that can be served: ethtool -L %s combined %d "
+                      "(rx %d, where the driver counts them apart); soft:packet:%s takes any number", wire->netdev,
+                      MAX_QUEUES, wire->netdev, MAX_QUEUES, MAX_QUEUES, wire->netdev);
+}
+
+/* Whether a socket finds a queue beyond those that are open. */
+static bool has_more_queues(struct xdp_port *port)
+{
+    struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
+    if (queue == NULL)
+        return true;
+    struct sv_xdp_place place = place_of(port, port->queues);
+    place.receive_ifindex = place.ifindex;
+    int error = sv_xdp_queue_open(queue, &place);
+    if (error == 0)
+        sv_xdp_queue_close(queue);
+    free(queue);
+    return error != EINVAL;
+}
+
+/*
+ * Binding tells how many queues there are, also where the driver does not; but among them may be some that only send, and
+ * those may be more than are served.
+ */
 static int open_queues(struct xdp_port *port)
 {
+    uint32_t receiving = 0;
+    bool told = sv_xdp_receive_queues(&port->wire, &receiving) == 0;
+    if (told && receiving > MAX_QUEUES)
+        return too_many_queues(&port->wire);
     for (uint32_t i = 0; i < MAX_QUEUES; i++) {
         int error = port->tap.ifindex != 0 && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
         if (error == 0)
@@ -92,7 +133,7 @@ static int open_queues(struct xdp_port *port)
         if (error != 0)
             return error;
     }
-    return 0;
+    return !told && has_more_queues(port) ? too_many_queues(&port->wire) : 0;
 }
 
 static int open_copies(struct xdp_port *port)

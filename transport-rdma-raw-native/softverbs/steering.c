@@ -99,7 +99,7 @@ static int create_marks(int *map, uint32_t places, struct sv_steer_marks **marks
 static int create_places(struct sv_steering *steering)
 {
     int *map = steering->map;
-    map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, 2 * SV_STEER_MAX_QUEUES, 0);
+    map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, SV_STEER_SOCKETS * SV_STEER_MAX_QUEUES, 0);
     if (map[SV_MAP_SOCKETS] < 0)
         return errno;
     map[SV_MAP_SYNS] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_STEER_SYNS / 2, 0);
@@ -249,11 +249,21 @@ void sv_steering_redirect_to(struct sv_steering *steering, int ifindex)
 
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns)
 {
-    const uint32_t behind = SV_STEER_MAX_QUEUES + queue;
+    const uint32_t main = queue * SV_STEER_SOCKETS;
+    const uint32_t apart = main + 1;
     if (queue >= SV_STEER_MAX_QUEUES)
         return ENOSPC;
-    int error = update(steering->map[SV_MAP_SOCKETS], &queue, &socket);
-    return error != 0 ? error : update(steering->map[SV_MAP_SOCKETS], &behind, &syns);
+    int error = update(steering->map[SV_MAP_SOCKETS], &main, &socket);
+    if (error == 0)
+        error = update(steering->map[SV_MAP_SOCKETS], &apart, &syns);
+    if (error == 0)
+        __atomic_store_n(&steering->directory->queues, queue + 1, __ATOMIC_RELEASE);
+    return error;
+}
+
+void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes)
+{
+    __atomic_store_n(&steering->directory->longest_syn, bytes, __ATOMIC_RELAXED);
 }
 
 static void limit(unsigned long long *until_nanos)
@@ -282,6 +292,16 @@ uint64_t sv_steering_dropped_syns(const struct sv_steering *steering)
 uint64_t sv_steering_dropped_strangers(const struct sv_steering *steering)
 {
     return __atomic_load_n(&steering->directory->strangers_dropped, __ATOMIC_RELAXED);
+}
+
+uint64_t sv_steering_long_syns(const struct sv_steering *steering)
+{
+    return __atomic_load_n(&steering->directory->syns_too_long, __ATOMIC_RELAXED);
+}
+
+uint64_t sv_steering_unserved(const struct sv_steering *steering)
+{
+    return __atomic_load_n(&steering->directory->unserved, __ATOMIC_RELAXED);
 }
 
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering)

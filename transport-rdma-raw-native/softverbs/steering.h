@@ -32,8 +32,13 @@ int sv_steering_load(struct sv_steering *steering, enum sv_program program);
 int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex, enum sv_xdp_mode mode);
 /* Where SV_PROGRAM_REDIRECT redirects to. Before it is attached. */
 void sv_steering_redirect_to(struct sv_steering *steering, int ifindex);
-/* Frames of this receive queue that are ours go to an AF_XDP socket, and SYNs among them to another. */
+/*
+ * Frames of this receive queue that are ours go to an AF_XDP socket, and SYNs among them to another. In turn, from queue
+ * 0 on: those of later queues go to the kernel.
+ */
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns);
+/* Longer SYNs are dropped. Before SV_PROGRAM_PLACE is attached. */
+void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes);
 
 /* More SYNs come than are looked at: for a second only a few are let through. At any time, by any thread. */
 void sv_steering_limit_syns(struct sv_steering *steering);
@@ -42,6 +47,9 @@ void sv_steering_limit_strangers(struct sv_steering *steering);
 /* How many were not. */
 uint64_t sv_steering_dropped_syns(const struct sv_steering *steering);
 uint64_t sv_steering_dropped_strangers(const struct sv_steering *steering);
+uint64_t sv_steering_long_syns(const struct sv_steering *steering);
+/* Frames of ours that the kernel got, as they came by a receive queue without sockets. */
+uint64_t sv_steering_unserved(const struct sv_steering *steering);
 /* What tells the two apart; whoever sends has it learn. */
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 

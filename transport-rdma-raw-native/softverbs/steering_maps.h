@@ -16,7 +16,8 @@ enum {
     SV_STEER_PLAIN_WORDS = 8,       /* those that rules without a tunnel look at: hashing a key costs by its length */
     SV_STEER_MAX_SHAPES = 128,
     SV_STEER_MAX_RULES = 65536,
-    SV_STEER_MAX_QUEUES = 64,       /* so far behind a receive queue's socket is the one for its SYNs */
+    SV_STEER_MAX_QUEUES = 64,
+    SV_STEER_SOCKETS = 2,           /* of each receive queue, side by side: for SYNs, and before it for the rest */
     SV_STEER_WANTS_INNER = 1,       /* some rule looks behind VXLAN */
     SV_STEER_ALL_DEFAULT = 2,
     SV_STEER_MULTICAST_DEFAULT = 4,
@@ -112,6 +113,10 @@ struct sv_steer_directory {
     unsigned long long strangers_limited_until_nanos;   /* 0: they are not */
     unsigned long long strangers_dropped;
     unsigned long long redirect_to;                 /* the interface of our own, where there is one */
+    unsigned int queues;                            /* receive queues that have sockets: the first so many */
+    unsigned int longest_syn;                       /* bytes; longer ones are no connection's beginning */
+    unsigned long long syns_too_long;               /* dropped */
+    unsigned long long unserved;                    /* ours, but of another receive queue: the kernel got them */
     struct sv_steer_half half[2];
 };
 

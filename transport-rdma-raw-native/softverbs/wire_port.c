@@ -174,4 +174,6 @@ void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *c
         return;
     counters->received.syns_full += sv_steering_dropped_syns(wire->steering);
     counters->received.strangers_full += sv_steering_dropped_strangers(wire->steering);
+    counters->received.length_errors += sv_steering_long_syns(wire->steering);
+    counters->received.unserved += sv_steering_unserved(wire->steering);
 }

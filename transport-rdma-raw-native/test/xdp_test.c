@@ -2,8 +2,14 @@
 /* What only devices on AF_XDP have: modes, receive queues of the interface, kernels that lack something. */
 #include "wire_fixture.h"
 
+#include <linux/ethtool.h>
+#include <linux/if_packet.h>
 #include <linux/if_xdp.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +31,23 @@ int bind(int fd, const struct sockaddr *address, socklen_t bytes)
         return -1;
     }
     return (int)syscall(SYS_bind, fd, address, bytes);
+}
+
+static bool tells_no_channels;
+
+/* In the place of the C library's: a driver that does not tell how many queues it has. */
+int ioctl(int fd, unsigned long request, ...)
+{
+    va_list arguments;
+    va_start(arguments, request);
+    void *argument = va_arg(arguments, void *);
+    va_end(arguments);
+    if (tells_no_channels && request == SIOCETHTOOL &&
+        *(const uint32_t *)((const struct ifreq *)argument)->ifr_data == ETHTOOL_GCHANNELS) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return (int)syscall(SYS_ioctl, fd, request, argument);
 }
 
 static void check_opens(const char *interface, int error, const char *why)
@@ -77,6 +100,92 @@ static void loopback_is_generic_only(void)
     check_opens("lo", EOPNOTSUPP, "SOFTVERBS_XDP_MODE=native");
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     check_opens("lo", 0, "");
+}
+
+/* A port that served some of an interface's queues would lose the flows of the others. */
+static void an_interface_with_too_many_queues_is_refused(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 96);
+    check_opens(wire.name[0], EOPNOTSUPP, "ethtool -L");
+    check_opens(wire.name[0], EOPNOTSUPP, "64");
+    run("ethtool -L %s rx 64", wire.name[0]);
+    tells_no_channels = true;       /* so binding has to tell, which takes those that send for others */
+    check_opens(wire.name[0], EOPNOTSUPP, "ethtool -L");
+    run("ethtool -L %s tx 64", wire.name[0]);
+    check_opens(wire.name[0], 0, "");
+    tells_no_channels = false;
+    link_close(&wire);
+}
+
+enum { MANY_QUEUES = 60, MORE_QUEUES = 130, MANY_FLOWS = 500 };
+
+static int packet_socket(const char *interface)
+{
+    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(interface)};
+    int fd = socket(AF_PACKET, SOCK_RAW, 0);
+    CHECK(fd >= 0);
+    CHECK_EQ(0, bind(fd, (struct sockaddr *)&address, sizeof address));
+    return fd;
+}
+
+static uint64_t seen_by(const struct wire *wire, uint64_t *unserved)
+{
+    struct softverbs_counters counters;
+    CHECK_EQ(0, softverbs_query_counters(wire->world[1].context, &counters));
+    *unserved = counters.received.unserved;
+    return counters.received.copied + counters.received.unserved;
+}
+
+/* SYNs of many flows, which the kernel spreads over all queues; returns how many the other end's kernel got. */
+static uint64_t send_syns(struct wire *wire)
+{
+    uint8_t frame[2048];
+    uint64_t unserved;
+    int sender = packet_socket(wire->name[0]);
+    struct timespec start = now();
+    uint64_t before = seen_by(wire, &unserved);
+    uint64_t unserved_before = unserved;
+    for (unsigned i = 0; i < MANY_FLOWS; i++) {
+        struct frame_spec spec = default_frame();
+        spec.protocol = 6;
+        spec.src_port = (uint16_t)(10000 + i);
+        uint32_t length = build_frame(&spec, frame);
+        frame[47] = 2;
+        CHECK_EQ(length, send(sender, frame, length, 0));
+    }
+    CHECK_EQ(0, close(sender));
+    while (seen_by(wire, &unserved) - before < MANY_FLOWS && !overdue(start))
+        check_empty(wire->side[1].cq);
+    CHECK_EQ(MANY_FLOWS, seen_by(wire, &unserved) - before);
+    return unserved - unserved_before;
+}
+
+/* Frames of a queue without sockets are the kernel's, and counted: also those of which another queue has the socket. */
+static void each_frame_of_many_queues_is_seen(const char *kind)
+{
+    struct wire wire;
+    link_open(&wire, 1500, MORE_QUEUES);
+    for (int end = 0; end < 2; end++)
+        run("ethtool -L %s rx %d tx %d", wire.name[end], MANY_QUEUES, MANY_QUEUES);
+    wire_open_on(&wire, kind);
+    struct ibv_flow *flow = steer_mac(&wire.side[1], mac_b);
+    CHECK_EQ(0, send_syns(&wire));
+    /* More of them while it runs. */
+    run("ethtool -L %s rx %d", wire.name[1], MORE_QUEUES);
+    run("ethtool -L %s tx %d", wire.name[0], MORE_QUEUES);
+    CHECK(send_syns(&wire) > 0);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+}
+
+static void test_each_frame_of_many_queues_is_seen(void)
+{
+    if (!have_namespace())
+        return;
+    each_frame_of_many_queues_is_seen("xdp");
 }
 
 /* ---- several queues of the interface, several loops ---- */
@@ -337,6 +446,8 @@ const struct test xdp_tests[] = {
     {"xdp: VLAN tags stay in frames", test_tags_stay_in_frames},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
     {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
+    {"xdp: an interface with too many queues is refused", an_interface_with_too_many_queues_is_refused},
+    {"xdp: each frame of many queues is seen", test_each_frame_of_many_queues_is_seen},
     {"xdp: frames of all queues are spread over loops by the hash", test_spread},
     {NULL, NULL},
 };

@@ -49,6 +49,7 @@ struct softverbs_queue_counters {
     uint64_t copied;            /* frames copied between registered memory and the interface's rings */
     uint64_t syns_full;         /* received: SYNs, when more came than were looked at (a device's counter) */
     uint64_t strangers_full;    /* received: TCP segments of no connection, when more came (a device's counter) */
+    uint64_t unserved;          /* received: of a queue of the interface without a socket: the kernel's (a device's) */
 };
 
 /* A device's counters since it was first opened: the sum over all its queues, living and gone. */

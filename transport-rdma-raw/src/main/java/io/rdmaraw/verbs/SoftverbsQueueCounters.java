@@ -23,19 +23,20 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param copied           frames copied between registered memory and the interface's rings
  * @param synsFull         received SYNs, when more came than were looked at
  * @param strangersFull    received TCP segments of no connection, when more came than was looked at
+ * @param unserved         received by a queue of the interface without a socket: the kernel got them
  */
 public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long droppedByRule, long blockedSelf,
         long portDown, long tooManyCopies, long noReceive, long notReady, long lengthErrors, long protectionErrors,
         long flushed, long injectedErrors, long cqOverruns, long wireFull, long copied,
-        long synsFull, long strangersFull) {
-    static final int SIZE_BYTES = 18 * Long.BYTES;
+        long synsFull, long strangersFull, long unserved) {
+    static final int SIZE_BYTES = 19 * Long.BYTES;
 
     static SoftverbsQueueCounters read(long address) {
         return new SoftverbsQueueCounters(word(address, 0), word(address, 1), word(address, 2), word(address, 3),
                 word(address, 4), word(address, 5), word(address, 6), word(address, 7),
                 word(address, 8), word(address, 9), word(address, 10), word(address, 11),
                 word(address, 12), word(address, 13), word(address, 14), word(address, 15),
-                word(address, 16), word(address, 17));
+                word(address, 16), word(address, 17), word(address, 18));
     }
 
     private static long word(long address, int index) {

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_XDP_INTERFACE_H
+#define SV_XDP_INTERFACE_H
+
+#include "wire.h"
+
+/* What an interface must be like for AF_XDP to see all its frames as they are: asked of its driver (ethtool). */
+
+/* 0 and how many receive queues it has; or EOPNOTSUPP: its driver does not tell. */
+int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues);
+
+#endif
