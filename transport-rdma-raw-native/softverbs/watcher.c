@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that wakes sleepers when frames arrive, and follows the interface: see wire.h. */
+/* The thread that wakes sleepers when frames arrive, and hears of the interface: see wire.h. */
 #define _GNU_SOURCE
 #include "wire.h"
 
 #include <errno.h>
-#include <linux/if_link.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,64 +61,6 @@ static void frames_arrived(struct sv_wire *wire)
     sv_watch_resume(wire);
 }
 
-/* ---- the interface ---- */
-
-/* sv_wire_stop() waits for this thread with the mutex held, so it is not to be waited for. */
-static bool lock_unless_stopping(struct sv_wire *wire)
-{
-    while (pthread_mutex_trylock(&wire->device->mutex) != 0) {
-        if (atomic_load(&wire->stopping))
-            return false;
-        pause_briefly();
-    }
-    return true;
-}
-
-static bool is_up(unsigned flags)
-{
-    return (flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
-}
-
-static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
-{
-    const struct ifinfomsg *info = NLMSG_DATA(message);
-    struct sv_device *device = wire->device;
-    if (message->nlmsg_len < NLMSG_LENGTH(sizeof *info) || info->ifi_index != wire->ifindex ||
-        !lock_unless_stopping(wire))
-        return;
-    if (message->nlmsg_type == RTM_DELLINK) {
-        sv_device_set_port_up(device, false);
-        sv_device_fail(device);
-    } else if (message->nlmsg_type == RTM_NEWLINK) {
-        sv_device_set_port_up(device, is_up(info->ifi_flags));
-        sv_wire_large_check(wire);
-        const struct rtattr *attribute = (const struct rtattr *)(info + 1);
-        int left = (int)(message->nlmsg_len - NLMSG_LENGTH(sizeof *info));
-        for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
-            uint32_t mtu = 0;
-            if (attribute->rta_type == IFLA_MTU && RTA_PAYLOAD(attribute) == sizeof mtu)
-                memcpy(&mtu, RTA_DATA(attribute), sizeof mtu);
-            if (mtu > 0)
-                atomic_store(&device->mtu, mtu < wire->max_mtu ? mtu : wire->max_mtu);
-        }
-    }
-    pthread_mutex_unlock(&device->mutex);
-}
-
-static void interface_changed(struct sv_wire *wire)
-{
-    alignas(struct nlmsghdr) char buffer[16384];
-    for (;;) {
-        ssize_t length = recv(wire->link, buffer, sizeof buffer, MSG_DONTWAIT);
-        if (length <= 0)
-            return;
-        int left = (int)length;
-        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, (unsigned)left);
-             m = NLMSG_NEXT(m, left))
-            follow(wire, m);
-    }
-}
-
 /* ---- life ---- */
 
 static void *run(void *argument)
@@ -136,7 +73,7 @@ static void *run(void *argument)
         for (int i = 0; i < count && !atomic_load(&wire->stopping); i++) {
             arrived |= events[i].data.u32 == SV_WATCH_SOCKET;
             if (events[i].data.u32 == SV_WATCH_LINK)
-                interface_changed(wire);
+                sv_link_follow(wire);
         }
         if (arrived && !atomic_load(&wire->stopping))
             frames_arrived(wire);
@@ -144,25 +81,9 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Changes are told from here on; what changed since the interface was looked at first is asked for once more. */
-static int open_link(struct sv_wire *wire)
-{
-    struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
-    struct ifreq request;
-    wire->link = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (wire->link < 0 || bind(wire->link, (struct sockaddr *)&groups, sizeof groups) != 0)
-        return errno;
-    memset(&request, 0, sizeof request);
-    memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
-    if (ioctl(wire->filters, SIOCGIFFLAGS, &request) != 0)
-        return errno;
-    atomic_store(&wire->device->port_up, is_up((unsigned short)request.ifr_flags));
-    return 0;
-}
-
 int sv_wire_start(struct sv_wire *wire)
 {
-    int error = open_link(wire);
+    int error = sv_link_open(wire);
     if (error == 0)
         error = sv_watch_add(wire->epoll, wire->link, SV_WATCH_LINK);
     if (error == 0)

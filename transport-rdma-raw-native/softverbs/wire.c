@@ -13,11 +13,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MAX_CLAIMED = 64, BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
+enum { MAX_CLAIMED = 64 };
 
 bool sv_wire_name(const char *name, const char *prefix)
 {
@@ -62,31 +60,6 @@ static int read_facts(struct sv_wire *wire, int socket)
     return 0;
 }
 
-/*
- * One process per interface and kind. An abstract name goes with its process and belongs to the network namespace. The
- * last owner may be just ending, so it is tried for a while.
- */
-static int take_guard(struct sv_wire *wire)
-{
-    const char *kind = wire->kind->name;
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "rdma-raw/%s/%d", kind, wire->ifindex);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-    wire->guard = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (wire->guard < 0)
-        return errno;
-    for (int i = 0; bind(wire->guard, (struct sockaddr *)&name, size) != 0; i++) {
-        if (errno != EADDRINUSE)
-            return errno;
-        if (i == BUSY_RETRIES)
-            return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s; an interface has one user at a time",
-                              wire->netdev, kind, wire->netdev);
-        struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
-        nanosleep(&pause, NULL);
-    }
-    return 0;
-}
-
 static int make_descriptors(struct sv_wire *wire)
 {
     wire->filters = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -110,7 +83,7 @@ int sv_wire_open(struct sv_wire *wire)
     wire->max_mtu = wire->kind->max_mtu;
     snprintf(wire->netdev, sizeof wire->netdev, "%s", strchr(wire->device->ibv.name, ':') + 1);
     int error = make_descriptors(wire);
-    return error != 0 ? error : take_guard(wire);
+    return error != 0 ? error : sv_guard_take(wire);
 }
 
 int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver)

@@ -59,7 +59,7 @@ struct sv_wire {
     uint32_t max_mtu;               /* beyond this the port can't carry the interface's frames */
     struct sv_steering *steering;   /* NULL: without eBPF */
 
-    int guard;                      /* holds the name that keeps other processes off the interface */
+    int guard;                      /* listens under the name that keeps other processes off the interface */
     int filters;                    /* the packet socket that holds what the interface must let in */
     int large;                      /* the packet socket of large sends; -1 where there is none */
     _Atomic bool large_cut;         /* what is sent there leaves as ordinary frames */
@@ -101,6 +101,11 @@ void sv_wire_close(struct sv_wire *wire);
 /* Whether frames to this address are for the port itself. Without any lock. */
 bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination);
 
+/* ---- guard.c ---- */
+
+/* Takes the interface for this process: 0, or EBUSY and who has it explained. */
+int sv_guard_take(struct sv_wire *wire);
+
 /* ---- wire_large.c ---- */
 
 /* Makes ready for large sends; where that cannot be they are cut here. */
@@ -119,6 +124,13 @@ void sv_watch_unarmed_frames(struct sv_wire *wire, unsigned moved);
 /* The watcher thread watches no more for a while, and again. It must look at armed_channels in between. */
 void sv_watch_pause(struct sv_wire *wire);
 void sv_watch_resume(struct sv_wire *wire);
+
+/* ---- link.c: of the watcher thread ---- */
+
+/* Begins to listen; 0 or an errno. */
+int sv_link_open(struct sv_wire *wire);
+/* Takes what the kernel has told of the interface since. */
+void sv_link_follow(struct sv_wire *wire);
 
 /* ---- watcher.c ---- */
 

@@ -46,8 +46,8 @@ int main(int argc, char **argv)
 {
     const struct test *const groups[] = {object_tests, queue_tests, queue_error_tests, completion_tests, flow_tests,
                                          steer_tests, rss_tests, event_tests, fault_tests, offload_tests, thread_tests,
-                                         wire_tests, wire_port_tests, watch_tests, large_send_tests,
-                                         xdp_tests, xdp_queue_tests, xdp_threads_tests,
+                                         wire_tests, wire_port_tests, guard_tests, link_tests, watch_tests,
+                                         large_send_tests, xdp_tests, xdp_queue_tests, xdp_threads_tests,
                                          flood_tests};
     unsigned passed = 0, failed = 0;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)

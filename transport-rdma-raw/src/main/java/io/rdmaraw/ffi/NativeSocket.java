@@ -8,6 +8,7 @@ import java.io.IOException;
  * thread.
  */
 public final class NativeSocket implements AutoCloseable {
+    public static final int AF_UNSPEC = 0;
     public static final int AF_INET = 2;
     public static final int AF_INET6 = 10;
     public static final int AF_NETLINK = 16;

@@ -50,8 +50,9 @@ final class RtnetlinkDecoder {
         return family == NativeSocket.AF_INET || family == NativeSocket.AF_INET6;
     }
 
+    /** Another family than AF_UNSPEC tells what the interface is to a protocol, a bridge's port for instance. */
     static Link link(NetlinkReader message) {
-        if (!message.startAttributes(IFINFOMSG_BYTES)) {
+        if (!message.startAttributes(IFINFOMSG_BYTES) || message.fixedByte(0) != NativeSocket.AF_UNSPEC) {
             return null;
         }
         int index = message.fixedInt(4);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One process per interface and kind. The guard is a listening socket with an abstract name: it goes with its process,
+ * and belongs to the network namespace as the interface does, whichever file systems the processes see. But any process
+ * of the namespace may have taken the name, as it wants no permission. So one of a user who is neither root nor ours is
+ * passed over, and the next name is taken: who holds names cannot keep anybody from opening.
+ */
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The last owner may be just ending, so it is tried for a while. */
+enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25, MAX_NAMES = 8 };
+
+struct owner {
+    char name[sizeof((struct sockaddr_un *)NULL)->sun_path];     /* without the zero byte in front */
+    uint32_t uid;
+};
+
+/* ---- who listens ---- */
+
+/* Names are all alike but for a number at the end: see bind_free(). */
+static bool is_of_family(const struct owner *owner, const char *family)
+{
+    size_t length = strlen(family);
+    return strncmp(owner->name, family, length) == 0 && (owner->name[length] == '\0' || owner->name[length] == '/');
+}
+
+/* Fills in *owner from a socket's description; false when it is this one, has no abstract name or no known user. */
+static bool read_owner(const struct nlmsghdr *message, ino_t own, struct owner *owner)
+{
+    const struct unix_diag_msg *socket = NLMSG_DATA(message);
+    if (message->nlmsg_type != SOCK_DIAG_BY_FAMILY || message->nlmsg_len < NLMSG_LENGTH(sizeof *socket) ||
+        socket->udiag_ino == (uint32_t)own)
+        return false;
+    bool named = false, known = false;
+    const struct nlattr *attribute = (const struct nlattr *)(socket + 1);
+    size_t left = message->nlmsg_len - NLMSG_LENGTH(sizeof *socket);
+    while (left >= sizeof *attribute && attribute->nla_len >= sizeof *attribute && attribute->nla_len <= left) {
+        const char *value = (const char *)(attribute + 1);
+        size_t length = attribute->nla_len - sizeof *attribute;
+        if (attribute->nla_type == UNIX_DIAG_NAME && length > 1 && length <= sizeof owner->name && value[0] == '\0') {
+            memset(owner->name, 0, sizeof owner->name);
+            memcpy(owner->name, value + 1, length - 1);
+            named = true;
+        } else if (attribute->nla_type == UNIX_DIAG_UID && length == sizeof owner->uid) {
+            memcpy(&owner->uid, value, sizeof owner->uid);
+            known = true;
+        }
+        size_t step = NLMSG_ALIGN(attribute->nla_len);
+        if (step >= left)
+            break;
+        left -= step;
+        attribute = (const struct nlattr *)((const char *)attribute + step);
+    }
+    return named && known;
+}
+
+static int ask_for_listeners(int fd)
+{
+    struct {
+        struct nlmsghdr header;
+        struct unix_diag_req diag;
+    } request = {
+        .header = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+        .diag = {.sdiag_family = AF_UNIX, .udiag_states = 1 << TCP_LISTEN,
+                 .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID},
+    };
+    return send(fd, &request, sizeof request, 0) == sizeof request ? 0 : errno;
+}
+
+/*
+ * Looks for a guard of a user whom we believe, other than the socket whose inode this is. 0 with owner->name set or
+ * empty, or an errno: the kernel may have no such diagnosis (CONFIG_UNIX_DIAG). Unlike SO_PEERCRED it tells of sockets
+ * that take no connection, or whose queue somebody has filled.
+ */
+static int find_owner(const char *family, ino_t own, struct owner *owner)
+{
+    alignas(struct nlmsghdr) char buffer[16384];
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    int error = fd < 0 ? errno : ask_for_listeners(fd);
+    bool more = error == 0;
+    memset(owner, 0, sizeof *owner);
+    while (more) {
+        ssize_t length = recv(fd, buffer, sizeof buffer, 0);
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0) {
+            error = length < 0 ? errno : EIO;
+            break;
+        }
+        int left = (int)length;
+        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; more && NLMSG_OK(m, (unsigned)left);
+             m = NLMSG_NEXT(m, left)) {
+            struct owner found = {.uid = 0};
+            if (m->nlmsg_type == NLMSG_ERROR)
+                error = -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
+            more = m->nlmsg_type != NLMSG_DONE && m->nlmsg_type != NLMSG_ERROR;
+            if (more && read_owner(m, own, &found) && is_of_family(&found, family) &&
+                (found.uid == 0 || found.uid == geteuid()))
+                *owner = found;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+/* ---- taking ---- */
+
+static socklen_t make_name(struct sockaddr_un *address, const char *text)
+{
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    size_t length = strnlen(text, sizeof address->sun_path - 1);
+    memcpy(address->sun_path + 1, text, length);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
+/* The process that listens; 0: it cannot be told, or is of another PID namespace. */
+static pid_t process_of(const struct owner *owner)
+{
+    struct sockaddr_un address;
+    struct ucred peer = {.pid = 0};
+    socklen_t size = sizeof peer;
+    socklen_t length = make_name(&address, owner->name);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return 0;
+    if (connect(fd, (struct sockaddr *)&address, length) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        peer.pid = 0;
+    close(fd);
+    return peer.pid;
+}
+
+/* The first name that nobody has. All of them taken is no error: find_owner() tells by whom. */
+static int bind_free(int fd, const char *family, bool *taken)
+{
+    *taken = false;
+    for (unsigned i = 0; i < MAX_NAMES; i++) {
+        char text[sizeof((struct sockaddr_un *)NULL)->sun_path];
+        struct sockaddr_un address;
+        if (i == 0)
+            snprintf(text, sizeof text, "%s", family);
+        else
+            snprintf(text, sizeof text, "%s/%u", family, i);
+        socklen_t length = make_name(&address, text);
+        if (bind(fd, (struct sockaddr *)&address, length) == 0)
+            return listen(fd, SOMAXCONN) == 0 ? 0 : errno;
+        if (errno != EADDRINUSE)
+            return errno;
+        *taken = true;
+    }
+    return 0;
+}
+
+/* 0, EBUSY with *owner, or what else went wrong. */
+static int try(struct sv_wire *wire, const char *family, struct owner *owner)
+{
+    struct stat facts;
+    bool taken;
+    wire->guard = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (wire->guard < 0 || fstat(wire->guard, &facts) != 0)
+        return errno;
+    int error = bind_free(wire->guard, family, &taken);
+    if (error != 0)
+        return error;
+    /* Who took another name looks for us, as we do for it: of two at least one finds the other. */
+    error = find_owner(family, facts.st_ino, owner);
+    if (error != 0 ? taken : owner->name[0] != '\0') {
+        close(wire->guard);
+        wire->guard = -1;
+        return EBUSY;
+    }
+    return 0;
+}
+
+static int explain_busy(const struct sv_wire *wire, const struct owner *owner)
+{
+    const char *kind = wire->kind->name;
+    pid_t pid = owner->name[0] != '\0' ? process_of(owner) : 0;
+    char who[64] = "";
+    if (pid > 0)
+        snprintf(who, sizeof who, " (process %d of user %u)", (int)pid, owner->uid);
+    else if (owner->name[0] != '\0')
+        snprintf(who, sizeof who, " (of user %u)", owner->uid);
+    return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s%s; an interface has one user at a time",
+                      wire->netdev, kind, wire->netdev, who);
+}
+
+int sv_guard_take(struct sv_wire *wire)
+{
+    char family[64];
+    struct owner owner = {.uid = 0};
+    snprintf(family, sizeof family, "rdma-raw/%s/%d", wire->kind->name, wire->ifindex);
+    int error = try(wire, family, &owner);
+    for (int i = 0; i < BUSY_RETRIES && error == EBUSY; i++) {
+        struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
+        nanosleep(&pause, NULL);
+        error = try(wire, family, &owner);
+    }
+    return error == EBUSY ? explain_busy(wire, &owner) : error;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Follows what the kernel tells of the interface, by rtnetlink: see wire.h. */
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { PAUSE_NANOS = 100000, RECEIVE_BUFFER_BYTES = 1 << 20 };
+
+/* ---- what is told ---- */
+
+/* sv_wire_stop() waits for this thread with the mutex held, so it is not to be waited for. */
+static bool lock_unless_stopping(struct sv_wire *wire)
+{
+    while (pthread_mutex_trylock(&wire->device->mutex) != 0) {
+        if (atomic_load(&wire->stopping))
+            return false;
+        struct timespec pause = {.tv_nsec = PAUSE_NANOS};
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static bool is_up(unsigned flags)
+{
+    return (flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+}
+
+static void removed(struct sv_wire *wire)
+{
+    sv_device_set_port_up(wire->device, false);
+    sv_device_fail(wire->device);
+}
+
+static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
+{
+    const struct ifinfomsg *info = NLMSG_DATA(message);
+    const struct rtattr *attribute = IFLA_RTA(info);
+    int left = (int)IFLA_PAYLOAD(message);
+    sv_device_set_port_up(wire->device, is_up(info->ifi_flags));
+    sv_wire_large_check(wire);
+    for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
+        uint32_t mtu = 0;
+        if (attribute->rta_type == IFLA_MTU && RTA_PAYLOAD(attribute) == sizeof mtu)
+            memcpy(&mtu, RTA_DATA(attribute), sizeof mtu);
+        if (mtu > 0)
+            atomic_store(&wire->device->mtu, mtu < wire->max_mtu ? mtu : wire->max_mtu);
+    }
+}
+
+/*
+ * Messages of another family are a protocol's, about what the interface is to it: a bridge says RTM_DELLINK of
+ * AF_BRIDGE when a port leaves it (br_ifinfo_notify() in net/bridge/br_netlink.c).
+ */
+static bool is_about(const struct sv_wire *wire, const struct nlmsghdr *message)
+{
+    const struct ifinfomsg *info = NLMSG_DATA(message);
+    return message->nlmsg_len >= NLMSG_LENGTH(sizeof *info) && info->ifi_family == AF_UNSPEC &&
+           info->ifi_index == wire->ifindex;
+}
+
+/* The answer to ask(), when there is no such interface any more. */
+static bool says_it_is_gone(const struct nlmsghdr *message)
+{
+    const struct nlmsgerr *answer = NLMSG_DATA(message);
+    return message->nlmsg_type == NLMSG_ERROR && message->nlmsg_len >= NLMSG_LENGTH(sizeof answer->error) &&
+           answer->error == -ENODEV;
+}
+
+static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
+{
+    bool gone = says_it_is_gone(message) || (message->nlmsg_type == RTM_DELLINK && is_about(wire, message));
+    bool told = message->nlmsg_type == RTM_NEWLINK && is_about(wire, message);
+    if ((!gone && !told) || !lock_unless_stopping(wire))
+        return;
+    if (gone)
+        removed(wire);
+    else
+        changed(wire, message);
+    pthread_mutex_unlock(&wire->device->mutex);
+}
+
+/* ---- what was not told ---- */
+
+/* The answer comes like the messages that nobody asked for, and says the same. */
+static int ask(const struct sv_wire *wire)
+{
+    struct {
+        struct nlmsghdr header;
+        struct ifinfomsg info;
+    } request = {
+        .header = {.nlmsg_len = sizeof request, .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
+        .info = {.ifi_family = AF_UNSPEC, .ifi_index = wire->ifindex},
+    };
+    return send(wire->link, &request, sizeof request, 0) == sizeof request ? 0 : errno;
+}
+
+/*
+ * The kernel says once that it had no room for a message (ENOBUFS). It leaves out all further ones until the socket is
+ * empty (NETLINK_S_CONGESTED in net/netlink/af_netlink.c), so only then it is of use to ask.
+ */
+void sv_link_follow(struct sv_wire *wire)
+{
+    alignas(struct nlmsghdr) char buffer[16384];
+    bool lost = false;
+    while (!atomic_load(&wire->stopping)) {
+        ssize_t length = recv(wire->link, buffer, sizeof buffer, MSG_DONTWAIT);
+        lost |= length < 0 && errno == ENOBUFS;
+        if (length < 0 && (errno == ENOBUFS || errno == EINTR))
+            continue;
+        if (length <= 0)
+            break;
+        int left = (int)length;
+        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, (unsigned)left);
+             m = NLMSG_NEXT(m, left))
+            follow(wire, m);
+    }
+    if (lost)
+        (void)ask(wire);
+}
+
+/* ---- opening ---- */
+
+/*
+ * What other interfaces do is not to fill the socket: a host may have thousands. Loads are of network byte order, the
+ * message is not. Without the filter all still works.
+ */
+static void hear_of_one(int fd, int ifindex)
+{
+    enum {
+        TYPE_AT = offsetof(struct nlmsghdr, nlmsg_type),
+        INDEX_AT = NLMSG_HDRLEN + offsetof(struct ifinfomsg, ifi_index),
+    };
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, TYPE_AT),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWLINK), 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELLINK), 0, 2),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, INDEX_AT),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl((uint32_t)ifindex), 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+    };
+    struct sock_fprog program = {sizeof code / sizeof code[0], code};
+    (void)!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+/* Changes are told from here on; what changed since the interface was looked at first is asked for once more. */
+int sv_link_open(struct sv_wire *wire)
+{
+    const int bytes = RECEIVE_BUFFER_BYTES;
+    struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    struct ifreq request;
+    wire->link = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (wire->link < 0)
+        return errno;
+    hear_of_one(wire->link, wire->ifindex);
+    if (setsockopt(wire->link, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+        (void)!setsockopt(wire->link, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    if (bind(wire->link, (struct sockaddr *)&groups, sizeof groups) != 0)
+        return errno;
+    memset(&request, 0, sizeof request);
+    memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
+    if (ioctl(wire->filters, SIOCGIFFLAGS, &request) != 0)
+        return errno;
+    atomic_store(&wire->device->port_up, is_up((unsigned short)request.ifr_flags));
+    return ask(wire);
+}
