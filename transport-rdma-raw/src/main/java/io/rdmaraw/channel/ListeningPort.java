@@ -1,47 +1,98 @@
 package io.rdmaraw.channel;
 
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.SpreadFlows;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.VerbsException;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * A port that a server channel listens on, on all loops that serve it: one rule leads to an RSS queue pair over their
- * queues, and each loop has a listener and the connections that the hash brought it. The rule is in force for all loops
+ * A port that a server channel listens on, on all loops that serve it: each rule leads to an RSS queue pair over their
+ * queues, and each loop has a listener and the connections that the hash brought it. A rule is in force for all loops
  * from the beginning, as connections would be lost to each that joined later.
+ *
+ * <p>A server on the wildcard address has a rule for each address of the link, and they follow the addresses. What the
+ * device has no room for goes by the kernel's socket of the same port, or by the rule of a host of our own.
  */
 final class ListeningPort extends TcpPort implements SpreadOwner {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ListeningPort.class);
+
     private final List<Member> members = new ArrayList<>();
+    private final SpreadFlows flows;
+    /** A port that other servers may share: each of them joins its rules for itself. */
+    private final boolean reusePort;
+    /** Rules that are in force, and those that the device had no room for. Guarded by this. */
+    private List<FlowSpec> rules = List.of();
+    private List<FlowSpec> refused = List.of();
+    private boolean withdrawn;
     /** Who listens; null when the port is kept for its connections alone. */
     private volatile RdmaRawServerSocketChannel server;
 
     /** A loop that serves the port. For its thread. */
     private final class Member {
         private final TcpStack stack;
-        private final TcpSteering steering;
+        private final TcpSteering events;
+        private final Map<FlowSpec, TcpSteering> steered = new HashMap<>();
+        private final Runnable onHostChange = this::hostChanged;
         private TcpNetwork.Binding share;
         private TcpListener listener;
         private boolean joined;
 
         Member(TcpStack stack) {
             this.stack = stack;
-            steering = new ListeningSteering(stack);
+            events = new ListeningSteering(stack);
         }
 
         private void join() {
-            if (joined) {
-                return;
+            if (!joined) {
+                joined = true;
+                share = stack.network().join(binding());
+                stack.port().attach(events, List.of());
+                stack.network().follow(onHostChange);
+                // What has changed before that, nobody has told of.
+                hostChanged();
             }
-            joined = true;
-            share = stack.network().join(binding());
-            stack.port().attach(steering, List.of(), binding().flows());
+            steer();
+        }
+
+        /** Receives by the rules that are in force, and by no others. */
+        private void steer() {
+            synchronized (ListeningPort.this) {
+                for (FlowSpec rule : List.copyOf(steered.keySet())) {
+                    if (!rules.contains(rule)) {
+                        stack.port().detach(steered.remove(rule));
+                    }
+                }
+                for (FlowSpec rule : rules) {
+                    if (!steered.containsKey(rule)) {
+                        TcpSteering made = new TcpSteering(stack);
+                        stack.port().attach(made, List.of(), List.of(rule));
+                        steered.put(rule, made);
+                    }
+                }
+            }
+        }
+
+        private void hostChanged() {
+            try {
+                if (update()) {
+                    members.forEach(member -> member.stack.onLoop(member::steer));
+                }
+            } catch (RuntimeException e) {
+                LOGGER.warn("port {} is still steered by addresses that the host no longer has", binding().port(), e);
+            }
         }
 
         private void listen(RdmaRawServerSocketChannel listening) {
@@ -62,7 +113,9 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
         }
 
         private void leave() {
-            stack.port().detach(steering);
+            stack.network().unfollow(onHostChange);
+            stack.port().detach(events);
+            steer();
             if (share != null) {
                 share.close();
             }
@@ -93,6 +146,8 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
     private ListeningPort(TcpNetwork.Binding binding, List<TcpStack> stacks, RdmaRawServerSocketChannel server) {
         super(binding);
         this.server = server;
+        reusePort = server.config().isReusePort();
+        flows = stacks.getFirst().port().device().spreadFlows();
         stacks.forEach(stack -> members.add(new Member(stack)));
     }
 
@@ -103,22 +158,86 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
      */
     static ListeningPort open(TcpNetwork.Binding binding, List<TcpStack> stacks, RdmaRawServerSocketChannel server) {
         ListeningPort port = new ListeningPort(binding, stacks, server);
-        SpreadFlows flows = stacks.getFirst().port().device().spreadFlows();
-        List<FrameQueue> queues = stacks.stream().map(stack -> stack.port().queue()).toList();
-        List<FlowSpec> opened = new ArrayList<>();
         try {
-            // A port that other servers may share is joined by each of them for itself.
-            for (FlowSpec spec : server.config().isReusePort() ? List.<FlowSpec>of() : binding.flows()) {
-                flows.open(spec, queues, port);
-                opened.add(spec);
-            }
+            port.update();
         } catch (RuntimeException e) {
-            opened.forEach(spec -> flows.withdraw(spec, port));
+            port.closeRules();
             binding.close();
             throw e;
         }
         port.tellMembers();
         return port;
+    }
+
+    /**
+     * Brings the rules in force that the host's addresses want now, and takes the others away; returns whether there
+     * was anything to do.
+     *
+     * @throws VerbsException when the device takes none of the rules
+     */
+    private synchronized boolean update() {
+        List<FlowSpec> wanted = withdrawn ? List.of() : binding().flows();
+        if (wanted.size() == rules.size() + refused.size() && wanted.containsAll(rules)
+                && wanted.containsAll(refused)) {
+            return false;
+        }
+        List<FlowSpec> gone = new ArrayList<>(rules);
+        gone.removeAll(wanted);
+        List<FlowSpec> kept = new ArrayList<>(rules);
+        kept.removeAll(gone);
+        List<FlowSpec> withoutRoom = new ArrayList<>();
+        VerbsException cause = null;
+        try {
+            for (FlowSpec rule : wanted) {
+                VerbsException failure = kept.contains(rule) ? null : cause != null ? cause : tryOpen(rule);
+                if (failure != null) {
+                    cause = failure;
+                    withoutRoom.add(rule);
+                } else if (!kept.contains(rule)) {
+                    kept.add(rule);
+                }
+            }
+        } finally {
+            rules = List.copyOf(kept);
+        }
+        gone.forEach(rule -> flows.withdraw(rule, this));
+        if (cause != null && rules.isEmpty()) {
+            throw cause;
+        }
+        noteRefused(withoutRoom, cause);
+        return true;
+    }
+
+    /** Returns why the device has no room for a rule, or null: it is in force. */
+    private VerbsException tryOpen(FlowSpec rule) {
+        if (reusePort) {
+            return null;
+        }
+        try {
+            flows.open(rule, members.stream().map(member -> member.stack.port().queue()).toList(), this);
+            return null;
+        } catch (VerbsException e) {
+            if (e.errno() != Errno.ENOMEM && e.errno() != Errno.ENOSPC) {
+                throw e;
+            }
+            return e;
+        }
+    }
+
+    private void noteRefused(List<FlowSpec> withoutRoom, VerbsException cause) {
+        members.getFirst().stack.counters().unsteeredAddresses.add(withoutRoom.size() - refused.size());
+        refused = List.copyOf(withoutRoom);
+        if (cause != null) {
+            LOGGER.warn("port {}: the device has no room for the rules of {} addresses, which are served by the kernel"
+                    + " or by another loop: {}", binding().port(), refused.size(), cause.getMessage());
+        }
+    }
+
+    private synchronized void closeRules() {
+        withdrawn = true;
+        rules.forEach(rule -> flows.withdraw(rule, this));
+        rules = List.of();
+        noteRefused(List.of(), null);
     }
 
     /** Returns the port that a rule of it belongs to, if it is still taken for connections of a server before. */
@@ -174,8 +293,7 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
 
     @Override
     void withdraw() {
-        SpreadFlows flows = members.getFirst().stack.port().device().spreadFlows();
-        binding().flows().forEach(rule -> flows.withdraw(rule, this));
+        closeRules();
         for (Member member : members) {
             member.stack.onLoop(member::leave);
         }

@@ -67,8 +67,13 @@ final class OwnHostReceiver {
     /** No rule has brought the frame to its channel: the device's table is full, or there is no such port. */
     private void handOver(ByteBuf frame, boolean checksumVerified, ParsedFrame parsed, ParseVerdict verdict,
                           long now) {
+        IpAddress destination = IpAddress.destinationOf(parsed);
+        if (isForeign(destination)) {
+            dropForeign(frame);
+            return;
+        }
         PortOwner owner = ports.find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
-                IpAddress.destinationOf(parsed), parsed.destinationPort());
+                destination, parsed.destinationPort());
         if (owner == null) {
             statistics.unclaimedFrames++;
             if (verdict == ParseVerdict.UDP) {
@@ -78,6 +83,19 @@ final class OwnHostReceiver {
         } else {
             pass(owner, frame, () -> owner.receiveUnsteered(frame, checksumVerified));
         }
+    }
+
+    /**
+     * Tells whether a unicast address is somebody else's: what comes for it is neither taken nor refused (RFC 1122
+     * section 3.2.1.3).
+     */
+    private boolean isForeign(IpAddress destination) {
+        return !destination.isMulticast() && !host.addresses().contains(destination);
+    }
+
+    private void dropForeign(ByteBuf packet) {
+        statistics.foreignPackets++;
+        packet.release();
     }
 
     /** Has a packet taken on the loop of its owner. */
@@ -105,6 +123,10 @@ final class OwnHostReceiver {
         }
         IpAddress source = fragments.source();
         IpAddress destination = fragments.destination();
+        if (isForeign(destination)) {
+            dropForeign(datagram);
+            return;
+        }
         PortOwner owner = ports.find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
                 datagram.getUnsignedShort(2));
         if (owner == null || datagram.readableBytes() < UdpHeader.LENGTH_BYTES) {

@@ -24,6 +24,7 @@ final class OwnHostStatistics implements RdmaRawMetered {
             .traffic("reassembled", s -> s.fragments.reassembledDatagrams(),
                     "put together from fragments for ports on any loop")
             .drop("unclaimed", s -> s.unclaimedFrames, "for nobody on the host")
+            .drop("foreign", s -> s.foreignPackets, "for other hosts, though at this one's MAC address")
             .drop("owner-behind", s -> s.droppedOwnerBehind.sum(),
                     "for a port on another loop, which had not taken those before them")
             .drop("fragment", s -> s.fragments.droppedFragments(),
@@ -35,6 +36,8 @@ final class OwnHostStatistics implements RdmaRawMetered {
     private final RdmaRawDatagramStatistics fragments;
     /** Packets that nobody on the host wants. */
     long unclaimedFrames;
+    /** Packets whose destination is no address of the host. */
+    long foreignPackets;
     /** Packets dropped because the loop that has their port has not taken those before them yet; senders count too. */
     private final LongAdder droppedOwnerBehind = new LongAdder();
 

@@ -8,6 +8,7 @@ import io.rdmaraw.host.HostView;
 import io.rdmaraw.host.LinkNetwork;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LocalAddress;
 import io.rdmaraw.route.LoopEndpoint;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortSharing;
@@ -84,10 +85,10 @@ final class OwnNetwork extends LinkNetwork {
         }
     }
 
-    /** Nobody else has the MAC address, and nothing is forwarded. */
+    /** What is for other addresses at the host's MAC address is not for this host (RFC 1122 section 3.2.1.3). */
     @Override
     protected List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
-        return List.of(IpAddress.ANY_IPV4);
+        return snapshot.addresses().stream().filter(LocalAddress::isUsable).map(LocalAddress::address).toList();
     }
 
     /** The host's own rule takes what no other does. */

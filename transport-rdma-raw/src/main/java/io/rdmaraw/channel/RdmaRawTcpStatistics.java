@@ -46,6 +46,7 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .drop("unsound", s -> s.frames.unsound(), "cut short, impossible lengths, and so on")
             .drop("not-tcp", s -> s.otherFrames, "sound frames that are no segments")
             .drop("no-connection", core(c -> c.unmatchedSegments), "for no connection or server; answered with a reset")
+            .drop("foreign", s -> s.droppedForeign, "of no connection, for no unicast address of this host")
             .drop("stray", s -> s.droppedStrays, "of no connection here, when too many were being searched for")
             .drop("loop-behind", s -> s.droppedForwards,
                     "of a connection on another loop, which had not taken those before them")
@@ -79,6 +80,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .error("path-mtu-black-holes", core(c -> c.pathMtuBlackHoles), "times that big segments seemed to vanish")
             .work("path-mtu-false-alarms", core(c -> c.pathMtuFalseAlarms),
                     "of these, times that a big segment came through after all")
+            .add(RdmaRawMetric.Kind.LEVEL, "unsteered-addresses", s -> s.unsteeredAddresses.sum(),
+                    "addresses that servers listen on and the device has no room for a rule of")
             .add(RdmaRawMetric.Kind.LEVEL, "connections", s -> s.flows, "connections that are open")
             .add(RdmaRawMetric.Kind.LEVEL, "time-wait", s -> s.timeWait.getAsLong(), "connections in TIME-WAIT");
 
@@ -107,12 +110,16 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     long searchedSegments;
     /** Segments of those that another loop has taken. */
     long foundSegments;
+    /** Segments of no connection whose destination is not this host's. */
+    long droppedForeign;
     /** Segments dropped because other loops were being asked about too many. */
     long droppedStrays;
     /** Segments dropped because the loop that has their connection has not taken those before them yet. */
     long droppedForwards;
     /** ICMP errors dropped on the threads that read them. */
     private final LongAdder droppedIcmp = new LongAdder();
+    /** Counted on any loop that a server lives on. */
+    final LongAdder unsteeredAddresses = new LongAdder();
     /** Small payloads copied because receive slots ran low. */
     long copiedPayloads;
 

@@ -481,6 +481,10 @@ final class TcpStack implements TcpEvents, PortOwner {
 
     @Override
     public boolean stray(Segment segment) {
+        if (!network.isOurs(segment.destinationHigh(), segment.destinationLow())) {
+            counters.droppedForeign++;
+            return true;
+        }
         return strays.take(segment);
     }
 

@@ -34,6 +34,12 @@ final class FlowMatches {
         return ports(addresses(mac, local, remoteOrNull, ipVersion).tcp(), port, remoteOrNull, remotePort);
     }
 
+    /** Returns the rule for TCP that comes to a port of one of the addresses that a wildcard stands for. */
+    static FlowSpec wildcardTcp(long mac, IpAddress local, int port) {
+        return addresses(mac, local, null, local.version()).tcp().priority(WILDCARD_PRIORITY).destinationPort(port)
+                .build();
+    }
+
     private static FlowSpecBuilder addresses(long mac, IpAddress local, IpAddress remoteOrNull, int ipVersion) {
         boolean connected = remoteOrNull != null;
         boolean any = local.isAny();

@@ -4,6 +4,7 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.Link;
+import io.rdmaraw.route.LocalAddress;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.verbs.FlowSpec;
@@ -13,7 +14,7 @@ import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.SocketException;
-import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.ScheduledExecutorService;
 
@@ -24,12 +25,16 @@ import java.util.concurrent.ScheduledExecutorService;
 public abstract class LinkTcpNetwork implements TcpNetwork {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkTcpNetwork.class);
 
+    /** A link with more addresses takes connections to the rest by the kernel, or by the rules of a host of our own. */
+    private static final int MAX_WILDCARD_RULES = 64;
+
     private final String deviceName;
     private final String linkName;
     private final IpHost host;
     private final LoopNeighbors neighbors;
     private final HostView hostView;
     private final ScheduledExecutorService loop;
+    private final OurAddresses ours = new OurAddresses();
 
     protected LinkTcpNetwork(String deviceName, IpHost host, HostView hostView, ScheduledExecutorService loop)
             throws IOException {
@@ -89,19 +94,83 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         IpAddress address = IpAddress.of(local.getAddress());
         checkLocal(address);
         Link link = link(host.snapshot());
-        long mac = link.mac();
         Port port = takePort(address, local.getPort(), sharing);
         if (!address.isAny() && !host.snapshot().isServedBy(link, address)) {
             LOGGER.info("port {} of {} is not reached by {}: the kernel carries its connections; an address of {}, or"
                     + " the wildcard, is by the device", port.number, address, deviceName, linkName);
         }
-        List<FlowSpec> flows = new ArrayList<>();
-        for (int version : new int[] {4, 6}) {
-            if (address.isAny() || address.version() == version && !address.isLoopback()) {
-                flows.add(FlowMatches.tcp(mac, address, port.number, null, 0, version));
-            }
+        return new Listening(address, port);
+    }
+
+    /** A port to listen on. Its rules follow the host's MAC and IP addresses. */
+    private final class Listening implements Binding {
+        private final IpAddress local;
+        private final Port port;
+        /** What the rules were made from, and they. */
+        private List<Link> links;
+        private List<LocalAddress> addresses;
+        private List<FlowSpec> flows = List.of();
+
+        Listening(IpAddress local, Port port) {
+            this.local = local;
+            this.port = port;
         }
-        return new Taken(address, port.number, flows, port.giveBack);
+
+        @Override
+        public IpAddress local() {
+            return local;
+        }
+
+        @Override
+        public int port() {
+            return port.number;
+        }
+
+        /** While the link is gone the rules stay as they were: the device tells of its end by itself. */
+        @Override
+        public synchronized List<FlowSpec> flows() {
+            NetworkSnapshot snapshot = host.snapshot();
+            Link link = snapshot.link(linkName);
+            if (link != null && (!snapshot.links().equals(links) || !snapshot.addresses().equals(addresses))) {
+                links = snapshot.links();
+                addresses = snapshot.addresses();
+                flows = local.isAny() ? wildcardFlows(snapshot, link) : local.isLoopback() ? List.of()
+                        : List.of(FlowMatches.tcp(link.mac(), local, port.number, null, 0, local.version()));
+            }
+            return flows;
+        }
+
+        /**
+         * A wildcard is a rule for each address: one rule for all would take what a host that forwards packets gets for
+         * others.
+         */
+        private List<FlowSpec> wildcardFlows(NetworkSnapshot snapshot, Link link) {
+            return snapshot.addresses().stream()
+                    .filter(each -> each.isUsable() && snapshot.isServedBy(link, each.address()))
+                    .sorted(Comparator.comparing(each -> each.linkIndex() != link.index()))
+                    .map(LocalAddress::address).distinct().limit(MAX_WILDCARD_RULES)
+                    .map(each -> FlowMatches.wildcardTcp(link.mac(), each, port.number)).toList();
+        }
+
+        @Override
+        public void close() {
+            port.giveBack.run();
+        }
+    }
+
+    @Override
+    public final void follow(Runnable onHostChange) {
+        hostView.follow(onHostChange);
+    }
+
+    @Override
+    public final void unfollow(Runnable onHostChange) {
+        hostView.unfollow(onHostChange);
+    }
+
+    @Override
+    public final boolean isOurs(long destinationHigh, long destinationLow) {
+        return ours.contains(host.snapshot(), destinationHigh, destinationLow);
     }
 
     @Override

@@ -19,7 +19,7 @@ import java.util.concurrent.ScheduledExecutorService;
  * is for this host, for other interfaces, or in fragments goes by the kernel's socket of the same port.
  */
 public final class SharedNetwork extends LinkNetwork {
-    /** A link with more addresses gets one rule for all, which a device with a small table has room for. */
+    /** What comes for the rest of a link's addresses goes by the kernel's socket. */
     private static final int MAX_WILDCARD_RULES = 64;
 
     private final KernelSocket kernel;
@@ -61,10 +61,9 @@ public final class SharedNetwork extends LinkNetwork {
     @Override
     protected List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
         Link link = snapshot.link(linkName());
-        List<IpAddress> addresses = link == null ? List.of() : snapshot.addresses().stream()
+        return link == null ? List.of() : snapshot.addresses().stream()
                 .filter(address -> address.linkIndex() == link.index() && address.isUsable())
-                .map(LocalAddress::address).distinct().toList();
-        return addresses.size() <= MAX_WILDCARD_RULES ? addresses : List.of(IpAddress.ANY_IPV4);
+                .map(LocalAddress::address).distinct().limit(MAX_WILDCARD_RULES).toList();
     }
 
     @Override

@@ -18,7 +18,10 @@ public interface TcpNetwork {
         /** Returns the port. */
         int port();
 
-        /** Returns the rules that steer what comes to the port, none when the stack's own rules do. */
+        /**
+         * Returns the rules that steer what comes to the port, none when the stack's own rules do. A listener's are
+         * those for the host's addresses of now, on any thread.
+         */
         List<FlowSpec> flows();
 
         /** Gives the port back. */
@@ -58,6 +61,22 @@ public interface TcpNetwork {
      */
     default Binding join(Binding listening) {
         return null;
+    }
+
+    /** Has something done on the loop whenever the rules of listeners may have become others. */
+    default void follow(Runnable onHostChange) {
+    }
+
+    /** Does it no more. */
+    default void unfollow(Runnable onHostChange) {
+    }
+
+    /**
+     * Tells whether a received segment's destination is a unicast address of this host that others may send to. One for
+     * any other address is neither answered nor taken (RFC 1122 sections 3.2.1.3 and 4.2.3.10).
+     */
+    default boolean isOurs(long destinationHigh, long destinationLow) {
+        return true;
     }
 
     /** Tells whether bindings have rules of their own, which several loops may share. */

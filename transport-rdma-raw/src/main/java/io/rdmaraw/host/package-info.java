@@ -8,7 +8,7 @@
  * <dd>{@link io.rdmaraw.host.DatagramNetwork}: LoopNetwork, and LinkNetwork with SharedNetwork.
  * {@link io.rdmaraw.host.TcpNetwork}: LoopTcpNetwork, and LinkTcpNetwork with SharedTcpNetwork. Loop devices have the
  * first, links the second (LinkErrors: when there is none). What they find: DatagramPath, TcpPath, NextHop; the
- * rules: FlowMatches, OwnHostRules</dd>
+ * rules: FlowMatches, OwnHostRules; and what they let through by mistake: OurAddresses</dd>
  *
  * <dt>The host whose addresses they are: {@link io.rdmaraw.host.IpHost}</dt>
  * <dd>The kernel's: HostNetwork, HostIcmp, NetworkDevices. A host of our own is driven by a queue, so it is in

@@ -12,9 +12,12 @@ import io.rdmaraw.verbs.VerbsContext;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
 
 /**
  * The rules of a device that several loops share: each frame goes to one of them, the same for all frames between two
@@ -42,6 +45,8 @@ public final class SpreadFlows {
     private final Map<FlowSpec, SpreadFlow> flows = new HashMap<>();
     private final Map<PathKey, RssPath> paths = new HashMap<>();
     private final BitSet tagsInUse = new BitSet();
+    /** Queues that are about to close: no rule may lead to them any more. */
+    private final Set<FrameQueue> retired = Collections.newSetFromMap(new WeakHashMap<>());
     private volatile boolean moved;
     private volatile long movedNanos;
 
@@ -88,7 +93,16 @@ public final class SpreadFlows {
         if (flows.containsKey(spec)) {
             throw new IllegalStateException("the rule \"" + spec + "\" is there already");
         }
-        add(spec, members, owner);
+        List<FrameQueue> living = members.stream().filter(member -> !retired.contains(member)).toList();
+        if (!living.isEmpty()) {
+            add(spec, living, owner);
+        }
+    }
+
+    /** A queue is about to close: takes it out of all rules, of those too that it has not joined yet. */
+    public synchronized void retire(FrameQueue member) {
+        retired.add(member);
+        List.copyOf(flows.values()).forEach(flow -> leave(flow, member));
     }
 
     /** Returns the rule that has a tag, or null. */

@@ -57,7 +57,7 @@ public interface TcpEvents {
 
     /**
      * A segment has come that belongs to no connection: it opens one, if a listener is there, or is answered by a
-     * reset, unless another engine that serves the same addresses knows more.
+     * reset, unless another engine that serves the same addresses knows more, or it is not for this host at all.
      *
      * @return whether the segment is taken care of; false, the default, to have it answered
      */

@@ -23,9 +23,14 @@ final class ForgedSegments implements AutoCloseable {
 
     /** Frames go from one end to the other. */
     ForgedSegments(VethEnd from, VethEnd to) {
+        this(from, to.mac());
+    }
+
+    /** Frames go from an end to a MAC address. */
+    ForgedSegments(VethEnd from, String mac) {
         port = PacketPort.open(from);
         sourceMac = EthernetHeader.parseMac(from.mac());
-        targetMac = EthernetHeader.parseMac(to.mac());
+        targetMac = EthernetHeader.parseMac(mac);
     }
 
     /** An IPv4 address as segments have it. */

@@ -1,0 +1,312 @@
+package io.rdmaraw.testsuite.tcp;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler.Sharable;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.socket.DatagramPacket;
+import io.netty.util.CharsetUtil;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawMetered;
+import io.rdmaraw.channel.RdmaRawMetrics;
+import io.rdmaraw.channel.RdmaRawPortStatistics;
+import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.testsuite.leak.LeakExtension;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethEnd;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.verbs.Softverbs;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Servers on the wildcard address: they are there for the addresses of their host, and for no others. */
+@Timeout(120)
+@ExtendWith({NetworkExtension.class, LeakExtension.class})
+class WildcardServerOverVethTest {
+    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final int LIMIT_MILLIS = 30_000;
+    private static final String OURS = "ours";
+    private static final String THEIRS = "them";
+    private static final String ADDED = "198.51.100.5";
+    private static final String OWN_MAC = "02:00:00:0a:00:05";
+    private static final String OWN_ADDRESS = "203.0.113.77";
+    private static final String OWN_GATEWAY = "203.0.113.1";
+
+    private TestNetwork network;
+    private NetworkNamespace host;
+    private NetworkNamespace clients;
+    private VethPair pair;
+    private String device;
+    private RdmaRawEventLoopGroup group;
+    private String clientAddress;
+
+    /** Says who it is, and closes. */
+    @Sharable
+    private static final class Greeter extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelActive(ChannelHandlerContext ctx) {
+            ctx.writeAndFlush(Unpooled.copiedBuffer(OURS, CharsetUtil.US_ASCII));
+            ctx.close();
+        }
+    }
+
+    @BeforeEach
+    void open(TestNetwork made) {
+        network = made;
+        host = network.namespace();
+        clients = network.namespace();
+        pair = network.vethPair(host, clients);
+    }
+
+    @AfterEach
+    void close() {
+        if (group != null) {
+            group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    private Channel serve(String provider, String address, int port) throws InterruptedException {
+        return serve(config(provider), address, port);
+    }
+
+    private RdmaRawIoHandlerConfig.Builder config(String provider) {
+        device = "soft:" + provider + ':' + pair.ours().name();
+        return RdmaRawIoHandlerConfig.builder().ipDevice(device);
+    }
+
+    private Channel serve(RdmaRawIoHandlerConfig.Builder config, String address, int port)
+            throws InterruptedException {
+        group = new RdmaRawEventLoopGroup(2, host.threadFactory(), config.build());
+        return new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class).childHandler(new Greeter())
+                .bind(new InetSocketAddress(InetAddress.ofLiteral(address), port)).sync().channel();
+    }
+
+    private static int portOf(Channel server) {
+        return ((InetSocketAddress) server.localAddress()).getPort();
+    }
+
+    private String greeting(String address, int port) throws Exception {
+        return clients.call(() -> {
+            try (Socket socket = new Socket()) {
+                socket.setSoTimeout(LIMIT_MILLIS);
+                socket.connect(new InetSocketAddress(InetAddress.ofLiteral(address), port), LIMIT_MILLIS);
+                return new String(socket.getInputStream().readAllBytes(), CharsetUtil.US_ASCII);
+            }
+        });
+    }
+
+    private long tcp(String name) {
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
+                .filter(port -> port.deviceName().equals(device)).mapToLong(port -> tcp(port, name)).sum();
+    }
+
+    private static long tcp(RdmaRawPortStatistics port, String name) {
+        RdmaRawMetered tcp = port.channels().get("tcp");
+        return tcp == null ? 0 : tcp.metrics().stream().filter(each -> each.name().equals(name))
+                .mapToLong(tcp::value).sum();
+    }
+
+    /** A server of the kernel's behind our host, which forwards. */
+    private static ServerSocket greeterBehind(VethEnd end) throws Exception {
+        ServerSocket server = end.namespace().call(() -> new ServerSocket(0, 50, InetAddress.ofLiteral("::")));
+        Thread.ofPlatform().daemon().start(() -> {
+            while (!server.isClosed()) {
+                try (Socket socket = server.accept()) {
+                    socket.getOutputStream().write(THEIRS.getBytes(CharsetUtil.US_ASCII));
+                } catch (IOException e) {
+                    // The client or the test is done.
+                }
+            }
+        });
+        return server;
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void whatTheHostForwardsPassesBy(String provider) throws Exception {
+        host.run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
+        VethPair behind = network.vethPair(host, network.namespace());
+        // What neighbour discovery is sent from, and a router asks for neighbours from.
+        int number = 1;
+        for (VethEnd end : List.of(pair.ours(), pair.peer(), behind.ours(), behind.peer())) {
+            end.namespace().run("ip", "-6", "addr", "add", "fe80::" + number++ + "/64", "dev", end.name(), "nodad");
+        }
+        clients.run("ip", "route", "add", behind.peer().ipv4(), "via", pair.ours().ipv4());
+        clients.run("ip", "-6", "route", "add", behind.peer().ipv6(), "via", pair.ours().ipv6());
+        behind.peer().namespace().run("ip", "route", "add", "default", "via", behind.ours().ipv4());
+        behind.peer().namespace().run("ip", "-6", "route", "add", "default", "via", behind.ours().ipv6());
+        try (ServerSocket theirs = greeterBehind(behind.peer())) {
+            int port = theirs.getLocalPort();
+            serve(provider, "::", port);
+            for (int i = 0; i < 4; i++) {
+                assertEquals(THEIRS, greeting(behind.peer().ipv4(), port));
+                assertEquals(THEIRS, greeting(behind.peer().ipv6(), port));
+                assertEquals(OURS, greeting(pair.ours().ipv4(), port));
+                assertEquals(OURS, greeting(pair.ours().ipv6(), port));
+            }
+            assertEquals(0, tcp("kernel.connections"));
+            // The host's other address is reached by this link too; the kernel has it.
+            clients.run("ip", "route", "add", behind.ours().ipv4(), "via", pair.ours().ipv4());
+            assertEquals(OURS, greeting(behind.ours().ipv4(), port));
+            assertEquals(1, tcp("kernel.connections"));
+        }
+    }
+
+    /** Sends SYNs to addresses that are not the host's, and then one to it; only that is answered. */
+    private void assertOnlyOursAnswers(String mac, String ours, int port) {
+        int clientPort = 40_000;
+        List<String> foreign = List.of("8.8.8.8", "192.0.2.55", "0.0.0.0", "127.0.0.1",
+                pair.ours().ipv4().replaceAll("\\d+$", "255"), "255.255.255.255", "224.0.0.1");
+        try (SegmentsOnWire wire = new SegmentsOnWire(pair.peer());
+                ForgedSegments forged = new ForgedSegments(pair.peer(), mac)) {
+            for (String address : foreign) {
+                forged.send(syn(address, port, clientPort++));
+                // Nor does what belongs to no connection get a reset from there.
+                forged.send(syn(address, port + 1, clientPort++).flags(TcpFlags.ACK));
+            }
+            int last = clientPort;
+            forged.send(syn(ours, port, last));
+            forged.flush();
+            List<SegmentsOnWire.Seen> seen = wire.until(LIMIT, segment -> segment.destinationPort() == last);
+            assertTrue(seen.getLast().has(TcpFlags.SYN));
+            assertEquals(1, seen.size(), () -> "answers were " + seen);
+        }
+    }
+
+    private Segment syn(String address, int port, int clientPort) {
+        return new Segment().source(0, ForgedSegments.mapped(clientAddress), clientPort)
+                .destination(0, ForgedSegments.mapped(address), port).seq(1_000).flags(TcpFlags.SYN).window(65535)
+                .mss(1460);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void nobodyAnswersForOtherAddresses(String provider) throws Exception {
+        int port = portOf(serve(provider, "0.0.0.0", 0));
+        clientAddress = pair.peer().ipv4();
+        assertOnlyOursAnswers(pair.ours().mac(), pair.ours().ipv4(), port);
+    }
+
+    private RdmaRawIoHandlerConfig.Builder ownHost() {
+        clients.run("ip", "addr", "add", OWN_GATEWAY + "/24", "dev", pair.peer().name());
+        clientAddress = OWN_GATEWAY;
+        return config("xdp").ownAddress(OWN_MAC, OWN_ADDRESS + "/24", OWN_GATEWAY).detectDuplicateAddresses(false);
+    }
+
+    @Test
+    void nobodyAnswersForOtherAddressesOnAHostOfOurOwn() throws Exception {
+        int port = portOf(serve(ownHost(), "0.0.0.0", 0));
+        assertEquals(OURS, greeting(OWN_ADDRESS, port));
+        assertOnlyOursAnswers(OWN_MAC, OWN_ADDRESS, port);
+    }
+
+    @Test
+    void datagramsForOthersAreNotAnsweredByAHostOfOurOwn() throws Exception {
+        group = new RdmaRawEventLoopGroup(1, host.threadFactory(), ownHost().build());
+        Channel echo = new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .handler(new SimpleChannelInboundHandler<DatagramPacket>() {
+                    @Override
+                    protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+                        ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+                    }
+                }).bind(new InetSocketAddress(InetAddress.ofLiteral("0.0.0.0"), 0)).sync().channel();
+        clients.run("ip", "neigh", "add", "203.0.113.99", "lladdr", OWN_MAC, "dev", pair.peer().name());
+        String answer = clients.call(() -> {
+            try (DatagramSocket socket = new DatagramSocket()) {
+                socket.setSoTimeout(LIMIT_MILLIS);
+                for (String target : new String[] {"203.0.113.99", OWN_ADDRESS}) {
+                    byte[] text = target.getBytes(CharsetUtil.US_ASCII);
+                    socket.send(new java.net.DatagramPacket(text, text.length,
+                            new InetSocketAddress(InetAddress.ofLiteral(target), portOf(echo))));
+                }
+                java.net.DatagramPacket received = new java.net.DatagramPacket(new byte[64], 64);
+                socket.receive(received);
+                return new String(received.getData(), 0, received.getLength(), CharsetUtil.US_ASCII);
+            }
+        });
+        assertEquals(OWN_ADDRESS, answer);
+    }
+
+    @Test
+    void theRulesFollowTheAddresses() throws Exception {
+        int port = portOf(serve("xdp", "0.0.0.0", 0));
+        host.run("sysctl", "-qw", "net.ipv4.ip_forward=1");
+        host.run("ip", "route", "add", "unreachable", "198.51.100.0/24");
+        clients.run("ip", "route", "add", ADDED, "via", pair.ours().ipv4());
+        host.run("ip", "addr", "add", ADDED + "/32", "dev", pair.ours().name());
+        // Until the loops have heard of the address the kernel answers.
+        Await.until("the device to serve the new address", LIMIT, () -> {
+            long before = tcp("accepted.connections");
+            return OURS.equals(greetingOrReason(ADDED, port)) && tcp("accepted.connections") > before;
+        });
+        host.run("ip", "addr", "del", ADDED + "/32", "dev", pair.ours().name());
+        Await.until("nobody to serve the old address", LIMIT, () -> !OURS.equals(greetingOrReason(ADDED, port)));
+        assertEquals(OURS, greeting(pair.ours().ipv4(), port));
+        host.run("ip", "link", "set", pair.ours().name(), "address", "02:00:00:0a:00:77");
+        clients.run("ip", "neigh", "replace", pair.ours().ipv4(), "lladdr", "02:00:00:0a:00:77", "dev",
+                pair.peer().name());
+        Await.until("the device to serve the new MAC address", LIMIT, () -> {
+            long before = tcp("accepted.connections");
+            return OURS.equals(greetingOrReason(pair.ours().ipv4(), port)) && tcp("accepted.connections") > before;
+        });
+    }
+
+    /** What the device has no room for is the kernel's to serve. */
+    @Test
+    void addressesWithoutARuleAreServedByTheKernel() throws Exception {
+        int port = portOf(serve("xdp", "0.0.0.0", 0));
+        clients.run("ip", "route", "add", ADDED, "via", pair.ours().ipv4());
+        SharedDevice shared = SharedDevice.acquire(device);
+        try {
+            Softverbs.of(shared.context()).setFlowCapacity(1);
+            host.run("ip", "addr", "add", ADDED + "/32", "dev", pair.ours().name());
+            Await.until("the address without a rule to be counted", LIMIT, () -> tcp("unsteered-addresses") == 1);
+            assertEquals(OURS, greeting(ADDED, port));
+            assertEquals(1, tcp("kernel.connections"));
+            assertEquals(OURS, greeting(pair.ours().ipv4(), port));
+            assertEquals(1, tcp("accepted.connections"));
+            host.run("ip", "addr", "del", ADDED + "/32", "dev", pair.ours().name());
+            Await.until("the address to be forgotten", LIMIT, () -> tcp("unsteered-addresses") == 0);
+        } finally {
+            shared.release();
+        }
+    }
+
+    private String greetingOrReason(String address, int port) {
+        try {
+            return greeting(address, port);
+        } catch (Exception e) {
+            return e.toString();
+        }
+    }
+}
