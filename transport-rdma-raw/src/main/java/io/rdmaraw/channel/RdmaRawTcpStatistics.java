@@ -70,6 +70,10 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .error("refused-by-backlog", s -> s.refusedByBacklog,
                     "connections reset because nobody accepted those before them")
             .error("timeouts", core(c -> c.timeouts), "connections that ended because the peer did not answer")
+            .error("orphan-timeouts", core(c -> c.orphanTimeouts),
+                    "closed connections reset because the peer took nothing more, whatever it answered")
+            .error("orphan-overflows", core(c -> c.orphanOverflows),
+                    "closed connections reset because there were too many, or they held too much")
             .error("released-early", core(c -> c.buffersReleasedEarly),
                     "connections reset because somebody had released what they were to send")
             .error("retransmission-timeouts", core(c -> c.retransmissionTimeouts), "times that nobody acknowledged")

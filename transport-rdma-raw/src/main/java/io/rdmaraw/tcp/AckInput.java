@@ -30,7 +30,7 @@ final class AckInput {
         SegmentInput.updateTsRecent(c, s, now);
         boolean old = Sequence.before(ack, c.sndUna);
         boolean windowChanged = !old && updateWindow(c, s);
-        if (c.retransmitTimer == RetransmitTimer.PERSIST || c.sndWnd == 0) {
+        if (c.retransmitTimer == RetransmitTimer.PERSIST || c.sndWnd == 0 && c.orphan == null) {
             onAnswerToProbe(c);
         }
         Flight f = c.flight;
@@ -62,6 +62,9 @@ final class AckInput {
             rearm(c, f, now);
         }
         int left = sample.ackedBytes > 0 ? f.queue.acknowledge(ack) : 0;
+        if (sample.ackedBytes > 0 && c.orphan != null) {
+            c.engine.orphans.onProgress(c, now);
+        }
         releaseIfIdle(c, f);
         if (left > 0) {
             c.engine.events.acked(c, left);
@@ -104,7 +107,10 @@ final class AckInput {
         return changed;
     }
 
-    /** RFC 9293 section 3.8.6.1: while the peer answers, a closed window is no reason to give up. */
+    /**
+     * RFC 9293 section 3.8.6.1: while the peer answers, a closed window is no reason to give up. A user may do so, and
+     * for one who has closed the connection {@link Orphans} does.
+     */
     private static void onAnswerToProbe(TcpConnection c) {
         c.unansweredTimeouts = 0;
         if (c.sndWnd > 0 && c.retransmitTimer == RetransmitTimer.PERSIST) {

@@ -13,6 +13,9 @@ final class ConnectionTimers {
 
     static long earliest(TcpConnection c) {
         long deadline = Math.min(c.retransmitDeadlineNanos, Math.min(c.ackDeadlineNanos, c.idleDeadlineNanos));
+        if (c.orphan != null) {
+            deadline = Math.min(deadline, Orphans.deadline(c));
+        }
         return c.userTimeoutMillis == 0 ? deadline : Math.min(deadline, userTimeoutDeadline(c));
     }
 
@@ -43,6 +46,9 @@ final class ConnectionTimers {
         }
         if (c.idleDeadlineNanos == Tcb.FROM_NOW) {
             c.idleDeadlineNanos = now + c.engine.config.finWait2Nanos;
+        }
+        if (c.orphan != null && c.orphan.sinceNanos == Tcb.FROM_NOW) {
+            c.orphan.sinceNanos = now;
         }
         Flight f = c.flight;
         if (f != null && c.state.synchronizedState() && f.scoreboard.isEmpty()
@@ -99,6 +105,12 @@ final class ConnectionTimers {
     /** The wheel says that the deadline of {@code c} has come. */
     static void expire(TcpConnection c, long now) {
         if (userTimeoutDeadline(c) <= now) {
+            timeOut(c);
+            return;
+        }
+        if (Orphans.deadline(c) <= now) {
+            c.engine.counters.orphanTimeouts++;
+            c.engine.reset(c);
             timeOut(c);
             return;
         }

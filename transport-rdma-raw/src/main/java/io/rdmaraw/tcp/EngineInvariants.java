@@ -16,6 +16,8 @@ final class EngineInvariants {
     private final TcpEngine engine;
     private final Set<TcpConnection> queued = new HashSet<>();
     private final Map<TcpListener, Integer> halfOpen = new IdentityHashMap<>();
+    private int orphans;
+    private long orphanBytes;
     private final List<String> broken = new ArrayList<>();
 
     private EngineInvariants(TcpEngine engine) {
@@ -30,6 +32,7 @@ final class EngineInvariants {
             check.check(c);
         }
         check.checkListeners();
+        check.checkOrphans();
         return check.broken;
     }
 
@@ -41,6 +44,11 @@ final class EngineInvariants {
             expect(c.state == TcpState.SYN_RECEIVED, c, "counts as half-open");
             halfOpen.merge(c.listener, 1, Integer::sum);
         }
+        if (c.orphan != null) {
+            orphans++;
+            orphanBytes += c.queuedBytes();
+        }
+        expect(c.is(Tcb.CLOSE_CALLED) == (c.orphan != null), c, "and the list of the closed do not agree");
         if (!c.is(Tcb.READY)) {
             checkDeadline(c);
         }
@@ -78,6 +86,16 @@ final class EngineInvariants {
                         + listener.backlog);
             }
         });
+    }
+
+    private void checkOrphans() {
+        if (engine.orphans.count() != orphans || engine.orphans.queuedBytes() != orphanBytes) {
+            broken.add(orphans + " closed connections hold " + orphanBytes + " bytes, counted are "
+                    + engine.orphans.count() + " with " + engine.orphans.queuedBytes());
+        }
+        if (orphans > engine.config.limits.maxOrphans || orphanBytes > engine.config.limits.maxOrphanBytes) {
+            broken.add(orphans + " closed connections with " + orphanBytes + " bytes pass the limits");
+        }
     }
 
     private void expect(boolean holds, TcpConnection c, String otherwise) {

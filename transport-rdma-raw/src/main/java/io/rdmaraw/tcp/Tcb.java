@@ -117,6 +117,8 @@ abstract sealed class Tcb permits TcpConnection {
     char peerMss;
     /** Payload sent with our SYN; it counts as sent once the SYN-ACK acknowledges it, else it is sent again as new. */
     char fastOpenBytes;
+    /** Null while a user has the connection. */
+    Orphans.Entry orphan;
     /** Queue and scoreboard; null while nothing is queued or in flight. */
     Flight flight;
     long lastSendNanos;

@@ -74,6 +74,7 @@ public final class TcpConfig {
     final long fastOpenKeyLow;
     final TcpSecrets secrets;
     final IntSupplier initialSequence;
+    final TcpLimits limits;
 
     private TcpConfig(Builder builder) {
         mtuBytes = builder.mtuBytes;
@@ -116,6 +117,7 @@ public final class TcpConfig {
         fastOpenKeyLow = builder.fastOpenKeyLow;
         secrets = builder.secrets;
         initialSequence = builder.initialSequence;
+        limits = builder.limits;
     }
 
     /** What a receive buffer may grow to. */
@@ -169,6 +171,7 @@ public final class TcpConfig {
         private long fastOpenKeyLow;
         private TcpSecrets secrets;
         private IntSupplier initialSequence;
+        private TcpLimits limits = TcpLimits.DEFAULT;
 
         private Builder() {
         }
@@ -322,7 +325,10 @@ public final class TcpConfig {
         }
 
         /**
-         * As {@code retries}, for connections the user has closed.
+         * As {@code retries}, for connections the user has closed (tcp_orphan_retries of Linux): 1 to 60, by default
+         * 8. Where the peer answers but keeps its window closed the connection ends as well, once the interval of the
+         * probes has grown to {@link #maxRtoNanos} too: after 205 s with a timeout of 200 ms. Only data or a FIN that
+         * the peer acknowledges begins that time anew.
          */
         public Builder orphanRetries(int value) {
             orphanRetries = intInRange("orphanRetries", value, 1, 60);
@@ -504,6 +510,12 @@ public final class TcpConfig {
             return this;
         }
 
+        /** What the peers of the engine can make it hold and do, at most. */
+        public Builder limits(TcpLimits value) {
+            limits = Objects.requireNonNull(value, "limits");
+            return this;
+        }
+
         /**
          * Builds the configuration.
          *
@@ -522,14 +534,18 @@ public final class TcpConfig {
         }
 
         private static int intInRange(String name, int value, int low, int high) {
-            return (int) longInRange(name, value, low, high);
+            return (int) inRange(name, value, low, high);
         }
 
         private static long longInRange(String name, long value, long low, long high) {
-            if (value < low || value > high) {
-                throw new IllegalArgumentException(name + " is " + value + "; it must lie in " + low + ".." + high);
-            }
-            return value;
+            return inRange(name, value, low, high);
         }
+    }
+
+    static long inRange(String name, long value, long low, long high) {
+        if (value < low || value > high) {
+            throw new IllegalArgumentException(name + " is " + value + "; it must lie in " + low + ".." + high);
+        }
+        return value;
     }
 }

@@ -95,6 +95,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
         if (state == FIN_WAIT_2) {
             ConnectionTimers.startFinWait2(this);
         }
+        if (state != CLOSED) {
+            engine.orphans.add(this);
+        }
     }
 
     /** Sends RST and forgets the connection at once (SO_LINGER 0). */

@@ -60,6 +60,10 @@ public final class TcpCounters {
     public long keepAliveProbes;
     /** Connections that ended because the peer did not answer. */
     public long timeouts;
+    /** Connections reset whose user had closed them, as their peer took nothing for too long, whatever it answered. */
+    public long orphanTimeouts;
+    /** Connections reset whose user had closed them, because there were too many or they held too much. */
+    public long orphanOverflows;
     /** Connections aborted because a buffer that was to be sent had been released by somebody else. */
     public long buffersReleasedEarly;
     public long pathMtuReductions;

@@ -32,6 +32,7 @@ public final class TcpEngine {
     final FastOpen fastOpen;
     final ReplyQueue replies = new ReplyQueue(counters);
     final OpenPace openPace = new OpenPace(counters);
+    final Orphans orphans;
     final AckSample sample = new AckSample();
     final Segment scratch = new Segment();
     /** Set by TimeWaitInput for the connection that follows one in TIME-WAIT. */
@@ -69,6 +70,7 @@ public final class TcpEngine {
         fastOpen = new FastOpen(ownKey ? hash : new SipHash(config.fastOpenKeyHigh, config.fastOpenKeyLow));
         ports = new PortSelector(hash, config, random);
         wheel = new TimerWheel(nowNanos);
+        orphans = new Orphans(config, counters);
         timeWait = new TimeWaitTable(config.maxTimeWait, config.timeWaitNanos, counters);
     }
 
@@ -382,6 +384,9 @@ public final class TcpEngine {
         connections.remove(c);
         wheel.cancel(c);
         unready(c);
+        if (c.orphan != null) {
+            orphans.remove(c);
+        }
     }
 
     /** Takes over a connection that its engine has released; its timers go on, by the same clock. */
@@ -390,6 +395,9 @@ public final class TcpEngine {
         c.engine = this;
         c.hash = connections.hash(c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow, c.remotePort);
         connections.add(c);
+        if (c.orphan != null) {
+            orphans.append(c);
+        }
         ready(c);
     }
 
@@ -435,6 +443,11 @@ public final class TcpEngine {
     /** Connections with a control block: all but those in TIME-WAIT. */
     public int connectionCount() {
         return connections.size();
+    }
+
+    /** Of these, those that their users have closed. */
+    public int orphanCount() {
+        return orphans.count();
     }
 
     public int timeWaitCount() {
@@ -522,6 +535,10 @@ public final class TcpEngine {
         c.ackDeadlineNanos = Tcb.NEVER;
         c.idleDeadlineNanos = Tcb.NEVER;
         c.deadlineNanos = Tcb.NEVER;
+        if (c.orphan != null) {
+            orphans.remove(c);
+            c.orphan = null;
+        }
         if (c.flight != null) {
             Flight f = c.flight;
             c.flight = null;

@@ -3,6 +3,8 @@ package io.rdmaraw.tcp;
 import static io.rdmaraw.tcp.TcpState.*;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.netty.buffer.Unpooled;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -60,5 +62,161 @@ class HeldStateTest {
         d.heard("accepted");
         assertEquals(ESTABLISHED, d.events.accepted.state());
         assertEquals(List.of(), d.engine.brokenInvariants());
+    }
+
+    // ---- connections that their user has closed ----
+
+    /** For so many timeouts a peer may keep its window shut: some 200 ms and all doublings below 120 s. */
+    private static final int TIMEOUTS = 1023;
+
+    private static Dialogue established() {
+        return Dialogue.established(Dialogue.plain()).withoutQuickAcks();
+    }
+
+    /** Whatever the engine asks, the peer answers that its window is shut. Returns how long the connection lived. */
+    private static long livesWhileAnswered(Dialogue d, String... answers) {
+        long begin = d.now;
+        for (int i = 0; d.engine.connectionCount() > 0; i++) {
+            assertEquals(List.of(), d.engine.brokenInvariants());
+            d.after(0).after(Math.max(1, (d.engine.nextDeadlineNanos() - d.now) / 1_000_000 + 1));
+            assertEquals(true, i < 5000, "there is no end");
+            d.hears(answers[i % answers.length]);
+        }
+        return (d.now - begin) / 1_000_000;
+    }
+
+    @Test
+    void aClosedConnectionDoesNotOutliveAClosedWindow() {
+        Dialogue d = established().hears("A 1 ack 1 win 0").send(5000);
+        d.saysNothing();
+        d.c.close();
+        long millis = livesWhileAnswered(d, "A 1 ack 1 win 0");
+        assertEquals(TIMEOUTS * d.c.retransmissionTimeoutNanos() / 1_000_000, millis, 2000);
+        d.heard("closed TIMED_OUT").assertReleased();
+        assertEquals(1, d.engine.counters().orphanTimeouts);
+    }
+
+    @Test
+    void norDoesAFinAlone() {
+        Dialogue d = established().hears("A 1 ack 1 win 0");
+        d.c.close();
+        livesWhileAnswered(d, "A 1 ack 1 win 0");
+        d.heard("closed TIMED_OUT");
+    }
+
+    @Test
+    void norOneWhoseWindowOpensAndShuts() {
+        Dialogue d = established().hears("A 1 ack 1 win 0").send(5000);
+        d.c.close();
+        long begin = d.now;
+        // A window of one byte ends the persist timer; too little to send anything into before it has run out again.
+        while (d.engine.connectionCount() > 0) {
+            d.after(90).hears("A 1 ack 1 win 1").after(90).hears("A 1 ack 1 win 0");
+            assertEquals(true, d.now - begin < 3_600_000_000_000L, "lives for an hour");
+        }
+        d.assertReleased();
+    }
+
+    @Test
+    void norDataInFlightWhoseWindowIsTakenBack() {
+        Dialogue d = established().send(5000);
+        d.says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
+                "PA 4001 len 1000 ack 1");
+        d.c.close();
+        livesWhileAnswered(d, "A 1 ack 1 win 0");
+        d.heard("closed TIMED_OUT").assertReleased();
+    }
+
+    @Test
+    void aUserTimeoutIsNoWayAround() {
+        Dialogue d = established();
+        d.c.userTimeoutMillis(TcpConnection.MAX_MILLIS);
+        d.hears("A 1 ack 1 win 0").send(5000);
+        d.c.close();
+        livesWhileAnswered(d, "A 1 ack 1 win 0");
+        d.assertReleased();
+    }
+
+    @Test
+    void aClosedConnectionThatGetsOnLivesAsLongAsItTakes() {
+        Dialogue d = established().hears("A 1 ack 1 win 0").send(20);
+        d.c.close();
+        for (int acked = 1; acked <= 20; acked++) {
+            // One byte every three minutes; its user would have no reason to complain.
+            for (int seconds = 0; seconds < 180; seconds += 20) {
+                d.after(20_000).hears("A 1 ack " + acked + " win 0");
+            }
+            d.hears("A 1 ack " + acked + " win 1");
+            d.after(1000).hears("A 1 ack " + (acked + 1) + " win 0");
+        }
+        assertEquals(1, d.engine.connectionCount());
+        assertEquals(0, d.c.queuedBytes());
+        assertEquals(0, d.engine.orphans.queuedBytes());
+        assertEquals(List.of(), d.engine.brokenInvariants());
+    }
+
+    @Test
+    void aUserWhoHoldsTheConnectionMayWait() {
+        Dialogue d = established().hears("A 1 ack 1 win 0").send(5000);
+        for (int i = 0; i < 1000; i++) {
+            d.after(100_000).hears("A 1 ack 1 win 0");
+        }
+        d.state(ESTABLISHED);
+    }
+
+    /** Connections that peers have opened, with {@code bytes} queued by the user before he closes them. */
+    private static List<TcpConnection> closedOnes(Dialogue d, int count, int bytes) {
+        d.listen(count);
+        List<TcpConnection> all = new ArrayList<>();
+        Segment answer = new Segment();
+        for (int i = 0; i < count; i++) {
+            int port = 6000 + i;
+            d.engine.onSegment(from(port).flags(TcpFlags.SYN).seq(77).mss(1400).window(0), d.now);
+            d.engine.pollSegment(d.now, answer);
+            d.engine.onSegment(from(port).flags(TcpFlags.ACK).seq(78).ack(answer.seq() + 1).window(0), d.now);
+            TcpConnection c = d.events.accepted;
+            if (bytes > 0) {
+                c.send(Unpooled.wrappedBuffer(new byte[bytes]));
+            }
+            c.close();
+            all.add(c);
+            d.after(10);
+            assertEquals(List.of(), d.engine.brokenInvariants());
+        }
+        return all;
+    }
+
+    @Test
+    void ofTooManyClosedConnectionsThoseWithoutProgressGoFirst() {
+        Dialogue d = new Dialogue(Dialogue.plain().limits(TcpLimits.builder().maxOrphans(3).build()));
+        List<TcpConnection> all = closedOnes(d, 3, 0);
+        // The first one's peer takes the FIN, which the others' windows keep back.
+        d.engine.onSegment(from(6000).flags(TcpFlags.ACK).seq(78).ack(all.get(0).sndUna).window(1000), d.now);
+        d.after(1);
+        d.engine.onSegment(from(6000).flags(TcpFlags.ACK).seq(78).ack(all.get(0).sndNxt).window(1000), d.now);
+        assertEquals(FIN_WAIT_2, all.get(0).state());
+        d.after(1);
+        Segment answer = new Segment();
+        d.engine.onSegment(from(7000).flags(TcpFlags.SYN).seq(77).mss(1400).window(0), d.now);
+        d.engine.pollSegment(d.now, answer);
+        d.engine.onSegment(from(7000).flags(TcpFlags.ACK).seq(78).ack(answer.seq() + 1).window(0), d.now);
+        d.events.accepted.close();
+        assertEquals(List.of(FIN_WAIT_2, CLOSED, FIN_WAIT_1), all.stream().map(TcpConnection::state).toList());
+        assertEquals(1, d.engine.counters().orphanOverflows);
+        assertEquals(3, d.engine.orphanCount());
+        assertEquals(List.of(), d.engine.brokenInvariants());
+    }
+
+    @Test
+    void whatClosedConnectionsHoldHasABound() {
+        Dialogue d = new Dialogue(Dialogue.plain().limits(TcpLimits.builder().maxOrphanBytes(10_000).build()));
+        List<TcpConnection> all = closedOnes(d, 20, 1000);
+        assertEquals(10, d.engine.orphanCount());
+        assertEquals(10, d.engine.counters().orphanOverflows);
+        assertEquals(CLOSED, all.get(9).state());
+        assertEquals(FIN_WAIT_1, all.get(10).state());
+        d.engine.shutdown();
+        assertEquals(0, d.engine.orphanCount());
+        assertEquals(0, d.engine.orphans.queuedBytes());
     }
 }
