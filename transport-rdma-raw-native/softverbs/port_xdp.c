@@ -6,7 +6,7 @@
  *
  * The environment's SOFTVERBS_XDP_MODE says how. `generic`, the default, works with every driver and leaves the kernel's
  * own traffic its offloads, but the kernel copies large frames of its own before the program sees them. `native` is the
- * driver's own XDP. With `tap` a tc ingress program redirects ours to an interface of our own, on which the sockets and
+ * driver's own XDP; `zerocopy` is the same, and the driver works on our memory itself. With `tap` a tc ingress program redirects ours to an interface of our own, on which the sockets and
  * generic XDP are: nothing of the kernel's is copied, and ours go through the kernel's queue of packets once more.
  */
 #include "tap.h"
@@ -27,6 +27,7 @@ struct xdp_port {
     int redirect;           /* the link of the tc program, where an interface of our own has the XDP program; or -1 */
     struct sv_tap tap;
     bool native;
+    bool zero_copy;
     uint32_t queues;
     struct sv_xdp_queue *queue[MAX_QUEUES];
 };
@@ -57,7 +58,7 @@ static struct sv_xdp_place place_of(const struct xdp_port *port, uint32_t number
         .receive_ifindex = port->tap.ifindex != 0 ? port->tap.ifindex : wire->ifindex,
         .number = number,
         .mtu = atomic_load(&wire->device->mtu),
-        .native = port->native,
+        .zero_copy = port->zero_copy,
     };
 }
 
@@ -191,12 +192,13 @@ static int choose_mode(struct xdp_port *port)
         return 0;
     if (strcmp(mode, "tap") == 0)
         return sv_tap_open(&port->tap);
-    if (strcmp(mode, "native") != 0)
-        return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': it may be generic, native or tap", mode);
+    port->zero_copy = strcmp(mode, "zerocopy") == 0;
+    if (!port->zero_copy && strcmp(mode, "native") != 0)
+        return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': it may be generic, native, zerocopy or tap", mode);
     port->native = true;
     if (port->wire.flags & IFF_LOOPBACK)
         return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
-                          "SOFTVERBS_XDP_MODE=native", port->wire.netdev);
+                          "SOFTVERBS_XDP_MODE=%s", port->wire.netdev, mode);
     return 0;
 }
 

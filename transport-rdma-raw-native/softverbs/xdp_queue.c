@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { DRAIN_BURSTS = 4, FEW_SYNS = 8, KICK_TRIES = 1000 };
+enum { DRAIN_BURSTS = 4, FEW_SYNS = 8, KICK_TRIES = 1000, DRIVER_TRIES = 64 };
 
 /* ---- receiving ---- */
 
@@ -66,6 +66,22 @@ static inline unsigned take(struct sv_xdp_queue *queue, const struct sv_xdp_ring
     *frame = (struct sv_frame){.data = data_at(queue, descriptor->addr), .length = descriptor->len};
     __builtin_prefetch(frame->data);
     return 1;
+}
+
+static inline bool wants_wakeup(const struct sv_xdp_ring *ring)
+{
+    return __atomic_load_n(ring->flags, __ATOMIC_RELAXED) & XDP_RING_NEED_WAKEUP;
+}
+
+/*
+ * A driver that does without copies and found no chunk to receive into has stopped, and does not look by itself whether
+ * there are some again (af_xdp.rst, XDP_USE_NEED_WAKEUP). It may say so a moment after the last chunk was given back, so
+ * each poll looks.
+ */
+static inline void wake_driver(const struct sv_xdp_queue *queue)
+{
+    if (SV_UNLIKELY(queue->zero_copy) && wants_wakeup(&queue->fill))
+        (void)recvfrom(queue->main.receiver.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 }
 
 /* Gives chunks back, and has the kernel see it. */
@@ -168,6 +184,7 @@ static void watch_main(struct sv_xdp_queue *queue, struct sv_device *device, uin
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
     unsigned total = 0;
+    wake_driver(queue);
     /* A hint, as the positions are another thread's: at worst this looks once more, or a poll later. */
     if ((limit == taken_of(&queue->main.rx) && produced(&queue->syns.rx) == taken_of(&queue->syns.rx)) ||
         !sv_receiver_try(&queue->main.receiver))
@@ -180,6 +197,7 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
             break;
     }
     total += drain_syns(queue, device);
+    wake_driver(queue);
     sv_spin_unlock(&queue->main.receiver.lock);
     return total;
 }
@@ -190,20 +208,40 @@ static void take_completions(struct sv_xdp_queue *queue)
 {
     const uint64_t *done = queue->completion.entries;
     uint32_t end = __atomic_load_n(queue->completion.producer, __ATOMIC_ACQUIRE);
-    while (queue->completion.position != end)
-        queue->free_chunks[queue->free_count++] = done[queue->completion.position++ & queue->completion.mask];
+    for (; queue->completion.position != end; queue->completion.position++)
+        if (SV_LIKELY(queue->free_count < queue->send_chunks))      /* the kernel may err: beyond is not our memory */
+            queue->free_chunks[queue->free_count++] = done[queue->completion.position & queue->completion.mask];
     __atomic_store_n(queue->completion.consumer, queue->completion.position, __ATOMIC_RELEASE);
 }
 
-/* Has the kernel send what is in the ring. It takes a few dozen per call, and says EAGAIN when there are more. */
+static bool is_passing(int error)
+{
+    return error == EAGAIN || error == EBUSY || error == ENOBUFS || error == EINTR;
+}
+
+/* Has the driver look at the ring, if it does not by itself. It sends when it likes. */
+static int kick_driver(const struct sv_xdp_queue *queue)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);    /* either it sees the frames, or we that it has stopped */
+    if (!wants_wakeup(&queue->tx) || sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
+        return 0;
+    return is_passing(errno) ? 0 : errno;
+}
+
+/*
+ * Has the kernel send what is in the ring. Where it copies it does so during the call, takes a few dozen at a time, and
+ * says EAGAIN when there are more.
+ */
 static int kick(struct sv_xdp_queue *queue)
 {
+    if (queue->zero_copy)
+        return kick_driver(queue);
     for (int i = 0; i < KICK_TRIES; i++) {
         if (__atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE) == queue->tx.position)
             return 0;
         if (sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
             continue;
-        if (errno != EAGAIN && errno != EBUSY && errno != ENOBUFS && errno != EINTR)
+        if (!is_passing(errno))
             return errno;
         if (i > 8)
             sched_yield();
@@ -244,10 +282,12 @@ static unsigned put(struct sv_xdp_queue *queue, const struct sv_frame *frames, u
 
 unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error)
 {
+    const unsigned tries = queue->zero_copy ? DRIVER_TRIES : KICK_TRIES;
     unsigned sent = 0;
+    unsigned idle = 0;
     *error = 0;
     sv_spin_lock(&queue->send_lock);
-    for (int i = 0; sent < count && *error == 0; i++) {
+    while (sent < count && *error == 0) {
         take_completions(queue);
         unsigned n = put(queue, frames + sent, count - sent);
         sent += n;
@@ -255,7 +295,7 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
         /* All chunks are with the interface: it will give some back soon, or it is stuck. */
         if (n == 0) {
             sched_yield();
-            if (i > KICK_TRIES)
+            if (++idle > tries)
                 *error = ENOBUFS;
         }
     }

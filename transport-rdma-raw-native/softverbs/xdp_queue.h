@@ -33,6 +33,7 @@ enum { SV_XDP_SCRATCH_FRAMES = 16, SV_XDP_SCRATCH_BYTES = SV_XDP_SCRATCH_FRAMES 
 struct sv_xdp_ring {
     uint32_t *producer;
     uint32_t *consumer;
+    uint32_t *flags;
     void *entries;
     uint32_t mask;
     uint32_t position;
@@ -58,6 +59,7 @@ struct sv_xdp_queue {
     struct sv_xdp_ring fill;
     uint32_t sorted_until;          /* position in the main ring: strangers before it are dropped */
     bool multi_buffer;              /* frames may come in several chunks */
+    bool zero_copy;                 /* the driver works on the chunks, by itself: it says when it wants to be woken */
     uint32_t chunk_bytes;
     uint32_t stride_bytes;          /* from chunk to chunk */
     uint64_t base_mask;             /* of a received frame's address: where its chunk begins */
@@ -82,7 +84,7 @@ struct sv_xdp_place {
     int receive_ifindex;            /* of the interface that our frames come by: the same, or one of our own */
     uint32_t number;                /* of the queue, on both */
     uint32_t mtu;
-    bool native;
+    bool zero_copy;                 /* by the driver, or not at all */
 };
 
 /*
@@ -104,6 +106,7 @@ static inline uint32_t sv_xdp_queue_produced(const struct sv_xdp_queue *queue)
 {
     return __atomic_load_n(queue->main.rx.producer, __ATOMIC_ACQUIRE);
 }
+
 /* Dispatches what came by the main ring before `limit`, and then some SYNs; returns how many frames. */
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
 

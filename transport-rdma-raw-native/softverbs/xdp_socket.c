@@ -39,6 +39,7 @@ static int map_ring(int fd, struct sv_xdp_ring *ring, const struct xdp_ring_offs
     *ring = (struct sv_xdp_ring){
         .producer = (uint32_t *)(map + offset->producer),
         .consumer = (uint32_t *)(map + offset->consumer),
+        .flags = (uint32_t *)(map + offset->flags),
         .entries = map + offset->desc,
         .mask = entries - 1,
         .map = map,
@@ -143,7 +144,7 @@ static int bind_main(struct sv_xdp_queue *queue, const struct sv_xdp_place *plac
     struct sockaddr_xdp address;
     memset(&address, 0, sizeof address);
     address.sxdp_family = AF_XDP;
-    address.sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (place->native ? 0 : XDP_COPY) |
+    address.sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (place->zero_copy ? XDP_ZEROCOPY : XDP_COPY) |
                                     (queue->multi_buffer ? XDP_USE_SG : 0));
     address.sxdp_ifindex = (uint32_t)place->receive_ifindex;
     address.sxdp_queue_id = place->number;
@@ -195,6 +196,9 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
     if (error != 0)
         return error;
     error = bind_main(queue, place);
+    if ((error == EOPNOTSUPP || error == EINVAL) && place->number == 0 && place->zero_copy)
+        return sv_explain(EOPNOTSUPP, "the interface's driver has no zero copy for AF_XDP, or not with this MTU: "
+                          "SOFTVERBS_XDP_MODE=native copies");
     if (error == EINVAL && place->number == 0 && queue->multi_buffer)
         return sv_explain(EOPNOTSUPP, "AF_XDP carries frames of this MTU from Linux 6.6 on: set the MTU to %d or less, "
                           "or use soft:packet:", SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - 18);
@@ -274,13 +278,14 @@ static void count_dropped_syns(struct sv_receiver *receiver)
     count_drops_as(receiver, &receiver->counters.syns_full);
 }
 
-/* A driver that does without copies may refuse chunks that cross pages, so in native mode they are aligned. */
-static void choose_chunks(struct sv_xdp_queue *queue, uint32_t mtu, bool native)
+/* A driver that does without copies may refuse chunks that cross pages, so there they are aligned. */
+static void choose_chunks(struct sv_xdp_queue *queue, uint32_t mtu, bool zero_copy)
 {
     queue->chunk_bytes = mtu + 18 + SV_XDP_HEADROOM <= SV_XDP_SMALL_CHUNK ? SV_XDP_SMALL_CHUNK : SV_XDP_LARGE_CHUNK;
-    queue->stride_bytes = queue->chunk_bytes + (native ? 0 : SV_XDP_SPREAD);
-    queue->base_mask = native ? ~(uint64_t)(queue->chunk_bytes - 1) : XSK_UNALIGNED_BUF_ADDR_MASK;
+    queue->stride_bytes = queue->chunk_bytes + (zero_copy ? 0 : SV_XDP_SPREAD);
+    queue->base_mask = zero_copy ? ~(uint64_t)(queue->chunk_bytes - 1) : XSK_UNALIGNED_BUF_ADDR_MASK;
     queue->multi_buffer = sv_xdp_is_jumbo(mtu);
+    queue->zero_copy = zero_copy;
 }
 
 uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue)
@@ -292,7 +297,7 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_place *pla
 {
     memset(queue, 0, sizeof *queue);
     queue->sender = -1;
-    choose_chunks(queue, place->mtu, place->native);
+    choose_chunks(queue, place->mtu, place->zero_copy);
     int error = sv_receiver_init(&queue->main.receiver, count_drops);
     if (error == 0)
         error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);

@@ -17,6 +17,7 @@ static bool fake_is_stranger(const struct sv_connections *connections, const str
 static void fake_limit(struct sv_steering *steering);
 static const struct sv_connections *fake_connections(const struct sv_steering *steering);
 static ssize_t fake_sendto(void);
+static ssize_t fake_recvfrom(void);
 
 #define sv_xdp_queue_drain tested_drain
 #define sv_xdp_queue_send tested_send
@@ -29,6 +30,7 @@ static ssize_t fake_sendto(void);
 #define sv_spin_lock(lock) ((void)(lock))
 #define sv_spin_unlock(lock) ((void)(lock))
 #define sendto(...) fake_sendto()
+#define recvfrom(...) fake_recvfrom()
 #define sched_yield() ((void)0)
 
 unsigned tested_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
@@ -63,6 +65,7 @@ static struct kernel {
     unsigned limited;
     bool all_are_strangers;
     void (*meanwhile)(void);    /* what another thread does just before the lock is ours */
+    unsigned wakes;
     unsigned sends;
     int send_error;
     void (*on_send)(void);
@@ -124,11 +127,18 @@ static ssize_t fake_sendto(void)
     return k.send_error == 0 ? 0 : -1;
 }
 
+static ssize_t fake_recvfrom(void)
+{
+    k.wakes++;
+    errno = EAGAIN;
+    return -1;
+}
+
 static struct sv_xdp_ring library_side(struct kernel_ring *ring, void *entries, uint32_t count, uint32_t start)
 {
     ring->producer = ring->consumer = start;
-    return (struct sv_xdp_ring){.producer = &ring->producer, .consumer = &ring->consumer, .entries = entries,
-                                .mask = count - 1, .position = start};
+    return (struct sv_xdp_ring){.producer = &ring->producer, .consumer = &ring->consumer,
+                                .flags = &ring->flags, .entries = entries, .mask = count - 1, .position = start};
 }
 
 /* `start`: where the indices of all rings are, which wrap. */
@@ -338,11 +348,106 @@ static void only_what_waited_is_sorted(void)
     CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.strangers_full);
 }
 
+/* ---- drivers without copies ---- */
+
+/* All chunks are in the rings when the driver stops; the rings are emptied, and it may stop a moment later even. */
+static void a_driver_that_has_stopped_is_woken(void)
+{
+    kernel_open(0);
+    k.queue.zero_copy = true;
+    arrive_many(&k.main, ENTRIES / 2);
+    drain_all();
+    CHECK_EQ(0, k.wakes);
+    arrive_many(&k.main, 1);
+    k.fill.flags = XDP_RING_NEED_WAKEUP;
+    drain();
+    CHECK(k.wakes > 0);
+    k.wakes = 0;
+    drain();
+    CHECK_EQ(1, k.wakes);
+    k.fill.flags = 0;
+    drain();
+    CHECK_EQ(1, k.wakes);
+    check_all_seen_once();
+}
+
+static void burst(struct sv_frame *frames, unsigned count)
+{
+    static const uint8_t data[FRAME];
+    for (unsigned i = 0; i < count; i++)
+        frames[i] = (struct sv_frame){.data = data, .length = FRAME};
+}
+
+/* It takes them from the ring, and gives nothing back yet. */
+static void take_sends(void)
+{
+    k.tx.consumer = k.tx.producer;
+}
+
+/* Frames that lie in the ring are sent, whenever that is: nobody waits for it, and calls only when asked to. */
+static void a_driver_sends_when_it_likes(void)
+{
+    struct sv_frame frames[8];
+    int error;
+    burst(frames, 8);
+    kernel_open(0);
+    k.queue.zero_copy = true;
+    CHECK_EQ(8, tested_send(&k.queue, frames, 8, &error));
+    CHECK_EQ(0, error);
+    CHECK_EQ(0, k.sends);
+    k.tx.flags = XDP_RING_NEED_WAKEUP;
+    k.send_error = EAGAIN;
+    CHECK_EQ(8, tested_send(&k.queue, frames, 8, &error));
+    CHECK_EQ(0, error);
+    CHECK_EQ(1, k.sends);
+    k.send_error = ENETDOWN;
+    CHECK_EQ(8, tested_send(&k.queue, frames, 8, &error));
+    CHECK_EQ(ENETDOWN, error);
+}
+
+/* With all chunks at a driver that gives none back, a burst costs a bounded number of calls, and is not sent. */
+static void a_driver_that_is_stuck_does_not_hold_a_sender(void)
+{
+    struct sv_frame frames[16];
+    int error;
+    burst(frames, 16);
+    kernel_open(0);
+    k.queue.zero_copy = true;
+    k.tx.flags = XDP_RING_NEED_WAKEUP;
+    k.on_send = take_sends;
+    for (unsigned i = 0; i < ENTRIES / 16; i++)
+        CHECK_EQ(16, tested_send(&k.queue, frames, 16, &error));
+    k.sends = 0;
+    CHECK_EQ(0, tested_send(&k.queue, frames, 16, &error));
+    CHECK_EQ(ENOBUFS, error);
+    CHECK(k.sends <= 100);
+}
+
+/* It says more than once that a chunk is ours again. */
+static void a_completion_too_many_is_not_kept(void)
+{
+    kernel_open(0);
+    for (unsigned i = 0; i < 2 * ENTRIES; i++) {
+        struct sv_frame frame;
+        int error;
+        burst(&frame, 1);
+        k.on_send = take_sends;
+        CHECK_EQ(1, tested_send(&k.queue, &frame, 1, &error));
+        for (unsigned twice = 0; twice < 2; twice++)
+            k.completion.addresses[k.completion.producer++ % ENTRIES] = 0;
+        CHECK(k.queue.free_count <= ENTRIES);
+    }
+}
+
 const struct test xdp_queue_tests[] = {
     {"xdp queue: nothing is taken that was not produced", nothing_is_taken_that_was_not_produced},
     {"xdp queue: a limit that is wrong does no harm", a_limit_that_is_wrong_does_no_harm},
     {"xdp queue: a large frame does not stop the ring", a_large_frame_does_not_stop_the_ring},
     {"xdp queue: a flood of SYNs is taken little by little", a_flood_of_syns_is_taken_little_by_little},
+    {"xdp queue: a driver that has stopped is woken", a_driver_that_has_stopped_is_woken},
+    {"xdp queue: a driver sends when it likes", a_driver_sends_when_it_likes},
+    {"xdp queue: a driver that is stuck does not hold a sender", a_driver_that_is_stuck_does_not_hold_a_sender},
+    {"xdp queue: a completion too many is not kept", a_completion_too_many_is_not_kept},
     {"xdp queue: only what waited is sorted", only_what_waited_is_sorted},
     {NULL, NULL},
 };

@@ -95,7 +95,9 @@ static void loopback_is_generic_only(void)
         return;
     run("ip link set lo mtu 1500");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "fast", 1));
-    check_opens("lo", EINVAL, "it may be generic, native or tap");
+    check_opens("lo", EINVAL, "it may be generic, native, zerocopy or tap");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "zerocopy", 1));
+    check_opens("lo", EOPNOTSUPP, "SOFTVERBS_XDP_MODE=zerocopy");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
     check_opens("lo", EOPNOTSUPP, "SOFTVERBS_XDP_MODE=native");
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
@@ -186,6 +188,18 @@ static void test_each_frame_of_many_queues_is_seen(void)
     if (!have_namespace())
         return;
     each_frame_of_many_queues_is_seen("xdp");
+}
+
+static void a_driver_without_zero_copy_is_named(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "zerocopy", 1));
+    check_opens(wire.name[0], EOPNOTSUPP, "no zero copy");
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    link_close(&wire);
 }
 
 /* ---- several queues of the interface, several loops ---- */
@@ -446,6 +460,7 @@ const struct test xdp_tests[] = {
     {"xdp: VLAN tags stay in frames", test_tags_stay_in_frames},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
     {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
+    {"xdp: a driver without zero copy is named", a_driver_without_zero_copy_is_named},
     {"xdp: an interface with too many queues is refused", an_interface_with_too_many_queues_is_refused},
     {"xdp: each frame of many queues is seen", test_each_frame_of_many_queues_is_seen},
     {"xdp: frames of all queues are spread over loops by the hash", test_spread},
