@@ -199,7 +199,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             doBind(localOrNull);
         }
         loopStack = ioHandler().tcp();
-        if (loopStack.opener().isForKernel(remote)) {
+        if (loopStack.opener().isForKernel(requestedLocal, remote)) {
             KernelConnection opening = new KernelConnection(this, loopStack.counters());
             carrier = opening;
             if (config.isTcpFastOpenConnect()) {

@@ -36,8 +36,9 @@ final class TcpOpener {
     }
 
     /** Tells whether the kernel has to carry a connection to this peer: the device's link does not lead there. */
-    boolean isForKernel(InetSocketAddress remote) {
-        return network.isForKernel(targetOf(remote));
+    boolean isForKernel(InetSocketAddress localOrNull, InetSocketAddress remote) {
+        return network.isForKernel(localOrNull, remote.getAddress().isAnyLocalAddress()
+                ? targetOf(remote).toInetAddress() : remote.getAddress());
     }
 
     /**

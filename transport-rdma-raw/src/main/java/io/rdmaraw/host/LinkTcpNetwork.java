@@ -11,6 +11,8 @@ import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
 import java.net.BindException;
+import java.net.Inet6Address;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.SocketException;
@@ -33,6 +35,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     private final IpHost host;
     private final LoopNeighbors neighbors;
     private final HostView hostView;
+    private final RouteCache routes;
     private final ScheduledExecutorService loop;
     private final OurAddresses ours = new OurAddresses();
 
@@ -42,6 +45,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         this.loop = loop;
         this.host = host;
         this.hostView = hostView;
+        routes = new RouteCache(host);
         linkName = NetworkDevices.ofDevice(deviceName);
         neighbors = hostView.neighbors(host);
         link(host.snapshot());
@@ -173,35 +177,85 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         return ours.contains(host.snapshot(), destinationHigh, destinationLow);
     }
 
+    /**
+     * The way of a connection that is to be opened.
+     *
+     * @param source the address it comes from
+     * @param pathOrNull null when there is none
+     */
+    private record Way(IpAddress source, NetworkSnapshot.Path pathOrNull) {
+    }
+
+    /** As the kernel does: the route gives the source where none was chosen, and the source can change the route. */
+    private Way wayTo(NetworkSnapshot snapshot, InetSocketAddress localOrNull, IpAddress remote) {
+        IpAddress wanted = localOrNull == null ? IpAddress.ANY_IPV6 : IpAddress.of(localOrNull.getAddress());
+        if (!wanted.isAny()) {
+            return new Way(wanted, wanted.version() == remote.version() ? path(snapshot, remote, wanted) : null);
+        }
+        NetworkSnapshot.Path first = isOfLink(remote) ? onLink(snapshot, remote) : host.path(snapshot, remote, null);
+        return first == null ? new Way(wanted, null)
+                : new Way(first.source(), path(snapshot, remote, first.source()));
+    }
+
+    /** Every link has addresses of this kind: those of packets that come by the device are of its link. */
+    private static boolean isOfLink(IpAddress remote) {
+        return remote.isLinkLocal();
+    }
+
+    private NetworkSnapshot.Path onLink(NetworkSnapshot snapshot, IpAddress remote) {
+        Link link = snapshot.link(linkName);
+        return link == null || !link.isUp() ? null : snapshot.onLink(link, remote);
+    }
+
+    private NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress remote, IpAddress source) {
+        return isOfLink(remote) ? onLink(snapshot, remote) : routes.path(snapshot, remote, source);
+    }
+
+    private boolean isLocal(NetworkSnapshot snapshot, IpAddress remote) {
+        Link link = snapshot.link(linkName);
+        return isOfLink(remote) && link != null ? snapshot.isServedBy(link, remote) : snapshot.isLocal(remote);
+    }
+
     @Override
-    public final boolean reaches(IpAddress remote) {
+    public final boolean reaches(InetSocketAddress localOrNull, IpAddress remote) {
         NetworkSnapshot snapshot = host.snapshot();
-        NetworkSnapshot.Path path = snapshot.path(remote, remote.hashCode());
-        return !snapshot.isLocal(remote) && (path == null || path.link().name().equals(linkName));
+        return reaches(snapshot, remote, wayTo(snapshot, localOrNull, remote).pathOrNull);
+    }
+
+    private boolean reaches(NetworkSnapshot snapshot, IpAddress remote, NetworkSnapshot.Path pathOrNull) {
+        return !isLocal(snapshot, remote) && (pathOrNull == null || pathOrNull.link().name().equals(linkName));
+    }
+
+    /** Returns the link that a local address belongs to where several can have it, else 0. */
+    protected final int scopeOf(IpAddress local) throws SocketException {
+        return local.isLinkLocal() ? link(host.snapshot()).index() : 0;
+    }
+
+    /** Tells whether a scope id of an IPv6 address (RFC 4007 section 6) names another link than the device's. */
+    protected final boolean isOfOtherLink(InetAddress remote) {
+        if (!(remote instanceof Inet6Address ipv6) || ipv6.getScopeId() == 0 || !ipv6.isLinkLocalAddress()) {
+            return false;
+        }
+        Link link = host.snapshot().link(linkName);
+        return link != null && link.index() != ipv6.getScopeId();
     }
 
     @Override
     public final Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort) throws IOException {
         NetworkSnapshot snapshot = host.snapshot();
-        NetworkSnapshot.Path path = snapshot.path(remote, remote.hashCode());
         Link link = link(snapshot);
-        if (!reaches(remote)) {
+        Way way = wayTo(snapshot, localOrNull, remote);
+        IpAddress source = way.source;
+        if (!reaches(snapshot, remote, way.pathOrNull)) {
             throw new NoRouteToHostException("No route to host: " + elsewhere(remote));
         }
-        if (path == null) {
-            throw new NoRouteToHostException("Network is unreachable");
-        }
-        IpAddress source = path.source();
-        int wantedPort = 0;
-        if (localOrNull != null) {
-            wantedPort = localOrNull.getPort();
-            IpAddress wanted = IpAddress.of(localOrNull.getAddress());
-            source = wanted.isAny() ? source : wanted;
-        }
-        if (source.version() != remote.version()) {
+        if (!source.isAny() && source.version() != remote.version()) {
             throw new SocketException("Network is unreachable: " + remote + " cannot be reached from " + source);
         }
-        Port port = takePort(source, wantedPort, remote, remotePort);
+        if (way.pathOrNull == null) {
+            throw new NoRouteToHostException("Network is unreachable");
+        }
+        Port port = takePort(source, localOrNull == null ? 0 : localOrNull.getPort(), remote, remotePort);
         return new Taken(source, port.number, List.of(FlowMatches.tcp(link.mac(), source, port.number, remote,
                 remotePort, remote.version())), port.giveBack);
     }
@@ -243,7 +297,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
                               int targetPort) {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress target = new IpAddress(targetHigh, targetLow);
-        NetworkSnapshot.Path path = snapshot.path(target, target.hashCode());
+        NetworkSnapshot.Path path = path(snapshot, target, new IpAddress(sourceHigh, sourceLow));
         if (path == null || !path.link().name().equals(linkName)) {
             return null;
         }

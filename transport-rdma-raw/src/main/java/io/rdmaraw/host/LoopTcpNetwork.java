@@ -95,7 +95,7 @@ public final class LoopTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public boolean reaches(IpAddress remote) {
+    public boolean reaches(InetSocketAddress localOrNull, IpAddress remote) {
         return host.isLocal(remote);
     }
 

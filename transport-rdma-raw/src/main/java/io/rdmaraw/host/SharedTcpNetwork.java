@@ -6,6 +6,8 @@ import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.wire.IpProtocol;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.concurrent.ScheduledExecutorService;
 
 /**
@@ -39,7 +41,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
 
     @Override
     protected Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
-        PortPlaceholder placeholder = PortPlaceholder.reserve(IpProtocol.TCP, local, false, port);
+        PortPlaceholder placeholder = PortPlaceholder.reserve(IpProtocol.TCP, local, false, port, scopeOf(local));
         return new Port(placeholder.port(), placeholder::close);
     }
 
@@ -49,8 +51,8 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     }
 
     @Override
-    public boolean isForKernel(IpAddress remote) {
-        return !reaches(remote);
+    public boolean isForKernel(InetSocketAddress localOrNull, InetAddress remote) {
+        return isOfOtherLink(remote) || !reaches(localOrNull, IpAddress.of(remote));
     }
 
     @Override

@@ -5,6 +5,7 @@ import io.rdmaraw.route.PortSharing;
 import io.rdmaraw.verbs.FlowSpec;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
 
@@ -36,8 +37,12 @@ public interface TcpNetwork {
     default void left(PortOwner stack) {
     }
 
-    /** Tells whether the device leads to a peer. */
-    boolean reaches(IpAddress remote);
+    /**
+     * Tells whether the device leads to a peer.
+     *
+     * @param localOrNull what the user chose to connect from, either part may be a wildcard
+     */
+    boolean reaches(InetSocketAddress localOrNull, IpAddress remote);
 
     /** A router on the way to a peer has said, and the connection believes, how long packets may be. */
     default void tooBig(IpAddress remote, int mtuBytes) {
@@ -100,8 +105,13 @@ public interface TcpNetwork {
     /** Tells whether the kernel has sockets on the same addresses, so that a listener's port is its port too. */
     boolean isKernelServed();
 
-    /** Tells whether the kernel, and not the device's link, leads to this peer. */
-    default boolean isForKernel(IpAddress remote) {
+    /**
+     * Tells whether the kernel, and not the device's link, leads to this peer.
+     *
+     * @param localOrNull what the user chose to connect from, either part may be a wildcard
+     * @param remote no wildcard
+     */
+    default boolean isForKernel(InetSocketAddress localOrNull, InetAddress remote) {
         return false;
     }
 

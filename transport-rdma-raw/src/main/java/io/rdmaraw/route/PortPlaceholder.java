@@ -35,6 +35,16 @@ public final class PortPlaceholder implements AutoCloseable {
      */
     public static PortPlaceholder reserve(int protocol, IpAddress address, boolean dualStack, int port)
             throws IOException {
+        return reserve(protocol, address, dualStack, port, 0);
+    }
+
+    /**
+     * As {@link #reserve(int, IpAddress, boolean, int)}.
+     *
+     * @param scope the link that a link-local IPv6 address belongs to, or 0
+     */
+    public static PortPlaceholder reserve(int protocol, IpAddress address, boolean dualStack, int port, int scope)
+            throws IOException {
         int type = protocol == IpProtocol.TCP ? NativeSocket.SOCK_STREAM : NativeSocket.SOCK_DGRAM;
         int family = address.isIpv4() ? NativeSocket.AF_INET : NativeSocket.AF_INET6;
         NativeSocket socket = NativeSocket.open(family, type, protocol);
@@ -44,7 +54,7 @@ public final class PortPlaceholder implements AutoCloseable {
             if (!address.isIpv4()) {
                 socket.setOption(IPPROTO_IPV6, IPV6_V6ONLY, sockaddr, Integer.BYTES);
             }
-            int lengthBytes = Sockaddr.write(sockaddr, family, address, port, 0);
+            int lengthBytes = Sockaddr.write(sockaddr, family, address, port, scope);
             int errno = socket.bind(sockaddr, lengthBytes);
             if (errno != 0) {
                 throw new BindException(address + " port " + port + " could not be reserved: " + Errno.describe(errno));

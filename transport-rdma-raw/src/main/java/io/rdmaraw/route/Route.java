@@ -36,8 +36,18 @@ public record Route(IpAddress destination, int prefixLength, int table, int type
     public record NextHop(int linkIndex, IpAddress gatewayOrNull) {
     }
 
+    /**
+     * Returns whether one of them takes the place of the other. Each link has link-local routes of its own (RFC 4007
+     * section 6).
+     */
     boolean isSamePlace(Route other) {
         return table == other.table && prefixLength == other.prefixLength && metric == other.metric
-                && type == other.type && destination.equals(other.destination);
+                && type == other.type && destination.equals(other.destination)
+                && (!destination.isLinkLocal() || isOfSameLinks(other));
+    }
+
+    private boolean isOfSameLinks(Route other) {
+        return nextHops.stream().map(NextHop::linkIndex).toList()
+                .equals(other.nextHops.stream().map(NextHop::linkIndex).toList());
     }
 }

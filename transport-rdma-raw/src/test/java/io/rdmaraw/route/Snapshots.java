@@ -11,4 +11,9 @@ public final class Snapshots {
     public static NetworkSnapshot of(long generation, Neighbor... neighbors) {
         return new NetworkSnapshot(generation, List.of(), List.of(), List.of(), List.of(neighbors), false);
     }
+
+    /** Returns a picture of a host that chooses routing tables by rules of its own, and nothing else. */
+    public static NetworkSnapshot withPolicyRules(long generation) {
+        return new NetworkSnapshot(generation, List.of(), List.of(), List.of(), List.of(), true);
+    }
 }
