@@ -4,10 +4,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.PacketReassembly;
+import io.rdmaraw.host.ReassemblyLimits;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.IcmpHeader;
+import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpHeader;
@@ -23,7 +27,10 @@ final class DatagramReceiver {
     private final DatagramInbox inbox;
     private final DatagramMemberships memberships;
     private HostView loop;
-    private DatagramFragments fragments;
+    private PacketReassembly fragments;
+    /** Looks at what was put together, which is no frame that came. */
+    private final FrameParser wholeParser = new FrameParser(new ParseCounters());
+    private final ParsedFrame whole = new ParsedFrame();
     private InetSocketAddress local;
     private IpAddress localAddress;
     private boolean localAny;
@@ -106,7 +113,7 @@ final class DatagramReceiver {
         }
         boolean first = false;
         if (verdict == ParseVerdict.FRAGMENT) {
-            first = receiveFragment(frame, parsed);
+            first = receiveFragment(parsed);
         } else if (verdict == ParseVerdict.ICMP || verdict == ParseVerdict.ICMPV6) {
             receiveIcmp(parsed);
         } else if (verdict.isAccepted()) {
@@ -163,15 +170,22 @@ final class DatagramReceiver {
         return localAny || localAddress.low() == destinationLow && localAddress.high() == destinationHigh;
     }
 
-    private boolean receiveFragment(ByteBuf frame, ParsedFrame parsed) {
+    private boolean receiveFragment(ParsedFrame fragment) {
         if (fragments == null) {
-            fragments = new DatagramFragments(channel.alloc(), statistics);
+            // Nothing of it is told to senders: the kernel has the fragments too, or the host of our own.
+            fragments = new PacketReassembly(channel.alloc(), ReassemblyLimits.DEFAULT, statistics.fragments,
+                    ByteBuf::release);
         }
-        ByteBuf datagram = fragments.add(parsed, frame, System.nanoTime());
-        if (datagram == null) {
+        ByteBuf frame = fragments.add(fragment, System.nanoTime());
+        if (frame == null) {
             return false;
         }
-        return receiveReassembled(datagram, fragments.source(), fragments.destination());
+        if (wholeParser.parse(HostView.addressOf(frame), frame.readableBytes(), false, whole) != ParseVerdict.UDP) {
+            fragments.refuseLast();
+            frame.release();
+            return false;
+        }
+        return receiveUdp(frame, whole);
     }
 
     /** Takes a datagram that was put together from fragments, its UDP header first, and its reference. */

@@ -1,14 +1,20 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.PacketReassembly;
 import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.ReassemblyLimits;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.OwnHost;
+import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.IcmpHeader;
+import io.rdmaraw.wire.NeighborDiscovery;
+import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
-import io.rdmaraw.wire.UdpHeader;
 
 /**
  * Sorts the frames that come to a host of our own: what is for the host itself, what is for one of its ports though no
@@ -24,17 +30,20 @@ final class OwnHostReceiver {
     private final OwnHost host;
     private final Ports ports;
     private final HostView hostView;
-    private final DatagramFragments fragments;
+    private final PacketReassembly fragments;
+    /** Looks at what was put together, which is no frame that came. */
+    private final FrameParser wholeParser = new FrameParser(new ParseCounters());
+    private final ParsedFrame whole = new ParsedFrame();
     private final OwnHostStatistics statistics;
     private final HandOverLimit limit = new HandOverLimit();
 
-    OwnHostReceiver(OwnHost host, Ports ports, HostView hostView, DatagramFragments fragments,
-                    OwnHostStatistics statistics) {
+    OwnHostReceiver(OwnHost host, Ports ports, HostView hostView, ByteBufAllocator allocator,
+                    ReassemblyLimits limits, OwnHostStatistics statistics) {
         this.host = host;
         this.ports = ports;
         this.hostView = hostView;
-        this.fragments = fragments;
         this.statistics = statistics;
+        fragments = new PacketReassembly(allocator, limits, statistics.fragments(), this::expired);
     }
 
     /** Gives back what waits for its missing parts. */
@@ -46,12 +55,22 @@ final class OwnHostReceiver {
     void receive(ByteBuf frame, boolean checksumVerified, long now) {
         ParseVerdict verdict = hostView.parse(frame, checksumVerified);
         ParsedFrame parsed = hostView.parsed();
-        if (!verdict.isAccepted() || host.receive(parsed, verdict, now)) {
+        if (verdict.isAccepted()) {
+            sort(frame, checksumVerified, false, parsed, verdict, now);
+        } else {
+            frame.release();
+        }
+    }
+
+    /** @param reassembled the frame has not come as it is */
+    private void sort(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
+                      ParseVerdict verdict, long now) {
+        if (host.receive(parsed, verdict, now)) {
             frame.release();
             return;
         }
         switch (verdict) {
-            case UDP, TCP -> handOver(frame, checksumVerified, parsed, verdict, now);
+            case UDP, TCP -> handOver(frame, checksumVerified, reassembled, parsed, verdict, now);
             case FRAGMENT -> reassemble(frame, parsed, now);
             case ICMP, ICMPV6 -> {
                 passOn(hostView.icmpErrors().read(parsed));
@@ -65,8 +84,8 @@ final class OwnHostReceiver {
     }
 
     /** No rule has brought the frame to its channel: the device's table is full, or there is no such port. */
-    private void handOver(ByteBuf frame, boolean checksumVerified, ParsedFrame parsed, ParseVerdict verdict,
-                          long now) {
+    private void handOver(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
+                          ParseVerdict verdict, long now) {
         IpAddress destination = IpAddress.destinationOf(parsed);
         if (isForeign(destination)) {
             dropForeign(frame);
@@ -80,6 +99,11 @@ final class OwnHostReceiver {
                 host.refuse(parsed, now);
             }
             frame.release();
+        } else if (reassembled && verdict == ParseVerdict.UDP) {
+            IpAddress source = IpAddress.sourceOf(parsed);
+            ByteBuf datagram = frame.slice(parsed.transportOffset(), parsed.transportHeaderLengthBytes()
+                    + parsed.payloadLengthBytes());
+            pass(owner, datagram, () -> owner.receiveReassembled(datagram, source, destination));
         } else {
             pass(owner, frame, () -> owner.receiveUnsteered(frame, checksumVerified));
         }
@@ -115,26 +139,43 @@ final class OwnHostReceiver {
         });
     }
 
-    private void reassemble(ByteBuf frame, ParsedFrame parsed, long now) {
-        ByteBuf datagram = fragments.add(parsed, frame, now);
-        frame.release();
-        if (datagram == null) {
+    private void reassemble(ByteBuf fragment, ParsedFrame parsed, long now) {
+        if (isForeign(IpAddress.destinationOf(parsed))) {
+            dropForeign(fragment);
             return;
         }
-        IpAddress source = fragments.source();
-        IpAddress destination = fragments.destination();
-        if (isForeign(destination)) {
-            dropForeign(datagram);
+        ByteBuf frame = fragments.add(parsed, now);
+        fragment.release();
+        if (frame == null) {
             return;
         }
-        PortOwner owner = ports.find(parsed.protocol(), source, datagram.getUnsignedShort(0), destination,
-                datagram.getUnsignedShort(2));
-        if (owner == null || datagram.readableBytes() < UdpHeader.LENGTH_BYTES) {
-            statistics.unclaimedFrames++;
-            datagram.release();
+        ParseVerdict verdict = wholeParser.parse(HostView.addressOf(frame), frame.readableBytes(), false, whole);
+        if (mayComeInFragments(verdict)) {
+            sort(frame, false, true, whole, verdict, now);
         } else {
-            pass(owner, datagram, () -> owner.receiveReassembled(datagram, source, destination));
+            fragments.refuseLast();
+            frame.release();
         }
+    }
+
+    /** Fragments of fragments are nothing; neighbour discovery must not be cut up (RFC 6980 section 5). */
+    private boolean mayComeInFragments(ParseVerdict verdict) {
+        return verdict.isAccepted() && verdict != ParseVerdict.FRAGMENT && (verdict != ParseVerdict.ICMPV6
+                || !NeighborDiscovery.isNeighborDiscovery(IcmpHeader.type(whole.transportAddress())));
+    }
+
+    private void expired(ByteBuf firstFragment) {
+        firstFragment.release();
+    }
+
+    /** Does what is due. */
+    void poll(long now) {
+        fragments.expire(now);
+    }
+
+    /** Returns when {@link #poll} has something to do next, or Long.MAX_VALUE. */
+    long deadlineNanos() {
+        return fragments.deadlineNanos();
     }
 
     private void passOn(IcmpError errorOrNull) {

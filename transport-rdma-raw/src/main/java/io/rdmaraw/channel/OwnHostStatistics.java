@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.host.ReassemblyCounters;
 import io.rdmaraw.route.OwnHostCounters;
 
 import java.util.List;
@@ -21,19 +22,19 @@ final class OwnHostStatistics implements RdmaRawMetered {
                     "neighbour solicitations answered")
             .traffic("answered.echoes", core(OwnHostCounters::echoesAnswered), "pings answered")
             .traffic("sent.questions", core(OwnHostCounters::asked), "asked for the MAC addresses of others")
-            .traffic("reassembled", s -> s.fragments.reassembledDatagrams(),
-                    "put together from fragments for ports on any loop")
+            .traffic("reassembled", s -> s.fragments.reassembled(),
+                    "packets put together from fragments")
             .drop("unclaimed", s -> s.unclaimedFrames, "for nobody on the host")
             .drop("foreign", s -> s.foreignPackets, "for other hosts, though at this one's MAC address")
             .drop("owner-behind", s -> s.droppedOwnerBehind.sum(),
                     "for a port on another loop, which had not taken those before them")
-            .drop("fragment", s -> s.fragments.droppedFragments(),
-                    "of a packet for any port: overlapping, too many, or too late")
+            .drop("fragment", s -> s.fragments.dropped(),
+                    "overlapping, too many, too late, or of an unsound packet")
             .error("ports-refused", core(OwnHostCounters::portsRefused), "senders told that nobody has the port")
             .error("address-conflicts", core(OwnHostCounters::addressConflicts), "others claimed an address of ours");
 
     private final Supplier<OwnHostCounters> counters;
-    private final RdmaRawDatagramStatistics fragments;
+    private final ReassemblyCounters fragments = new ReassemblyCounters();
     /** Packets that nobody on the host wants. */
     long unclaimedFrames;
     /** Packets whose destination is no address of the host. */
@@ -42,9 +43,13 @@ final class OwnHostStatistics implements RdmaRawMetered {
     private final LongAdder droppedOwnerBehind = new LongAdder();
 
     /** @param counters of the host's core */
-    OwnHostStatistics(Supplier<OwnHostCounters> counters, RdmaRawDatagramStatistics fragments) {
+    OwnHostStatistics(Supplier<OwnHostCounters> counters) {
         this.counters = counters;
-        this.fragments = fragments;
+    }
+
+    /** Returns where reassembly counts. */
+    ReassemblyCounters fragments() {
+        return fragments;
     }
 
     /** Any thread. */

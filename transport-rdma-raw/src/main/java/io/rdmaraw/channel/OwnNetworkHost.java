@@ -12,6 +12,7 @@ import io.rdmaraw.host.IpHost;
 import io.rdmaraw.host.NetworkDevices;
 import io.rdmaraw.host.OwnHostRules;
 import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.ReassemblyLimits;
 import io.rdmaraw.host.SnapshotBudget;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
@@ -65,7 +66,6 @@ final class OwnNetworkHost implements IpHost {
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
     private final List<Driver> drivers = new ArrayList<>();
     private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
-    private final RdmaRawDatagramStatistics fragmentStatistics = new RdmaRawDatagramStatistics();
     private OwnHost host;
     private volatile NetworkSnapshot snapshot;
     private final SnapshotBudget budget = new SnapshotBudget(System.nanoTime());
@@ -77,7 +77,7 @@ final class OwnNetworkHost implements IpHost {
     private OwnNetworkHost(String deviceName, OwnHostConfig config) {
         this.deviceName = deviceName;
         this.config = config;
-        statistics = new OwnHostStatistics(this::counters, fragmentStatistics);
+        statistics = new OwnHostStatistics(this::counters);
     }
 
     /**
@@ -317,8 +317,8 @@ final class OwnNetworkHost implements IpHost {
 
         private void take() {
             driving = true;
-            receiver = new OwnHostReceiver(host, this::find, hostView,
-                    new DatagramFragments(ByteBufAllocator.DEFAULT, fragmentStatistics), statistics);
+            receiver = new OwnHostReceiver(host, this::find, hostView, ByteBufAllocator.DEFAULT,
+                    ReassemblyLimits.DEFAULT, statistics);
             port.attach(this, OwnHostRules.of(config.mac(), host.addresses()));
             groupRules.steer(host.groups());
             setTimer();
@@ -375,7 +375,7 @@ final class OwnNetworkHost implements IpHost {
         /** A timer that is early enough stays: bursts would set it anew, and it finds out by itself. */
         private void setTimer() {
             long nowNanos = System.nanoTime();
-            long untilNanos = host.deadlineNanos() - nowNanos;
+            long untilNanos = Math.min(host.deadlineNanos(), receiver.deadlineNanos()) - nowNanos;
             if (publishLater) {
                 untilNanos = Math.min(untilNanos, budget.dueNanos() - nowNanos);
             }
@@ -394,7 +394,9 @@ final class OwnNetworkHost implements IpHost {
             synchronized (OwnNetworkHost.this) {
                 timer = null;
                 if (driving) {
-                    host.poll(System.nanoTime());
+                    long now = System.nanoTime();
+                    host.poll(now);
+                    receiver.poll(now);
                     endWork();
                 }
             }

@@ -1,5 +1,7 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.host.ReassemblyCounters;
+
 import java.util.List;
 
 /**
@@ -26,7 +28,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel, "another peer, group or source")
             .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull, "nobody read and SO_RCVBUF was full")
             .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "waited to be read when the channel closed")
-            .drop("fragment", RdmaRawDatagramStatistics::droppedFragments, "overlapping, too many, or too late")
+            .drop("fragment", RdmaRawDatagramStatistics::droppedFragments,
+                    "overlapping, too many, too late, or of an unsound packet")
             .drop("unresolved", RdmaRawDatagramStatistics::droppedUnresolved, "the next hop's MAC is not known")
             .error("port-unreachable", RdmaRawDatagramStatistics::portUnreachable, "sent to a port nobody has");
 
@@ -39,9 +42,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     long droppedNotForChannel;
     long droppedBufferFull;
     long droppedAtClose;
-    long receivedFragments;
-    long reassembledDatagrams;
-    long droppedFragments;
+    final ReassemblyCounters fragments = new ReassemblyCounters();
     long sentDatagrams;
     long sentBytes;
     long sentFragments;
@@ -112,17 +113,17 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
 
     /** Fragments received. */
     public long receivedFragments() {
-        return receivedFragments;
+        return fragments.received();
     }
 
     /** Datagrams put together from fragments. */
     public long reassembledDatagrams() {
-        return reassembledDatagrams;
+        return fragments.reassembled();
     }
 
-    /** Fragments dropped: overlapping, too many at a time, or the rest did not come in time. */
+    /** Fragments dropped: overlapping, too many at a time, too late, or of a packet that is unsound as a whole. */
     public long droppedFragments() {
-        return droppedFragments;
+        return fragments.dropped();
     }
 
     /** Datagrams that the device took. */

@@ -33,6 +33,8 @@ final class StraySegments {
     private int searched;
     /** The segment that the core looks at has been asked about everywhere. */
     private boolean unknownToAll;
+    /** No hash has chosen this loop for the segment that the core looks at. */
+    private boolean searchAlways;
 
     StraySegments(TcpStack stack, TcpEngine engine, SegmentReceiver receiver, RdmaRawTcpStatistics counters) {
         this.stack = stack;
@@ -61,9 +63,14 @@ final class StraySegments {
         }
     }
 
+    /** Sets whether connections may be on other loops though no flows have moved. */
+    void searchAlways(boolean always) {
+        searchAlways = always;
+    }
+
     /** Has the others asked about the segment that the core is looking at; false if it is for this loop to answer. */
     boolean take(Segment segment) {
-        if (unknownToAll || !device.spreadFlows().haveMoved()) {
+        if (unknownToAll || !searchAlways && !device.spreadFlows().haveMoved()) {
             return false;
         }
         boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);

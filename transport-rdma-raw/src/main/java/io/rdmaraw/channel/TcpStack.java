@@ -235,18 +235,23 @@ final class TcpStack implements TcpEvents, PortOwner {
         }, nanos, TimeUnit.NANOSECONDS);
     }
 
-    /** Takes a frame that came by no rule of the stack's. */
+    /**
+     * Takes a frame that came by no rule of the stack's. Who has brought it knows the port, but not which of the loops
+     * that share it has the connection.
+     */
     @Override
     public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
         if (gone) {
             frame.release();
             return;
         }
+        strays.searchAlways(true);
         receive(frame, checksumVerified);
+        strays.searchAlways(false);
         endBurst();
     }
 
-    /** Segments are sent with DF, so that there are no fragments of them. */
+    /** Datagrams come to ports of UDP; segments that came in fragments come as whole frames. */
     @Override
     public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
         counters.otherFrames++;

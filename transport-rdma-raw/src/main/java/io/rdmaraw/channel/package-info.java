@@ -28,7 +28,7 @@
  *
  * <dt>Datagrams</dt>
  * <dd>RdmaRawDatagramChannel, RdmaRawDatagramChannelConfig, MulticastDatagramChannel, DatagramOptions, DatagramInbox,
- * DatagramReceiver, DatagramSender, DatagramWriter, DatagramFragments, DatagramSegments, DatagramMemberships,
+ * DatagramReceiver, DatagramSender, DatagramWriter, DatagramSegments, DatagramMemberships,
  * DatagramSteering, WaitingDatagram; the networks under them are in io.rdmaraw.host</dd>
  *
  * <dt>Streams: the channels</dt>

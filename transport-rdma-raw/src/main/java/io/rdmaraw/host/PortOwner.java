@@ -14,10 +14,13 @@ public interface PortOwner {
     /** Returns where the owner lives now; refuses tasks when it is on no loop. Any thread. */
     Executor loop();
 
-    /** Takes a whole frame and its reference: the device had no room for the port's rules. */
+    /**
+     * Takes a whole frame and its reference: the device had no room for the port's rules, or a segment of TCP came in
+     * fragments, which no rule for a port matches.
+     */
     void receiveUnsteered(ByteBuf frame, boolean checksumVerified);
 
-    /** Takes a packet put together from fragments, transport header first, and its reference. */
+    /** Takes a datagram put together from fragments, or of the same host, its UDP header first, and its reference. */
     void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination);
 
     /** An ICMP error quotes a packet of the port's. */

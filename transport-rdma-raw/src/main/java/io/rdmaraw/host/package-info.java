@@ -16,7 +16,8 @@
  * PortOwner. SnapshotBudget is for either: how much time new pictures of the network may take</dd>
  *
  * <dt>What the channels of one loop know of their host</dt>
- * <dd>HostView; LoopNeighbors and WaitingPacket, PathMtus, PathCache, RouteCache, SocketAddressCache</dd>
+ * <dd>HostView; LoopNeighbors and WaitingPacket, PathMtus, PathCache, RouteCache, SocketAddressCache; packets put
+ * together from fragments: PacketReassembly, PartialPacket, ReassemblyLimits, ReassemblyCounters</dd>
  *
  * <dt>The kernel's socket beside a datagram channel</dt>
  * <dd>KernelSocket, KernelBuffer, GroupChange</dd>

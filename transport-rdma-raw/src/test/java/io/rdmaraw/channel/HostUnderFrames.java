@@ -9,6 +9,7 @@ import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.host.HostView;
 import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.ReassemblyLimits;
 import io.rdmaraw.route.ControlOutput;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
@@ -77,8 +78,7 @@ final class HostUnderFrames {
 
     private final Outcome outcome = new Outcome();
     private final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
-    private final RdmaRawDatagramStatistics statistics = new RdmaRawDatagramStatistics();
-    private final OwnHostStatistics hostStatistics = new OwnHostStatistics(() -> null, statistics);
+    private final OwnHostStatistics hostStatistics = new OwnHostStatistics(() -> null);
     private final HostView hostView = new HostView(Runnable::run, 128);
     private final ParsedFrame parsed = new ParsedFrame();
     private final FrameParser parser = new FrameParser(new ParseCounters());
@@ -96,8 +96,7 @@ final class HostUnderFrames {
         for (String group : new String[] {"239.1.2.3", "ff15::123"}) {
             host.setGroup(this, IpAddress.parse(group), SourceFilter.EVERYTHING, nowNanos);
         }
-        receiver = new OwnHostReceiver(host, this::find, hostView, new DatagramFragments(allocator, statistics),
-                hostStatistics);
+        receiver = new OwnHostReceiver(host, this::find, hostView, allocator, ReassemblyLimits.DEFAULT, hostStatistics);
     }
 
     /** Frames as the bytes say: each with the time since the one before, its length in two bytes, itself. */
@@ -140,14 +139,21 @@ final class HostUnderFrames {
 
     private void pass(long nanos) {
         long end = nowNanos + nanos;
-        while (host.deadlineNanos() != Long.MAX_VALUE && host.deadlineNanos() - end <= 0) {
-            long due = host.deadlineNanos();
+        while (deadlineNanos() != Long.MAX_VALUE && deadlineNanos() - end <= 0) {
+            long due = deadlineNanos();
             nowNanos = Math.max(nowNanos, due);
-            event(() -> host.poll(nowNanos));
-            assertTrue(host.deadlineNanos() == Long.MAX_VALUE || host.deadlineNanos() - due > 0
-                    || host.deadlineNanos() - nowNanos > 0, "what was due is done");
+            event(() -> {
+                host.poll(nowNanos);
+                receiver.poll(nowNanos);
+            });
+            assertTrue(deadlineNanos() == Long.MAX_VALUE || deadlineNanos() - due > 0
+                    || deadlineNanos() - nowNanos > 0, "what was due is done");
         }
         nowNanos = end;
+    }
+
+    private long deadlineNanos() {
+        return Math.min(host.deadlineNanos(), receiver.deadlineNanos());
     }
 
     private void event(Runnable event) {
@@ -176,7 +182,7 @@ final class HostUnderFrames {
         receiver.close();
         outcome.unclaimed = hostStatistics.unclaimedFrames;
         assertEquals(0, allocator.metric().usedDirectMemory(), "no buffer is left");
-        assertTrue(statistics.receivedFragments() >= statistics.droppedFragments());
+        assertTrue(hostStatistics.fragments().received() >= hostStatistics.fragments().dropped());
         return outcome;
     }
 

@@ -145,17 +145,23 @@ final class TcpHost {
 
     /** Returns what all stacks on a device have counted. */
     static long tcp(String device, String name) {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .filter(port -> port.deviceName().equals(device)).mapToLong(port -> tcp(port, name)).sum();
+        return counted(device, "tcp", name);
     }
 
-    private static long tcp(RdmaRawPortStatistics port, String name) {
-        RdmaRawMetered tcp = port.channels().get("tcp");
-        if (tcp == null) {
+    /** Returns what all channels of a label on a device have counted. */
+    static long counted(String device, String label, String name) {
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
+                .filter(port -> port.deviceName().equals(device)).mapToLong(port -> counted(port, label, name))
+                .sum();
+    }
+
+    private static long counted(RdmaRawPortStatistics port, String label, String name) {
+        RdmaRawMetered channel = port.channels().get(label);
+        if (channel == null) {
             return 0;
         }
-        RdmaRawMetric metric = tcp.metrics().stream().filter(each -> each.name().equals(name)).findFirst()
+        RdmaRawMetric metric = channel.metrics().stream().filter(each -> each.name().equals(name)).findFirst()
                 .orElseThrow();
-        return tcp.value(metric);
+        return channel.value(metric);
     }
 }

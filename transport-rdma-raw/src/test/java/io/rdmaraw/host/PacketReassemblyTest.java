@@ -1,9 +1,8 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.host;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
-import io.rdmaraw.host.HostView;
+import io.netty.buffer.UnpooledByteBufAllocator;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameParser;
@@ -26,19 +25,28 @@ import java.util.concurrent.TimeUnit;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
-class DatagramFragmentsTest {
+class PacketReassemblyTest {
     private static final int SOURCE = 0x0a000001;
     private static final int DESTINATION = 0x0a000002;
 
-    private final RdmaRawDatagramStatistics statistics = new RdmaRawDatagramStatistics();
-    private final DatagramFragments fragments = new DatagramFragments(ByteBufAllocator.DEFAULT, statistics);
+    private static final int HEADERS_BYTES = 34;
+
+    private final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
+    private final ReassemblyCounters statistics = new ReassemblyCounters();
+    private final List<ByteBuf> expired = new ArrayList<>();
+    private PacketReassembly fragments = reassembly(ReassemblyLimits.DEFAULT);
     private final FrameParser parser = new FrameParser(new ParseCounters());
+    private final ParsedFrame parsed = new ParsedFrame();
+    private ParseVerdict verdict;
     private long nowNanos;
 
     @AfterEach
     void close() {
         fragments.close();
+        expired.forEach(ByteBuf::release);
+        assertEquals(0, allocator.metric().usedDirectMemory(), "all memory is given back");
     }
 
     /** A UDP datagram with its checksum; the bytes follow from the seed. */
@@ -55,18 +63,31 @@ class DatagramFragmentsTest {
         return udp;
     }
 
+    private PacketReassembly reassembly(ReassemblyLimits limits) {
+        return new PacketReassembly(allocator, limits, statistics, expired::add);
+    }
+
     private ByteBuf add(ByteBuf udp, int from, int end, int identification) {
+        return add(SOURCE, 0, udp, from, end, identification);
+    }
+
+    private ByteBuf add(int source, int ecn, ByteBuf udp, int from, int end, int identification) {
         ByteBuf frame = Unpooled.directBuffer(14 + 20 + end - from).writeZero(34).writeBytes(udp, from, end - from);
         long address = HostView.addressOf(frame);
         EthernetHeader.write(address, 0x0200_0000_0002L, 0x0200_0000_0001L, EtherType.IPV4);
         int more = end < udp.readableBytes() ? Ipv4Header.MORE_FRAGMENTS : 0;
-        Ipv4Header.write(address + 14, 0, 20 + end - from, identification, more | from / 8, 64, IpProtocol.UDP, SOURCE,
-                DESTINATION);
-        ParsedFrame parsed = new ParsedFrame();
+        Ipv4Header.write(address + 14, ecn, 20 + end - from, identification, more | from / 8, 64, IpProtocol.UDP,
+                source, DESTINATION);
         assertEquals(ParseVerdict.FRAGMENT, parser.parse(address, frame.readableBytes(), false, parsed));
-        ByteBuf complete = fragments.add(parsed, frame, nowNanos);
+        ByteBuf complete = fragments.add(parsed, nowNanos);
         frame.release();
-        return complete;
+        return complete == null ? null : packet(complete);
+    }
+
+    /** Parses the frame that comes out; returns what the IP packet carries. */
+    private ByteBuf packet(ByteBuf frame) {
+        verdict = parser.parse(HostView.addressOf(frame), frame.readableBytes(), false, parsed);
+        return frame.skipBytes(HEADERS_BYTES);
     }
 
     private static void assertSame(ByteBuf expected, ByteBuf actual) {
@@ -93,8 +114,8 @@ class DatagramFragmentsTest {
             }
             assertSame(udp, complete);
         }
-        assertEquals(50, statistics.reassembledDatagrams());
-        assertEquals(0, statistics.droppedFragments());
+        assertEquals(50, statistics.reassembled());
+        assertEquals(0, statistics.dropped());
     }
 
     @Test
@@ -114,9 +135,9 @@ class DatagramFragmentsTest {
         ByteBuf shorter = udp.slice(0, 40);
         assertNull(add(udp, 64, 72, 4));
         assertNull(add(shorter, 32, 40, 4));
-        assertEquals(2, statistics.droppedFragments());
+        assertEquals(2, statistics.dropped());
         assertNull(add(udp, 8, 32, 4));
-        assertEquals(0, statistics.reassembledDatagrams());
+        assertEquals(0, statistics.reassembled());
         udp.release();
     }
 
@@ -125,9 +146,9 @@ class DatagramFragmentsTest {
         ByteBuf udp = datagram(100, 3);
         assertNull(add(udp, 0, 56, 3));
         assertNull(add(udp, 48, 108, 3));
-        assertEquals(2, statistics.droppedFragments());
+        assertEquals(2, statistics.dropped());
         assertNull(add(udp, 56, 108, 3));
-        assertEquals(0, statistics.reassembledDatagrams());
+        assertEquals(0, statistics.reassembled());
         udp.release();
     }
 
@@ -144,29 +165,75 @@ class DatagramFragmentsTest {
         ByteBuf udp = datagram(100, 4);
         assertNull(add(udp, 0, 56, 4));
         udp.setByte(80, udp.getByte(80) ^ 1);
-        assertNull(add(udp, 56, 108, 4));
-        assertEquals(2, statistics.droppedFragments());
+        add(udp, 56, 108, 4).release();
+        assertEquals(ParseVerdict.UDP_BAD_CHECKSUM, verdict);
+        fragments.refuseLast();
+        assertEquals(2, statistics.dropped());
+        assertEquals(0, statistics.reassembled());
         udp.release();
     }
 
     @Test
-    void whatDoesNotComeInTimeIsGivenUp() {
+    void whatDoesNotComeInTimeIsGivenUpAndTold() {
         ByteBuf udp = datagram(100, 5);
         assertNull(add(udp, 0, 56, 5));
-        nowNanos += TimeUnit.SECONDS.toNanos(30);
-        assertNull(add(udp, 56, 108, 5));
-        assertEquals(1, statistics.droppedFragments());
+        nowNanos += TimeUnit.SECONDS.toNanos(1);
+        assertNull(add(udp, 56, 104, 6));
+        nowNanos = fragments.deadlineNanos();
+        assertEquals(TimeUnit.SECONDS.toNanos(30), nowNanos);
+        fragments.expire(nowNanos);
+        assertEquals(1, statistics.dropped());
+        assertEquals(HEADERS_BYTES + 56, expired.getFirst().readableBytes());
+        assertEquals(udp.slice(0, 56), expired.getFirst().slice(HEADERS_BYTES, 56));
+        nowNanos = fragments.deadlineNanos();
+        assertNull(add(udp, 56, 108, 5), "the first part has gone");
+        assertEquals(2, statistics.dropped());
+        assertEquals(1, expired.size(), "without its first fragment nobody is told");
         udp.release();
     }
 
     @Test
-    void unfinishedDatagramsAreBounded() {
+    void aSourcesOwnOldestMakeRoom() {
+        int limit = ReassemblyLimits.MIN_BYTES;
+        fragments = reassembly(new ReassemblyLimits(4 * limit, limit, 1, 1));
         ByteBuf udp = datagram(100, 6);
-        for (int id = 0; id < 33; id++) {
+        assertNull(add(SOURCE + 1, 0, udp, 0, 56, 0));
+        for (int id = 0; id < 10_000; id++) {
             assertNull(add(udp, 0, 56, id));
+            assertTrue(allocator.metric().usedDirectMemory() < 2 * limit, "memory of one source");
         }
-        assertEquals(1, statistics.droppedFragments(), "the oldest makes room");
-        assertNull(add(udp, 56, 108, 0));
-        assertSame(udp, add(udp, 56, 108, 32));
+        assertTrue(statistics.dropped() > 9_900, () -> statistics.dropped() + " dropped");
+        assertNull(add(udp, 56, 108, 0), "the oldest has made room");
+        assertSame(udp.retain(), add(udp, 56, 108, 9_999));
+        long dropped = statistics.dropped();
+        assertSame(udp.retain(), add(SOURCE + 1, 0, udp, 56, 108, 0));
+        assertEquals(dropped, statistics.dropped(), "another source's packet was kept");
+        udp.release();
+    }
+
+    @Test
+    void allSourcesTogetherAreBounded() {
+        int limit = ReassemblyLimits.MIN_BYTES;
+        fragments = reassembly(new ReassemblyLimits(2 * limit, limit, 1, 1));
+        ByteBuf udp = datagram(60_000, 7);
+        for (int source = 1; source < 1_000; source++) {
+            assertNull(add(SOURCE + source, 0, udp, 59_992, 60_008, 1));
+            assertTrue(allocator.metric().usedDirectMemory() < 4 * limit, "a late fragment takes much room");
+        }
+        assertTrue(statistics.dropped() > 990, () -> statistics.dropped() + " dropped");
+        udp.release();
+    }
+
+    /** RFC 3168 section 5.3. */
+    @Test
+    void aMarkOnOneFragmentIsOneOnThePacket() {
+        ByteBuf udp = datagram(100, 8);
+        assertNull(add(SOURCE, 2, udp, 0, 56, 1));
+        assertSame(udp.retain(), add(SOURCE, 3, udp, 56, 108, 1));
+        assertEquals(3, parsed.ecn());
+        assertNull(add(SOURCE, 3, udp, 0, 56, 2));
+        assertNull(add(SOURCE, 0, udp, 56, 108, 2), "without ECN there is no mark, only loss");
+        assertEquals(2, statistics.dropped());
+        udp.release();
     }
 }
