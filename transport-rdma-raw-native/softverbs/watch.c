@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 /*
  * MAX_UNARMED_FRAMES: a socket in a set costs the kernel a call with locks for every frame, taking it out and putting it
@@ -29,20 +30,37 @@ int sv_watch_add(int epoll, int fd, enum sv_watch_source source)
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
 }
 
-/* With the mutex held; -1: nobody watches. 0, or an errno of the kernel, which may be out of memory. */
+static void leave(const struct sv_wire *wire, int epoll, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        epoll_ctl(epoll, EPOLL_CTL_DEL, wire->receivers[i]->fd, NULL);
+}
+
+/*
+ * With the mutex held; -1: nobody watches. 0, or an errno of the kernel: it may be out of memory, or this user have too
+ * many entries (max_user_watches of epoll(7)). Then nobody watches, and the watcher thread tries until it can: others may
+ * have been armed before.
+ */
 static int change(struct sv_wire *wire, int to)
 {
     int from = atomic_load(&wire->watching);
-    int error = 0;
     if (from == to)
         return 0;
-    for (uint32_t i = 0; i < wire->receiver_count; i++) {
-        if (from >= 0)
-            epoll_ctl(from, EPOLL_CTL_DEL, wire->receivers[i]->fd, NULL);
-        if (to >= 0 && error == 0)
-            error = sv_watch_add(to, wire->receivers[i]->fd, SV_WATCH_SOCKET);
+    if (from >= 0)
+        leave(wire, from, wire->receiver_count);
+    int error = 0;
+    uint32_t added = 0;
+    while (to >= 0 && added < wire->receiver_count && error == 0) {
+        error = sv_watch_add(to, wire->receivers[added]->fd, SV_WATCH_SOCKET);
+        added += error == 0;
     }
-    atomic_store(&wire->watching, to);
+    if (error != 0)
+        leave(wire, to, added);
+    atomic_store(&wire->watching, error == 0 ? to : -1);
+    if (error == 0 && to >= 0)
+        atomic_store(&wire->unwatched, false);
+    else if (error != 0 && !atomic_exchange(&wire->unwatched, true))
+        sv_watch_kick(wire);
     return error;
 }
 
@@ -135,7 +153,17 @@ void sv_watch_pause(struct sv_wire *wire)
 void sv_watch_resume(struct sv_wire *wire)
 {
     pthread_mutex_lock(&wire->watch_mutex);
-    if (atomic_load(&wire->watching) < 0)
+    /* Who is armed later looks itself. */
+    if (atomic_load(&wire->device->armed_channels) <= 0)
+        atomic_store(&wire->unwatched, false);
+    else if (atomic_load(&wire->watching) < 0)
         (void)change(wire, wire->epoll);
     pthread_mutex_unlock(&wire->watch_mutex);
+}
+
+void sv_watch_kick(struct sv_wire *wire)
+{
+    const uint64_t one = 1;
+    while (write(wire->kick, &one, sizeof one) < 0 && errno == EINTR)
+        ;
 }

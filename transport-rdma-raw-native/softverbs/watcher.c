@@ -3,14 +3,13 @@
 #define _GNU_SOURCE
 #include "wire.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4 };
+enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4, RETRY_MILLIS = 10 };
 
 static void pause_briefly(void)
 {
@@ -51,14 +50,23 @@ static void frames_arrived(struct sv_wire *wire)
         burst = wire->kind->drain(wire);
     if (moved == 0)
         take_errors(wire);
-    if (atomic_load(&wire->device->armed_channels) <= 0)
+    if (atomic_load(&wire->device->armed_channels) <= 0) {
+        if (atomic_load(&wire->unwatched))
+            sv_watch_resume(wire);
         return;
+    }
     /* Somebody sleeps while somebody else polls: the poller moves the frames for both. Only look again later. */
     uint64_t polled = atomic_load_explicit(&wire->polled, memory_order_relaxed);
     if (polled != polled_before)
         pause_briefly();
     polled_before = polled;
     sv_watch_resume(wire);
+}
+
+static void take_kick(const struct sv_wire *wire)
+{
+    uint64_t kicks;
+    (void)!read(wire->kick, &kicks, sizeof kicks);
 }
 
 /* ---- life ---- */
@@ -68,12 +76,14 @@ static void *run(void *argument)
     struct sv_wire *wire = argument;
     struct epoll_event events[MAX_EVENTS];
     while (!atomic_load(&wire->stopping)) {
-        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, -1);
-        bool arrived = false;
+        bool arrived = atomic_load(&wire->unwatched);
+        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, arrived ? RETRY_MILLIS : -1);
         for (int i = 0; i < count && !atomic_load(&wire->stopping); i++) {
             arrived |= events[i].data.u32 == SV_WATCH_SOCKET;
             if (events[i].data.u32 == SV_WATCH_LINK)
                 sv_link_follow(wire);
+            if (events[i].data.u32 == SV_WATCH_KICK)
+                take_kick(wire);
         }
         if (arrived && !atomic_load(&wire->stopping))
             frames_arrived(wire);
@@ -104,12 +114,10 @@ int sv_wire_start(struct sv_wire *wire)
 
 void sv_wire_stop(struct sv_wire *wire)
 {
-    const uint64_t one = 1;
     atomic_store(&wire->stopping, true);
     if (!wire->watcher_runs)
         return;
-    while (write(wire->kick, &one, sizeof one) < 0 && errno == EINTR)
-        ;
+    sv_watch_kick(wire);
     pthread_join(wire->watcher, NULL);
     wire->watcher_runs = false;
 }

@@ -73,6 +73,7 @@ struct sv_wire {
     _Atomic bool stopping;
     /* Whose epoll instance has the sockets: see watch.c; -1: nobody's, as nobody sleeps. Changed with the mutex held. */
     _Atomic int watching;
+    _Atomic bool unwatched;         /* nobody, since the kernel had no room: the watcher thread is to try again */
     pthread_mutex_t watch_mutex;
     _Atomic unsigned lonely_armings;
     _Atomic unsigned unarmed_frames;
@@ -121,9 +122,11 @@ enum sv_watch_source { SV_WATCH_SOCKET, SV_WATCH_LINK, SV_WATCH_KICK };
 int sv_watch_add(int epoll, int fd, enum sv_watch_source source);
 /* Frames have been moved by who polls, while somebody watches for them. */
 void sv_watch_unarmed_frames(struct sv_wire *wire, unsigned moved);
-/* The watcher thread watches no more for a while, and again. It must look at armed_channels in between. */
+/* The watcher thread watches no more for a while, and again if somebody is armed. */
 void sv_watch_pause(struct sv_wire *wire);
 void sv_watch_resume(struct sv_wire *wire);
+/* Wakes the watcher thread. */
+void sv_watch_kick(struct sv_wire *wire);
 
 /* ---- link.c: of the watcher thread ---- */
 

@@ -8,6 +8,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PATIENCE_MILLIS = 20000, SETTLING_EVENTS = 20, FIRST_PORT = 2000 };
@@ -497,6 +499,67 @@ static void an_interface_that_is_down_wakes_nobody(const char *kind)
     room_close(&room);
 }
 
+/* ---- sockets that cannot be watched ---- */
+
+static _Atomic int good_additions, failing_additions;
+
+/* In the place of the C library's, for the library under test too. */
+int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+    if (operation == EPOLL_CTL_ADD && failing_additions > 0 && good_additions-- <= 0) {
+        failing_additions--;
+        errno = ENOMEM;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, event);
+}
+
+static void fail_additions(int first_good, int count)
+{
+    good_additions = first_good;
+    failing_additions = count;
+}
+
+static void wait_for_frame(struct bedroom *room, struct sleeper *sleeper)
+{
+    CHECK_EQ(0, post_recv_slot(&sleeper->side, room->slot++ % 16, SLOT_BYTES));
+    send_to(room, sleeper);
+    await_event(sleeper);
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(sleeper->side.cq).status);
+}
+
+/* Who is told that arming failed can arm again. Who was armed before, or asks nobody, is woken all the same. */
+static void sockets_that_cannot_be_watched_are_tried_again(const char *kind)
+{
+    struct bedroom room;
+    room_open(&room, kind);
+    for (int good = 0; good < 2; good++) {
+        for (int i = 0; i < 2; i++)
+            sleep_for_frame(&room, &room.sleeper[i]);
+        /* Nobody is armed. After so many frames nobody watches either. */
+        for (int i = 0; i < 40; i++) {
+            CHECK_EQ(0, post_recv_slot(&room.sleeper[0].side, 1, SLOT_BYTES));
+            send_to(&room, &room.sleeper[0]);
+            CHECK_EQ(IBV_WC_SUCCESS, wait_one(room.sleeper[0].side.cq).status);
+        }
+        fail_additions(good, 1);
+        int error = ibv_req_notify_cq(room.sleeper[0].side.cq, 0);
+        /* A packet device has one socket only. */
+        CHECK(error == ENOMEM || (good > 0 && error == 0));
+        fail_additions(0, 0);
+        arm(&room.sleeper[0]);
+        wait_for_frame(&room, &room.sleeper[0]);
+        /* The thread moves the first one's frame, and then cannot go on watching for the second one. */
+        arm(&room.sleeper[0]);
+        arm(&room.sleeper[1]);
+        fail_additions(good, 3);
+        wait_for_frame(&room, &room.sleeper[0]);
+        wait_for_frame(&room, &room.sleeper[1]);
+        fail_additions(0, 0);
+    }
+    room_close(&room);
+}
+
 #define ON_EACH_KIND(test) \
     static void test_##test(void) \
     { \
@@ -514,6 +577,7 @@ ON_EACH_KIND(blocking_descriptors_are_readable_for_events_alone)
 ON_EACH_KIND(a_watching_channel_can_go)
 ON_EACH_KIND(sleepers_answer_each_other)
 ON_EACH_KIND(an_interface_that_is_down_wakes_nobody)
+ON_EACH_KIND(sockets_that_cannot_be_watched_are_tried_again)
 
 const struct test watch_tests[] = {
     {"watch: one sleeper needs no thread", test_one_sleeper_needs_no_thread},
@@ -528,5 +592,6 @@ const struct test watch_tests[] = {
     {"watch: a watching channel can go", test_a_watching_channel_can_go},
     {"watch: sleepers answer each other", test_sleepers_answer_each_other},
     {"watch: an interface that is down wakes nobody", test_an_interface_that_is_down_wakes_nobody},
+    {"watch: sockets that cannot be watched are tried again", test_sockets_that_cannot_be_watched_are_tried_again},
     {NULL, NULL},
 };
