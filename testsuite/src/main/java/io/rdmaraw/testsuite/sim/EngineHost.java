@@ -175,6 +175,8 @@ class EngineHost implements SimHost, TcpEvents {
 
     @Override
     public void checkInvariants(long nowNanos) {
+        List<String> broken = engine.brokenInvariants();
+        check(broken.isEmpty(), "every connection has a deadline or a reason", broken.toString());
         for (EngineSocket socket : live) {
             StateChecks.atRest(name, socket.connection, engine.nextDeadlineNanos());
             if (socket.checks != null) {

@@ -2,12 +2,14 @@ package io.rdmaraw.testsuite.sim;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Method;
 import java.nio.file.Path;
+import java.util.function.BiConsumer;
 
 /** Runs seeds; on a failure finds the least faults that still make it fail, and writes a capture. */
 final class Simulator {
     /** A broken invariant: the scenario shrunk, the rule, and how to see it again. */
-    record Failure(long seed, long off, String rule, String message, String scenario) {
+    record Failure(long seed, long off, boolean isHostile, String rule, String message, String scenario) {
         @Override
         public String toString() {
             return message + "\nreproduce with --from " + seed + " --seeds 1" + (off == 0 ? "" : " --off 0x"
@@ -18,6 +20,7 @@ final class Simulator {
     private final Simulation.CoreFactory cores;
     private final Scenario.Ends only;
     private long packets;
+    private Method hostileRun;
 
     Simulator(Simulation.CoreFactory cores, Scenario.Ends only) {
         this.cores = cores;
@@ -26,6 +29,9 @@ final class Simulator {
 
     /** Runs one seed; returns null when every invariant held. */
     Failure run(long seed, long off) {
+        if (cores != null && only == null && HostilePlan.isHostile(seed)) {
+            return runHostile(seed, off, null);
+        }
         Scenario scenario = new Scenario(seed, off, only);
         Simulation simulation = null;
         try {
@@ -41,7 +47,23 @@ final class Simulator {
         }
     }
 
-    private static String at(Throwable e) {
+    private Failure runHostile(long seed, long off, BiConsumer<Long, byte[]> tap) {
+        try {
+            if (hostileRun == null) {
+                hostileRun = new StepCountingLoader(Simulator.class.getClassLoader())
+                        .loadClass(HostileRun.class.getName()).getMethod("run", long.class, BiConsumer.class);
+            }
+            Object[] result = (Object[]) hostileRun.invoke(null, seed, tap);
+            packets += (Integer) result[0];
+            return result[1] == null ? null
+                    : new Failure(seed, off, true, (String) result[1], (String) result[2],
+                            new HostilePlan(seed).toString());
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    static String at(Throwable e) {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < Math.min(4, e.getStackTrace().length); i++) {
             text.append("\n    at ").append(e.getStackTrace()[i]);
@@ -51,12 +73,16 @@ final class Simulator {
 
     private static Failure failure(Scenario scenario, String rule, String message, Simulation simulation) {
         long now = simulation == null ? 0 : simulation.nowNanos();
-        return new Failure(scenario.seed, scenario.off, rule, message + " (after " + now / 1000 + " us)",
+        return new Failure(scenario.seed, scenario.off, false, rule, message + " (after " + now / 1000 + " us)",
                 scenario.toString());
     }
 
     /** Switches off one fault after the other and keeps off those without which the same rule is still broken. */
     Failure shrink(Failure failure) {
+        if (failure.isHostile()) {
+            // There is one tactic in it and no fault of the path.
+            return failure;
+        }
         Failure smallest = failure;
         boolean progress = true;
         while (progress) {
@@ -79,14 +105,12 @@ final class Simulator {
     /** Runs the failing scenario once more and writes its packets. */
     void capture(Failure failure, Path file) throws IOException {
         try (PcapWriter pcap = new PcapWriter(file)) {
+            if (failure.isHostile()) {
+                runHostile(failure.seed, failure.off, (now, packet) -> write(pcap, now, packet));
+                return;
+            }
             Scenario scenario = new Scenario(failure.seed, failure.off, only);
-            Simulation simulation = new Simulation(scenario, cores, (now, packet) -> {
-                try {
-                    pcap.write(now, packet);
-                } catch (IOException e) {
-                    throw new UncheckedIOException(e);
-                }
-            });
+            Simulation simulation = new Simulation(scenario, cores, (now, packet) -> write(pcap, now, packet));
             simulation.run();
         } catch (SimulationFailure | AssertionError e) {
             // Expected: that is what the capture shows.
@@ -94,6 +118,14 @@ final class Simulator {
             throw e.getCause();
         } catch (RuntimeException e) {
             // The core threw: as expected as a broken rule.
+        }
+    }
+
+    private static void write(PcapWriter pcap, long nowNanos, byte[] packet) {
+        try {
+            pcap.write(nowNanos, packet);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

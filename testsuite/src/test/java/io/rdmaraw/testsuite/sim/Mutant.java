@@ -3,10 +3,23 @@ package io.rdmaraw.testsuite.sim;
 import java.util.List;
 
 /**
- * A protocol bug: in {@code file} of io.rdmaraw.tcp, {@code find} (whitespace does not matter) becomes
- * {@code replace}. The core itself knows nothing of it; the test compiles the changed source beside the true one.
+ * A protocol bug: in {@code file} of io.rdmaraw.tcp, what a change finds (whitespace does not matter) becomes something
+ * else. The core itself knows nothing of it; the test compiles the changed source beside the true one.
  */
-record Mutant(String name, String file, String find, String replace) {
+record Mutant(String name, String file, List<Change> changes) {
+    /** One place in the source. */
+    record Change(String find, String replace) {
+    }
+
+    private Mutant(String name, String file, String find, String replace) {
+        this(name, file, List.of(new Change(find, replace)));
+    }
+
+    /** The same bug takes another change: two parts of the core guard against it. */
+    private Mutant and(String find, String replace) {
+        return new Mutant(name, file, List.of(changes.getFirst(), new Change(find, replace)));
+    }
+
     static final List<Mutant> ALL = List.of(
             new Mutant("congestion window ignored", "SegmentOutput",
                     "if (pipe > 0 && pipe + length > c.cwnd) { c.set(Tcb.CWND_LIMITED);",
@@ -110,5 +123,18 @@ record Mutant(String name, String file, String find, String replace) {
                     "indices[slot] + (at == startSeq ? 0 : at - starts[slot])"),
             new Mutant("PAWS takes the newest for the oldest", "SegmentInput",
                     "Sequence.afterOrAt(s.tsValue, c.tsRecent) || s.has(TcpFlags.RST)",
-                    "Sequence.beforeOrAt(s.tsValue, c.tsRecent) || s.has(TcpFlags.RST)"));
+                    "Sequence.beforeOrAt(s.tsValue, c.tsRecent) || s.has(TcpFlags.RST)"),
+            // Found by hostile peers.
+            new Mutant("half-open connection without a timer", "Handshake",
+                    "if (c.retransmitTimer == RetransmitTimer.NONE) { c.setRetransmitTimer(RetransmitTimer.SYN,",
+                    "if (!c.is(Tcb.PASSIVE_OPEN)) { c.setRetransmitTimer(RetransmitTimer.SYN,"),
+            new Mutant("half-open connection left by a cookie", "ListenInput",
+                    "if (s.timestamps && !SynCookies.echoesOurTime(engine, s, now)) {", "if (s.seq == s.ack) {")
+                    .and("if (c.state == TcpState.SYN_RECEIVED) { // No SYN-ACK",
+                            "if (s.seq == s.ack) { // No SYN-ACK"),
+            new Mutant("round trip time believed from a cookie", "Handshake",
+                    "if (c.lastSendNanos != Tcb.NEVER) {", "if (c.lastSendNanos != 0) {"),
+            new Mutant("each loop has keys of its own", "TcpEngine",
+                    "config.secrets != null ? config.secrets : new TcpSecrets(random)",
+                    "new TcpSecrets(random)"));
 }

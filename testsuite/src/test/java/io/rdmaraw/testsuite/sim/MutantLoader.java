@@ -34,14 +34,16 @@ final class MutantLoader extends ClassLoader {
     /** Compiles the mutant into {@code directory}. */
     static MutantLoader of(Mutant mutant, Path directory) throws IOException {
         String source = Files.readString(SOURCES.resolve(mutant.file() + ".java"));
-        Matcher matcher = Pattern.compile(anyWhitespace(mutant.find())).matcher(source);
-        if (!matcher.find()) {
-            throw new AssertionError("The core's " + mutant.file() + " no longer contains \"" + mutant.find()
-                    + "\"; adapt the mutant \"" + mutant.name() + "\" to the new source");
+        for (Mutant.Change change : mutant.changes()) {
+            Matcher matcher = Pattern.compile(anyWhitespace(change.find())).matcher(source);
+            if (!matcher.find()) {
+                throw new AssertionError("The core's " + mutant.file() + " no longer contains \"" + change.find()
+                        + "\"; adapt the mutant \"" + mutant.name() + "\" to the new source");
+            }
+            source = source.substring(0, matcher.start()) + change.replace() + source.substring(matcher.end());
         }
         Path file = directory.resolve(mutant.file() + ".java");
-        Files.writeString(file, source.substring(0, matcher.start()) + mutant.replace()
-                + source.substring(matcher.end()));
+        Files.writeString(file, source);
         compile(file, directory);
         return new MutantLoader(directory);
     }
@@ -78,6 +80,17 @@ final class MutantLoader extends ClassLoader {
                 loaded = defineClass(name, bytes, 0, bytes.length);
             }
             return loaded;
+        }
+    }
+
+    /** For a loader that stands on this one. */
+    @Override
+    public InputStream getResourceAsStream(String path) {
+        try {
+            Path own = changed.resolve(path);
+            return Files.exists(own) ? Files.newInputStream(own) : super.getResourceAsStream(path);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
