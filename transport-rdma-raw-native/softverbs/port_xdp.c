@@ -202,11 +202,28 @@ static int choose_mode(struct xdp_port *port)
     return 0;
 }
 
+/*
+ * A rule without a VLAN would take frames of all VLANs, past what keeps them apart on this host, and what answers them
+ * would leave untagged. In tap mode the tc program sees tags wherever they are.
+ */
+static int check_tags(const struct xdp_port *port)
+{
+    const struct sv_wire *wire = &port->wire;
+    const char *consent = getenv("SOFTVERBS_XDP_RXVLAN");
+    if (port->tap.ifindex != 0 || (consent != NULL && strcmp(consent, "allow") == 0) || !sv_xdp_hides_tags(wire))
+        return 0;
+    return sv_explain(EOPNOTSUPP, "'%s' takes VLAN tags out of frames before XDP sees them, so frames of VLANs would be "
+                      "taken for untagged ones: ethtool -K %s rxvlan off, or SOFTVERBS_XDP_MODE=tap, or, where no tagged "
+                      "frames come, SOFTVERBS_XDP_RXVLAN=allow", wire->netdev, wire->netdev);
+}
+
 static int open_port(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
     port->program = port->redirect = port->copies.receiver.fd = -1;
     int error = choose_mode(port);
+    if (error == 0)
+        error = check_tags(port);
     if (error == 0)
         error = sv_steering_open(&wire->steering, wire->device->mac, true);
     if (error == 0)

@@ -25,3 +25,15 @@ int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues)
     *queues = channels.rx_count + channels.combined_count;
     return 0;
 }
+
+static bool is_veth(const struct sv_wire *wire)
+{
+    struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+    return ask(wire, &info) == 0 && strcmp(info.driver, "veth") == 0;
+}
+
+bool sv_xdp_hides_tags(const struct sv_wire *wire)
+{
+    struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
+    return ask(wire, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !is_veth(wire);
+}

@@ -8,5 +8,10 @@
 
 /* 0 and how many receive queues it has; or EOPNOTSUPP: its driver does not tell. */
 int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues);
+/*
+ * Whether the interface takes VLAN tags out of frames and gives them beside (rx-vlan-offload): an XDP program does not see
+ * those, so a frame of a VLAN looks like one without a tag. Of veth it is not known: there the peer decides.
+ */
+bool sv_xdp_hides_tags(const struct sv_wire *wire);
 
 #endif

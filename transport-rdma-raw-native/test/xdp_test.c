@@ -34,20 +34,25 @@ int bind(int fd, const struct sockaddr *address, socklen_t bytes)
 }
 
 static bool tells_no_channels;
+static bool is_a_card;
 
-/* In the place of the C library's: a driver that does not tell how many queues it has. */
+/* In the place of the C library's: a driver that does not tell how many queues it has, and a veth that is a card. */
 int ioctl(int fd, unsigned long request, ...)
 {
+    static const uint32_t none;
     va_list arguments;
     va_start(arguments, request);
     void *argument = va_arg(arguments, void *);
     va_end(arguments);
-    if (tells_no_channels && request == SIOCETHTOOL &&
-        *(const uint32_t *)((const struct ifreq *)argument)->ifr_data == ETHTOOL_GCHANNELS) {
+    const uint32_t *question = request == SIOCETHTOOL ? (void *)((const struct ifreq *)argument)->ifr_data : &none;
+    if (tells_no_channels && *question == ETHTOOL_GCHANNELS) {
         errno = EOPNOTSUPP;
         return -1;
     }
-    return (int)syscall(SYS_ioctl, fd, request, argument);
+    int result = (int)syscall(SYS_ioctl, fd, request, argument);
+    if (is_a_card && result == 0 && *question == ETHTOOL_GDRVINFO)
+        strcpy(((struct ethtool_drvinfo *)((const struct ifreq *)argument)->ifr_data)->driver, "card");
+    return result;
 }
 
 static void check_opens(const char *interface, int error, const char *why)
@@ -188,6 +193,30 @@ static void test_each_frame_of_many_queues_is_seen(void)
     if (!have_namespace())
         return;
     each_frame_of_many_queues_is_seen("xdp");
+}
+
+/* A veth has the feature too, where it means nothing, and is not asked. */
+static void an_interface_that_hides_tags_is_refused(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    check_opens(wire.name[0], 0, "");
+    is_a_card = true;
+    check_opens(wire.name[0], EOPNOTSUPP, "rxvlan off");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_RXVLAN", "allow", 1));
+    check_opens(wire.name[0], 0, "");
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_RXVLAN"));
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
+    check_opens(wire.name[0], 0, "");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
+    check_opens(wire.name[0], EOPNOTSUPP, "rxvlan off");
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    run("ethtool -K %s rxvlan off", wire.name[0]);
+    check_opens(wire.name[0], 0, "");
+    is_a_card = false;
+    link_close(&wire);
 }
 
 static void a_driver_without_zero_copy_is_named(void)
@@ -460,6 +489,7 @@ const struct test xdp_tests[] = {
     {"xdp: VLAN tags stay in frames", test_tags_stay_in_frames},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
     {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
+    {"xdp: an interface that hides VLAN tags is refused", an_interface_that_hides_tags_is_refused},
     {"xdp: a driver without zero copy is named", a_driver_without_zero_copy_is_named},
     {"xdp: an interface with too many queues is refused", an_interface_with_too_many_queues_is_refused},
     {"xdp: each frame of many queues is seen", test_each_frame_of_many_queues_is_seen},

@@ -44,6 +44,9 @@ public final class RdmaRawPortStatistics implements RdmaRawMetered {
             .drop("strangers", s -> s.device.strangerDrops(),
                     "TCP segments of no connection dropped by the interface of softverbs because more came than the"
                             + " loops look at; of the whole device")
+            .drop("unserved", s -> s.device.unservedFrames(),
+                    "left to the kernel by softverbs because they came by a receive queue of the interface that was"
+                            + " added after the device was opened; of the whole device")
             .drop("no-receive", s -> s.device.noReceiveDrops(),
                     "dropped by softverbs because the loop was away for longer than its receive queue lasts; of the"
                             + " whole device")

@@ -152,6 +152,11 @@ public final class SharedDevice {
         return receivedCount(SoftverbsQueueCounters::strangersFull);
     }
 
+    /** As {@link #ringFullDrops()}, the frames that came by a receive queue of the interface without a socket. */
+    public long unservedFrames() {
+        return receivedCount(SoftverbsQueueCounters::unserved);
+    }
+
     /** As {@link #ringFullDrops()}, the frames that came in while no receive was posted on their queue. */
     public long noReceiveDrops() {
         return receivedCount(SoftverbsQueueCounters::noReceive);
