@@ -4,6 +4,8 @@ package io.rdmaraw.tcp;
 final class AckPolicy {
     /** Acknowledged at once when a connection begins, so that the peer's slow start gets going; as Linux does. */
     private static final byte QUICK_ACKS = 16;
+    /** Smaller ones are no sign of a path's MTU: what a connection never sends below itself (Handshake). */
+    private static final int LEAST_FULL_SEGMENT_BYTES = 48;
 
     private AckPolicy() {
     }
@@ -13,12 +15,12 @@ final class AckPolicy {
     }
 
     /** Data has arrived in order. */
-    static void onData(TcpConnection c, int length, long now) {
+    static void onData(TcpConnection c, int length, boolean push, long now) {
         if (now - c.lastReceiveNanos > c.rtoNanos) {
             // The peer starts again after a pause, perhaps from a small window.
             c.quickAcks = QUICK_ACKS;
         }
-        c.receiveMss = (char) Math.max(c.receiveMss, Math.min(length, 0xFFFF));
+        measureSegments(c, Math.min(length, 0xFFFF), push);
         // RFC 5681 section 4.2: at least for every second full-sized segment
         if (c.rcvNxt - c.lastAckSent > c.receiveMss || c.quickAcks > 0) {
             c.set(Tcb.ACK_NOW);
@@ -26,6 +28,17 @@ final class AckPolicy {
             c.set(Tcb.ACK_DELAYED);
             c.ackDeadlineNanos = now + c.engine.config.delayedAckNanos;
         }
+    }
+
+    /**
+     * What a full-sized segment of the peer is. It falls when the path's MTU does: two of the same length one after the
+     * other, which do not end what the peer had to send, are full (Linux: tcp_measure_rcv_mss).
+     */
+    private static void measureSegments(TcpConnection c, int length, boolean push) {
+        if (length >= c.receiveMss || length == c.lastSegmentBytes && !push && length >= LEAST_FULL_SEGMENT_BYTES) {
+            c.receiveMss = (char) length;
+        }
+        c.lastSegmentBytes = (char) (push ? 0 : length);
     }
 
     /** Something is out of order or wrong: the peer should know at once (RFC 5681 section 4.2). */

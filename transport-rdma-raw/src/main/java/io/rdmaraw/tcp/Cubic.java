@@ -16,6 +16,8 @@ public final class Cubic implements CongestionControl {
     /** Fraction of a segment not yet added to the window. */
     private double credit;
     private long epochStartNanos = NO_EPOCH;
+    /** The next congestion avoidance is the first after a timeout. */
+    private boolean timedOut;
     private double priorWindowMax;
     private double priorK;
     private double priorEstimate;
@@ -69,10 +71,12 @@ public final class Cubic implements CongestionControl {
         epochStartNanos = nowNanos;
         credit = 0;
         windowEstimate = segments;
-        if (windowMax <= segments) {
-            // Section 4.8: slow start was left without a loss; the window grows from here convexly.
+        if (windowMax <= segments || timedOut) {
+            // Section 4.8, and section 4.10 where slow start was left without a loss: the window grows from here
+            // convexly. What it was before a timeout says nothing about the path any more.
             windowMax = segments;
             k = 0;
+            timedOut = false;
         } else {
             // Section 4.2, equation (2)
             k = Math.cbrt((windowMax - segments) / C);
@@ -107,6 +111,7 @@ public final class Cubic implements CongestionControl {
     public void onTimeout(long nowNanos) {
         // Section 4.8: after the slow start that follows, the curve begins anew from where the window is then.
         epochStartNanos = NO_EPOCH;
+        timedOut = true;
     }
 
     @Override
@@ -116,6 +121,7 @@ public final class Cubic implements CongestionControl {
         k = priorK;
         windowEstimate = priorEstimate;
         epochStartNanos = priorEpochNanos;
+        timedOut = false;
     }
 
     @Override

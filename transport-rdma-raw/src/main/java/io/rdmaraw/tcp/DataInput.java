@@ -75,7 +75,7 @@ final class DataInput {
             drain(c);
         }
         if (c.rcvNxt != before) {
-            AckPolicy.onData(c, s.payloadLength, now);
+            AckPolicy.onData(c, s.payloadLength, s.has(TcpFlags.PSH), now);
             ReceiveTuning.onData(c, s, now);
             if (filledHole) {
                 // RFC 5681 section 4.2: at once, when a gap is filled

@@ -20,7 +20,11 @@ final class SegmentInput {
             return;
         }
         // First: sequence number, preceded by PAWS.
-        if (!pawsAccepts(c, s, now) || !isAcceptable(c, s, now)) {
+        if (!pawsAccepts(c, s, now)) {
+            return;
+        }
+        boolean acceptable = isAcceptable(c, s, now);
+        if (!acceptable && !probesClosedWindow(c, s)) {
             return;
         }
         if ((s.flags & ~ORDINARY) != 0 || !s.has(TcpFlags.ACK)) {
@@ -40,7 +44,7 @@ final class SegmentInput {
         }
         Ecn.onSegment(c, s);
         // Sixth: urgent data is delivered in line, like all other (RFC 6093). Seventh: text. Eighth: FIN.
-        if (s.payloadLength > 0 || s.has(TcpFlags.FIN)) {
+        if (acceptable && (s.payloadLength > 0 || s.has(TcpFlags.FIN))) {
             // The text of a SYN, that of a simultaneous open, begins behind it.
             int syn = s.has(TcpFlags.SYN) ? 1 : 0;
             s.seq += syn;
@@ -103,6 +107,15 @@ final class SegmentInput {
         }
         onUnacceptable(c, s, end, now);
         return false;
+    }
+
+    /**
+     * RFC 9293 section 3.10.7.4: with the window closed no data is acceptable, but the ACK field of a probe is: both
+     * ends may be probing at once. The answer is due already.
+     */
+    private static boolean probesClosedWindow(TcpConnection c, Segment s) {
+        return c.rcvAdv == c.rcvNxt && s.seq == c.rcvNxt && c.state.synchronizedState()
+                && (s.flags & (TcpFlags.ACK | TcpFlags.SYN | TcpFlags.RST)) == TcpFlags.ACK;
     }
 
     private static void onUnacceptable(TcpConnection c, Segment s, int end, long now) {

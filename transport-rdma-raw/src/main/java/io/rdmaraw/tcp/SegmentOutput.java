@@ -9,6 +9,7 @@ import io.rdmaraw.tcp.RecoveryState.Phase;
  */
 final class SegmentOutput {
     private static final int SACK_OPTION_BASE_BYTES = 4;
+    private static final int ETHERNET_MSS = 1460;
     private static final int SACK_BLOCK_BYTES = 8;
 
     private SegmentOutput() {
@@ -50,9 +51,13 @@ final class SegmentOutput {
         return true;
     }
 
-    /** Whether new data could go out but for the congestion window. */
+    /** Whether new data could go out but for the congestion window: what Nagle holds back could not. */
     static boolean hasSendableData(TcpConnection c, Flight f) {
-        return Sequence.after(f.queue.endSeq(), c.sndNxt) && Sequence.after(c.sndUna + c.sndWnd, c.sndNxt);
+        int unsent = f.queue.endSeq() - c.sndNxt;
+        int room = c.sndUna + c.sndWnd - c.sndNxt;
+        int mss = payloadLimit(c);
+        int length = Math.min(Math.min(unsent, mss), room);
+        return length > 0 && (length == mss || mayBeSmall(c, f, unsent, length, isFinDue(c)));
     }
 
     // ---- retransmission ----
@@ -160,8 +165,7 @@ final class SegmentOutput {
 
     private static boolean sendNew(TcpConnection c, Flight f, long now, Segment out) {
         int unsent = f.queue.endSeq() - c.sndNxt;
-        // A server that answers before the handshake is complete keeps its FIN until then.
-        boolean finDue = c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT) && c.state.synchronizedState();
+        boolean finDue = isFinDue(c);
         if (unsent <= 0 && !finDue) {
             return false;
         }
@@ -172,7 +176,11 @@ final class SegmentOutput {
         if (now >= c.pathMtuExpiryNanos) {
             PathMtu.onExpiry(c, now);
         }
-        restartAfterIdle(c, f, now);
+        boolean idle = f.scoreboard.isEmpty() && now - c.lastSendNanos > c.rtoNanos;
+        if (idle) {
+            // RFC 5681 section 4.1: after an idle time the window may have lost its meaning.
+            c.cwnd = Math.min(c.cwnd, Math.max(initialWindow(c), c.sndMss));
+        }
         int mss = payloadLimit(c);
         boolean probe = PathMtu.isProbeDue(c, f);
         if (probe) {
@@ -194,11 +202,20 @@ final class SegmentOutput {
         if (!probe && length == mss && c.engine.segmentationBytes() > mss && !c.is(Tcb.CWR_OWED)) {
             length = segmentsAtOnce(c, Math.min(unsent, room), pipe, mss);
         }
+        if (idle) {
+            // Once, when the idle time ends: polls before may have sent nothing.
+            c.congestion.onIdle(now - c.lastSendNanos);
+        }
         emitNew(c, f, length, mss, length < room, now, out);
         if (probe) {
             PathMtu.onProbeSent(c);
         }
         return true;
+    }
+
+    /** A server that answers before the handshake is complete keeps its FIN until then. */
+    private static boolean isFinDue(TcpConnection c) {
+        return c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT) && c.state.synchronizedState();
     }
 
     /** Whole segments that the windows let go out together, for the device to cut; one at least. */
@@ -272,17 +289,12 @@ final class SegmentOutput {
         return c.fastOpenBytes > 0;
     }
 
-    /** RFC 5681 section 4.1: after an idle time the window may have lost its meaning. */
-    private static void restartAfterIdle(TcpConnection c, Flight f, long now) {
-        if (f.scoreboard.isEmpty() && now - c.lastSendNanos > c.rtoNanos) {
-            c.congestion.onIdle(now - c.lastSendNanos);
-            c.cwnd = Math.min(c.cwnd, Math.max(initialWindow(c), c.sndMss));
-        }
-    }
-
     /** RFC 6928 section 2; RFC 5681 section 3.1 where the SYN was lost. */
     static int initialWindow(TcpConnection c) {
-        int segments = c.is(Tcb.SYN_RETRANSMITTED) ? 1 : c.engine.config.initialWindowSegments;
+        int most = c.engine.config.initialWindowSegments;
+        // Ten segments are meant to be 14,600 bytes: fewer of larger ones, though two at least.
+        int segments = c.is(Tcb.SYN_RETRANSMITTED) ? 1
+                : Math.clamp((long) most * ETHERNET_MSS / c.sndMss, Math.min(2, most), most);
         return segments * c.sndMss;
     }
 

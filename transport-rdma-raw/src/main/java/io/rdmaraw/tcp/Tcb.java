@@ -150,8 +150,10 @@ abstract sealed class Tcb permits TcpConnection {
 
     // ---- acknowledgement policy ----
     int lastAckSent;
-    /** Largest segment the peer has sent: what "full-sized" means for delayed acknowledgements. */
+    /** Full segments of the peer: what "full-sized" means for delayed acknowledgements. */
     char receiveMss;
+    /** Length of the last one that came in order without PSH; 0 after one with it. */
+    char lastSegmentBytes;
     /** Acknowledgements to send at once before delaying begins. */
     byte quickAcks;
     /** Duplicate ACKs owed to a peer without SACK, one for each segment out of order. */

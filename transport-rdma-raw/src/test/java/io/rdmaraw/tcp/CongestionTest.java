@@ -3,6 +3,9 @@ package io.rdmaraw.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** The growth of the window, against the formulas of the RFCs. */
@@ -163,6 +166,69 @@ class CongestionTest {
             s.round();
         }
         assertEquals(1000, s.cwnd / MSS, 12);
+    }
+
+    /** RFC 9438 section 4.8: what the window was before says nothing any more. */
+    @Test
+    void cubicBeginsAnewAfterATimeout() {
+        Sender s = new Sender(new Cubic(), 1000, 100);
+        s.congestion();
+        s.control.onTimeout(s.now);
+        // slow start has come to the threshold, 700: K is 0 and W_max 700
+        long start = s.now;
+        s.round();
+        while (s.now - start < 5_000_000_000L) {
+            s.round();
+        }
+        // 700 + 0.4 * 5^3 = 750, where the curve to the old maximum has 1000 - 0.4 * 4.09^3 = 973
+        assertEquals(750, s.cwnd / MSS, 15);
+
+        Sender undone = new Sender(new Cubic(), 1000, 100);
+        undone.congestion();
+        undone.round();
+        undone.control.onCongestion(undone, undone.cwnd, undone.now);
+        undone.control.onTimeout(undone.now);
+        undone.control.onUndo();
+        while (undone.now < 9_200_000_000L) {
+            undone.round();
+        }
+        assertEquals(1000, undone.cwnd / MSS, 12);
+    }
+
+    /** RFC 6928 section 2: ten segments, 14,600 bytes of larger ones, but two at least. */
+    @Test
+    void theInitialWindowIsBoundedInBytes() {
+        int[][] mssAndWindow = {{536, 5360}, {1460, 14_600}, {1461, 9 * 1461}, {4000, 3 * 4000}, {8960, 2 * 8960}};
+        for (int[] expected : mssAndWindow) {
+            Dialogue d = Dialogue.established(Dialogue.plain().mtuBytes(9000),
+                    "SA 0 ack 1 win 65535 mss " + expected[0] + " sackOK");
+            assertEquals(expected[1], d.c.congestionWindowBytes());
+        }
+    }
+
+    /** An idle time is told once, when it ends, however often somebody looked what there is to send. */
+    @Test
+    void anIdleTimeIsToldOnce() {
+        List<Long> told = new ArrayList<>();
+        NewReno control = new NewReno();
+        CongestionControl listening = (CongestionControl) Proxy.newProxyInstance(getClass().getClassLoader(),
+                new Class<?>[] {CongestionControl.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("onIdle")) {
+                        told.add((long) arguments[0] / 1_000_000);
+                    }
+                    return method.invoke(control, arguments);
+                });
+        Dialogue d = Dialogue.established(Dialogue.plain().congestionControl(() -> listening),
+                "SA 0 ack 1 win 1000 mss 1000");
+        d.send(1000).says("PA 1 len 1000 ack 1").hears("A 1 ack 1001 win 100");
+        d.after(3000);
+        // too little room for what is queued, with a window that was larger: silly window avoidance waits
+        d.send(1000).saysNothing();
+        d.hears("A 1 ack 1001 win 110").saysNothing();
+        d.hears("A 1 ack 1001 win 120").saysNothing();
+        assertEquals(List.of(), told);
+        d.hears("A 1 ack 1001 win 1000").says("PA 1001 len 1000 ack 1");
+        assertEquals(List.of(3000L), told);
     }
 
     @Test

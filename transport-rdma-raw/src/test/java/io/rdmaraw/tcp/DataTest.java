@@ -335,4 +335,35 @@ class DataTest {
         d.hears("A 0 ack 1").says("A 1 ack 1");
         d.after(200).hears("A 0 len 1 ack 1").says("A 1 ack 1 sack 0-1");
     }
+
+    /** RFC 9293 SHLD-19 after the path's MTU has fallen: what is full-sized falls with it. */
+    @Test
+    void everySecondFullSegmentIsAcknowledgedWhenSegmentsGetSmaller() {
+        Dialogue d = established(plain()).withoutQuickAcks();
+        d.hears("A 1 len 1000 ack 1").saysNothing().hears("A 1001 len 1000 ack 1").hears("A 2001 len 1000 ack 1")
+                .says("A 1 ack 3001");
+        d.hears("A 3001 len 500 ack 1").saysNothing().hears("A 3501 len 500 ack 1").says("A 1 ack 4001");
+        d.hears("A 4001 len 500 ack 1").saysNothing().hears("A 4501 len 500 ack 1").says("A 1 ack 5001");
+        // Messages are no full segments, however many of the same length there are.
+        d.hears("PA 5001 len 100 ack 1").hears("PA 5101 len 100 ack 1").hears("PA 5201 len 100 ack 1").saysNothing();
+    }
+
+    /** RFC 9293 section 3.10.7.4: both ends' windows are closed, and each probes with a byte that acknowledges. */
+    @Test
+    void aProbeOfAClosedWindowAcknowledges() {
+        Dialogue d = established(plain().receiveBufferBytes(2048));
+        d.events.readAtOnce = false;
+        d.hears("A 1 len 1000 ack 1").hears("A 1001 len 1000 ack 1").hears("PA 2001 len 48 ack 1")
+                .says("A 1 ack 2049 win 0");
+        d.send(500).says("PA 1 len 500 ack 2049 win 0");
+        d.hears("A 2049 len 1 ack 501 win 700").says("A 501 ack 2049 win 0");
+        assertEquals(0, d.c.queuedBytes());
+        assertEquals(700, d.c.sendWindowBytes());
+        assertEquals(2048, d.events.received.size());
+        // nothing else of it is taken, and a probe elsewhere says nothing
+        d.send(100).says("PA 501 len 100 ack 2049 win 0");
+        d.hears("A 2050 len 1 ack 601").says("A 601 ack 2049 win 0");
+        assertEquals(100, d.c.queuedBytes());
+        d.hears("FA 2049 ack 601").says("A 601 ack 2049 win 0").state(ESTABLISHED);
+    }
 }

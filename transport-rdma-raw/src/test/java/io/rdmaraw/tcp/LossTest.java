@@ -280,6 +280,15 @@ class LossTest {
         assertEquals(1, d.engine.counters().spuriousRecoveries);
     }
 
+    /** What Nagle holds back is no new data that could go out, and must not hold retransmissions back either. */
+    @Test
+    void frtoDoesNotWaitForWhatNagleHoldsBack() {
+        Dialogue d = established(plain().noDelay(false), NO_SACK);
+        d.send(3000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "PA 2001 len 1000 ack 1");
+        d.send(100).after(212).says("A 1 len 1000 ack 1");
+        d.hears("A 1 ack 1001").says("A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1");
+    }
+
     @Test
     void frtoSendsNewDataBeforeItBelievesInALoss() {
         Dialogue d = established(plain(), NO_SACK);
