@@ -5,6 +5,10 @@ import io.netty.channel.ChannelException;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.route.ServerDescriptor;
+import io.rdmaraw.route.SocketFilter;
 
 import java.io.IOException;
 import java.net.BindException;
@@ -39,6 +43,8 @@ final class KernelListener {
     private final Consumer<Channel> accepted;
     private final ServerSocketChannel socket;
     private final Thread acceptor;
+    /** The socket's descriptor; -1 when it is not known. */
+    private final int fd;
 
     /**
      * Listens.
@@ -51,7 +57,7 @@ final class KernelListener {
         this.accepted = accepted;
         socket = ServerSocketChannel.open();
         try {
-            socket.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+            fd = ServerDescriptor.find(socket);
             if (server.config().isReusePort()) {
                 socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
             }
@@ -76,6 +82,24 @@ final class KernelListener {
         }
     }
 
+    /**
+     * Has the kernel take no notice of what the device's rules are for. Some of it reaches the kernel all the same:
+     * fragments and segments behind extension headers, which no rule matches, and everything by a device that cannot
+     * keep its frames from the kernel. The kernel knows no connection of it and would answer by resets.
+     */
+    synchronized void refuse(TcpNetwork.Steered steered) {
+        if (!socket.isOpen()) {
+            // The descriptor may be another's by now.
+            return;
+        }
+        int error = fd < 0 ? -Errno.EBADF
+                : SocketFilter.refuse(steered.linkIndex(), steered.addresses()).attach(fd);
+        if (error != 0) {
+            LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", port(),
+                    Errno.describe(-error));
+        }
+    }
+
     int port() {
         return socket.socket().getLocalPort();
     }
@@ -97,13 +121,17 @@ final class KernelListener {
         accepted.accept(new NioSocketChannel(server, connection));
     }
 
+    private synchronized void closeSocket() throws IOException {
+        socket.close();
+    }
+
     /**
      * The port is free when the call returns: the kernel keeps the socket as long as a thread is within accept(), and
      * closing only makes that thread leave it.
      */
     void close() {
         try {
-            socket.close();
+            closeSocket();
             LockSupport.unpark(acceptor);
             if (!acceptor.join(END_TIMEOUT)) {
                 LOGGER.warn("the thread that accepts from the kernel has not ended; its port may stay in use");

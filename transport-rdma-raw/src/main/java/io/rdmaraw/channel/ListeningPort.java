@@ -187,6 +187,8 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
         kept.removeAll(gone);
         List<FlowSpec> withoutRoom = new ArrayList<>();
         VerbsException cause = null;
+        // Before the device brings anything the kernel must not answer it too.
+        keepFromKernel(wanted);
         try {
             for (FlowSpec rule : wanted) {
                 VerbsException failure = kept.contains(rule) ? null : cause != null ? cause : tryOpen(rule);
@@ -199,6 +201,9 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
             }
         } finally {
             rules = List.copyOf(kept);
+            if (!withoutRoom.isEmpty()) {
+                keepFromKernel(rules);
+            }
         }
         gone.forEach(rule -> flows.withdraw(rule, this));
         if (cause != null && rules.isEmpty()) {
@@ -206,6 +211,14 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
         }
         noteRefused(withoutRoom, cause);
         return true;
+    }
+
+    private void keepFromKernel(List<FlowSpec> taken) {
+        RdmaRawServerSocketChannel listening = server;
+        TcpNetwork.Steered steered = binding().steered(taken);
+        if (listening != null && steered != null) {
+            listening.keepFromKernel(steered);
+        }
     }
 
     /** Returns why the device has no room for a rule, or null: it is in force. */
@@ -257,6 +270,9 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
             return false;
         }
         server = next;
+        synchronized (this) {
+            keepFromKernel(rules);
+        }
         tellMembers();
         return true;
     }

@@ -38,7 +38,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** Connections that are on their way to the pipeline, or wait there to be read. */
     private final AtomicInteger waiting = new AtomicInteger();
     /** The kernel's socket on the same port, where the kernel has the same addresses. */
-    private KernelListener kernel;
+    private volatile KernelListener kernel;
 
     /** Makes an open, unregistered channel. */
     public RdmaRawServerSocketChannel() {
@@ -238,6 +238,14 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             counters.refusedByBacklog++;
         }
         child.unsafe().closeForcibly();
+    }
+
+    /** The device brings this: the kernel's socket of the port is not to answer what of it reaches the kernel. */
+    void keepFromKernel(TcpNetwork.Steered steered) {
+        KernelListener open = kernel;
+        if (open != null) {
+            open.refuse(steered);
+        }
     }
 
     private void closeKernel() {

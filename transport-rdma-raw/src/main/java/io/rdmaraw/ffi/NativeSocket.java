@@ -30,6 +30,8 @@ public final class NativeSocket implements AutoCloseable {
     private static final long SENDTO = Libc.address("sendto");
     private static final long RECVFROM = Libc.address("recvfrom");
     private static final long SETSOCKOPT = Libc.address("setsockopt");
+    private static final long GETSOCKOPT = Libc.address("getsockopt");
+    private static final long LISTEN = Libc.address("listen");
     private static final long GETSOCKNAME = Libc.address("getsockname");
 
     private final int fd;
@@ -91,7 +93,26 @@ public final class NativeSocket implements AutoCloseable {
 
     /** Sets an option whose value lies in native memory; returns 0 or the negated error number. */
     public int setOption(int level, int option, long value, int lengthBytes) {
+        return setOption(fd, level, option, value, lengthBytes);
+    }
+
+    /** As {@link #setOption(int, int, long, int)}, of a socket that somebody else has opened. */
+    public static int setOption(int fd, int level, int option, long value, int lengthBytes) {
         return NativeCall.intValue(SETSOCKOPT, fd, level, option, value, lengthBytes);
+    }
+
+    /**
+     * Reads an option of a socket that somebody else has opened; returns 0 or the negated error number.
+     *
+     * @param lengthAddress where an int holds the room for the value, and then its length
+     */
+    public static int getOption(int fd, int level, int option, long value, long lengthAddress) {
+        return NativeCall.intValue(GETSOCKOPT, fd, level, option, value, lengthAddress);
+    }
+
+    /** Listens; returns 0 or the error number. */
+    public int listen(int backlog) {
+        return NativeCall.status(LISTEN, fd, backlog);
     }
 
     /** Sends to a peer ({@code sockaddr} 0: none); returns the bytes sent or the negated error number. */

@@ -17,7 +17,10 @@ import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.SocketException;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ScheduledExecutorService;
 
 /**
@@ -113,7 +116,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         /** What the rules were made from, and they. */
         private List<Link> links;
         private List<LocalAddress> addresses;
-        private List<FlowSpec> flows = List.of();
+        private Map<FlowSpec, IpAddress> flows = Map.of();
 
         Listening(IpAddress local, Port port) {
             this.local = local;
@@ -130,30 +133,47 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             return port.number;
         }
 
-        /** While the link is gone the rules stay as they were: the device tells of its end by itself. */
         @Override
         public synchronized List<FlowSpec> flows() {
+            update();
+            return List.copyOf(flows.keySet());
+        }
+
+        /** While the link is gone the rules stay as they were: the device tells of its end by itself. */
+        private void update() {
             NetworkSnapshot snapshot = host.snapshot();
             Link link = snapshot.link(linkName);
-            if (link != null && (!snapshot.links().equals(links) || !snapshot.addresses().equals(addresses))) {
-                links = snapshot.links();
-                addresses = snapshot.addresses();
-                flows = local.isAny() ? wildcardFlows(snapshot, link) : local.isLoopback() ? List.of()
-                        : List.of(FlowMatches.tcp(link.mac(), local, port.number, null, 0, local.version()));
+            if (link == null || snapshot.links().equals(links) && snapshot.addresses().equals(addresses)) {
+                return;
             }
-            return flows;
+            links = snapshot.links();
+            addresses = snapshot.addresses();
+            if (local.isAny()) {
+                flows = wildcardFlows(snapshot, link);
+            } else if (!local.isLoopback()) {
+                flows = Map.of(FlowMatches.tcp(link.mac(), local, port.number, null, 0, local.version()), local);
+            }
         }
 
         /**
          * A wildcard is a rule for each address: one rule for all would take what a host that forwards packets gets for
          * others.
          */
-        private List<FlowSpec> wildcardFlows(NetworkSnapshot snapshot, Link link) {
-            return snapshot.addresses().stream()
+        private Map<FlowSpec, IpAddress> wildcardFlows(NetworkSnapshot snapshot, Link link) {
+            Map<FlowSpec, IpAddress> made = new LinkedHashMap<>();
+            snapshot.addresses().stream()
                     .filter(each -> each.isUsable() && snapshot.isServedBy(link, each.address()))
                     .sorted(Comparator.comparing(each -> each.linkIndex() != link.index()))
                     .map(LocalAddress::address).distinct().limit(MAX_WILDCARD_RULES)
-                    .map(each -> FlowMatches.wildcardTcp(link.mac(), each, port.number)).toList();
+                    .forEach(each -> made.put(FlowMatches.wildcardTcp(link.mac(), each, port.number), each));
+            return made;
+        }
+
+        @Override
+        public synchronized Steered steered(List<FlowSpec> rules) {
+            Link link = host.snapshot().link(linkName);
+            return link == null || !isKernelServed() ? null
+                    : new Steered(link.index(), rules.stream().map(flows::get).filter(Objects::nonNull).toList());
         }
 
         @Override

@@ -11,6 +11,15 @@ import java.util.List;
 
 /** What the TCP of a loop asks of the IP network under it. For the loop's thread. */
 public interface TcpNetwork {
+    /**
+     * What a listener's rules take from the kernel.
+     *
+     * @param linkIndex the link that it comes in by
+     * @param addresses its destinations
+     */
+    record Steered(int linkIndex, List<IpAddress> addresses) {
+    }
+
     /** A port that was taken. */
     interface Binding {
         /** Returns the address, which may be a wildcard for listeners. */
@@ -24,6 +33,11 @@ public interface TcpNetwork {
          * those for the host's addresses of now, on any thread.
          */
         List<FlowSpec> flows();
+
+        /** Returns what some of the rules of a listener take from the kernel; null where it has no part in it. */
+        default Steered steered(List<FlowSpec> rules) {
+            return null;
+        }
 
         /** Gives the port back. */
         void close();

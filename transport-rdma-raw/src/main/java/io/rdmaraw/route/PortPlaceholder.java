@@ -10,8 +10,9 @@ import java.io.IOException;
 import java.net.BindException;
 
 /**
- * A kernel socket that is bound and nothing else. It keeps a port that we serve by the device from being given to
- * another program, by {@code bind} or by the kernel's own choice for {@code connect}.
+ * A kernel socket that keeps a port which we serve by the device from being given to another program, by {@code bind}
+ * or by the kernel's own choice for {@code connect}. One for TCP listens and refuses everything: what reaches the
+ * kernel for the port, as fragments do, finds a socket and is not answered by a reset.
  */
 public final class PortPlaceholder implements AutoCloseable {
     private static final int IPPROTO_IPV6 = 41;
@@ -59,6 +60,9 @@ public final class PortPlaceholder implements AutoCloseable {
             if (errno != 0) {
                 throw new BindException(address + " port " + port + " could not be reserved: " + Errno.describe(errno));
             }
+            if (protocol == IpProtocol.TCP) {
+                keepQuiet(socket);
+            }
             NativeMemory.putInt(sockaddr + Sockaddr.SIZE_BYTES, Sockaddr.SIZE_BYTES);
             socket.getsockname(sockaddr, sockaddr + Sockaddr.SIZE_BYTES);
             return new PortPlaceholder(socket, Sockaddr.port(sockaddr));
@@ -67,6 +71,14 @@ public final class PortPlaceholder implements AutoCloseable {
             throw e;
         } finally {
             Libc.free(sockaddr);
+        }
+    }
+
+    private static void keepQuiet(NativeSocket socket) throws IOException {
+        int error = SocketFilter.refuseAll().attach(socket.fd());
+        int errno = error != 0 ? -error : socket.listen(0);
+        if (errno != 0) {
+            throw new BindException("a port could not be kept from the kernel: " + Errno.describe(errno));
         }
     }
 
