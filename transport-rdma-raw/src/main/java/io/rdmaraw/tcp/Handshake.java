@@ -9,8 +9,6 @@ final class Handshake {
     /** RFC 9293 section 3.7.1: what a peer without the option takes. */
     private static final int DEFAULT_MSS_IPV4 = 536;
     private static final int DEFAULT_MSS_IPV6 = 1220;
-    /** A peer that offers less would make us send mostly headers; Linux: TCP_MIN_SND_MSS. */
-    private static final int MIN_MSS = 48;
     /** RFC 7323 section 2.3 */
     private static final int MAX_WINDOW_SHIFT = 14;
     private static final int TIMESTAMPS_OPTION_BYTES = 12;
@@ -268,7 +266,7 @@ final class Handshake {
         c.lastAckSent = c.rcvNxt;
         c.finSeq = c.rcvNxt;
         if (s.mss != 0) {
-            c.peerMss = (char) Math.max(MIN_MSS, s.mss);
+            c.peerMss = (char) Math.max(config.limits.minSendMss, s.mss);
         }
         c.assign(Tcb.TIMESTAMPS, config.timestamps && s.timestamps);
         if (c.is(Tcb.TIMESTAMPS)) {

@@ -82,22 +82,22 @@ final class Rack {
     static long detectLoss(TcpConnection c, Flight f, long now) {
         Scoreboard sb = f.scoreboard;
         long window = reorderingWindowNanos(c, f);
-        long timeout = 0;
         int entry = sb.oldestInFlight();
         while (entry != Scoreboard.NONE) {
+            sb.visited++;
             int next = sb.sentAfter(entry);
             if (!sentAfter(c.rackSentNanos, c.rackEndSeq, sb.sentNanos(entry), sb.endSeq(entry))) {
                 break;
             }
-            long remaining = sb.sentNanos(entry) + c.rackRttNanos + window - now;
-            if (remaining <= 0) {
-                sb.markLost(entry);
-            } else {
-                timeout = Math.max(timeout, remaining);
+            if (sb.sentNanos(entry) + c.rackRttNanos + window - now > 0) {
+                // What was sent later has more time left, so nothing else is lost. The RFC waits for the last one sent
+                // before what has arrived; looking for it would take a walk over all that is in flight with each ACK.
+                return c.rackSentNanos + c.rackRttNanos + window - now;
             }
+            sb.markLost(entry);
             entry = next;
         }
-        return timeout;
+        return 0;
     }
 
     /** Section 6.3: the retransmission timer ran out. The first segment is lost, and whatever is old enough. */

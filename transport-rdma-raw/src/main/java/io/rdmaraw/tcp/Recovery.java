@@ -204,7 +204,6 @@ final class Recovery {
             c.engine.counters.sackReneges++;
             sb.forgetSacks();
         }
-        r.lastSackCount = 0;
         r.duplicateAcks = 0;
         r.duplicateAckBytes = 0;
         c.clear(Tcb.TLP_OUTSTANDING);

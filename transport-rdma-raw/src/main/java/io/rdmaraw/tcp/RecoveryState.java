@@ -51,10 +51,6 @@ final class RecoveryState {
     /** Small segments are repeated as they were sent: together they may be too big for the path. */
     boolean oneByOne;
 
-    /** SACK blocks of the last acknowledgement, so that what they covered isn't walked again. */
-    final int[] lastSack = new int[2 * Segment.MAX_SACK_BLOCKS];
-    int lastSackCount;
-
     void reset(int seq) {
         phase = Phase.OPEN;
         endSeq = seq;
@@ -66,7 +62,6 @@ final class RecoveryState {
         clearUndo();
         frto = Frto.OFF;
         oneByOne = false;
-        lastSackCount = 0;
     }
 
     void clearUndo() {

@@ -14,9 +14,7 @@ final class SackInput {
             Recovery.onDuplicateReported(f.recovery, blocks[0], blocks[1]);
             from = 1;
         }
-        RecoveryState r = f.recovery;
         if (f.scoreboard.isEmpty()) {
-            r.lastSackCount = 0;
             return;
         }
         sort(blocks, from, count);
@@ -27,10 +25,8 @@ final class SackInput {
             if (!Sequence.before(start, end) || Sequence.before(start, c.sndUna) || Sequence.after(end, c.sndNxt)) {
                 continue;
             }
-            markNew(c, f, s, start, end, sample, now);
+            mark(c, f, s, start, end, sample, now);
         }
-        r.lastSackCount = count - from;
-        System.arraycopy(blocks, 2 * from, r.lastSack, 0, 2 * (count - from));
     }
 
     /** RFC 2883 section 4: the first block lies below the acknowledgement or inside the second. */
@@ -60,41 +56,29 @@ final class SackInput {
         }
     }
 
-    /** Walks a block, but not the part of it that the last acknowledgement reported already. */
-    private static void markNew(TcpConnection c, Flight f, Segment s, int start, int end, AckSample sample, long now) {
-        RecoveryState r = f.recovery;
-        int at = start;
-        for (int b = 0; b < r.lastSackCount; b++) {
-            int knownStart = r.lastSack[2 * b];
-            int knownEnd = r.lastSack[2 * b + 1];
-            if (Sequence.beforeOrAt(knownEnd, at) || Sequence.afterOrAt(knownStart, end)) {
-                continue;
-            }
-            if (Sequence.before(at, knownStart)) {
-                mark(c, f, s, at, knownStart, sample, now);
-            }
-            at = Sequence.min(end, knownEnd);
-        }
-        if (Sequence.before(at, end)) {
-            mark(c, f, s, at, end, sample, now);
-        }
-    }
-
     /**
-     * Marks what of start..end covers whole segments. The segment at each end may be covered together with a part known
-     * before, so the neighbours' coverage is looked up in the blocks themselves.
+     * Marks what of start..end covers whole segments. A peer may report the same ranges with each of its ACKs, all or
+     * some of them: what it has reported before is passed over in one step.
      */
     private static void mark(TcpConnection c, Flight f, Segment s, int start, int end, AckSample sample, long now) {
         Scoreboard sb = f.scoreboard;
-        for (int entry = sb.find(start); entry != sb.tail() && Sequence.before(sb.startSeq(entry), end); entry++) {
-            if (!sb.isSacked(entry) && isCovered(s, sb.startSeq(entry), sb.endSeq(entry))) {
+        int entry = sb.find(start);
+        while (entry != sb.tail() && Sequence.before(sb.startSeq(entry), end)) {
+            sb.visited++;
+            if (sb.isSacked(entry)) {
+                entry = sb.behindSacked(entry);
+                continue;
+            }
+            if (isCovered(s, sb.startSeq(entry), sb.endSeq(entry))) {
                 AckInput.onDelivered(c, sb, entry, f.recovery, s, sample, now);
                 sb.markSacked(entry);
                 sample.newlySacked = true;
             }
+            entry++;
         }
     }
 
+    /** The segment at each end may be covered together with another block, so all of them are looked at. */
     private static boolean isCovered(Segment s, int start, int end) {
         for (int b = 0; b < s.sackCount; b++) {
             if (Sequence.beforeOrAt(s.sack[2 * b], start) && Sequence.afterOrAt(s.sack[2 * b + 1], end)) {

@@ -20,6 +20,7 @@ final class Scoreboard {
     private int mask = INITIAL_CAPACITY - 1;
     private int[] startSeqs = new int[INITIAL_CAPACITY];
     private long[] sentNanos = new long[INITIAL_CAPACITY];
+    /** Of a sacked entry, which is in no list: one behind it, with only sacked ones between. */
     private int[] later = new int[INITIAL_CAPACITY];
     private int[] earlier = new int[INITIAL_CAPACITY];
     private byte[] flags = new byte[INITIAL_CAPACITY];
@@ -29,6 +30,8 @@ final class Scoreboard {
     /** Ends of the list by time of transmission. */
     private int oldest = NONE;
     private int newest = NONE;
+    /** Entries looked at to find out what an acknowledgement says: so tests see that this is no walk over them all. */
+    long visited;
     /** No entry before this one is lost. */
     private int lossHint;
     private int sackedBytes;
@@ -61,6 +64,10 @@ final class Scoreboard {
 
     boolean isEmpty() {
         return head == tail;
+    }
+
+    int entryCount() {
+        return tail - head;
     }
 
     int startSeq() {
@@ -180,8 +187,28 @@ final class Scoreboard {
             unlink(entry);
         }
         flags[slot] |= SACKED;
+        later[slot] = entry + 1;
         sackedBytes += lengthOf(entry);
         sackedCount++;
+    }
+
+    /**
+     * The first entry behind {@code entry}, which is sacked, that is not sacked; the tail if there is none. Steps over
+     * the entries between, and makes those steps longer, so that they are few on average.
+     */
+    int behindSacked(int entry) {
+        int at = entry;
+        while (at < tail && isSacked(at)) {
+            visited++;
+            int next = later[at & mask];
+            if (next < tail && isSacked(next)) {
+                next = later[next & mask];
+                later[at & mask] = next;
+            }
+            at = next;
+        }
+        later[entry & mask] = at;
+        return at;
     }
 
     /** RFC 2018 section 8: the peer has dropped what it had reported; everything sacked is in flight again, as lost. */
@@ -225,6 +252,7 @@ final class Scoreboard {
         }
         int entry = Math.max(lossHint, head);
         while (!isLost(entry)) {
+            visited++;
             entry++;
         }
         lossHint = entry;

@@ -170,7 +170,7 @@ final class SegmentOutput {
             return false;
         }
         int room = c.sndUna + c.sndWnd - c.sndNxt;
-        if (room <= 0) {
+        if (room <= 0 || f.scoreboard.entryCount() >= c.engine.config.limits.maxSegmentsInFlight) {
             return false;
         }
         if (now >= c.pathMtuExpiryNanos) {

@@ -8,7 +8,7 @@ package io.rdmaraw.tcp;
 final class SynCookies {
     private static final long PERIOD_NANOS = 64_000_000_000L;
     private static final int MAX_AGE_PERIODS = 1;
-    /** Rounded down to one of these; the least is what a connection never goes below (Handshake). */
+    /** Rounded down to one of these; the least is what no configuration goes below. */
     private static final int[] MSS_IPV4 = {48, 256, 536, 1220, 1360, 1400, 1440, 1460};
     private static final int[] MSS_IPV6 = {48, 536, 1220, 1280, 1360, 1400, 1420, 1440};
     private static final int OPTION_BITS = 6;

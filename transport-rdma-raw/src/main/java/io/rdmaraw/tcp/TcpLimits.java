@@ -10,10 +10,14 @@ public final class TcpLimits {
 
     final int maxOrphans;
     final long maxOrphanBytes;
+    final int minSendMss;
+    final int maxSegmentsInFlight;
 
     private TcpLimits(Builder builder) {
         maxOrphans = builder.maxOrphans;
         maxOrphanBytes = builder.maxOrphanBytes;
+        minSendMss = builder.minSendMss;
+        maxSegmentsInFlight = builder.maxSegmentsInFlight;
     }
 
     public static Builder builder() {
@@ -24,6 +28,8 @@ public final class TcpLimits {
     public static final class Builder {
         private int maxOrphans = 16_384;
         private long maxOrphanBytes = 256L << 20;
+        private int minSendMss = 216;
+        private int maxSegmentsInFlight = 32_768;
 
         private Builder() {
         }
@@ -44,6 +50,25 @@ public final class TcpLimits {
          */
         public Builder maxOrphanBytes(long value) {
             maxOrphanBytes = TcpConfig.inRange("maxOrphanBytes", value, 0, 1L << 60);
+            return this;
+        }
+
+        /**
+         * The least maximum segment size that a peer's SYN is believed (tcp_min_snd_mss of Linux, net.inet.tcp.minmss
+         * of FreeBSD): 48 to 1220 bytes, by default 216, as on FreeBSD: packet radio with an MTU of 256 has it, and no
+         * link in use has less. A peer that says less makes us send mostly headers, with work for each.
+         */
+        public Builder minSendMss(int value) {
+            minSendMss = (int) TcpConfig.inRange("minSendMss", value, 48, 1220);
+            return this;
+        }
+
+        /**
+         * Segments that a connection has in flight at most: 64 to 2^24, by default 32,768, which is 47 MB of full
+         * Ethernet frames. Each takes 21 bytes of memory, and what happens seldom, such as a timeout, looks at all.
+         */
+        public Builder maxSegmentsInFlight(int value) {
+            maxSegmentsInFlight = (int) TcpConfig.inRange("maxSegmentsInFlight", value, 64, 1 << 24);
             return this;
         }
 
