@@ -6,7 +6,7 @@
 
 /* ---- SYNs ---- */
 
-enum { SYNS = 4096, SYN_RING = 1024, SYN_PORT = 2000, TCP_FLAGS = 47, TCP_SEQUENCE = 38 };
+enum { SYNS = 4096, SYN_RING = 1024, SYN_PORT = 2000, TCP_FLAGS = 47, TCP_SEQUENCE = 38, SYN_FLAG = 2 };
 
 static struct softverbs_queue_counters received_by(const struct wire *wire)
 {
@@ -122,6 +122,45 @@ static void a_flood_of_syns_is_let_through_little_by_little(const char *kind)
     }
     CHECK_EQ(0, ibv_destroy_flow(flow));
     wire_close(&wire);
+}
+
+enum { LARGE = 60000, SOME_SYNS = 600 };
+
+/*
+ * A peer on this host that leaves cutting to others can send a SYN that fills many entries of a ring. It takes no place
+ * there, and those behind it come through though the ring is more than half full.
+ */
+static void a_large_syn_holds_up_no_others(const char *kind)
+{
+    static uint8_t frame[LARGE + 64];
+    struct wire wire;
+    struct softverbs_queue_counters received;
+    struct frame_spec spec = default_frame();
+    struct timespec start = now();
+    wire_open(&wire, kind, 9000, 1);
+    struct ibv_flow *flow = steer_mac(&wire.side[1], mac_b);
+    spec.protocol = 6;
+    spec.dst_port = SYN_PORT;
+    spec.payload = LARGE;
+    uint32_t length = build_frame(&spec, frame);
+    frame[TCP_FLAGS] = SYN_FLAG;
+    send_uncut(wire.name[0], frame, length);
+    for (uint32_t i = 0; i < SOME_SYNS; i++)
+        send_segment(&wire.side[0], SYN_FLAG, i);
+    do {
+        check_empty(wire.side[1].cq);
+        received = received_by(&wire);
+    } while (received.copied + received.length_errors < SOME_SYNS + 1 && !overdue(start));
+    CHECK_EQ(SOME_SYNS, received.copied);
+    CHECK_EQ(1, received.length_errors);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+}
+
+static void test_a_large_syn_holds_up_no_others(void)
+{
+    if (have_namespace())
+        a_large_syn_holds_up_no_others("xdp");
 }
 
 /* ---- segments of no connection ---- */
@@ -346,6 +385,7 @@ IN_BOTH_MODES(syns_of_all_forms_have_a_ring_of_their_own)
 
 const struct test flood_tests[] = {
     {"xdp: a flood of SYNs is let through little by little", test_a_flood_of_syns_is_let_through_little_by_little},
+    {"xdp: a large SYN holds up no others", test_a_large_syn_holds_up_no_others},
     {"xdp: SYNs leave room for other segments", test_syns_leave_room_for_segments},
     {"xdp: a SYN that comes again is not kept out", test_a_syn_that_comes_again_is_not_kept_out},
     {"xdp: segments of connections pass a flood of others", test_segments_of_connections_pass_a_flood},

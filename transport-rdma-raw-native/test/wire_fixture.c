@@ -2,8 +2,12 @@
 #define _GNU_SOURCE
 #include "wire_fixture.h"
 
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 static unsigned pair_number;
 
@@ -120,6 +124,22 @@ struct ibv_wc wait_one(struct ibv_cq *cq)
         count = ibv_poll_cq(cq, 1, &wc);
     CHECK_EQ(1, count);
     return wc;
+}
+
+void send_uncut(const char *interface, const uint8_t *frame, uint32_t length)
+{
+    static uint8_t packet[65536];
+    struct virtio_net_hdr header = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
+                                    .hdr_len = 54, .gso_size = 1000, .csum_start = 34, .csum_offset = 16};
+    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(interface)};
+    const int on = 1;
+    int fd = socket(AF_PACKET, SOCK_RAW, 0);
+    CHECK(fd >= 0);
+    CHECK_EQ(0, setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on));
+    memcpy(packet, &header, sizeof header);
+    memcpy(packet + sizeof header, frame, length);
+    CHECK_EQ(sizeof header + length, sendto(fd, packet, sizeof header + length, 0, (struct sockaddr *)&to, sizeof to));
+    close(fd);
 }
 
 void for_each_kind(void (*test)(const char *kind))

@@ -46,6 +46,9 @@ void wire_open_on(struct wire *wire, const char *kind);
 void wire_open(struct wire *wire, const char *kind, unsigned mtu, unsigned queues);
 void wire_close(struct wire *wire);
 
+/* A TCP segment of IPv4 that nobody has cut up yet, as veth carries it between kernels that offload that. */
+void send_uncut(const char *interface, const uint8_t *frame, uint32_t length);
+
 struct ibv_flow *udp_rule(struct side *side, uint16_t port);
 struct ibv_wc wait_one(struct ibv_cq *cq);
 
