@@ -19,6 +19,7 @@ struct segment {
     u64 connection;
     u64 endpoint;       /* our own end of it */
     u32 number;
+    u32 acknowledgement;
     int is_syn;
 };
 
@@ -45,6 +46,7 @@ INLINE void name_segment(const u8 *ip, int is_ipv6, const u8 *tcp, u64 secret, s
     segment->connection = sv_steer_connection(hash, ports);
     segment->endpoint = sv_steer_endpoint(local, ports);
     segment->number = word_at(tcp + 4);
+    segment->acknowledgement = word_at(tcp + 8);
     segment->is_syn = is_syn(*(volatile const u8 *)(tcp + TCP_FLAGS));
 }
 
@@ -200,6 +202,13 @@ INLINE int age_of_mark(void *map, u32 places, u64 hash, u64 now)
     return (int)(((u32)(now >> SV_STEER_MARK_TIME_SHIFT) - found) & SV_STEER_MARK_TIMES);
 }
 
+/* Who acknowledges our SYN has had it, however long ago: nobody guesses its number. */
+INLINE int has_proof(const struct segment *segment, u64 now)
+{
+    u64 proof = sv_steer_proof(segment->connection, segment->acknowledgement);
+    return age_of_mark(&sv_map_opening, SV_STEER_OPENING_PLACES, proof, now) >= 0;
+}
+
 /*
  * Which way another segment goes while strangers are limited: those of connections all go, and few of what is left.
  * Where our own end has none, nobody is a stranger: perhaps the answers leave by another interface, or there are none.
@@ -213,7 +222,7 @@ INLINE int way_of_other(const struct segment *segment, struct sv_steer_directory
         return MAIN;
     }
     if (age_of_mark(&sv_map_known, SV_STEER_KNOWN_PLACES, segment->connection, now) >= 0 ||
-        age_of_mark(&sv_map_known, SV_STEER_KNOWN_PLACES, segment->endpoint, now) < 0)
+        age_of_mark(&sv_map_known, SV_STEER_KNOWN_PLACES, segment->endpoint, now) < 0 || has_proof(segment, now))
         return MAIN;
     new_window(scratch, now);
     int age = age_of_mark(&sv_map_opening, SV_STEER_OPENING_PLACES, segment->connection, now);

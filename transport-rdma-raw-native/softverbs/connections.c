@@ -5,12 +5,13 @@
 #include "objects.h"
 #include "steering_hash.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <time.h>
 
 enum { ETHERNET = 14, TAG = 4, IPV4 = 20, IPV6 = 40, TCP = 20 };
-enum { FLAG_SYN = 2, FLAG_RST = 4, FLAG_ACK = 16, FLAGS_AT = 13 };
+enum { FLAG_SYN = 2, FLAG_RST = 4, FLAG_ACK = 16, SEQUENCE_AT = 4, ACKNOWLEDGEMENT_AT = 8, FLAGS_AT = 13 };
 enum { TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_VLAN = 0x8100, TYPE_QINQ = 0x88a8, FRAGMENT_BITS = 0x3fff };
 
 static inline uint32_t be16(const uint8_t *at)
@@ -145,6 +146,15 @@ static struct sv_steer_marks *opening_place(const struct sv_connections *connect
     return &connections->opening[sv_steer_place(hash, SV_STEER_OPENING_PLACES)];
 }
 
+/* The acknowledgement of a SYN proves that its peer is there, however late it comes. */
+static void remember_syn(const struct sv_connections *connections, uint64_t connection, const uint8_t *tcp,
+                         uint32_t time)
+{
+    uint64_t proof = sv_steer_proof(connection, htonl(ntohl(word_at(tcp + SEQUENCE_AT)) + 1));
+    remember(opening_place(connections, connection), connection, time);
+    remember(opening_place(connections, proof), proof, time);
+}
+
 static inline void learn(const struct sv_connections *connections, const uint8_t *ip, const uint8_t *tcp, uint32_t time)
 {
     struct names names = names_of(connections->secret, ip, swapped(word_at(tcp)), false);
@@ -155,7 +165,7 @@ static inline void learn(const struct sv_connections *connections, const uint8_t
         return;
     }
     if (SV_UNLIKELY(flags & FLAG_SYN))
-        remember(opening_place(connections, names.connection), names.connection, time);
+        remember_syn(connections, names.connection, tcp, time);
     else if (!(flags & FLAG_ACK) || SV_LIKELY(!remember(known, names.connection, time)))
         return;
     remember(known_place(connections, names.endpoint), names.endpoint, time);
@@ -189,7 +199,9 @@ bool sv_connections_is_stranger(const struct sv_connections *connections, const 
     if (at == 0 || (tcp[FLAGS_AT] & (FLAG_SYN | FLAG_RST | FLAG_ACK)) == FLAG_SYN)
         return false;
     struct names names = names_of(connections->secret, frame->data + ip, word_at(tcp), true);
+    uint64_t proof = sv_steer_proof(names.connection, word_at(tcp + ACKNOWLEDGEMENT_AT));
     return !has_mark(known_place(connections, names.connection), names.connection) &&
            has_mark(known_place(connections, names.endpoint), names.endpoint) &&
-           !has_mark(opening_place(connections, names.connection), names.connection);
+           !has_mark(opening_place(connections, names.connection), names.connection) &&
+           !has_mark(opening_place(connections, proof), proof);
 }

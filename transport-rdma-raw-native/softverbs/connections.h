@@ -5,8 +5,8 @@
 /*
  * Which connections there are, for the XDP program that places frames (place_xdp), so that it can tell their segments
  * from those of strangers when more comes than is looked at. Learned from the segments that are sent, as a stateful
- * firewall does: whoever gets an acknowledgement has a connection here, whoever gets a SYN may be about to have one.
- * What strangers send teaches nothing.
+ * firewall does: whoever gets an acknowledgement has a connection here, whoever gets a SYN may be about to have one, and
+ * has one when he acknowledges it. What strangers send teaches nothing.
  *
  * Marks of both are in tables that the program reads; see struct sv_steer_marks. Threads that send write to them side
  * by side without a lock: at worst a mark is lost, and written again with the next segment.

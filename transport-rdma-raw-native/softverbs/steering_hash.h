@@ -21,6 +21,13 @@ static inline __attribute__((always_inline)) unsigned long long sv_steer_connect
     return sv_steer_mix(addresses, ports);
 }
 
+/* A segment of a connection that acknowledges this number, as it is in headers. */
+static inline __attribute__((always_inline)) unsigned long long sv_steer_proof(unsigned long long connection,
+                                                                               unsigned int acknowledgement)
+{
+    return sv_steer_mix(connection ^ SV_STEER_PROOF, acknowledgement);
+}
+
 /* Our own end alone. `address`: the mix of our address. */
 static inline __attribute__((always_inline)) unsigned long long sv_steer_endpoint(unsigned long long address,
                                                                                   unsigned int ports)

@@ -53,14 +53,15 @@ enum {
     SV_STEER_MARK_TIMES = 0x3ff,
     SV_STEER_MARK_TIME_SHIFT = 30,          /* of nanoseconds: units of 1.07 s */
     SV_STEER_KNOWN_PLACES = 1 << 16,        /* a million connections and own ends */
-    SV_STEER_OPENING_PLACES = 1 << 14,
+    SV_STEER_OPENING_PLACES = 1 << 15,      /* a quarter of a million: each has two marks */
     SV_STEER_OPENING_LAST_AGE = 8,
     SV_STEER_OPENING_PER_WINDOW = 64,       /* so many segments of connections that are being opened, in each window */
                                             /* of a millisecond and on each core, while strangers are limited; */
     SV_STEER_STRANGER_WINDOWS = 16,         /* and one of a stranger in each so many windows: to answer is work; */
     SV_STEER_STRANGERS_FLOOD = 64,          /* with so many in one window they are limited for another second */
     SV_STEER_LIMITED_NANOS = 1000000000,
-    SV_STEER_ENDPOINT = 1,                  /* tells our own end's hash from one of a connection */
+    SV_STEER_ENDPOINT = 1,                  /* tells our own end's hash from one of a connection, */
+    SV_STEER_PROOF = 2,                     /* and this the hash of what proves that there is one */
 };
 
 struct sv_steer_marks {

@@ -165,7 +165,8 @@ static void test_a_large_syn_holds_up_no_others(void)
 
 /* ---- segments of no connection ---- */
 
-enum { STRANGERS = 4096, MAIN_RING = 2048, MANY = 400, FEW = 8, SYN = 0x02, RST = 0x04, ACK = 0x10 };
+enum { STRANGERS = 4096, MAIN_RING = 2048, MANY = 400, FEW = 8, FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10 };
+enum { HANDSHAKE_SECONDS = 10 };      /* for less who was sent a SYN is being connected */
 
 /* How segments look: each is read in another way by the XDP program. */
 enum form { PLAIN, OPTIONS, TAGGED, IPV6, FORMS };
@@ -181,7 +182,7 @@ static uint32_t add_options(uint8_t *frame, uint32_t length)
 }
 
 static uint32_t build_segment(uint8_t *frame, enum form form, bool to_client, uint16_t client_port, uint8_t flags,
-                              uint32_t sequence)
+                              uint32_t sequence, uint32_t acknowledgement)
 {
     static const uint32_t tcp_offset[FORMS] = {34, 38, 38, 54};
     static const char *const address[2][2] = {{"192.0.2.1", "192.0.2.2"}, {"2001:db8::1", "2001:db8::2"}};
@@ -198,15 +199,16 @@ static uint32_t build_segment(uint8_t *frame, enum form form, bool to_client, ui
     if (form == OPTIONS)
         length = add_options(frame, length);
     memcpy(frame + tcp_offset[form] + 4, &sequence, sizeof sequence);
+    memcpy(frame + tcp_offset[form] + 8, &acknowledgement, sizeof acknowledgement);
     frame[tcp_offset[form] + 13] = flags;
     return length;
 }
 
 static void send_built(struct side *from, enum form form, uint16_t client_port, uint8_t flags, uint32_t sequence,
-                       bool to_client)
+                       uint32_t acknowledgement, bool to_client)
 {
     uint8_t frame[2048];
-    uint32_t length = build_segment(frame, form, to_client, client_port, flags, sequence);
+    uint32_t length = build_segment(frame, form, to_client, client_port, flags, sequence, acknowledgement);
     CHECK_EQ(0, send_frame(from, frame, length, IBV_SEND_SIGNALED));
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
 }
@@ -221,13 +223,13 @@ struct flooded {
 
 static void ask(struct flooded *f, uint16_t client_port, uint8_t flags, uint32_t sequence)
 {
-    send_built(&f->wire.side[0], f->form, client_port, flags, sequence, false);
+    send_built(&f->wire.side[0], f->form, client_port, flags, sequence, 0, false);
     f->sent++;
 }
 
 static void answer(struct flooded *f, uint16_t client_port, uint8_t flags)
 {
-    send_built(&f->wire.side[1], f->form, client_port, flags, 0, true);
+    send_built(&f->wire.side[1], f->form, client_port, flags, 0, 0, true);
 }
 
 /* Polls until each frame that was sent has come in or is counted as lost, and no frame twice. */
@@ -311,6 +313,37 @@ static void segments_of_handshakes_pass_a_flood(const char *kind)
     flooded_close(&f);
 }
 
+static uint64_t dropped_acknowledging(struct flooded *f, uint16_t client_port, uint32_t acknowledgement)
+{
+    uint64_t before = received_by(&f->wire).strangers_full;
+    for (uint32_t i = 0; i < MANY; i++, f->sent++)
+        send_built(&f->wire.side[0], f->form, client_port, FIN | ACK, i, acknowledgement, false);
+    return settle(f).strangers_full - before;
+}
+
+/* A server may have nothing to say until the client closes: then all it ever sent is the SYN that is acknowledged. */
+static void test_connections_without_an_answer_pass_a_flood(void)
+{
+    const uint32_t ours = 0xfffffffe;
+    struct flooded f[2 * FORMS];
+    if (!have_namespace())
+        return;
+    for (int i = 0; i < 2 * FORMS; i++) {
+        CHECK_EQ(0, i < FORMS ? unsetenv("SOFTVERBS_XDP_MODE") : setenv("SOFTVERBS_XDP_MODE", "tap", 1));
+        flooded_open(&f[i], "xdp", i % FORMS);
+        send_built(&f[i].wire.side[1], i % FORMS, 5000, SYN | ACK, htonl(ours), htonl(77), true);
+    }
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    wait_until(now(), HANDSHAKE_SECONDS);
+    for (int i = 0; i < 2 * FORMS; i++) {
+        flood(&f[i]);
+        CHECK_EQ(0, dropped_acknowledging(&f[i], 5000, htonl(ours + 1)));
+        CHECK(dropped_acknowledging(&f[i], 5000, htonl(ours)) > MANY / 2);
+        CHECK(dropped_acknowledging(&f[i], 5001, htonl(ours + 1)) > MANY / 2);
+        flooded_close(&f[i]);
+    }
+}
+
 /* Segments of connections and of handshakes are not among what is dropped out of a full ring. */
 static void a_full_ring_keeps_what_belongs_to_connections(const char *kind)
 {
@@ -390,6 +423,7 @@ const struct test flood_tests[] = {
     {"xdp: a SYN that comes again is not kept out", test_a_syn_that_comes_again_is_not_kept_out},
     {"xdp: segments of connections pass a flood of others", test_segments_of_connections_pass_a_flood},
     {"xdp: segments of handshakes pass a flood of others", test_segments_of_handshakes_pass_a_flood},
+    {"xdp: connections without an answer pass a flood of others", test_connections_without_an_answer_pass_a_flood},
     {"xdp: a full ring keeps what belongs to connections", test_a_full_ring_keeps_what_belongs_to_connections},
     {"xdp: a stranger who comes again is not kept out", test_a_stranger_who_comes_again_is_not_kept_out},
     {"xdp: where nothing is answered nobody is a stranger", test_where_nothing_is_answered_nobody_is_a_stranger},
