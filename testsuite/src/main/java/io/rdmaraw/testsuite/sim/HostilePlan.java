@@ -11,7 +11,8 @@ final class HostilePlan {
     /** One run of so many has a hostile peer. */
     private static final int ONE_OF = 8;
     private static final int LABEL = 9;
-    private static final List<Tactic> TACTICS = List.of(Tactic.COOKIE_REPLAY, Tactic.HALF_OPEN, Tactic.PORT_REUSE);
+    private static final List<Tactic> TACTICS = List.of(Tactic.ZERO_WINDOW, Tactic.COOKIE_REPLAY,
+            Tactic.HALF_OPEN, Tactic.PORT_REUSE);
 
     final long seed;
     final SplitMix random;

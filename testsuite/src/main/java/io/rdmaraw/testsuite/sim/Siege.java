@@ -14,6 +14,7 @@ final class Siege {
     static final int MOST_IN_FLIGHT = 1 << 20;
     /** A closed connection is gone by then, whatever its peer says: 15 retries take 924 s. */
     private static final long PATIENCE_NANOS = 1_800_000 * LinkPlan.MILLI;
+    private static final int TURNS_AT_ONE_TIME_LIMIT = 1_000;
     private static final int PACKETS_AT_ONE_TIME_LIMIT = 200_000;
     private static final long HOST_IPV4 = 0xffff_0a00_0002L;
     private static final long PEER_IPV4 = 0xffff_0a00_0003L;
@@ -27,6 +28,7 @@ final class Siege {
     private final Map<Integer, HostileFlow> flows = new LinkedHashMap<>();
     private long nowNanos = 1_000 * LinkPlan.MILLI;
     private int packets;
+    private int turnsNow;
     private boolean silent;
 
     Siege(HostilePlan plan, Simulation.Tap tap) {
@@ -165,6 +167,8 @@ final class Siege {
             if (next > until) {
                 break;
             }
+            turnsNow = next > nowNanos ? 0 : turnsNow + 1;
+            check(turnsNow < TURNS_AT_ONE_TIME_LIMIT, "a deadline is dealt with", "at " + nowNanos);
             nowNanos = Math.max(nowNanos, next);
             for (BesiegedHost host : List.copyOf(hosts)) {
                 if (host.nextDeadlineNanos() <= nowNanos) {

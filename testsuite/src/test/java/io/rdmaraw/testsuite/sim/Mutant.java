@@ -132,6 +132,9 @@ record Mutant(String name, String file, List<Change> changes) {
                     "if (s.timestamps && !SynCookies.echoesOurTime(engine, s, now)) {", "if (s.seq == s.ack) {")
                     .and("if (c.state == TcpState.SYN_RECEIVED) { // No SYN-ACK",
                             "if (s.seq == s.ack) { // No SYN-ACK"),
+            new Mutant("closed connection lives as long as its peer answers", "Orphans",
+                    "if (entry == null || entry.sinceNanos == Tcb.FROM_NOW || c.flight == null) {",
+                    "if (entry == null || c.flight != null) {"),
             new Mutant("round trip time believed from a cookie", "Handshake",
                     "if (c.lastSendNanos != Tcb.NEVER) {", "if (c.lastSendNanos != 0) {"),
             new Mutant("each loop has keys of its own", "TcpEngine",
