@@ -3,6 +3,7 @@ package io.rdmaraw.testsuite.sim;
 import io.rdmaraw.tcp.Cubic;
 import io.rdmaraw.tcp.NewReno;
 import io.rdmaraw.tcp.TcpConfig;
+import io.rdmaraw.tcp.TcpLimits;
 
 /** Turns a {@link CorePlan} into the core's configuration. */
 final class CoreConfigs {
@@ -17,6 +18,8 @@ final class CoreConfigs {
                 .noDelay(plan.noDelay).sack(plan.sack).timestamps(plan.timestamps).windowScaling(plan.windowScaling)
                 .ecn(TcpConfig.EcnMode.values()[plan.ecn]).delayedAckNanos(plan.delayedAckNanos)
                 .congestionControl(plan.newReno ? NewReno::new : Cubic::new)
+                // Peers offer what makes segments many, and are taken at their word.
+                .limits(TcpLimits.builder().minSendMss(48).build())
                 .synCookies(plan.cookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)
                 // Giving up is right in the field and an excuse here: whatever the faults, the run must end well.
                 .synRetries(PATIENT_RETRIES).synAckRetries(PATIENT_RETRIES).retries(PATIENT_RETRIES)
