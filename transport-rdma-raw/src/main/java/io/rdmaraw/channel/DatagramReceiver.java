@@ -118,13 +118,20 @@ final class DatagramReceiver {
             receiveIcmp(parsed);
         } else if (verdict.isAccepted()) {
             statistics.droppedNotForChannel++;
-        } else if (verdict == ParseVerdict.UDP_BAD_CHECKSUM) {
-            statistics.droppedBadChecksum++;
         } else {
-            statistics.droppedUnsound++;
+            countRefused(verdict);
         }
         frame.release();
         return first;
+    }
+
+    private void countRefused(ParseVerdict verdict) {
+        switch (verdict) {
+            case UDP_BAD_CHECKSUM -> statistics.droppedBadChecksum++;
+            case MARTIAN -> statistics.droppedMartians++;
+            case VLAN_FOREIGN -> statistics.droppedForeignVlans++;
+            default -> statistics.droppedUnsound++;
+        }
     }
 
     private boolean receiveUdp(ByteBuf frame, ParsedFrame parsed) {

@@ -58,6 +58,7 @@ final class OwnHostReceiver {
         if (verdict.isAccepted()) {
             sort(frame, checksumVerified, false, parsed, verdict, now);
         } else {
+            statistics.countRefused(verdict);
             frame.release();
         }
     }

@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.rdmaraw.host.ReassemblyCounters;
 import io.rdmaraw.route.OwnHostCounters;
+import io.rdmaraw.wire.ParseVerdict;
 
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
@@ -24,6 +25,9 @@ final class OwnHostStatistics implements RdmaRawMetered {
             .traffic("sent.questions", core(OwnHostCounters::asked), "asked for the MAC addresses of others")
             .traffic("reassembled", s -> s.fragments.reassembled(),
                     "packets put together from fragments")
+            .drop("unsound", s -> s.unsoundFrames, "cut short, impossible lengths, wrong checksums, and so on")
+            .drop("martian", s -> s.martians, "with an address that no packet on a link can have")
+            .drop("foreign-vlan", s -> s.foreignVlans, "with the tag of a VLAN, which the link is none of")
             .drop("unclaimed", s -> s.unclaimedFrames, "for nobody on the host")
             .drop("foreign", s -> s.foreignPackets, "for other hosts, though at this one's MAC address")
             .drop("owner-behind", s -> s.droppedOwnerBehind.sum(),
@@ -35,6 +39,9 @@ final class OwnHostStatistics implements RdmaRawMetered {
 
     private final Supplier<OwnHostCounters> counters;
     private final ReassemblyCounters fragments = new ReassemblyCounters();
+    long unsoundFrames;
+    long martians;
+    long foreignVlans;
     /** Packets that nobody on the host wants. */
     long unclaimedFrames;
     /** Packets whose destination is no address of the host. */
@@ -50,6 +57,15 @@ final class OwnHostStatistics implements RdmaRawMetered {
     /** Returns where reassembly counts. */
     ReassemblyCounters fragments() {
         return fragments;
+    }
+
+    /** Counts a frame that is not accepted. */
+    void countRefused(ParseVerdict verdict) {
+        switch (verdict) {
+            case MARTIAN -> martians++;
+            case VLAN_FOREIGN -> foreignVlans++;
+            default -> unsoundFrames++;
+        }
     }
 
     /** Any thread. */

@@ -206,7 +206,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
                     hostView, eventLoop());
             return new OwnNetwork(device, host, ipv4Only, options, new FromOwnHost(), hostView, eventLoop());
         }
-        if (device.equals(LoopHost.KERNEL_HOST_DEVICE) || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':')) {
+        if (LoopHost.isLoopDevice(device)) {
             return new LoopNetwork(device, ipv4Only, options, kernel);
         }
         return new SharedNetwork(device, ipv4Only, options, kernel, ioHandler().hostView(), eventLoop());

@@ -25,6 +25,10 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .traffic("sent.to-self", RdmaRawDatagramStatistics::sentToSelf, "to ports of the same host of our own")
             .drop("bad-checksum", RdmaRawDatagramStatistics::droppedBadChecksum, "their checksum is wrong")
             .drop("unsound", RdmaRawDatagramStatistics::droppedUnsound, "cut short, impossible lengths, and so on")
+            .drop("martian", RdmaRawDatagramStatistics::droppedMartians,
+                    "with an address that no packet on a link can have")
+            .drop("foreign-vlan", RdmaRawDatagramStatistics::droppedForeignVlans,
+                    "with the tag of a VLAN, which the link is none of")
             .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel, "another peer, group or source")
             .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull, "nobody read and SO_RCVBUF was full")
             .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "waited to be read when the channel closed")
@@ -39,6 +43,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     long receivedUnsteered;
     long droppedBadChecksum;
     long droppedUnsound;
+    long droppedMartians;
+    long droppedForeignVlans;
     long droppedNotForChannel;
     long droppedBufferFull;
     long droppedAtClose;
@@ -94,6 +100,19 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     /** Frames that were not a sound packet: cut short, impossible lengths, and so on. */
     public long droppedUnsound() {
         return droppedUnsound;
+    }
+
+    /**
+     * Packets with an address that no packet on a link can have: loopback, 0.0.0.0/8, 240.0.0.0/4, IPv4-mapped in
+     * IPv6 (RFC 1122 section 3.2.1.3, RFC 6890 section 2.2).
+     */
+    public long droppedMartians() {
+        return droppedMartians;
+    }
+
+    /** Frames with the tag of a VLAN, where the link is none: those of a VLAN come by its own interface. */
+    public long droppedForeignVlans() {
+        return droppedForeignVlans;
     }
 
     /** Sound packets that were steered here and are not for the channel: another peer, group, source or protocol. */

@@ -272,7 +272,7 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     HostView hostView() {
         if (hostView == null) {
-            hostView = new HostView(executor, config.maxUnresolvedPackets());
+            hostView = new HostView(executor, config.maxUnresolvedPackets(), config.frameOrigin());
             statistics.hostView(hostView);
         }
         return hostView;

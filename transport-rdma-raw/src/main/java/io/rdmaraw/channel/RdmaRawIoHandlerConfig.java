@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.LoopHost;
 import io.rdmaraw.route.OwnAddress;
 import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.tcp.Segment;
@@ -10,6 +11,7 @@ import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.FrameOrigin;
 
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -93,6 +95,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns the device of the channels that are bound to IP addresses. */
     public String ipDevice() {
         return ipDevice;
+    }
+
+    /** Returns where the frames come from that channels with IP addresses get. */
+    FrameOrigin frameOrigin() {
+        return ownHost == null && LoopHost.isLoopDevice(ipDevice) ? FrameOrigin.HOST : FrameOrigin.LINK;
     }
 
     /** Returns the host of our own that the channels are on, or null when they are on the kernel's. */

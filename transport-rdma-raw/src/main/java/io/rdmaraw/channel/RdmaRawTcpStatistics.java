@@ -44,6 +44,9 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .traffic("time-wait.reuses", core(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
             .drop("bad-checksum", s -> s.frames.badTransportChecksums(), "their checksum is wrong")
             .drop("unsound", s -> s.frames.unsound(), "cut short, impossible lengths, and so on")
+            .drop("martian", s -> s.frames.martians() + s.droppedBroadcasts,
+                    "with an address that no packet on a link can have, or SYNs of a subnet's broadcast address")
+            .drop("foreign-vlan", s -> s.frames.foreignVlans(), "with the tag of a VLAN, which the link is none of")
             .drop("not-tcp", s -> s.otherFrames, "sound frames that are no segments")
             .drop("no-connection", core(c -> c.unmatchedSegments), "for no connection or server; answered with a reset")
             .drop("foreign", s -> s.droppedForeign, "of no connection, for no unicast address of this host")
@@ -98,6 +101,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     long flows;
     /** Frames that the rules let through and that are no TCP segments. */
     long otherFrames;
+    /** SYNs from or to the broadcast address of a subnet. */
+    long droppedBroadcasts;
     /** Segments to which there was no way. */
     long droppedUnroutable;
     /** Segments dropped because nobody told the next hop's MAC address in time. */

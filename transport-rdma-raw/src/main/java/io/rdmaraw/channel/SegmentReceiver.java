@@ -3,11 +3,14 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.SegmentHeaders;
 import io.rdmaraw.tcp.TcpEngine;
+import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
@@ -22,6 +25,7 @@ final class SegmentReceiver {
     private final TcpEngine engine;
     private final SlotPool slots;
     private final RdmaRawTcpStatistics counters;
+    private final TcpNetwork network;
     private final TcpForwards forwards = new TcpForwards();
     private final FrameParser parser;
     private final ParsedFrame parsed = new ParsedFrame();
@@ -33,12 +37,17 @@ final class SegmentReceiver {
     private ByteBuf currentFrame;
     private boolean currentVerified;
 
-    /** @param verdicts what parsing is counted in */
-    SegmentReceiver(TcpEngine engine, SlotPool slots, RdmaRawTcpStatistics counters, ParseCounters verdicts) {
+    /**
+     * @param verdicts what parsing is counted in
+     * @param origin where the frames come from
+     */
+    SegmentReceiver(TcpEngine engine, SlotPool slots, RdmaRawTcpStatistics counters, ParseCounters verdicts,
+                    TcpNetwork network, FrameOrigin origin) {
         this.engine = engine;
         this.slots = slots;
         this.counters = counters;
-        parser = new FrameParser(verdicts);
+        this.network = network;
+        parser = new FrameParser(verdicts, origin);
     }
 
     /** Returns the connections whose segments come here though they live on other loops. */
@@ -79,6 +88,10 @@ final class SegmentReceiver {
 
     private void receiveSegment(ByteBuf frame, boolean checksumVerified) {
         headers.read(parsed, in);
+        if (in.has(TcpFlags.SYN) && isOfBroadcast()) {
+            counters.droppedBroadcasts++;
+            return;
+        }
         in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
         TcpFlow elsewhere = forwards.isEmpty() ? null : forwards.find(in);
         if (elsewhere != null) {
@@ -89,6 +102,15 @@ final class SegmentReceiver {
             engine.onSegment(in, burstNanos);
         }
         in.detachPayload();
+    }
+
+    /**
+     * RFC 9293 sections 3.9.2.3 and 3.10.7.2 (MUST-57, MUST-63): connections are between two hosts. The parser knows
+     * groups and 255.255.255.255; what a subnet's broadcast address is the network knows. Others have no connection.
+     */
+    private boolean isOfBroadcast() {
+        return parsed.ipVersion() == 4
+                && (network.isBroadcast(parsed.sourceIpv4()) || network.isBroadcast(parsed.destinationIpv4()));
     }
 
     /** Takes the frame, and its reference, of the segment that the core looks at. */

@@ -5,6 +5,7 @@ import io.rdmaraw.route.IpAddress;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -28,7 +29,13 @@ final class TcpOpener {
      */
     TcpFlow connect(InetSocketAddress localOrNull, InetSocketAddress remote, RdmaRawSocketChannel channel)
             throws IOException {
-        TcpFlow flow = openOnFreePort(localOrNull, targetOf(remote), remote.getPort());
+        IpAddress target = targetOf(remote);
+        if (target.isMulticast() || target.equals(IpAddress.BROADCAST)) {
+            // RFC 9293 section 3.9.2.3 (MUST-46).
+            throw new NoRouteToHostException("Network is unreachable: " + target
+                    + " stands for many hosts, and a connection is to one");
+        }
+        TcpFlow flow = openOnFreePort(localOrNull, target, remote.getPort());
         flow.channel(channel);
         channel.config().applyTo(flow.connection());
         stack.counters().flows++;

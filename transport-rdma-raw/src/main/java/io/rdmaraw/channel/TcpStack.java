@@ -72,7 +72,8 @@ final class TcpStack implements TcpEvents, PortOwner {
                 writer.maxSegmentedBytes()), this, random, System.nanoTime());
         counters = new RdmaRawTcpStatistics(engine.counters(), verdicts, engine::timeWaitCount,
                 writer::copiedSegments, this::sockets);
-        receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts);
+        receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts, network,
+                config.frameOrigin());
         sender = new SegmentSender(this, port, network, engine, writer, (EventLoop) loop);
         ownRules = new TcpSteering(this);
         port.attach(ownRules, network.flows());

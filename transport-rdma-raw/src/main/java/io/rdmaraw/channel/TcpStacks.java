@@ -36,8 +36,7 @@ final class TcpStacks {
 
     private static TcpNetwork networkOf(RdmaRawIoHandler handler, String device, EventLoop loop) {
         OwnHostConfig ownHost = handler.config().ownHostOrNull();
-        if (ownHost == null && (device.equals(LoopHost.KERNEL_HOST_DEVICE)
-                || device.startsWith(LoopHost.KERNEL_HOST_DEVICE + ':'))) {
+        if (ownHost == null && LoopHost.isLoopDevice(device)) {
             return new LoopTcpNetwork(device);
         }
         HostView hostView = handler.hostView();

@@ -2,6 +2,7 @@ package io.rdmaraw.host;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.route.IcmpErrors;
+import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
@@ -19,7 +20,7 @@ import java.util.concurrent.Executor;
  * memory of its kernel sockets, and what reads the headers that come in. For the loop's thread.
  */
 public final class HostView {
-    private final FrameParser parser = new FrameParser(new ParseCounters());
+    private final FrameParser parser;
     private final ParsedFrame parsed = new ParsedFrame();
     private final UdpIpv4Head udp = new UdpIpv4Head();
     private final SocketAddressCache addresses = new SocketAddressCache();
@@ -32,8 +33,12 @@ public final class HostView {
     private final PathMtus pathMtus = new PathMtus();
     private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
 
-    /** @param maxWaitingPackets how many packets wait for the MAC addresses of next hops */
-    public HostView(Executor loop, int maxWaitingPackets) {
+    /**
+     * @param maxWaitingPackets how many packets wait for the MAC addresses of next hops
+     * @param origin where the frames come from
+     */
+    public HostView(Executor loop, int maxWaitingPackets, FrameOrigin origin) {
+        parser = new FrameParser(new ParseCounters(), origin);
         this.loop = loop;
         this.maxWaitingPackets = maxWaitingPackets;
     }

@@ -264,6 +264,10 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     public final Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort) throws IOException {
         NetworkSnapshot snapshot = host.snapshot();
         Link link = link(snapshot);
+        if (remote.isIpv4() && snapshot.isBroadcast(remote.ipv4())) {
+            throw new NoRouteToHostException("Network is unreachable: " + remote
+                    + " is the broadcast address of a subnet, and a connection is to one host");
+        }
         Way way = wayTo(snapshot, localOrNull, remote);
         IpAddress source = way.source;
         if (!reaches(snapshot, remote, way.pathOrNull)) {
@@ -305,6 +309,11 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     @Override
     public final long generation() {
         return host.snapshot().generation();
+    }
+
+    @Override
+    public final boolean isBroadcast(int ipv4) {
+        return host.snapshot().isBroadcast(ipv4);
     }
 
     @Override

@@ -58,6 +58,11 @@ public interface TcpNetwork {
      */
     boolean reaches(InetSocketAddress localOrNull, IpAddress remote);
 
+    /** Tells whether an IPv4 address means all hosts of a subnet of this host's. */
+    default boolean isBroadcast(int ipv4) {
+        return false;
+    }
+
     /** A router on the way to a peer has said, and the connection believes, how long packets may be. */
     default void tooBig(IpAddress remote, int mtuBytes) {
     }

@@ -22,6 +22,11 @@ import java.util.random.RandomGenerator;
 public final class LoopHost {
     /** The device whose host is the one the process runs on. */
     public static final String KERNEL_HOST_DEVICE = "soft:loop";
+
+    /** Tells whether a device is a loop device. */
+    public static boolean isLoopDevice(String deviceName) {
+        return deviceName.equals(KERNEL_HOST_DEVICE) || deviceName.startsWith(KERNEL_HOST_DEVICE + ':');
+    }
     /** Linux's default range for ports that the system chooses. */
     private static final int FIRST_EPHEMERAL_PORT = 32768;
     private static final int LAST_EPHEMERAL_PORT = 60999;

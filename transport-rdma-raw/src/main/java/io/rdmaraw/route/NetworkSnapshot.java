@@ -1,5 +1,6 @@
 package io.rdmaraw.route;
 
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +26,8 @@ public final class NetworkSnapshot {
     private final boolean policyRules;
     private final Map<Integer, Link> linksByIndex = new HashMap<>();
     private final Map<Hop, Neighbor> neighbors = new HashMap<>();
+    /** Those that mean all hosts of a subnet, ascending. */
+    private final int[] broadcasts;
     /** By descending number of bits, IPv4 counted in the mapped form; within a prefix the lowest metric only. */
     private final TreeMap<Integer, Map<Prefix, Route>> byPrefixLength =
             new TreeMap<>((first, second) -> Integer.compare(second, first));
@@ -39,6 +42,9 @@ public final class NetworkSnapshot {
         links.forEach(link -> linksByIndex.put(link.index(), link));
         neighbors.forEach(neighbor -> this.neighbors.put(new Hop(neighbor.linkIndex(), neighbor.address()), neighbor));
         routes.forEach(this::index);
+        broadcasts = routes.stream().filter(route -> route.type() == Route.BROADCAST && route.destination().isIpv4()
+                && route.prefixLength() == Integer.SIZE).mapToInt(route -> route.destination().ipv4()).sorted()
+                .distinct().toArray();
     }
 
     private void index(Route route) {
@@ -116,6 +122,11 @@ public final class NetworkSnapshot {
     /** Returns what is known of a host on a link, or null. */
     public Neighbor neighbor(int linkIndex, IpAddress address) {
         return neighbors.get(new Hop(linkIndex, address));
+    }
+
+    /** Returns whether an IPv4 address means all hosts of a subnet. */
+    public boolean isBroadcast(int ipv4) {
+        return Arrays.binarySearch(broadcasts, ipv4) >= 0;
     }
 
     /** Returns whether packets to the address stay on this host. */

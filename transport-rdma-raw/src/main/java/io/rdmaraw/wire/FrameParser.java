@@ -9,10 +9,17 @@ public final class FrameParser {
     private static final int MAXIMUM_VLAN_TAGS = 2;
 
     private final ParseCounters counters;
+    private final FrameOrigin origin;
+
+    /** Makes a parser of frames from anywhere that counts into {@code counters}. */
+    public FrameParser(ParseCounters counters) {
+        this(counters, FrameOrigin.ANYWHERE);
+    }
 
     /** Makes a parser that counts into {@code counters}. */
-    public FrameParser(ParseCounters counters) {
+    public FrameParser(ParseCounters counters, FrameOrigin origin) {
         this.counters = counters;
+        this.origin = origin;
     }
 
     /** Returns where verdicts are counted. */
@@ -31,7 +38,7 @@ public final class FrameParser {
      */
     public ParseVerdict parse(long address, int lengthBytes, boolean checksumsVerified, ParsedFrame out) {
         out.reset(address, lengthBytes);
-        return counted(parseEthernet(address, lengthBytes, checksumsVerified, out));
+        return admitted(parseEthernet(address, lengthBytes, checksumsVerified, out), out);
     }
 
     /**
@@ -41,7 +48,8 @@ public final class FrameParser {
      * @return whether it is, and then it is counted as UDP; else {@link #parse} is to be asked
      */
     public boolean parseVerifiedUdp(long address, int lengthBytes, UdpIpv4Head out) {
-        if (!out.read(address, lengthBytes)) {
+        if (!out.read(address, lengthBytes)
+                || origin != FrameOrigin.ANYWHERE && out.isMartian(origin == FrameOrigin.HOST)) {
             return false;
         }
         counters.count(ParseVerdict.UDP);
@@ -56,7 +64,8 @@ public final class FrameParser {
         }
         boolean version6 = Ipv6Header.version(address) == 6;
         out.etherType = version6 ? EtherType.IPV6 : EtherType.IPV4;
-        return counted(version6 ? Ipv6Parser.parse(out, checksumsVerified) : Ipv4Parser.parse(out, checksumsVerified));
+        return admitted(version6 ? Ipv6Parser.parse(out, checksumsVerified)
+                : Ipv4Parser.parse(out, checksumsVerified), out);
     }
 
     /**
@@ -85,6 +94,22 @@ public final class FrameParser {
     public ParseVerdict parseQuote(long address, int lengthBytes, int ipVersion, ParsedFrame out) {
         out.reset(address, lengthBytes);
         return counted(QuoteParser.parse(out, ipVersion));
+    }
+
+    /** The one place where sound packets are refused for what their addresses and tags say. */
+    private ParseVerdict admitted(ParseVerdict verdict, ParsedFrame out) {
+        if (!verdict.isAccepted()) {
+            return counted(verdict);
+        }
+        if (out.vlanTagCount > 0 && origin != FrameOrigin.ANYWHERE && isOfVlan(out)) {
+            return counted(ParseVerdict.VLAN_FOREIGN);
+        }
+        return counted(Martians.isMartian(out, origin) ? ParseVerdict.MARTIAN : verdict);
+    }
+
+    /** IEEE 802.1Q section 9.6: the identifier 0 says that the tag has a priority alone. */
+    private static boolean isOfVlan(ParsedFrame out) {
+        return (VlanTag.identifier(out.outerTci) | VlanTag.identifier(out.innerTci)) != 0;
     }
 
     private ParseVerdict counted(ParseVerdict verdict) {

@@ -42,11 +42,22 @@ public final class ParseCounters {
         return get(ParseVerdict.TCP_BAD_CHECKSUM) + get(ParseVerdict.UDP_BAD_CHECKSUM);
     }
 
-    /** Returns how many frames were refused for anything but the checksum of TCP or UDP. */
+    /** Returns how many frames had an address that no packet on a link can have. */
+    public long martians() {
+        return get(ParseVerdict.MARTIAN);
+    }
+
+    /** Returns how many frames were of a VLAN that the link is none of. */
+    public long foreignVlans() {
+        return get(ParseVerdict.VLAN_FOREIGN);
+    }
+
+    /** Returns how many frames were refused for anything that the others here do not say. */
     public long unsound() {
         long sum = 0;
         for (ParseVerdict verdict : ParseVerdict.values()) {
-            if (!verdict.isAccepted() && !isTransportChecksum(verdict)) {
+            if (!verdict.isAccepted() && !isTransportChecksum(verdict) && verdict != ParseVerdict.MARTIAN
+                    && verdict != ParseVerdict.VLAN_FOREIGN) {
                 sum += get(verdict);
             }
         }

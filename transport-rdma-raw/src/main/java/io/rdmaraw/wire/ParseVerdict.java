@@ -27,6 +27,8 @@ public enum ParseVerdict {
     VLAN_TRUNCATED(false),
     /** More than two VLAN tags. */
     VLAN_TOO_DEEP(false),
+    /** Has the tag of a VLAN, and the link is none. */
+    VLAN_FOREIGN(false),
     /** Shorter than an ARP packet. */
     ARP_TRUNCATED(false),
     /** ARP for other hardware or another protocol. */
@@ -69,6 +71,9 @@ public enum ParseVerdict {
     IPV6_ROUTING_HEADER(false),
     /** Fragment that ends beyond 64 KiB or is not a multiple of 8. */
     IPV6_BAD_FRAGMENT(false),
+
+    /** An address that no packet on a link can have (RFC 1122 section 3.2.1.3, RFC 6890 section 2.2). */
+    MARTIAN(false),
 
     /** Shorter than a UDP header. */
     UDP_TRUNCATED(false),

@@ -61,6 +61,11 @@ final class QuoteParser {
         if (available < 0 || Ipv6Header.version(address) != 6) {
             return false;
         }
+        if (Martians.isMapped(Ipv6Header.sourceHigh(address), Ipv6Header.sourceLow(address))
+                || Martians.isMapped(Ipv6Header.destinationHigh(address), Ipv6Header.destinationLow(address))) {
+            // We send no such packet, and it would pass for one of IPv4.
+            return false;
+        }
         Ipv6Parser.fill(out, address, Math.min(Ipv6Header.payloadLengthBytes(address), available));
         ParseVerdict stopped = Ipv6Parser.walkExtensions(out);
         // A first fragment still has its ports; the fault of a length that was cut short is no fault here.

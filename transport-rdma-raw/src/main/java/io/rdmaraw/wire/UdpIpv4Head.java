@@ -59,6 +59,11 @@ public final class UdpIpv4Head {
                 && udpBytes <= totalBytes - IP_LENGTH_BYTES && !Ipv4Header.isMulticast(source) && source != -1;
     }
 
+    /** Tells whether it has addresses that it cannot have; see {@link Martians#isIpv4}. */
+    boolean isMartian(boolean withinHost) {
+        return Martians.isIpv4(source, destination, IpProtocol.UDP, withinHost);
+    }
+
     /** Returns the lower half of the source address in its mapped form; the upper one is 0 (RFC 4291, 2.5.5.2). */
     public long sourceLow() {
         return MAPPED_PREFIX | source & 0xffff_ffffL;

@@ -18,6 +18,7 @@ import io.rdmaraw.route.OwnAddress;
 import io.rdmaraw.route.OwnHost;
 import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.route.SourceFilter;
+import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.ParseCounters;
@@ -79,7 +80,7 @@ final class HostUnderFrames {
     private final Outcome outcome = new Outcome();
     private final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
     private final OwnHostStatistics hostStatistics = new OwnHostStatistics(() -> null);
-    private final HostView hostView = new HostView(Runnable::run, 128);
+    private final HostView hostView = new HostView(Runnable::run, 128, FrameOrigin.LINK);
     private final ParsedFrame parsed = new ParsedFrame();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final long written = Libc.allocateZeroed(MAX_FRAME_BYTES);
@@ -214,6 +215,9 @@ final class HostUnderFrames {
             ParseVerdict verdict = parser.parse(HostView.addressOf(frame), frame.readableBytes(), false, parsed);
             assertEquals(ParseVerdict.UDP, verdict);
             assertEquals(number, parsed.destinationPort());
+            IpAddress source = IpAddress.sourceOf(parsed);
+            assertTrue(!source.isLoopback() && source.version() == parsed.ipVersion(), () -> "from " + source);
+            assertEquals(0, parsed.outerTci() & 0xfff, "of a VLAN");
             assertTrue(parsed.payloadOffset() + parsed.payloadLengthBytes() <= frame.readableBytes());
             outcome.datagrams++;
             frame.release();

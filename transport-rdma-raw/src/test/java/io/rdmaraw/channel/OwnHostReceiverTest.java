@@ -16,6 +16,7 @@ import io.rdmaraw.route.OwnHost;
 import io.rdmaraw.route.OwnHostConfig;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
@@ -81,7 +82,8 @@ class OwnHostReceiverTest {
     private final OwnHostReceiver receiver = new OwnHostReceiver(new OwnHost(new OwnHostConfig(MAC,
             List.of(OwnAddress.parse("10.15.0.1/24"), OwnAddress.parse("fd15::1/64")), List.of(), false), "own0",
             1500, new Mute(), new Random(1)),
-            (protocol, source, sourcePort, destination, destinationPort) -> port, new HostView(Runnable::run, 128),
+            (protocol, source, sourcePort, destination, destinationPort) -> port,
+            new HostView(Runnable::run, 128, FrameOrigin.LINK),
             allocator, ReassemblyLimits.DEFAULT, statistics);
 
     private ByteBuf datagram() {

@@ -9,6 +9,7 @@ import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.Neighbor;
 import io.rdmaraw.route.NetworkSnapshot;
 import io.rdmaraw.route.Snapshots;
+import io.rdmaraw.wire.FrameOrigin;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -84,7 +85,7 @@ class LoopNeighborsTest {
     @Test
     @Timeout(60)
     void whatTheKernelRefusesToAskForIsCounted() throws IOException {
-        HostView view = new HostView(Runnable::run, 128);
+        HostView view = new HostView(Runnable::run, 128, FrameOrigin.LINK);
         assertEquals(0, view.refusedSolicitations());
         LoopNeighbors neighbors = view.neighbors(HostNetwork.ofCallingThread());
         AtomicInteger given = new AtomicInteger();

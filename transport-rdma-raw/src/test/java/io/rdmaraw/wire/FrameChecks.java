@@ -10,10 +10,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 final class FrameChecks {
     private static final GuardedMemory MEMORY = new GuardedMemory();
     private final FrameParser parser = new FrameParser(new ParseCounters());
+    private final FrameParser onLink = new FrameParser(new ParseCounters(), FrameOrigin.LINK);
     private final ParsedFrame frame = new ParsedFrame();
     private final ParsedFrame quote = new ParsedFrame();
     private final UdpIpv4Head udp = new UdpIpv4Head();
     private final TcpOptions options = new TcpOptions();
+
+    /** Returns how many frames got a verdict, wherever they were said to come from. */
+    long count(ParseVerdict verdict) {
+        return parser.counters().get(verdict) + onLink.counters().get(verdict);
+    }
 
     ParseCounters counters() {
         return parser.counters();
@@ -26,13 +32,15 @@ final class FrameChecks {
         long end = MEMORY.putAtEnd(bytes);
         checkOne(bytes, end, true);
         checkRanges(parser.parseIp(end, bytes.length, true, frame), bytes.length, frame);
-        checkShortcut(bytes);
+        checkShortcut(bytes, parser);
+        checkShortcut(bytes, onLink);
+        checkOnLink(bytes);
     }
 
     /** What reads ordinary datagrams alone takes those, all of them, and finds the same in them. */
-    private void checkShortcut(byte[] bytes) {
-        boolean takes = parser.parseVerifiedUdp(MEMORY.putAtStart(bytes), bytes.length, udp);
-        boolean ordinary = parser.parse(MEMORY.putAtEnd(bytes), bytes.length, true, frame) == ParseVerdict.UDP
+    private void checkShortcut(byte[] bytes, FrameParser tried) {
+        boolean takes = tried.parseVerifiedUdp(MEMORY.putAtStart(bytes), bytes.length, udp);
+        boolean ordinary = tried.parse(MEMORY.putAtEnd(bytes), bytes.length, true, frame) == ParseVerdict.UDP
                 && frame.ipVersion() == 4 && frame.vlanTagCount() == 0 && frame.networkHeaderLengthBytes() == 20;
         assertEquals(ordinary, takes);
         if (takes) {
@@ -42,6 +50,18 @@ final class FrameChecks {
             assertEquals(frame.destinationLow(), udp.destinationLow());
             assertEquals(frame.sourcePort(), udp.sourcePort());
             assertEquals(frame.destinationPort(), udp.destinationPort());
+        }
+    }
+
+    /** On a link some of what is sound is refused, and nothing else is another. */
+    private void checkOnLink(byte[] bytes) {
+        long end = MEMORY.putAtEnd(bytes);
+        ParseVerdict anywhere = parser.parse(end, bytes.length, false, frame);
+        ParseVerdict there = onLink.parse(end, bytes.length, false, frame);
+        boolean refused = there == ParseVerdict.MARTIAN || there == ParseVerdict.VLAN_FOREIGN;
+        assertTrue(there == anywhere || refused && anywhere.isAccepted(), () -> anywhere + ", then " + there);
+        if (there.isAccepted() && frame.ipVersion() == 6) {
+            assertTrue(frame.sourceHigh() != 0 || frame.sourceLow() >>> 32 != 0xffff, "an IPv4 address in IPv6");
         }
     }
 

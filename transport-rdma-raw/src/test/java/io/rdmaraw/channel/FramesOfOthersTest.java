@@ -1,0 +1,243 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.SegmentHeaders;
+import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.Ipv4Header;
+import io.rdmaraw.wire.Ipv6Header;
+import io.rdmaraw.wire.NetworkOrder;
+import io.rdmaraw.wire.UdpHeader;
+import io.rdmaraw.wire.VlanTag;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A host on a link gets frames under addresses that nobody has there, and of VLANs: neither its datagram channels nor
+ * its servers take them, and each is counted. What it sends to hosts goes to one.
+ */
+@Timeout(60)
+class FramesOfOthersTest {
+    private static final long MAC = 0x02_00_00_0d_00_01L;
+    private static final long PEER_MAC = 0x02_00_00_0d_00_66L;
+    private static final IpAddress LOCAL4 = IpAddress.parse("10.13.0.1");
+    private static final IpAddress LOCAL6 = IpAddress.parse("fd13::1");
+    private static final int PORT = 4433;
+    private static final int PEER_PORT = 1000;
+    private static final String GOOD = "10.13.0.9";
+
+    private final LoopDevice device = LoopDevice.inMemory();
+    private final EventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
+            .ipDevice(device.name).detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256)
+            .slotCount(1024).ownAddress("02:00:00:0d:00:01", "10.13.0.1/24", null)
+            .ownAddress("02:00:00:0d:00:01", "fd13::1/64", null).build());
+    private final RdmaRawEventLoopGroup wires = new RdmaRawEventLoopGroup(1);
+    private final BlockingQueue<InetSocketAddress> senders = new LinkedBlockingQueue<>();
+    private RdmaRawDatagramChannel datagrams;
+    private RdmaRawServerSocketChannel server;
+    private RdmaRawChannel wire;
+
+    @BeforeEach
+    void open() throws InterruptedException {
+        datagrams = (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .handler(new SimpleChannelInboundHandler<DatagramPacket>() {
+                    @Override
+                    protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket received) {
+                        senders.add(received.sender());
+                    }
+                }).bind("::", PORT).sync().channel();
+        server = (RdmaRawServerSocketChannel) new ServerBootstrap().group(group)
+                .channel(RdmaRawServerSocketChannel.class).childHandler(new ChannelInboundHandlerAdapter())
+                .bind("::", PORT).sync().channel();
+        wire = device.bind(wires, device.sendOnly(), new ChannelInboundHandlerAdapter());
+    }
+
+    @AfterEach
+    void shutDown() {
+        wires.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    private ByteBuf frame(EtherType4Or6 version, int tciOrNone, Writer packet) {
+        int tagBytes = tciOrNone < 0 ? 0 : VlanTag.LENGTH_BYTES;
+        ByteBuf frame = wire.alloc().directBuffer(160).writeZero(160);
+        long address = frame.memoryAddress();
+        EthernetHeader.write(address, MAC, PEER_MAC, version.etherType);
+        if (tciOrNone >= 0) {
+            VlanTag.write(address + 12, 0x8100, tciOrNone, version.etherType);
+        }
+        int lengthBytes = packet.write(address + EthernetHeader.LENGTH_BYTES + tagBytes);
+        return frame.writerIndex(Math.max(60, EthernetHeader.LENGTH_BYTES + tagBytes + lengthBytes));
+    }
+
+    private enum EtherType4Or6 {
+        IPV4(EtherType.IPV4), IPV6(EtherType.IPV6);
+
+        private final int etherType;
+
+        EtherType4Or6(int etherType) {
+            this.etherType = etherType;
+        }
+    }
+
+    private interface Writer {
+        int write(long ip);
+    }
+
+    /** A SYN and a datagram: IPv6 to the IPv6 address, whatever the source looks like. */
+    private void send(String source, boolean ipv4, int tciOrNone) {
+        IpAddress from = IpAddress.parse(source);
+        EtherType4Or6 version = ipv4 ? EtherType4Or6.IPV4 : EtherType4Or6.IPV6;
+        wire.write(frame(version, tciOrNone, ip -> syn(ip, from, ipv4)));
+        wire.writeAndFlush(frame(version, tciOrNone, ip -> datagram(ip, from, ipv4)));
+    }
+
+    private static int datagram(long ip, IpAddress from, boolean ipv4) {
+        int udpBytes = UdpHeader.LENGTH_BYTES + 4;
+        int ipBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
+        if (ipv4) {
+            Ipv4Header.write(ip, 0, ipBytes + udpBytes, 0, Ipv4Header.DONT_FRAGMENT, 64, IpProtocol.UDP, from.ipv4(),
+                    LOCAL4.ipv4());
+        } else {
+            Ipv6Header.writeFixed(ip, 0, 0, udpBytes, IpProtocol.UDP, 64);
+            Ipv6Header.setSource(ip, from.high(), from.low());
+            Ipv6Header.setDestination(ip, LOCAL6.high(), LOCAL6.low());
+        }
+        UdpHeader.write(ip + ipBytes, PEER_PORT, PORT, udpBytes);
+        if (!ipv4) {
+            long pseudo = InternetChecksum.pseudoHeaderIpv6(ip, IpProtocol.UDP, udpBytes);
+            NetworkOrder.putU16(ip + ipBytes + 6, InternetChecksum.finish(InternetChecksum.sum(ip + ipBytes, udpBytes,
+                    pseudo)));
+        }
+        return ipBytes + udpBytes;
+    }
+
+    private static int syn(long ip, IpAddress from, boolean ipv4) {
+        IpAddress to = ipv4 ? LOCAL4 : LOCAL6;
+        Segment segment = new Segment().clear().source(from.high(), from.low(), PEER_PORT)
+                .destination(to.high(), to.low(), PORT).seq(7).flags(TcpFlags.SYN).window(1000);
+        if (ipv4 || !from.isIpv4()) {
+            return SegmentHeaders.write(segment, ip, 0);
+        }
+        // What the stack would never write: an IPv4-mapped address in an IPv6 header.
+        segment.source(LOCAL6.high(), LOCAL6.low(), PEER_PORT);
+        int lengthBytes = SegmentHeaders.write(segment, ip, 0);
+        Ipv6Header.setSource(ip, from.high(), from.low());
+        long tcp = ip + Ipv6Header.LENGTH_BYTES;
+        int tcpBytes = lengthBytes - Ipv6Header.LENGTH_BYTES;
+        NetworkOrder.putU16(tcp + 16, 0);
+        long pseudo = InternetChecksum.pseudoHeaderIpv6(ip, IpProtocol.TCP, tcpBytes);
+        NetworkOrder.putU16(tcp + 16, InternetChecksum.finish(InternetChecksum.sum(tcp, tcpBytes, pseudo)));
+        return lengthBytes;
+    }
+
+    private RdmaRawPortStatistics port() {
+        return datagrams.port().statistics();
+    }
+
+    private static long value(RdmaRawMetered counting, String name) {
+        return counting.value(counting.metrics().stream().filter(metric -> metric.name().equals(name)).findFirst()
+                .orElseThrow());
+    }
+
+    /** What all that could take it has counted: the channel, the stack, the host that gets what no rule brings. */
+    private long counted(String name) {
+        return port().channels().values().stream().filter(each -> each.metrics().stream()
+                .anyMatch(metric -> metric.name().equals(name))).mapToLong(each -> value(each, name)).sum();
+    }
+
+    private long received(String name) {
+        return value(port().channels().get("tcp"), name);
+    }
+
+    /** What is sent behind the others has come when they have, and is answered. */
+    private void goodOneComes() throws InterruptedException {
+        send(GOOD, true, -1);
+        InetSocketAddress sender = senders.poll(20, TimeUnit.SECONDS);
+        assertNotNull(sender, "what is right comes");
+        assertEquals(GOOD, sender.getAddress().getHostAddress());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"127.0.0.1", "0.0.0.5", "240.0.0.1", "::1"})
+    void noHostHasTheseAddresses(String source) throws InterruptedException {
+        send(source, source.indexOf(':') < 0, -1);
+        goodOneComes();
+        assertEquals(2, counted("martian"));
+        assertEquals(1, received("received.segments"), "the SYN that is right");
+        assertTrue(senders.isEmpty());
+    }
+
+    /** In IPv6 packets, addresses that mean IPv4 hosts: access lists would take them for those. */
+    @ParameterizedTest
+    @ValueSource(strings = {"10.13.0.7", "127.0.0.1"})
+    void ipv4AddressesAreNotIpv6(String source) throws InterruptedException {
+        send(source, false, -1);
+        goodOneComes();
+        assertEquals(2, counted("martian"));
+        assertEquals(1, received("received.segments"));
+    }
+
+    /** Datagrams from there have no harm in them, and connections are between two (RFC 9293 section 3.10.7.2). */
+    @Test
+    void noConnectionComesFromABroadcastAddress() throws InterruptedException {
+        send("10.13.0.255", true, -1);
+        assertEquals("10.13.0.255", senders.poll(20, TimeUnit.SECONDS).getAddress().getHostAddress());
+        goodOneComes();
+        assertEquals(1, counted("martian"));
+        assertEquals(1, received("received.segments"));
+    }
+
+    @Test
+    void framesOfVlansAreNotTheLinks() throws InterruptedException {
+        send("10.13.0.7", true, 100);
+        send("fd13::7", false, 0xa001);
+        goodOneComes();
+        assertEquals(4, counted("foreign-vlan"));
+        assertEquals(1, received("received.segments"));
+        send("10.13.0.8", true, 0xa000);
+        InetSocketAddress sender = senders.poll(20, TimeUnit.SECONDS);
+        assertNotNull(sender, "a tag with a priority alone is of no VLAN");
+        goodOneComes();
+        assertEquals(3, received("received.segments"));
+    }
+
+    /** RFC 9293 section 3.9.2.3: MUST-46. */
+    @ParameterizedTest
+    @ValueSource(strings = {"224.0.0.1", "255.255.255.255", "10.13.0.255", "ff02::1"})
+    void noConnectionGoesToManyHosts(String remote) {
+        Throwable cause = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
+                .handler(new ChannelInboundHandlerAdapter()).connect(remote, 80).awaitUninterruptibly().cause();
+        assertInstanceOf(NoRouteToHostException.class, cause);
+        assertTrue(cause.getMessage().contains("a connection is to one"), cause::getMessage);
+        assertEquals(0, received("sent.segments"));
+    }
+}
