@@ -221,6 +221,25 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
         }
     }
 
+    /**
+     * Returns the stack that the device would bring a segment to by the port's rules; null when none of them is for it.
+     *
+     * @param hash the hash of the segment's flow, see {@link SpreadFlows#chosen}
+     */
+    synchronized TcpStack chosen(IpAddress destination, int destinationPort, int hash) {
+        if (destinationPort == binding().port()) {
+            for (FlowSpec rule : rules) {
+                TcpNetwork.Steered steered = binding().steered(List.of(rule));
+                if (steered != null && steered.addresses().contains(destination)) {
+                    FrameQueue queue = flows.chosen(rule, hash);
+                    return members.stream().map(member -> member.stack)
+                            .filter(stack -> stack.port().queue() == queue).findFirst().orElse(null);
+                }
+            }
+        }
+        return null;
+    }
+
     /** Returns why the device has no room for a rule, or null: it is in force. */
     private VerbsException tryOpen(FlowSpec rule) {
         if (reusePort) {

@@ -30,6 +30,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
                     "connections from and to this host and by other interfaces, which the kernel carries")
             .traffic("moved.connections", s -> s.movedConnections, "connections that went to another loop")
             .traffic("forwarded.segments", s -> s.forwardedSegments, "passed on to the loop of their connection")
+            .traffic("kernel.segments", s -> s.kernelSegments.sum(),
+                    "put together by the kernel from fragments, or behind extension headers")
             .traffic("searched.segments", s -> s.searchedSegments,
                     "of no connection here: other loops were asked, as those that share a rule have changed")
             .traffic("found.segments", s -> s.foundSegments, "of them that another loop has taken")
@@ -53,6 +55,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .drop("stray", s -> s.droppedStrays, "of no connection here, when too many were being searched for")
             .drop("loop-behind", s -> s.droppedForwards,
                     "of a connection on another loop, which had not taken those before them")
+            .drop("kernel-segments", s -> s.droppedKernelSegments.sum(),
+                    "of those by the kernel: of no connection, or too many were on their way to the loops")
             .drop("out-of-window", core(c -> c.unacceptableSegments), "outside of the receive window")
             .drop("old-timestamp", core(c -> c.pawsDrops), "older than what came before (PAWS)")
             .drop("duplicate", core(c -> c.duplicateSegments), "brought nothing new")
@@ -127,6 +131,10 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     long droppedForwards;
     /** ICMP errors dropped on the threads that read them. */
     private final LongAdder droppedIcmp = new LongAdder();
+    /** Counted on any thread. */
+    final LongAdder kernelSegments = new LongAdder();
+    /** Counted on any thread. */
+    final LongAdder droppedKernelSegments = new LongAdder();
     /** Counted on any loop that a server lives on. */
     final LongAdder unsteeredAddresses = new LongAdder();
     /** Small payloads copied because receive slots ran low. */

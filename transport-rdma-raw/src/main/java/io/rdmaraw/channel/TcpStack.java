@@ -44,6 +44,7 @@ final class TcpStack implements TcpEvents, PortOwner {
     private final TcpSteering ownRules;
     private final TcpIcmp icmp;
     private final StraySegments strays;
+    private final KernelSegments kernelSegments;
     private final TcpOpener opener;
     private final HandOverLimit forwardLimit = new HandOverLimit();
     private final RdmaRawTcpStatistics counters;
@@ -79,6 +80,7 @@ final class TcpStack implements TcpEvents, PortOwner {
         port.attach(ownRules, network.flows());
         icmp = new TcpIcmp(this, engine, network);
         strays = new StraySegments(this, engine, receiver, counters);
+        kernelSegments = new KernelSegments(this, counters);
         opener = new TcpOpener(this);
         network.joined(this);
         DeviceStacks.add(this);
@@ -122,6 +124,12 @@ final class TcpStack implements TcpEvents, PortOwner {
     @Override
     public void icmpError(IcmpError error) {
         icmp.receive(error);
+    }
+
+    /** The kernel has a segment for some stack of the device; any thread. */
+    @Override
+    public void segmentByKernel(ByteBuf frame) {
+        kernelSegments.take(frame);
     }
 
     /** Tells whether the caller is on the stack's loop. */
@@ -249,6 +257,27 @@ final class TcpStack implements TcpEvents, PortOwner {
         strays.searchAlways(true);
         receive(frame, checksumVerified);
         strays.searchAlways(false);
+        endBurst();
+    }
+
+    /** Takes a segment that came by the kernel if it is of a connection here, or of one that was here. */
+    boolean takeIfKnown(ByteBuf frame) {
+        Segment segment = gone ? null : receiver.parse(frame, true);
+        if (segment == null || !engine.knows(segment)
+                && (receiver.forwards().isEmpty() || receiver.forwards().find(segment) == null)) {
+            return false;
+        }
+        receiveByKernel(frame);
+        return true;
+    }
+
+    /** Takes a segment that came by the kernel, its checksum verified. */
+    void receiveByKernel(ByteBuf frame) {
+        if (gone) {
+            frame.release();
+            return;
+        }
+        receive(frame, true);
         endBurst();
     }
 

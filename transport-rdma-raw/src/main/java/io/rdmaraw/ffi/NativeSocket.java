@@ -83,6 +83,16 @@ public final class NativeSocket implements AutoCloseable {
     }
 
     /**
+     * Receives a datagram with what the kernel tells of it, see recvmsg(2); returns its length or the negated error
+     * number: -EAGAIN when there is none.
+     *
+     * @param msghdr a {@code struct msghdr} in native memory
+     */
+    public int receiveMessage(long msghdr) {
+        return (int) NativeCall.value(RECVMSG, fd, msghdr, 0);
+    }
+
+    /**
      * Writes the socket's own address to native memory.
      *
      * @param lengthAddress where an int holds the room, and then the length

@@ -8,7 +8,7 @@ import java.util.concurrent.Executor;
 
 /**
  * Who has a port, as the host sees it: whom it hands what came by no rule of the port's own. All calls but
- * {@link #loop()} come on the owner's loop; a loop's TCP takes {@link #icmpError} on any thread.
+ * {@link #loop()} come on the owner's loop; a loop's TCP takes errors, and what the kernel has, on any thread.
  */
 public interface PortOwner {
     /** Returns where the owner lives now; refuses tasks when it is on no loop. Any thread. */
@@ -22,6 +22,14 @@ public interface PortOwner {
 
     /** Takes a datagram put together from fragments, or of the same host, its UDP header first, and its reference. */
     void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination);
+
+    /**
+     * Takes a TCP segment that came by the kernel, as a frame and its reference, for any stack of the device; on any
+     * thread.
+     */
+    default void segmentByKernel(ByteBuf frame) {
+        frame.release();
+    }
 
     /** An ICMP error quotes a packet of the port's. */
     void icmpError(IcmpError error);

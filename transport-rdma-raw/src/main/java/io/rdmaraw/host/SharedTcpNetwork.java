@@ -1,5 +1,7 @@
 package io.rdmaraw.host;
 
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.route.PortPlaceholder;
 import io.rdmaraw.route.PortSharing;
@@ -15,7 +17,11 @@ import java.util.concurrent.ScheduledExecutorService;
  * sockets that are bound to the ports keep other programs off them; what ICMP says of our segments comes by the kernel.
  */
 public final class SharedTcpNetwork extends LinkTcpNetwork {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SharedTcpNetwork.class);
+
     private final HostIcmp icmp;
+    /** Null where nothing is to be had from the kernel. */
+    private HostSegments segments;
 
     public SharedTcpNetwork(String deviceName, HostView hostView, ScheduledExecutorService loop)
             throws IOException {
@@ -26,23 +32,44 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     @Override
     public void joined(PortOwner stack) {
         icmp.add(stack);
+        try {
+            segments = HostSegments.join(linkName(), stack);
+        } catch (IOException e) {
+            LOGGER.warn("TCP segments in fragments cannot be had from the kernel", e);
+        }
     }
 
     @Override
     public void left(PortOwner stack) {
         icmp.remove(stack);
+        if (segments != null) {
+            segments.leave(stack);
+        }
     }
 
     /** The kernel listens on the port too, so it has a socket there already. */
     @Override
     protected Port takePort(IpAddress local, int port, PortSharing sharing) {
-        return new Port(port, () -> { });
+        return held(port, () -> { });
     }
 
     @Override
     protected Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
         PortPlaceholder placeholder = PortPlaceholder.reserve(IpProtocol.TCP, local, false, port, scopeOf(local));
-        return new Port(placeholder.port(), placeholder::close);
+        return held(placeholder.port(), placeholder::close);
+    }
+
+    /** What the kernel puts together for the port is ours. */
+    private Port held(int port, Runnable giveBack) {
+        HostSegments from = segments;
+        if (from == null) {
+            return new Port(port, giveBack);
+        }
+        from.hold(port);
+        return new Port(port, () -> {
+            from.release(port);
+            giveBack.run();
+        });
     }
 
     @Override

@@ -16,8 +16,10 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.stream.Collectors;
 
 /**
  * The rules of a device that several loops share: each frame goes to one of them, the same for all frames between two
@@ -113,6 +115,27 @@ public final class SpreadFlows {
             }
         }
         return null;
+    }
+
+    /**
+     * Returns the queue that the device chooses for a flow by a rule; null when the rule is not there.
+     *
+     * @param hash the Toeplitz hash of the flow by {@link #key()}, as {@link io.rdmaraw.wire.Toeplitz} has it
+     */
+    public synchronized FrameQueue chosen(FlowSpec spec, int hash) {
+        SpreadFlow flow = flows.get(spec);
+        if (flow == null || flow.members().isEmpty()) {
+            return null;
+        }
+        List<FrameQueue> members = flow.members();
+        int entry = flow.path() == null ? 0 : hash & tableEntries(members.size()) - 1;
+        return members.get(entry % members.size());
+    }
+
+    /** Returns who {@linkplain #open opened} rules that are in force. */
+    public synchronized Set<Object> owners() {
+        return flows.values().stream().map(SpreadFlow::ownerOrNull).filter(Objects::nonNull)
+                .collect(Collectors.toSet());
     }
 
     /** Returns who {@linkplain #open opened} a rule that is in force, or null. */

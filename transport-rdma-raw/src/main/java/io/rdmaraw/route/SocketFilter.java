@@ -5,6 +5,7 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NativeSocket;
 
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 
 /**
@@ -20,7 +21,11 @@ public final class SocketFilter {
 
     private static final int LOAD_WORD = 0x20;
     private static final int LOAD_BYTE = 0x30;
+    private static final int LOAD_HALF = 0x28;
+    private static final int LOAD_HALF_INDIRECT = 0x48;
+    private static final int LOAD_HEADER_LENGTH = 0xb1;
     private static final int JUMP = 0x05;
+    private static final int JUMP_IF_AT_LEAST = 0x35;
     private static final int JUMP_IF_EQUAL = 0x15;
     private static final int AND = 0x54;
     private static final int RETURN = 0x06;
@@ -33,6 +38,9 @@ public final class SocketFilter {
     private static final int DESTINATION_OFFSET_IPV4 = 16;
     private static final int DESTINATION_OFFSET_IPV6 = 24;
     private static final int WORDS_IPV6 = 4;
+    private static final int DESTINATION_PORT_OFFSET = 2;
+    /** Of ports, with three instructions each; a program has 4096 at most. */
+    private static final int MAX_RANGES = 256;
     private static final int REFUSE = 0;
     private static final int ACCEPT = -1;
 
@@ -72,6 +80,51 @@ public final class SocketFilter {
         filter.instructions.addAll(ipv6.instructions);
         filter.add(RETURN, 0, 0, ACCEPT);
         return filter;
+    }
+
+    /**
+     * Returns the filter of a raw socket that accepts TCP segments for these ports. Where there are too many apart from
+     * each other for one program it accepts those between them too.
+     *
+     * @param withHeader whether packets come with their IPv4 header
+     */
+    public static SocketFilter segmentsTo(BitSet ports, boolean withHeader) {
+        SocketFilter filter = new SocketFilter();
+        if (withHeader) {
+            filter.add(LOAD_HEADER_LENGTH, 0, 0, 0);
+            filter.add(LOAD_HALF_INDIRECT, 0, 0, DESTINATION_PORT_OFFSET);
+        } else {
+            filter.add(LOAD_HALF, 0, 0, DESTINATION_PORT_OFFSET);
+        }
+        int blockBits = 0;
+        BitSet blocks = ports;
+        while (rangesOf(blocks) > MAX_RANGES) {
+            blockBits++;
+            blocks = halved(blocks);
+        }
+        int end;
+        for (int first = blocks.nextSetBit(0); first >= 0; first = blocks.nextSetBit(end)) {
+            end = blocks.nextClearBit(first);
+            filter.add(JUMP_IF_AT_LEAST, 0, 2, first << blockBits);
+            filter.add(JUMP_IF_AT_LEAST, 1, 0, end << blockBits);
+            filter.add(RETURN, 0, 0, ACCEPT);
+        }
+        filter.add(RETURN, 0, 0, REFUSE);
+        return filter;
+    }
+
+    private static int rangesOf(BitSet blocks) {
+        int ranges = 0;
+        for (int i = blocks.nextSetBit(0); i >= 0; i = blocks.nextSetBit(blocks.nextClearBit(i))) {
+            ranges++;
+        }
+        return ranges;
+    }
+
+    private static BitSet halved(BitSet blocks) {
+        BitSet halved = new BitSet();
+        blocks.stream().forEach(block -> halved.set(block >>> 1));
+        return halved;
     }
 
     private void refuseIpv4(IpAddress address) {

@@ -62,6 +62,38 @@ final class ForgedSegments implements AutoCloseable {
         }
     }
 
+    /** Returns a segment as a packet of IP. Its payload, if any, is one direct buffer. */
+    static byte[] packet(Segment segment) {
+        long memory = Libc.allocateZeroed(FRAME_BYTES);
+        try {
+            int payloadBytes = segment.payloadLength();
+            long sum = 0;
+            if (payloadBytes > 0) {
+                long payload = segment.sliceBuffer(0).memoryAddress() + segment.sliceIndex(0);
+                sum = InternetChecksum.sum(payload, payloadBytes);
+                NativeMemory.copy(payload, memory + SegmentHeaders.lengthBytes(segment), payloadBytes);
+            }
+            byte[] packet = new byte[SegmentHeaders.write(segment, memory, sum) + payloadBytes];
+            for (int i = 0; i < packet.length; i++) {
+                packet[i] = NativeMemory.getByte(memory + i);
+            }
+            return packet;
+        } finally {
+            Libc.free(memory);
+        }
+    }
+
+    /** Sends a packet of IP as it is. */
+    void send(byte[] packet) {
+        flush();
+        boolean ipv4 = packet[0] >> 4 == 4;
+        EthernetHeader.write(frame(0), targetMac, sourceMac, ipv4 ? EtherType.IPV4 : EtherType.IPV6);
+        NativeMemory.putBytes(frame(0) + EthernetHeader.LENGTH_BYTES, packet, 0, packet.length);
+        lengthsBytes[0] = EthernetHeader.LENGTH_BYTES + packet.length;
+        waiting = 1;
+        flush();
+    }
+
     private long frame(int i) {
         return frames + (long) i * FRAME_BYTES;
     }

@@ -16,16 +16,23 @@ import io.rdmaraw.channel.RdmaRawMetrics;
 import io.rdmaraw.channel.RdmaRawPortStatistics;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.TcpFlags;
 import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.wire.Ipv4Header;
+import io.rdmaraw.wire.Ipv6Header;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -37,11 +44,16 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.function.Predicate;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
@@ -54,6 +66,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 @ExtendWith({NetworkExtension.class, LeakExtension.class})
 class KernelBesideOverVethTest {
     private static final int LIMIT_MILLIS = 30_000;
+    private static final int UPLOAD_BYTES = 200_000;
+    private static final int NARROW_MTU = 1000;
 
     private TestNetwork network;
     private NetworkNamespace host;
@@ -173,6 +187,133 @@ class KernelBesideOverVethTest {
         } finally {
             setPacketQuiet("");
         }
+    }
+
+    /** A client behind a router, whose packets may be fragmented on the narrow link to the server. */
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void anUploadInFragmentsArrives(String provider) throws Exception {
+        NetworkNamespace router = network.namespace();
+        pair = network.vethPair(host, router);
+        VethPair far = network.vethPair(router, network.namespace());
+        NetworkNamespace client = far.peer().namespace();
+        router.run("sysctl", "-qw", "net.ipv4.ip_forward=1");
+        router.run("ip", "link", "set", pair.peer().name(), "mtu", Integer.toString(NARROW_MTU));
+        client.run("sysctl", "-qw", "net.ipv4.ip_no_pmtu_disc=1");
+        client.run("ip", "route", "add", pair.ours().ipv4(), "via", far.ours().ipv4());
+        host.run("ip", "route", "add", far.peer().ipv4(), "via", pair.peer().ipv4());
+        openGroup(provider);
+        int port = serve("0.0.0.0");
+        for (int i = 0; i < 4; i++) {
+            exchange(client, pair.ours().ipv4(), port, UPLOAD_BYTES);
+        }
+        assertTrue(tcp("kernel.segments") >= 4 * UPLOAD_BYTES / 1460, "segments came in fragments");
+        assertEquals(0, tcp("kernel.connections"));
+        assertEquals(0, tcp("resets.received"));
+        assertEquals(0, tcp("resets.sent"));
+    }
+
+    /** The kernel hands on what it has put together; its own listener answers nothing of it. */
+    @Test
+    void segmentsInFragmentsOpenAndServeConnections() throws Exception {
+        dialogue("10.222.0.9", "10.222.0.1", KernelBesideOverVethTest::inFragments);
+    }
+
+    /** Hop-by-hop options, destination options, and a fragment header of a whole packet (RFC 8200, RFC 6946). */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 60, 44})
+    void segmentsBehindExtensionHeadersOpenAndServeConnections(int header) throws Exception {
+        dialogue("fd00:222::9", "fd00:222::1", packet -> List.of(behind(header, packet)));
+    }
+
+    /** A peer without a kernel: the SYN, the ACK and data go one way or the other; what is whole goes by the device. */
+    private void dialogue(String client, String server, Function<byte[], List<byte[]>> disguise) throws Exception {
+        pair = network.vethPair(host, network.namespace());
+        if (client.contains(".")) {
+            host.run("ip", "addr", "add", server + "/24", "dev", pair.ours().name());
+        } else {
+            host.run("ip", "-6", "addr", "add", server + "/64", "dev", pair.ours().name(), "nodad");
+        }
+        host.run("ip", "neigh", "add", client, "lladdr", pair.peer().mac(), "dev", pair.ours().name());
+        openGroup("xdp");
+        int port = serve(server);
+        IpAddress from = IpAddress.parse(client);
+        IpAddress to = IpAddress.parse(server);
+        ByteBuf hello = Unpooled.directBuffer().writeBytes(new byte[40]);
+        try (SegmentsOnWire wire = new SegmentsOnWire(pair.peer());
+                ForgedSegments forged = new ForgedSegments(pair.peer(), pair.ours())) {
+            // Several, for the loops that they are hashed to.
+            for (int peerPort = 40_000; peerPort < 40_008; peerPort++) {
+                Segment segment = new Segment().source(from.high(), from.low(), peerPort)
+                        .destination(to.high(), to.low(), port).window(65535);
+                int ours = peerPort;
+                disguise.apply(ForgedSegments.packet(segment.seq(1_000).flags(TcpFlags.SYN).mss(1220)))
+                        .forEach(forged::send);
+                int isn = seen(wire, ours, each -> each.has(TcpFlags.SYN)).seq();
+                segment.clear().source(from.high(), from.low(), peerPort).destination(to.high(), to.low(), port)
+                        .window(65535).seq(1_001).ack(isn + 1).flags(TcpFlags.ACK);
+                forged.send(ForgedSegments.packet(segment));
+                segment.flags(TcpFlags.ACK | TcpFlags.PSH).payload(hello, 0, hello.readableBytes());
+                disguise.apply(ForgedSegments.packet(segment)).forEach(forged::send);
+                assertEquals(isn + 1, seen(wire, ours, each -> each.payloadBytes() > 0).seq());
+                segment.seq(1_001 + hello.readableBytes()).ack(isn + 1 + hello.readableBytes());
+                forged.send(ForgedSegments.packet(segment));
+                assertEquals(isn + 1 + hello.readableBytes(), seen(wire, ours, each -> each.payloadBytes() > 0
+                        && each.seq() == isn + 1 + hello.readableBytes()).seq());
+            }
+        } finally {
+            hello.release();
+        }
+        assertEquals(16, tcp("kernel.segments"));
+        assertEquals(0, tcp("resets.sent"));
+    }
+
+    /** Returns the first wanted segment of a connection; a reset of it fails. */
+    private static SegmentsOnWire.Seen seen(SegmentsOnWire wire, int port, Predicate<SegmentsOnWire.Seen> wanted) {
+        Predicate<SegmentsOnWire.Seen> ofPort = each -> each.destinationPort() == port;
+        List<SegmentsOnWire.Seen> seen = wire.until(Duration.ofMillis(LIMIT_MILLIS),
+                ofPort.and(wanted.or(each -> each.has(TcpFlags.RST))));
+        assertTrue(seen.stream().noneMatch(ofPort.and(each -> each.has(TcpFlags.RST))), () -> "reset: " + seen);
+        return seen.stream().filter(ofPort.and(wanted)).findFirst().orElseThrow();
+    }
+
+    /** The first fragment has 8 bytes of the TCP header. */
+    private static List<byte[]> inFragments(byte[] packet) {
+        int split = Ipv4Header.MINIMUM_LENGTH_BYTES + 8;
+        byte[] first = Arrays.copyOf(packet, split);
+        byte[] second = new byte[packet.length - 8];
+        System.arraycopy(packet, 0, second, 0, Ipv4Header.MINIMUM_LENGTH_BYTES);
+        System.arraycopy(packet, split, second, Ipv4Header.MINIMUM_LENGTH_BYTES, packet.length - split);
+        finish(first, Ipv4Header.MORE_FRAGMENTS);
+        finish(second, 1);
+        return List.of(first, second);
+    }
+
+    private static void finish(byte[] fragment, int flagsAndOffset) {
+        ByteBuffer header = ByteBuffer.wrap(fragment);
+        header.putShort(2, (short) fragment.length).putShort(4, (short) 4711).putShort(6, (short) flagsAndOffset)
+                .putShort(10, (short) 0);
+        int sum = 0;
+        for (int i = 0; i < Ipv4Header.MINIMUM_LENGTH_BYTES; i += 2) {
+            sum += header.getShort(i) & 0xFFFF;
+        }
+        header.putShort(10, (short) ~((sum >>> 16) + (sum & 0xFFFF)));
+    }
+
+    /** An extension header of eight bytes: padding, or a fragment that is all. */
+    private static byte[] behind(int type, byte[] packet) {
+        byte[] longer = new byte[packet.length + 8];
+        System.arraycopy(packet, 0, longer, 0, Ipv6Header.LENGTH_BYTES);
+        System.arraycopy(packet, Ipv6Header.LENGTH_BYTES, longer, Ipv6Header.LENGTH_BYTES + 8,
+                packet.length - Ipv6Header.LENGTH_BYTES);
+        ByteBuffer.wrap(longer).putShort(4, (short) (longer.length - Ipv6Header.LENGTH_BYTES));
+        longer[Ipv6Header.LENGTH_BYTES] = longer[6];
+        longer[6] = (byte) type;
+        if (type != 44) {
+            longer[Ipv6Header.LENGTH_BYTES + 2] = 1;
+            longer[Ipv6Header.LENGTH_BYTES + 3] = 4;
+        }
+        return longer;
     }
 
     private void connectFiveTimes() throws Exception {

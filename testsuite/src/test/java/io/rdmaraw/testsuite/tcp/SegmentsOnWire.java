@@ -21,7 +21,8 @@ final class SegmentsOnWire implements AutoCloseable {
     private static final int FRAME_BYTES = 2048;
 
     /** A segment's addresses as {@link Segment} has them, and the rest of its header that tests look at. */
-    record Seen(long sourceHigh, long sourceLow, int sourcePort, int destinationPort, int flags, int seq, int ack) {
+    record Seen(long sourceHigh, long sourceLow, int sourcePort, int destinationPort, int flags, int seq, int ack,
+                int payloadBytes) {
         boolean has(int flag) {
             return (flags & flag) != 0;
         }
@@ -65,7 +66,8 @@ final class SegmentsOnWire implements AutoCloseable {
         if (lengthBytes > 0 && parser.parse(frame, lengthBytes, true, parsed) == ParseVerdict.TCP) {
             headers.read(parsed, segment);
             seen.add(new Seen(segment.sourceHigh(), segment.sourceLow(), segment.sourcePort(),
-                    segment.destinationPort(), segment.flags(), segment.seq(), segment.ack()));
+                    segment.destinationPort(), segment.flags(), segment.seq(), segment.ack(),
+                    parsed.payloadLengthBytes()));
         }
     }
 

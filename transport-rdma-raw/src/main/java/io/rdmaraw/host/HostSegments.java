@@ -1,0 +1,141 @@
+package io.rdmaraw.host;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.EventFd;
+import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.route.SegmentSocket;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * The segments for our ports that come in by a link and reach the kernel, as it alone puts fragments together and skips
+ * extension headers: a thread that reads raw sockets and hands them to a stack on that link. It runs while there is a
+ * stack. Thread-safe.
+ */
+final class HostSegments {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostSegments.class);
+    private static final Map<String, HostSegments> BY_LINK = new HashMap<>();
+    private static final int PORTS = 1 << 16;
+
+    private final String name;
+    private final String linkName;
+    private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
+    private final EventFd wakeup = new EventFd();
+    /** How many hold each port; guarded by this, as is what follows. */
+    private final int[] holders = new int[PORTS];
+    private final BitSet ports = new BitSet();
+    private boolean portsChanged;
+
+    private HostSegments(String name, String linkName) {
+        this.name = name;
+        this.linkName = linkName;
+    }
+
+    /** Returns the one of a link of the namespace that the calling thread lives in, with a stack more. */
+    static HostSegments join(String linkName, PortOwner stack) throws IOException {
+        String name = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")) + " " + linkName;
+        synchronized (BY_LINK) {
+            HostSegments known = BY_LINK.get(name);
+            if (known == null) {
+                known = new HostSegments(name, linkName);
+                BY_LINK.put(name, known);
+                known.start();
+            }
+            known.stacks.add(stack);
+            return known;
+        }
+    }
+
+    /** A stack ends; the last one takes the thread with it. */
+    void leave(PortOwner stack) {
+        synchronized (BY_LINK) {
+            stacks.remove(stack);
+            if (stacks.isEmpty()) {
+                BY_LINK.remove(name, this);
+                wakeup.signal();
+            }
+        }
+    }
+
+    /** Segments for a port are wanted. */
+    synchronized void hold(int port) {
+        if (holders[port]++ == 0) {
+            ports.set(port);
+            portsChange();
+        }
+    }
+
+    /** They are not any more, unless somebody else holds the port too. */
+    synchronized void release(int port) {
+        if (--holders[port] == 0) {
+            ports.clear(port);
+            portsChange();
+        }
+    }
+
+    /** The sockets' filters follow when the thread comes to it: many changes may make one. */
+    private void portsChange() {
+        if (!portsChanged) {
+            portsChanged = true;
+            wakeup.signal();
+        }
+    }
+
+    private synchronized BitSet takePortsIfChanged() {
+        boolean changed = portsChanged;
+        portsChanged = false;
+        return changed ? (BitSet) ports.clone() : null;
+    }
+
+    private void start() {
+        SegmentSocket socket;
+        try {
+            socket = new SegmentSocket(linkName);
+        } catch (IOException e) {
+            LOGGER.warn("TCP segments that come to {} in fragments or behind extension headers are lost: {}", linkName,
+                    e.getMessage());
+            return;
+        }
+        Thread thread = new Thread(() -> run(socket), "rdma-raw-segments");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void run(SegmentSocket socket) {
+        try (socket; FdWaiter waiter = new FdWaiter(socket.fd(), socket.fdv6(), wakeup.fd())) {
+            while (!isOver()) {
+                BitSet changed = takePortsIfChanged();
+                if (changed != null) {
+                    socket.select(changed);
+                }
+                waiter.await(-1);
+                wakeup.drain();
+                socket.poll(this::hand);
+            }
+        }
+    }
+
+    private boolean isOver() {
+        synchronized (BY_LINK) {
+            return BY_LINK.get(name) != this;
+        }
+    }
+
+    /** Any stack knows the others of its device. */
+    private void hand(ByteBuf frame) {
+        for (PortOwner stack : stacks) {
+            stack.segmentByKernel(frame);
+            return;
+        }
+        frame.release();
+    }
+}
