@@ -63,6 +63,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .drop("receive-memory", core(c -> c.receiveMemoryDrops), "the connection's receive memory was full")
             .drop("syn-fin", core(c -> c.synFinDrops), "SYNs that carried FIN too, as no client sends them")
             .drop("time-wait.resets", core(c -> c.timeWaitResetsIgnored), "resets that did not end a TIME-WAIT")
+            .drop("out-of-order-pruned", core(c -> c.outOfOrderPrunes),
+                    "times that what had come ahead was dropped again, as all connections held too much")
             .drop("backlog-full", core(c -> c.synDrops), "SYNs that found a server's backlog full")
             .drop("syn-cookie", core(c -> c.synCookiesRejected),
                     "segments that should have opened a connection by a SYN cookie, which was forged or too old")
@@ -71,7 +73,10 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .drop("reply-queue-full", core(c -> c.replyDrops), "answers to strangers, of which there were too many")
             .drop("stray-icmp", core(c -> c.icmpIgnored), "ICMP errors about nothing that was in flight")
             .drop("icmp-flood", s -> s.droppedIcmp.sum(), "ICMP errors of which there were too many")
-            .copy("small-payload", s -> s.copiedPayloads, "received payloads copied because receive slots ran low")
+            .copy("small-payload", s -> s.copiedPayloads,
+                    "small received payloads copied because receive slots ran low, or their reader is behind")
+            .copy("out-of-order", core(c -> c.outOfOrderCopies),
+                    "payloads held ahead of their turn copied because receive slots ran low")
             .copy("unregistered-memory", s -> s.copiedSegments.getAsLong(),
                     "sent segments copied because their payload did not lie in registered memory")
             .error("refused-by-backlog", s -> s.refusedByBacklog,
@@ -137,7 +142,7 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     final LongAdder droppedKernelSegments = new LongAdder();
     /** Counted on any loop that a server lives on. */
     final LongAdder unsteeredAddresses = new LongAdder();
-    /** Small payloads copied because receive slots ran low. */
+    /** Small payloads copied because receive slots ran low, or their connection has many unread. */
     long copiedPayloads;
 
     RdmaRawTcpStatistics(TcpCounters core, ParseCounters frames, LongSupplier timeWait,

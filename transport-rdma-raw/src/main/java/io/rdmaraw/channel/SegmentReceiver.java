@@ -20,7 +20,9 @@ import io.rdmaraw.wire.ParsedFrame;
  * The way of received frames to a stack's core, or to the loop that their connection is on. For the loop's thread.
  */
 final class SegmentReceiver {
-    private static final int COPY_BREAK_BYTES = 256;
+    /** Less leaves more than half of a slot unused. */
+    private static final int COPY_BREAK_BYTES = 1024;
+    private static final int MOST_SLOTS_OF_SMALL_PAYLOADS = 32;
 
     private final TcpEngine engine;
     private final SlotPool slots;
@@ -143,9 +145,18 @@ final class SegmentReceiver {
         }
     }
 
-    /** Returns bytes that lie in a received frame as a buffer of their own, without a copy if they can spare that. */
-    ByteBuf keep(ByteBuf buffer, int index, int length) {
-        if (length < COPY_BREAK_BYTES && slots.isReceiveMemoryLow()) {
+    /** Tells whether little is left of what frames are received in. */
+    boolean isMemoryLow() {
+        return slots.isReceiveMemoryLow();
+    }
+
+    /**
+     * Returns bytes that lie in a received frame as a buffer of their own, without a copy if they can spare that.
+     *
+     * @param unreadPieces what the connection's reader has before him already
+     */
+    ByteBuf keep(ByteBuf buffer, int index, int length, int unreadPieces) {
+        if (length < COPY_BREAK_BYTES && (unreadPieces > MOST_SLOTS_OF_SMALL_PAYLOADS || slots.isReceiveMemoryLow())) {
             // A small payload that nobody reads would keep a whole slot from the receive queue.
             counters.copiedPayloads++;
             return ByteBufAllocator.DEFAULT.directBuffer(length).writeBytes(buffer, index, length);

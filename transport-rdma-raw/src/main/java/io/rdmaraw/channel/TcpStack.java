@@ -34,6 +34,8 @@ final class TcpStack implements TcpEvents, PortOwner {
     /** So many frames may come in before the answers to those before them leave. */
     private static final int MAX_GATHERED_FRAMES = 32;
     private static final int MAX_HELD_ENDS = 16;
+    /** Payloads out of order, while slots are few. */
+    private static final int MOST_COPIED_AFTER_BURST = 64;
 
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
@@ -317,6 +319,9 @@ final class TcpStack implements TcpEvents, PortOwner {
     /** The burst is served by {@link #run()}, which follows every poll. */
     void endBurst() {
         receiver.endBurst();
+        if (receiver.isMemoryLow()) {
+            engine.giveBackBuffers(MOST_COPIED_AFTER_BURST);
+        }
     }
 
     /** Does what is due after a poll of the queue; returns whether there was anything. */
@@ -482,7 +487,7 @@ final class TcpStack implements TcpEvents, PortOwner {
     @Override
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
         TcpFlow flow = (TcpFlow) connection.attachment();
-        flow.add(receiver.keep(buffer, index, length));
+        flow.add(receiver.keep(buffer, index, length, connection.unreadPieces()));
         touch(flow);
     }
 
@@ -512,6 +517,11 @@ final class TcpStack implements TcpEvents, PortOwner {
         flow.markClosed(reason);
         flow.releasePort();
         touch(flow);
+    }
+
+    @Override
+    public boolean isReceiveMemoryLow() {
+        return receiver.isMemoryLow();
     }
 
     @Override

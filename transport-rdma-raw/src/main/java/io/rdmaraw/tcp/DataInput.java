@@ -34,7 +34,7 @@ final class DataInput {
             c.engine.finish(c, CloseReason.DATA_AFTER_CLOSE, CLOSED);
             return;
         }
-        if (c.unreadBytes > c.receiveBufferBytes + (1 << c.rcvWndShift)) {
+        if (c.unreadBytes > c.receiveBufferBytes + (1 << c.rcvWndShift) || !c.engine.receiveMemory.takes(c)) {
             // The reader is behind by more than was ever offered, but for rounding: no memory for this.
             c.engine.counters.receiveMemoryDrops++;
             AckPolicy.onDisorder(c);
@@ -86,7 +86,7 @@ final class DataInput {
 
     private static void deliver(TcpConnection c, ByteBuf buffer, int index, int length) {
         c.rcvNxt += length;
-        c.unreadBytes += length;
+        c.engine.receiveMemory.deliver(c, length);
         c.bytesIn += length;
         c.engine.counters.payloadBytesIn += length;
         c.engine.events.data(c, buffer, index, length);
@@ -111,6 +111,7 @@ final class DataInput {
             // The user ended the connection from within data().
             return;
         }
+        c.engine.receiveMemory.count(held);
         held.ranges().removeBefore(c.is(Tcb.FIN_SEEN) && c.rcvNxt == c.finSeq ? c.rcvNxt + 1 : c.rcvNxt);
         if (held.isEmpty()) {
             c.reassembly = null;
@@ -125,16 +126,21 @@ final class DataInput {
         }
         AckPolicy.onDisorder(c);
         if (c.reassembly == null) {
-            c.reassembly = c.engine.takeReassembly();
+            c.reassembly = c.engine.takeReassembly(c);
         }
         Reassembly held = c.reassembly;
         int at = s.seq;
         int kept = 0;
-        boolean full = false;
+        boolean copy = c.engine.events.isReceiveMemoryLow();
+        // Pieces are found by search, ranges take work in proportion to their number.
+        boolean full = held.ranges().count() >= c.engine.config.limits.maxOutOfOrderRanges
+                && !held.ranges().touches(at, end);
         for (int i = 0; i < s.sliceCount && !full; i++) {
             int sliceEnd = Sequence.min(at + s.lengths[i], end);
             if (Sequence.before(at, sliceEnd)) {
-                int n = held.insert(at, sliceEnd, s.buffers[i], s.indices[i], maxOutOfOrderBytes(c));
+                int need = Reassembly.charge(sliceEnd - at, s.buffers[i], copy);
+                int n = c.engine.receiveMemory.makeRoom(held, need)
+                        ? held.insert(at, sliceEnd, s.buffers[i], s.indices[i], copy, maxOutOfOrderBytes(c)) : -1;
                 full = n < 0;
                 if (!full) {
                     kept += n;
@@ -143,6 +149,7 @@ final class DataInput {
             }
             at += s.lengths[i];
         }
+        c.engine.receiveMemory.count(held);
         if (full) {
             c.engine.counters.receiveMemoryDrops++;
         } else if (fin) {
@@ -158,11 +165,11 @@ final class DataInput {
         }
     }
 
-    /** A buffer that has grown is a promise to take in what was sent ahead too, with some room for bookkeeping. */
+    /** A buffer that has grown is a promise to take in what was sent ahead too, with what that is charged besides. */
     private static int maxOutOfOrderBytes(TcpConnection c) {
         int configured = c.engine.config.maxOutOfOrderBytes;
         return c.receiveBufferBytes <= c.engine.config.receiveBufferBytes ? configured
-                : (int) Math.max(configured, c.receiveBufferBytes * 5L / 4);
+                : (int) Math.max(configured, Math.min(1 << 30, c.receiveBufferBytes * 9L / 4));
     }
 
     /** RFC 5681 section 4.2: each segment out of order earns a duplicate ACK; with SACK one may speak for several.

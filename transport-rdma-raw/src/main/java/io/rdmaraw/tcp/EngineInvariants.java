@@ -18,6 +18,8 @@ final class EngineInvariants {
     private final Map<TcpListener, Integer> halfOpen = new IdentityHashMap<>();
     private int orphans;
     private long orphanBytes;
+    private long aheadBytes;
+    private long unreadBytes;
     private final List<String> broken = new ArrayList<>();
 
     private EngineInvariants(TcpEngine engine) {
@@ -33,6 +35,7 @@ final class EngineInvariants {
         }
         check.checkListeners();
         check.checkOrphans();
+        check.checkMemory();
         return check.broken;
     }
 
@@ -43,6 +46,11 @@ final class EngineInvariants {
         if (c.listener != null && c.listener.engine == engine) {
             expect(c.state == TcpState.SYN_RECEIVED, c, "counts as half-open");
             halfOpen.merge(c.listener, 1, Integer::sum);
+        }
+        unreadBytes += ReceiveMemory.chargedUnread(c);
+        if (c.reassembly != null) {
+            aheadBytes += c.reassembly.chargedBytes();
+            expect(c.reassembly.owner == c, c, "holds another's data out of order");
         }
         if (c.orphan != null) {
             orphans++;
@@ -95,6 +103,17 @@ final class EngineInvariants {
         }
         if (orphans > engine.config.limits.maxOrphans || orphanBytes > engine.config.limits.maxOrphanBytes) {
             broken.add(orphans + " closed connections with " + orphanBytes + " bytes pass the limits");
+        }
+    }
+
+    private void checkMemory() {
+        ReceiveMemory memory = engine.receiveMemory;
+        if (memory.aheadBytes() != aheadBytes || memory.unreadBytes() != unreadBytes) {
+            broken.add(aheadBytes + " bytes are held out of order and " + unreadBytes + " not read, counted are "
+                    + memory.aheadBytes() + " and " + memory.unreadBytes());
+        }
+        if (aheadBytes > 0 && aheadBytes > engine.config.limits.maxReceiveBytes) {
+            broken.add(aheadBytes + " bytes out of order pass the limit");
         }
     }
 

@@ -16,7 +16,7 @@ final class ReceiveTuning {
 
     /** Data has arrived in order. */
     static void onData(TcpConnection c, Segment s, long now) {
-        if (c.receiveBufferBytes >= c.maxReceiveBufferBytes) {
+        if (c.receiveBufferBytes >= c.maxReceiveBufferBytes || c.engine.receiveMemory.isUnderPressure()) {
             return;
         }
         measureRtt(c, s, now);

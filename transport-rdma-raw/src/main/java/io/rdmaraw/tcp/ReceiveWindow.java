@@ -34,7 +34,10 @@ final class ReceiveWindow {
 
     /** What is left of the buffer, as far as the window field can say it. */
     private static int freeBytes(TcpConnection c) {
-        return Math.max(0, Math.min(c.receiveBufferBytes - c.unreadBytes, 0xFFFF << c.rcvWndShift));
+        ReceiveMemory memory = c.engine.receiveMemory;
+        int buffer = memory.isUnderPressure() ? Math.min(c.receiveBufferBytes, memory.shareBytes())
+                : c.receiveBufferBytes;
+        return Math.max(0, Math.min(buffer - c.unreadBytes, 0xFFFF << c.rcvWndShift));
     }
 
     /** Whether reading has opened the window so far that the peer should be told at once. */

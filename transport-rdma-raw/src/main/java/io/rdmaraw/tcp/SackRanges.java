@@ -31,14 +31,7 @@ final class SackRanges {
 
     /** Adds start..end (exclusive) and merges it with what it touches; returns false if all of it was there already. */
     boolean add(int start, int end) {
-        int i = 0;
-        // Nearly always it extends or follows the last range.
-        if (count > 0 && Sequence.afterOrAt(start, starts[count - 1])) {
-            i = count - 1;
-        }
-        while (i < count && Sequence.before(ends[i], start)) {
-            i++;
-        }
+        int i = firstEndingAtOrAfter(start);
         remember(start);
         if (i < count && Sequence.beforeOrAt(starts[i], start) && Sequence.afterOrAt(ends[i], end)) {
             return false;
@@ -56,6 +49,30 @@ final class SackRanges {
         }
         remove(i + 1, j);
         return true;
+    }
+
+    /** Whether start..end would be merged with a range that is there. */
+    boolean touches(int start, int end) {
+        int i = firstEndingAtOrAfter(start);
+        return i < count && Sequence.afterOrAt(end, starts[i]);
+    }
+
+    private int firstEndingAtOrAfter(int seq) {
+        int low = 0;
+        int high = count;
+        // Nearly always it extends or follows the last range.
+        if (count > 0 && Sequence.afterOrAt(seq, starts[count - 1])) {
+            low = count - 1;
+        }
+        while (low < high) {
+            int middle = low + high >>> 1;
+            if (Sequence.before(ends[middle], seq)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
     }
 
     private void insert(int i, int start, int end) {

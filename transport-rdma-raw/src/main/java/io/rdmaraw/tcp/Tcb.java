@@ -141,6 +141,8 @@ abstract sealed class Tcb permits TcpConnection {
     long tuningBytes;
     /** Delivered to the user and not read yet. */
     int unreadBytes;
+    /** In so many pieces, about. */
+    int unreadPieces;
     int finSeq;
     /** Out-of-order data; null while there is none. */
     Reassembly reassembly;

@@ -202,9 +202,10 @@ public final class TcpConfig {
         }
 
         /**
-         * Cap on out-of-order data a connection holds, with {@value io.rdmaraw.tcp.Reassembly#OVERHEAD_BYTES} bytes
-         * charged per piece for its bookkeeping; what exceeds it is dropped and counted. A connection whose receive
-         * buffer is larger than configured may hold five quarters of that buffer.
+         * Cap on the memory in which a connection holds out-of-order data; what exceeds it is dropped and counted. A
+         * piece is charged the buffer that it lies in and {@value io.rdmaraw.tcp.Reassembly#OVERHEAD_BYTES} bytes for
+         * its bookkeeping; pieces below 1 KiB are copied into small buffers. A connection whose receive buffer is
+         * larger than configured may hold nine quarters of that buffer.
          */
         public Builder maxOutOfOrderBytes(int value) {
             maxOutOfOrderBytes = intInRange("maxOutOfOrderBytes", value, 0, 1 << 30);

@@ -118,7 +118,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
             throw new IllegalArgumentException(bytes + " bytes cannot have been read: " + unreadBytes
                     + " are unread; pass the lengths that data() reported, each once");
         }
-        unreadBytes -= bytes;
+        engine.receiveMemory.read(this, bytes);
         if (ReceiveWindow.wantsUpdate(this)) {
             set(ACK_NOW);
             engine.ready(this);
@@ -286,6 +286,11 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
     /** Bytes delivered and not yet reported by {@link #readWindowOpened}. */
     public int unreadBytes() {
         return unreadBytes;
+    }
+
+    /** In how many pieces the unread bytes were delivered, about. */
+    public int unreadPieces() {
+        return unreadPieces;
     }
 
     /** Payload bytes held out of order. */

@@ -28,8 +28,12 @@ public final class TcpCounters {
     public long unacceptableSegments;
     /** Segments dropped by PAWS (RFC 7323 section 5). */
     public long pawsDrops;
-    /** Data dropped because the out-of-order memory or the receive buffer of its connection was full. */
+    /** Data dropped because the out-of-order memory or the receive buffer of its connection, or of all, was full. */
     public long receiveMemoryDrops;
+    /** Times that a connection's data out of order was dropped again, because all together held too much. */
+    public long outOfOrderPrunes;
+    /** Pieces out of order copied out of the buffers they had come in, because those had become few. */
+    public long outOfOrderCopies;
     public long challengeAcks;
     /** RST and SYN that RFC 5961 kept from harming a connection. */
     public long blindAttackSegments;

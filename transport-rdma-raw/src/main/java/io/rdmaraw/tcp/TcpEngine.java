@@ -33,6 +33,7 @@ public final class TcpEngine {
     final ReplyQueue replies = new ReplyQueue(counters);
     final OpenPace openPace = new OpenPace(counters);
     final Orphans orphans;
+    final ReceiveMemory receiveMemory;
     final AckSample sample = new AckSample();
     final Segment scratch = new Segment();
     /** Set by TimeWaitInput for the connection that follows one in TIME-WAIT. */
@@ -70,6 +71,7 @@ public final class TcpEngine {
         fastOpen = new FastOpen(ownKey ? hash : new SipHash(config.fastOpenKeyHigh, config.fastOpenKeyLow));
         ports = new PortSelector(hash, config, random);
         wheel = new TimerWheel(nowNanos);
+        receiveMemory = new ReceiveMemory(this);
         orphans = new Orphans(config, counters);
         timeWait = new TimeWaitTable(config.maxTimeWait, config.timeWaitNanos, counters);
     }
@@ -327,6 +329,16 @@ public final class TcpEngine {
         segmentationBytes = Math.min(bytes, config.segmentationBytes);
     }
 
+    /**
+     * Gives back buffers that segments came in and that hold data out of order, by copying that: to be called when they
+     * have become few.
+     *
+     * @param most pieces that are copied
+     */
+    public void giveBackBuffers(int most) {
+        receiveMemory.copyOut(most);
+    }
+
     /** Runs the timers that are due. Returns how many connections had one. */
     public int advance(long nowNanos) {
         this.nowNanos = nowNanos;
@@ -384,6 +396,10 @@ public final class TcpEngine {
         connections.remove(c);
         wheel.cancel(c);
         unready(c);
+        receiveMemory.release(c);
+        if (c.reassembly != null) {
+            receiveMemory.leave(c.reassembly);
+        }
         if (c.orphan != null) {
             orphans.remove(c);
         }
@@ -395,6 +411,10 @@ public final class TcpEngine {
         c.engine = this;
         c.hash = connections.hash(c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow, c.remotePort);
         connections.add(c);
+        receiveMemory.adopt(c);
+        if (c.reassembly != null) {
+            receiveMemory.join(c, c.reassembly);
+        }
         if (c.orphan != null) {
             orphans.append(c);
         }
@@ -535,6 +555,7 @@ public final class TcpEngine {
         c.ackDeadlineNanos = Tcb.NEVER;
         c.idleDeadlineNanos = Tcb.NEVER;
         c.deadlineNanos = Tcb.NEVER;
+        receiveMemory.release(c);
         if (c.orphan != null) {
             orphans.remove(c);
             c.orphan = null;
@@ -571,11 +592,14 @@ public final class TcpEngine {
         }
     }
 
-    Reassembly takeReassembly() {
-        return pooledReassemblies > 0 ? reassemblies[--pooledReassemblies] : new Reassembly();
+    Reassembly takeReassembly(TcpConnection c) {
+        Reassembly r = pooledReassemblies > 0 ? reassemblies[--pooledReassemblies] : new Reassembly();
+        receiveMemory.join(c, r);
+        return r;
     }
 
     void giveReassembly(Reassembly r) {
+        receiveMemory.leave(r);
         if (pooledReassemblies < MAX_POOLED && r.isPoolable()) {
             reassemblies[pooledReassemblies++] = r;
         }

@@ -56,6 +56,13 @@ public interface TcpEvents {
     }
 
     /**
+     * Whether the memory that segments are received in is short: what has to be held out of order is then copied.
+     */
+    default boolean isReceiveMemoryLow() {
+        return false;
+    }
+
+    /**
      * A segment has come that belongs to no connection: it opens one, if a listener is there, or is answered by a
      * reset, unless another engine that serves the same addresses knows more, or it is not for this host at all.
      *

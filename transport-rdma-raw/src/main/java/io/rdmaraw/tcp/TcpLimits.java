@@ -12,12 +12,16 @@ public final class TcpLimits {
     final long maxOrphanBytes;
     final int minSendMss;
     final int maxSegmentsInFlight;
+    final long maxReceiveBytes;
+    final int maxOutOfOrderRanges;
 
     private TcpLimits(Builder builder) {
         maxOrphans = builder.maxOrphans;
         maxOrphanBytes = builder.maxOrphanBytes;
         minSendMss = builder.minSendMss;
         maxSegmentsInFlight = builder.maxSegmentsInFlight;
+        maxReceiveBytes = builder.maxReceiveBytes;
+        maxOutOfOrderRanges = builder.maxOutOfOrderRanges;
     }
 
     public static Builder builder() {
@@ -30,6 +34,8 @@ public final class TcpLimits {
         private long maxOrphanBytes = 256L << 20;
         private int minSendMss = 216;
         private int maxSegmentsInFlight = 32_768;
+        private long maxReceiveBytes = 256L << 20;
+        private int maxOutOfOrderRanges = 512;
 
         private Builder() {
         }
@@ -69,6 +75,27 @@ public final class TcpLimits {
          */
         public Builder maxSegmentsInFlight(int value) {
             maxSegmentsInFlight = (int) TcpConfig.inRange("maxSegmentsInFlight", value, 64, 1 << 24);
+            return this;
+        }
+
+        /**
+         * What all connections hold of received data together, not read or out of order, in bytes (tcp_mem of Linux):
+         * 64 KiB to 2^60, by default 256 MiB. From three quarters of it on windows do not grow and fall to an equal
+         * share. At the bound the connections with the most out of order lose that, and who has more than an equal
+         * share unread gets no more; both are counted.
+         */
+        public Builder maxReceiveBytes(long value) {
+            maxReceiveBytes = TcpConfig.inRange("maxReceiveBytes", value, 64 << 10, 1L << 60);
+            return this;
+        }
+
+        /**
+         * Ranges, with gaps between them, in which a connection holds data out of order, at most: 4 to 65,536, by
+         * default 512, as many as there are when a tenth of a window of 7 MiB is lost. What would begin another is
+         * dropped and counted. Work for each segment out of order grows with them.
+         */
+        public Builder maxOutOfOrderRanges(int value) {
+            maxOutOfOrderRanges = (int) TcpConfig.inRange("maxOutOfOrderRanges", value, 4, 65_536);
             return this;
         }
 

@@ -74,7 +74,8 @@ class StructuresTest {
                 for (int i = start; i < end; i++) {
                     model.add(i);
                 }
-                assertEquals(model.size() - before, held.insert(BASE + start, BASE + end, buffer, start, 1 << 20));
+                assertEquals(model.size() - before, held.insert(BASE + start, BASE + end, buffer, start,
+                        random.nextBoolean(), 1 << 20));
                 held.ranges().add(BASE + start, BASE + end);
                 buffer.release();
                 assertEquals(model.size(), held.payloadBytes());

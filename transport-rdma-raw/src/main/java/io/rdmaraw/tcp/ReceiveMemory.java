@@ -1,0 +1,201 @@
+package io.rdmaraw.tcp;
+
+/**
+ * What all connections of an engine hold of received data together: what their users have not read, and what came ahead
+ * of its turn. Each has bounds of its own; but they may be many, so their sum has one too (tcp_mem of Linux). Near it,
+ * windows stop growing and shrink to a fair share; at it, data that came ahead is dropped again where most of it is,
+ * and in order only those get more that have less than their share.
+ */
+final class ReceiveMemory {
+    /** Of the holders, those looked at for the largest: a bounded search, the oldest first. */
+    private static final int SEARCHED = 16;
+    /** A window that stays, so that a reader gets on whatever others hold. */
+    private static final int LEAST_SHARE_BYTES = 16 * 1024;
+    /** Pieces that a connection may have unread in any case. */
+    private static final int LEAST_PIECES = 256;
+
+    private final TcpEngine engine;
+    private final long limitBytes;
+    private Reassembly oldest;
+    private Reassembly newest;
+    private long aheadBytes;
+    private long unreadBytes;
+
+    ReceiveMemory(TcpEngine engine) {
+        this.engine = engine;
+        limitBytes = engine.config.limits.maxReceiveBytes;
+    }
+
+    /** Held out of order, as charged. */
+    long aheadBytes() {
+        return aheadBytes;
+    }
+
+    /** In order, not read by the users of connections that are open. */
+    long unreadBytes() {
+        return unreadBytes;
+    }
+
+    /** Whether more than three quarters are used. */
+    boolean isUnderPressure() {
+        return aheadBytes + unreadBytes > limitBytes - (limitBytes >> 2);
+    }
+
+    /** What one connection may hold while memory is short. */
+    int shareBytes() {
+        long share = limitBytes / Math.max(1, engine.connections.size());
+        return Math.clamp(share, LEAST_SHARE_BYTES, 1 << 30);
+    }
+
+    /** What a connection's user has not read, with what each piece takes besides its bytes. */
+    static long chargedUnread(TcpConnection c) {
+        return c.unreadBytes + (long) c.unreadPieces * Reassembly.OVERHEAD_BYTES;
+    }
+
+    /** Whether data in order can be taken. */
+    boolean takes(TcpConnection c) {
+        return aheadBytes + unreadBytes <= limitBytes && c.unreadPieces <= leastRefused(c)
+                || c.unreadBytes < shareBytes() && c.unreadPieces < LEAST_PIECES;
+    }
+
+    /** Many tiny pieces take more than what they bring: four times the buffer that the window stands for is enough. */
+    private static int leastRefused(TcpConnection c) {
+        return Math.max(LEAST_PIECES, c.receiveBufferBytes / (Reassembly.OVERHEAD_BYTES / 4));
+    }
+
+    void deliver(TcpConnection c, int bytes) {
+        c.unreadBytes += bytes;
+        c.unreadPieces++;
+        unreadBytes += bytes + Reassembly.OVERHEAD_BYTES;
+    }
+
+    /** Nobody says how many pieces were read: as many as the bytes are of all. */
+    void read(TcpConnection c, int bytes) {
+        int before = c.unreadPieces;
+        int left = c.unreadBytes - bytes;
+        c.unreadPieces = left == 0 ? 0 : (int) Math.ceilDiv((long) before * left, c.unreadBytes);
+        c.unreadBytes = left;
+        unreadBytes -= bytes + (long) (before - c.unreadPieces) * Reassembly.OVERHEAD_BYTES;
+    }
+
+    /** A connection with what its user has not read comes from another engine. */
+    void adopt(TcpConnection c) {
+        unreadBytes += chargedUnread(c);
+    }
+
+    /** It goes to another engine, or is over: what nobody has read is not the engine's any more. */
+    void release(TcpConnection c) {
+        unreadBytes -= chargedUnread(c);
+    }
+
+    // ---- data that came ahead ----
+
+    /** A connection has begun, or comes from another engine. */
+    void join(TcpConnection c, Reassembly held) {
+        held.owner = c;
+        held.older = newest;
+        held.newer = null;
+        if (newest == null) {
+            oldest = held;
+        } else {
+            newest.newer = held;
+        }
+        newest = held;
+        count(held);
+    }
+
+    /** Takes in what has changed of it. */
+    void count(Reassembly held) {
+        aheadBytes += held.chargedBytes() - held.countedBytes;
+        held.countedBytes = held.chargedBytes();
+    }
+
+    void leave(Reassembly held) {
+        aheadBytes -= held.countedBytes;
+        held.countedBytes = 0;
+        if (held.older == null) {
+            oldest = held.newer;
+        } else {
+            held.older.newer = held.newer;
+        }
+        if (held.newer == null) {
+            newest = held.older;
+        } else {
+            held.newer.older = held.older;
+        }
+        held.older = null;
+        held.newer = null;
+        held.owner = null;
+    }
+
+    /**
+     * Makes room for more out of order, at the cost of those who hold most of it (tcp_prune_ofo_queue of Linux): that
+     * was reported by SACK, and comes again (RFC 2018 section 8).
+     *
+     * @return false if {@code held} itself holds most
+     */
+    boolean makeRoom(Reassembly held, int bytes) {
+        while (aheadBytes + unreadBytes + bytes > limitBytes) {
+            Reassembly largest = largest();
+            if (largest == null || largest.chargedBytes() <= held.chargedBytes() + bytes) {
+                return false;
+            }
+            TcpConnection owner = largest.owner;
+            engine.counters.outOfOrderPrunes++;
+            owner.reassembly = null;
+            largest.release();
+            engine.giveReassembly(largest);
+        }
+        return true;
+    }
+
+    private Reassembly largest() {
+        Reassembly largest = null;
+        Reassembly at = oldest;
+        for (int i = 0; i < SEARCHED && at != null; i++) {
+            if (largest == null || at.chargedBytes() > largest.chargedBytes()) {
+                largest = at;
+            }
+            at = at.newer;
+        }
+        if (largest != null && largest != newest) {
+            // What was looked at goes behind, so that the next search looks at others too.
+            for (int i = 0; i < SEARCHED && oldest != largest && oldest != newest; i++) {
+                rotate();
+            }
+        }
+        return largest;
+    }
+
+    private void rotate() {
+        Reassembly moved = oldest;
+        oldest = moved.newer;
+        oldest.older = null;
+        moved.newer = null;
+        moved.older = newest;
+        newest.newer = moved;
+        newest = moved;
+    }
+
+    /**
+     * Gives back buffers that segments came in, where their data is held out of order, by copying it.
+     *
+     * @param most pieces that are copied
+     */
+    int copyOut(int most) {
+        int copied = 0;
+        Reassembly at = oldest;
+        for (int i = 0; i < SEARCHED && at != null && copied < most; i++) {
+            copied += at.copyOut(most - copied);
+            count(at);
+            at = at.newer;
+        }
+        if (copied == 0 && oldest != newest) {
+            for (int i = 0; i < SEARCHED; i++) {
+                rotate();
+            }
+        }
+        engine.counters.outOfOrderCopies += copied;
+        return copied;
+    }
+}
