@@ -58,7 +58,7 @@ enum { TCP_FLAGS = 13, FLAG_SYN = 2, FLAG_RST = 4, FLAG_ACK = 16 };
 enum verdict { KERNEL, OURS, COPY };
 enum way { MAIN, APART, NOWHERE };    /* of its queue's sockets: the main one, the one for SYNs, none */
 enum { NO_SEGMENT, FOUND, UNUSUAL };
-enum { SEARCHES = 3, IPV4_AND_PORTS = 20 + 4 };
+enum { IPV4_AND_PORTS = 20 + 4 };
 
 struct frame {
     void *context;
@@ -336,15 +336,20 @@ INLINE void remember_head(const struct sv_steer_scratch *scratch, u32 generation
     head->verdict = (u32)verdict;
 }
 
-INLINE int search_all(const struct sv_steer_directory *directory, struct sv_steer_scratch *scratch)
+/*
+ * What is read of the shared maps before is read before what follows. Where the processor may turn loads around, that is:
+ * an atomic operation that returns something is a full barrier (bpf_design_QA.rst, the kernel's memory-barriers.txt).
+ */
+INLINE void order_loads(const struct sv_steer_directory *directory, struct sv_steer_scratch *scratch)
 {
-    for (int i = 0; i < SEARCHES; i++) {
-        u32 sequence = sequence_of(directory);
-        int verdict = search(&directory->half[sequence & 1], scratch);
-        if (sequence_of(directory) == sequence)
-            return verdict;
-    }
-    return KERNEL;
+    if (directory->loads_reorder)
+        scratch->barrier = __sync_fetch_and_add(&scratch->barrier, 1);
+}
+
+/* Whether the half that was searched under this sequence number was as published until now. */
+INLINE int was_stable(const struct sv_steer_directory *directory, u32 sequence)
+{
+    return *(const volatile u32 *)&directory->filling - sequence <= 1;
 }
 
 INLINE int wants_inner(const struct sv_steer_half *half)
@@ -381,9 +386,15 @@ INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
     }
     /*
      * One search for all kinds of frames, with nothing in registers that tells them apart: the verifier follows the loop
-     * anew for each state in which it can be entered, and who opens a device waits for it.
+     * anew for each state in which it can be entered, and who opens a device waits for it. So there is no second search
+     * either: a verdict on a half that is in use no more, but whole, is one from a moment ago, and only who changes
+     * rules twice during a search makes it none.
      */
-    int verdict = search_all(directory, scratch);
+    order_loads(directory, scratch);
+    int verdict = search(half, scratch);
+    order_loads(directory, scratch);
+    if (!was_stable(directory, sequence))
+        return KERNEL;
     if (sequence_of(directory) != sequence || wants_inner(half))
         return verdict;
     if (frame->is_xdp && scratch->is_ordinary)

@@ -330,6 +330,16 @@ static void forget_verdicts(struct sv_steering *steering)
     __atomic_fetch_add(&steering->directory->generation, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Early after the host's start it waits until there is entropy: a secret that is known would be none. */
+static int draw(unsigned long long *secret)
+{
+    ssize_t bytes;
+    do
+        bytes = getrandom(secret, sizeof *secret, 0);
+    while (bytes < 0 && errno == EINTR);
+    return bytes == (ssize_t)sizeof *secret ? 0 : bytes < 0 ? errno : EAGAIN;
+}
+
 int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool places)
 {
     struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
@@ -347,7 +357,14 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool places
             ? "eBPF maps can't be made: the process needs CAP_BPF and CAP_NET_ADMIN (or CAP_SYS_ADMIN)"
             : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
     }
-    (void)!getrandom(&steering->directory->secret, sizeof steering->directory->secret, GRND_NONBLOCK);
+    error = draw(&steering->directory->secret);
+    if (error != 0) {
+        sv_steering_close(steering);
+        return sv_explain(error, "the kernel gives no random numbers: getrandom(2) failed");
+    }
+#if !defined(__x86_64__) && !defined(__i386__)
+    steering->directory->loads_reorder = 1;
+#endif
     steering->connections.secret = steering->directory->secret;
     memcpy(steering->directory->half[0].mac, mac, 6);
     head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
@@ -384,6 +401,9 @@ static void publish(struct sv_steering *steering)
     uint32_t sequence = __atomic_load_n(&directory->sequence, __ATOMIC_RELAXED) + 1;
     struct sv_steer_half *half = &directory->half[sequence & 1];
     union sv_key all = {.words = {0}};
+    /* Whoever sees a part of what follows sees this too, and that the half's last use is over. */
+    __atomic_store_n(&directory->filling, sequence, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     half->shapes = steering->shapes;
     memcpy(half->mac, steering->mac, 6);
     for (uint32_t i = 0; i < steering->shapes; i++) {

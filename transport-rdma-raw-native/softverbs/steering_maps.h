@@ -7,8 +7,9 @@
  * Included by both, so it knows only the compiler's own types.
  *
  * The directory is written by the library straight into the mapped array. It has two halves; the library fills the one
- * that is not in use and then publishes it by the sequence number, whose lowest bit names the half. A program that
- * finds the sequence changed after its search has perhaps read a half that was being rewritten, and searches again.
+ * that is not in use and then publishes it by the sequence number, whose lowest bit names the half. Before it fills one it
+ * says for which number: a program that finds after its search that this is two ahead of its own has perhaps read a half
+ * that was being rewritten, and leaves the frame to the kernel.
  */
 
 enum {
@@ -108,6 +109,8 @@ struct sv_steer_half {
 struct sv_steer_directory {
     unsigned int sequence;
     unsigned int generation;        /* grows after each change of any rule */
+    unsigned int filling;           /* the sequence number for which a half is filled, or was last */
+    unsigned int loads_reorder;     /* nonzero: this processor may turn loads around, so programs need barriers */
     unsigned long long secret;      /* makes hashes unknown to who sends */
     unsigned long long syns_limited_until_nanos;    /* of the monotonic clock */
     unsigned long long syns_dropped;                /* because they were limited */
@@ -169,6 +172,7 @@ struct sv_steer_scratch {
     unsigned int syns_first;
     unsigned int opening;
     unsigned int strangers;
+    unsigned long long barrier;     /* of nobody else: what atomic operations are done on for their order */
 };
 
 /* The maps, in the order in which bpf/build.py numbers them. */
