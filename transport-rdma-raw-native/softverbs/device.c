@@ -53,7 +53,11 @@ uint32_t sv_round_up_pow2(uint32_t value)
 /* EUI-64 of the MAC address, as Ethernet devices have it. */
 SV_EXPORT __be64 ibv_get_device_guid(struct ibv_device *ibv)
 {
-    const uint8_t *mac = ((struct sv_device *)ibv)->mac;
+    struct sv_device *device = (struct sv_device *)ibv;
+    uint8_t mac[6];
+    pthread_mutex_lock(&device->mutex);
+    memcpy(mac, device->mac, 6);
+    pthread_mutex_unlock(&device->mutex);
     uint8_t bytes[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
     __be64 guid;
     memcpy(&guid, bytes, sizeof guid);

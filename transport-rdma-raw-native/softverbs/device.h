@@ -72,7 +72,7 @@ struct sv_device {
     unsigned index;             /* never used twice */
     bool configured;            /* "loop", and what the environment names: always there */
     unsigned lists;             /* of ibv_get_device_list() that hold it; guarded by the list's mutex */
-    uint8_t mac[6];
+    uint8_t mac[6];             /* guarded by the mutex: an interface may get another one */
     _Atomic uint32_t mtu;
     _Atomic bool port_up;
     _Atomic bool failed;        /* DEVICE_FATAL: every call that can gives EIO */

@@ -160,6 +160,9 @@ SV_EXPORT int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu)
 
 SV_EXPORT int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6])
 {
-    memcpy(mac, sv_device_of(context)->mac, 6);
+    struct sv_device *device = sv_device_of(context);
+    pthread_mutex_lock(&device->mutex);
+    memcpy(mac, device->mac, 6);
+    pthread_mutex_unlock(&device->mutex);
     return 0;
 }

@@ -78,6 +78,8 @@ struct sv_rule {
     uint32_t hash;
     bool drop;
     bool continues;             /* DONT_TRAP: takes a copy, and the search goes on */
+    bool wire_claims;           /* wire.c: frames to its MAC address stay inside */
+    int wire_filter;            /* wire.c: what the interface lets in for it, or -1 */
     struct sv_rule *_Atomic next_same;  /* other queue pairs' rules with the same match */
 };
 

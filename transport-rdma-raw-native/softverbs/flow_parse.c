@@ -187,17 +187,26 @@ static int check_agreement(struct sv_headers *value, struct sv_headers *mask)
 static int parse_specs(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
 {
     const uint8_t *next = (const uint8_t *)(attr + 1);
+    /* Programs may leave the size out: libibverbs adds up the specs' own. One that is there bounds what is read. */
+    size_t left = attr->size != 0 ? (size_t)attr->size : SIZE_MAX;
+    if (left < sizeof *attr)
+        return EINVAL;
+    left -= sizeof *attr;
     for (unsigned i = 0; i < attr->num_of_specs; i++) {
         /* Specs are packed, and so aligned to 4 bytes only, though one of them has a pointer. */
         struct ibv_flow_spec spec;
+        if (left < sizeof spec.hdr)
+            return EINVAL;
         memcpy(&spec.hdr, next, sizeof spec.hdr);
-        if (spec.hdr.size < sizeof(struct ibv_flow_spec_action_drop) || spec.hdr.size > sizeof spec)
+        if (spec.hdr.size < sizeof(struct ibv_flow_spec_action_drop) || spec.hdr.size > sizeof spec ||
+            spec.hdr.size > left)
             return EINVAL;
         memcpy(&spec, next, spec.hdr.size);
         int error = parse_match(&spec, rule);
         if (error != 0)
             return error;
         next += spec.hdr.size;
+        left -= spec.hdr.size;
     }
     int error = check_agreement(&rule->value.outer, &rule->mask.outer);
     return error != 0 ? error : check_agreement(&rule->value.inner, &rule->mask.inner);

@@ -51,6 +51,9 @@ static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
     sv_wire_large_check(wire);
     for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
         uint32_t mtu = 0;
+        if (attribute->rta_type == IFLA_ADDRESS && RTA_PAYLOAD(attribute) == sizeof wire->device->mac &&
+            memcmp(wire->device->mac, RTA_DATA(attribute), sizeof wire->device->mac) != 0)
+            sv_wire_mac_changed(wire, RTA_DATA(attribute));
         if (attribute->rta_type == IFLA_MTU && RTA_PAYLOAD(attribute) == sizeof mtu)
             memcpy(&mtu, RTA_DATA(attribute), sizeof mtu);
         if (mtu > 0)

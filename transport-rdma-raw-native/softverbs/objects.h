@@ -13,7 +13,10 @@
  *   rq.deliver_lock      one deliverer at a time
  *   cq.produce_lock      adds completions, arms
  *   cq.consume_lock      polls
- *   channel and async mutexes
+ *   channel.mutex        who publishes a completion with the produce lock held raises its event
+ *   context's async mutex
+ * Of a wire: receiver.lock (who moves received frames) comes before rq.deliver_lock; watch_mutex (who watches for frames)
+ * is taken and released with none of the others held or taken.
  * A grace period is "take and release every sq.lock (and every deliver_lock)": who still looked at the old state held one.
  */
 

@@ -428,6 +428,12 @@ static void publish(struct sv_steering *steering)
     forget_verdicts(steering);
 }
 
+void sv_steering_set_mac(struct sv_steering *steering, const uint8_t mac[6])
+{
+    memcpy(steering->mac, mac, 6);
+    publish(steering);
+}
+
 static struct shape *find_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
 {
     for (uint32_t i = 0; i < steering->shapes; i++)

@@ -21,6 +21,8 @@ enum sv_program { SV_PROGRAM_XDP, SV_PROGRAM_PLACE, SV_PROGRAM_REDIRECT, SV_PROG
 
 /* 0 or an errno, with the reason explained. `places`: SV_PROGRAM_PLACE will run, which takes 13 MiB. */
 int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6], bool places);
+/* The interface has another address. */
+void sv_steering_set_mac(struct sv_steering *steering, const uint8_t mac[6]);
 void sv_steering_close(struct sv_steering *steering);
 
 /* A descriptor of the loaded program, or a negative errno. */

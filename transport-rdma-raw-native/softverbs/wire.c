@@ -15,12 +15,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { MAX_CLAIMED = 64 };
+/* No MAC address: a place of the table that is free. */
+#define UNCLAIMED UINT64_MAX
 
 bool sv_wire_name(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
     return strncmp(name, prefix, length) == 0 && name[length] != '\0' && strlen(name + length) < IFNAMSIZ;
+}
+
+static uint64_t mac_number(const uint8_t mac[6])
+{
+    uint64_t number = 0;
+    memcpy(&number, mac, 6);
+    return number;
 }
 
 /* ---- opening ---- */
@@ -40,6 +48,7 @@ static int read_facts(struct sv_wire *wire, int socket)
     if (type != ARPHRD_ETHER && type != ARPHRD_LOOPBACK)
         return sv_explain(EOPNOTSUPP, "'%s' is not an Ethernet interface", wire->netdev);
     memcpy(device->mac, request.ifr_hwaddr.sa_data, 6);
+    atomic_store(&wire->own_mac, mac_number(device->mac));
     if (ioctl(socket, SIOCGIFFLAGS, &request) != 0)
         return errno;
     wire->flags = (unsigned short)request.ifr_flags;
@@ -115,14 +124,15 @@ void sv_wire_close(struct sv_wire *wire)
     atomic_store(&wire->device->port_up, true);
 }
 
-/* ---- rules ---- */
-
-static uint64_t mac_number(const uint8_t mac[6])
+void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6])
 {
-    uint64_t number = 0;
-    memcpy(&number, mac, 6);
-    return number;
+    memcpy(wire->device->mac, mac, 6);
+    atomic_store(&wire->own_mac, mac_number(mac));
+    if (wire->steering != NULL)
+        sv_steering_set_mac(wire->steering, mac);
 }
+
+/* ---- rules ---- */
 
 /* What the interface's own address filter must let in for a rule. Membership of the socket ends with the process. */
 static int filter_type(const struct sv_wire *wire, enum ibv_flow_attr_type type, const struct sv_headers *mask,
@@ -151,6 +161,7 @@ static void change_filter(struct sv_wire *wire, int type, const uint8_t mac[6], 
     (void)!setsockopt(wire->filters, SOL_PACKET, option, &request, sizeof request);
 }
 
+/* Readers look without a lock: an address stays where it is while rules name it. */
 static int find_claim(const struct sv_wire *wire, uint64_t mac)
 {
     uint32_t used = atomic_load_explicit(&wire->claimed_used, memory_order_acquire);
@@ -161,60 +172,59 @@ static int find_claim(const struct sv_wire *wire, uint64_t mac)
 }
 
 /* Beyond the table's size frames simply leave; whoever is on the wire may have that address too. */
-static void claim(struct sv_wire *wire, uint64_t mac)
+static bool claim(struct sv_wire *wire, uint64_t mac)
 {
     int at = find_claim(wire, mac);
+    if (at < 0)
+        at = find_claim(wire, UNCLAIMED);
     uint32_t used = atomic_load(&wire->claimed_used);
-    if (at < 0 && used < MAX_CLAIMED) {
+    if (at < 0 && used < SV_WIRE_CLAIMS) {
         at = (int)used;
         wire->claimed_count[at] = 0;
-        atomic_store(&wire->claimed[at], mac);
-        atomic_store(&wire->claimed_used, used + 1);
     }
-    if (at >= 0)
-        wire->claimed_count[at]++;
+    if (at < 0)
+        return false;
+    wire->claimed_count[at]++;
+    atomic_store(&wire->claimed[at], mac);
+    if ((uint32_t)at == used)
+        atomic_store(&wire->claimed_used, used + 1);
+    return true;
 }
 
 static void unclaim(struct sv_wire *wire, uint64_t mac)
 {
     int at = find_claim(wire, mac);
-    if (at < 0 || --wire->claimed_count[at] > 0)
-        return;
-    uint32_t last = atomic_load(&wire->claimed_used) - 1;
-    wire->claimed_count[at] = wire->claimed_count[last];
-    atomic_store(&wire->claimed[at], atomic_load(&wire->claimed[last]));
-    atomic_store(&wire->claimed_used, last);
+    if (at >= 0 && --wire->claimed_count[at] == 0)
+        atomic_store(&wire->claimed[at], UNCLAIMED);
 }
 
 int sv_wire_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct sv_wire *wire = device->port;
-    (void)rule;
     int error = wire->steering != NULL ? sv_steering_add(wire->steering, spec) : 0;
     if (error != 0)
         return error;
     const uint8_t *mac = spec->value.outer.dst_mac;
-    int type = filter_type(wire, spec->type, &spec->mask.outer, mac);
-    change_filter(wire, type, mac, PACKET_ADD_MEMBERSHIP);
-    if (type == PACKET_MR_UNICAST)
-        claim(wire, mac_number(mac));
+    rule->wire_filter = filter_type(wire, spec->type, &spec->mask.outer, mac);
+    change_filter(wire, rule->wire_filter, mac, PACKET_ADD_MEMBERSHIP);
+    rule->wire_claims = rule->wire_filter == PACKET_MR_UNICAST && claim(wire, mac_number(mac));
     return 0;
 }
 
 void sv_wire_rule_removed(struct sv_device *device, struct sv_flow *flow)
 {
     struct sv_wire *wire = device->port;
-    const uint8_t *mac = flow->rule->key.outer.dst_mac;
+    const struct sv_rule *rule = flow->rule;
+    const uint8_t *mac = rule->key.outer.dst_mac;
     if (wire->steering != NULL)
         sv_steering_remove(wire->steering, flow);
-    int type = filter_type(wire, flow->type, &flow->mask.outer, mac);
-    change_filter(wire, type, mac, PACKET_DROP_MEMBERSHIP);
-    if (type == PACKET_MR_UNICAST)
+    change_filter(wire, rule->wire_filter, mac, PACKET_DROP_MEMBERSHIP);
+    if (rule->wire_claims)
         unclaim(wire, mac_number(mac));
 }
 
 SV_HOT bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination)
 {
     uint64_t mac = mac_number(destination);
-    return mac == mac_number(wire->device->mac) || find_claim(wire, mac) >= 0;
+    return mac == atomic_load_explicit(&wire->own_mac, memory_order_relaxed) || find_claim(wire, mac) >= 0;
 }

@@ -17,7 +17,7 @@
  * watcher also follows the interface's state. It blocks unless something is armed or the interface changes.
  */
 
-enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1 };
+enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_WIRE_CLAIMS = 64 };
 
 /* Frames waiting in one of the kernel's rings. The lock is part of a grace period. */
 struct sv_receiver {
@@ -78,9 +78,10 @@ struct sv_wire {
     _Atomic unsigned lonely_armings;
     _Atomic unsigned unarmed_frames;
     _Atomic uint64_t polled;        /* frames that pollers moved: a sign that somebody is awake */
-    uint32_t claimed_count[64];
+    _Atomic uint64_t own_mac;       /* the interface's; as `claimed` */
+    uint32_t claimed_count[SV_WIRE_CLAIMS];
     _Atomic uint32_t claimed_used;
-    _Atomic uint64_t claimed[64];   /* MAC addresses that rules name: frames to them stay inside */
+    _Atomic uint64_t claimed[SV_WIRE_CLAIMS];   /* MAC addresses that rules name: frames to them stay inside */
 };
 
 /* Whether `name` is `prefix` and what can be the name of an interface. */
@@ -99,6 +100,8 @@ int sv_wire_open(struct sv_wire *wire);
 /* Adds a ring whose frames the watcher waits for; 0 or an errno. */
 int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver);
 void sv_wire_close(struct sv_wire *wire);
+/* The interface has another address. */
+void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6]);
 /* Whether frames to this address are for the port itself. Without any lock. */
 bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination);
 

@@ -76,6 +76,28 @@ static void malformed_rules_are_refused(void)
     world_close(&world);
 }
 
+/* Who says that there is less must not be read further. Programs that say nothing are read as libibverbs reads them. */
+static void no_rule_is_longer_than_it_says(void)
+{
+    struct world world;
+    struct side side;
+    struct rule rule;
+    world_open(&world);
+    side_open(&world, &side);
+    rule_init(&rule, 0);
+    rule_ipv4(&rule, NULL, "192.0.2.2");
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, 2000);
+    uint16_t size = rule.attr.size;
+    for (uint16_t less = 1; less < size; less++) {
+        rule.attr.size = less;
+        check_refused(&side, &rule, EINVAL);
+    }
+    rule.attr.size = 0;
+    CHECK_EQ(0, ibv_destroy_flow(must_create(&side, &rule)));
+    side_close(&side);
+    world_close(&world);
+}
+
 static void defaults_take_no_match_and_no_copies(void)
 {
     struct world world;
@@ -233,6 +255,7 @@ static void rules_come_and_go(void)
 }
 
 const struct test flow_tests[] = {
+    {"flow: no rule is longer than it says", no_rule_is_longer_than_it_says},
     {"malformed rules are refused", malformed_rules_are_refused},
     {"defaults take no match and no copies", defaults_take_no_match_and_no_copies},
     {"the same rule twice exists", the_same_rule_twice_exists},

@@ -51,6 +51,91 @@ static void a_bridge_can_let_go(const char *kind)
     wire_close(&wire);
 }
 
+/* ---- addresses ---- */
+
+/* A frame of the near end's own to a MAC address; returns whether it stays inside. */
+static bool stays_inside(struct wire *wire, const uint8_t mac[6])
+{
+    uint8_t frame[2048];
+    struct frame_spec spec = default_frame();
+    struct side *side = &wire->side[1];
+    memcpy(spec.dst, mac, 6);
+    uint32_t length = build_frame(&spec, frame);
+    CHECK_EQ(0, send_frame(side, frame, length, IBV_SEND_SIGNALED));
+    struct ibv_wc wc;
+    struct timespec start = now();
+    int sent = 0, received_by = -1;
+    for (int end = 1; (sent == 0 || received_by < 0) && !overdue(start); end = 1 - end) {
+        if (ibv_poll_cq(wire->side[end].cq, 1, &wc) == 0)
+            continue;
+        CHECK_EQ(IBV_WC_SUCCESS, wc.status);
+        if (wc.opcode == IBV_WC_RECV)
+            received_by = end;
+        else
+            sent++;
+    }
+    CHECK_EQ(1, sent);
+    CHECK(received_by >= 0);
+    CHECK_EQ(0, post_recv_slot(&wire->side[received_by], 1, SLOT_BYTES));
+    return received_by == 1;
+}
+
+static void an_interface_can_get_another_address(const char *kind)
+{
+    static const uint8_t another[6] = {2, 0, 0, 0, 7, 7};
+    uint8_t first[6], mac[6] = {0};
+    struct wire wire;
+    wire_open(&wire, kind, 1500, 1);
+    struct ibv_flow *flows[2] = {udp_rule(&wire.side[0], 2000), udp_rule(&wire.side[1], 2000)};
+    for (int end = 0; end < 2; end++)
+        CHECK_EQ(0, post_recv_slot(&wire.side[end], 1, SLOT_BYTES));
+    CHECK_EQ(0, softverbs_get_mac(wire.world[1].context, first));
+    CHECK(stays_inside(&wire, first));
+    CHECK(!stays_inside(&wire, another));
+    run("ip link set %s address 02:00:00:00:07:07", wire.name[1]);
+    for (struct timespec start = now(); memcmp(mac, another, 6) != 0 && !overdue(start);)
+        CHECK_EQ(0, softverbs_get_mac(wire.world[1].context, mac));
+    CHECK(stays_inside(&wire, another));
+    CHECK(!stays_inside(&wire, first));
+    for (int end = 0; end < 2; end++)
+        CHECK_EQ(0, ibv_destroy_flow(flows[end]));
+    wire_close(&wire);
+}
+
+static struct ibv_flow *address_rule(struct wire *wire, uint8_t number, uint16_t priority)
+{
+    const uint8_t mac[6] = {2, 0, 0, 0, 8, number};
+    struct rule rule;
+    rule_init(&rule, priority);
+    rule_eth(&rule, mac, NULL, 0, -1);
+    return must_create(&wire->side[1], &rule);
+}
+
+/* Each rule gives back what it has taken, and nothing that another one has. */
+static void addresses_are_kept_as_long_as_rules_name_them(const char *kind)
+{
+    enum { TABLE = 64 };
+    static const uint8_t last[6] = {2, 0, 0, 0, 8, TABLE};
+    struct wire wire;
+    struct ibv_flow *flows[TABLE + 1];
+    wire_open(&wire, kind, 1500, 1);
+    CHECK_EQ(0, post_recv_slot(&wire.side[1], 1, SLOT_BYTES));
+    for (uint8_t i = 0; i <= TABLE; i++)
+        flows[i] = address_rule(&wire, i, 0);
+    CHECK_EQ(0, ibv_destroy_flow(flows[0]));
+    struct ibv_flow *again = address_rule(&wire, TABLE, 1);
+    CHECK(stays_inside(&wire, last));
+    CHECK_EQ(0, ibv_destroy_flow(flows[TABLE]));
+    CHECK(stays_inside(&wire, last));
+    CHECK_EQ(0, ibv_destroy_flow(again));
+    for (uint8_t i = 1; i < TABLE; i++) {
+        const uint8_t mac[6] = {2, 0, 0, 0, 8, i};
+        CHECK(stays_inside(&wire, mac));
+        CHECK_EQ(0, ibv_destroy_flow(flows[i]));
+    }
+    wire_close(&wire);
+}
+
 /* ---- messages that are lost ---- */
 
 enum finding { FOUND, NOT_OPENED, NOT_FOUND };
@@ -127,6 +212,16 @@ static void test_bridge(void)
     for_each_kind(a_bridge_can_let_go);
 }
 
+static void test_another_address(void)
+{
+    for_each_kind(an_interface_can_get_another_address);
+}
+
+static void test_addresses_of_rules(void)
+{
+    for_each_kind(addresses_are_kept_as_long_as_rules_name_them);
+}
+
 static void test_lost_messages(void)
 {
     for_each_kind(lost_messages_are_made_up_for);
@@ -134,6 +229,8 @@ static void test_lost_messages(void)
 
 const struct test link_tests[] = {
     {"link: a bridge that lets an interface go does not remove it", test_bridge},
+    {"link: an interface can get another address", test_another_address},
+    {"link: addresses are kept as long as rules name them", test_addresses_of_rules},
     {"link: what became of an interface is asked for when messages were lost", test_lost_messages},
     {NULL, NULL},
 };
