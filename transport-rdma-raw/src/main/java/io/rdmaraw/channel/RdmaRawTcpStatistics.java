@@ -93,6 +93,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .error("resets.sent", core(c -> c.resetsOut), "resets sent")
             .error("blind-attacks", core(c -> c.blindAttackSegments), "resets and SYNs that RFC 5961 fends off")
             .error("path-mtu-reductions", core(c -> c.pathMtuReductions), "times that a router said too big")
+            .error("path-mtu-doubts", core(c -> c.pathMtuReductionsDelayed),
+                    "times that a router said too big of a size that had arrived before; a timeout decides")
             .error("path-mtu-black-holes", core(c -> c.pathMtuBlackHoles), "times that big segments seemed to vanish")
             .work("path-mtu-false-alarms", core(c -> c.pathMtuFalseAlarms),
                     "of these, times that a big segment came through after all")

@@ -138,6 +138,9 @@ final class AckInput {
         if (!sb.isEmpty() && Sequence.before(sb.startSeq(), ack)) {
             sb.trimHead(ack);
         }
+        if (c.pendingMtu != 0) {
+            PathMtu.onProgress(c);
+        }
         if (sample.retransmissionDelivered && !c.is(Tcb.SACK)) {
             // Without SACK an acknowledgement past a retransmission doesn't tell when the rest arrived.
             sample.originalDelivered = false;
@@ -161,6 +164,7 @@ final class AckInput {
                 PathMtu.onLargeDelivered(c);
             }
         }
+        c.largestDelivered = (char) Math.max(c.largestDelivered, sb.lengthOf(entry));
         if (c.is(Tcb.SACK)) {
             Rack.onDelivered(c, sb, entry, s, now);
         }

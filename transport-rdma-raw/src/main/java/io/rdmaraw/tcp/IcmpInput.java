@@ -5,9 +5,9 @@ final class IcmpInput {
     private IcmpInput() {
     }
 
-    static void process(TcpConnection c, IcmpError error, int mtu, long now) {
+    static void process(TcpConnection c, IcmpError error, int seq, int mtu, long now) {
         if (error == IcmpError.PACKET_TOO_BIG) {
-            PathMtu.onPacketTooBig(c, mtu, now);
+            PathMtu.onPacketTooBig(c, seq, mtu, now);
             return;
         }
         // RFC 5927 section 5.2: once synchronized, every error is soft; the timeouts decide.

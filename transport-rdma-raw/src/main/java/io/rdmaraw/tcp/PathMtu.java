@@ -10,7 +10,7 @@ package io.rdmaraw.tcp;
 final class PathMtu {
     private static final int MIN_IPV6 = 1280;
     /** The smallest plateau of RFC 1191 section 7.1 above the floor of 68, which would carry headers only. */
-    private static final int MIN_IPV4 = 296;
+    private static final int LEAST_PLATEAU = 296;
     private static final int SAFE_IPV4 = 576;
     /** Timeouts of one segment before small ones that are repeated are not put together any more. */
     private static final int ONE_BY_ONE_TIMEOUTS = 2;
@@ -26,30 +26,65 @@ final class PathMtu {
 
     /** No path is taken to carry less. */
     static int least(TcpConnection c) {
-        return c.isIpv4() ? MIN_IPV4 : MIN_IPV6;
+        return c.isIpv4() ? c.engine.config.minPathMtuBytes : MIN_IPV6;
     }
 
-    /** An ICMP message, checked to be about data in flight, says what the next hop takes; 0 if it doesn't say. */
-    static void onPacketTooBig(TcpConnection c, int nextHopMtu, long now) {
+    /**
+     * An ICMP message, checked to be about data in flight, says what the next hop takes; 0 if it doesn't say. Who has
+     * guessed a number in flight could make all of it go out again in small pieces. So a message that contradicts what
+     * has arrived waits until the segment that it quotes has timed out, and is forgotten when that arrives (RFC 5927
+     * section 7.2).
+     *
+     * @param seq        the first number of the quoted segment
+     * @param nextHopMtu unsigned
+     */
+    static void onPacketTooBig(TcpConnection c, int seq, int nextHopMtu, long now) {
+        if (nextHopMtu < 0 || !c.isIpv4() && nextHopMtu < MIN_IPV6) {
+            // RFC 8201 section 4: what says less than the minimum MTU of IPv6 must be discarded. No hop takes 2 GiB.
+            c.engine.counters.icmpIgnored++;
+            return;
+        }
         // RFC 1191 section 5: routers of old leave it out; then the next plateau below.
         int told = nextHopMtu == 0 ? plateauBelow(c.mtu) : nextHopMtu;
-        // RFC 8201 section 4: never below the minimum MTU of IPv6
         int mtu = Math.max(told, least(c));
-        if (mtu < c.mtu) {
-            c.engine.counters.pathMtuReductions++;
-            c.mtuProbesLeft = TRUSTED;
-            reduce(c, mtu, now);
+        if (mtu >= c.mtu) {
+            return;
+        }
+        if (c.largestDelivered == 0 || mtu >= c.largestDelivered + optionsAndHeaderBytes(c)) {
+            believe(c, mtu, now);
+            return;
+        }
+        c.engine.counters.pathMtuReductionsDelayed++;
+        boolean first = c.pendingMtu == 0;
+        c.pendingMtuSeq = first ? seq : Sequence.min(c.pendingMtuSeq, seq);
+        c.pendingMtu = (char) (first ? mtu : Math.min(c.pendingMtu, mtu));
+    }
+
+    private static void believe(TcpConnection c, int mtu, long now) {
+        c.engine.counters.pathMtuReductions++;
+        c.mtuProbesLeft = TRUSTED;
+        reduce(c, mtu, now);
+    }
+
+    private static int optionsAndHeaderBytes(TcpConnection c) {
+        return c.headerBytes() + (c.is(Tcb.TIMESTAMPS) ? 12 : 0);
+    }
+
+    /** SND.UNA has advanced: a message about what has arrived meanwhile was wrong, or the path has changed again. */
+    static void onProgress(TcpConnection c) {
+        if (Sequence.after(c.sndUna, c.pendingMtuSeq)) {
+            c.pendingMtu = 0;
         }
     }
 
     private static int plateauBelow(int mtu) {
-        int[] plateaus = {32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, MIN_IPV4};
+        int[] plateaus = {32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, LEAST_PLATEAU};
         for (int plateau : plateaus) {
             if (plateau < mtu) {
                 return plateau;
             }
         }
-        return MIN_IPV4;
+        return LEAST_PLATEAU;
     }
 
     private static void reduce(TcpConnection c, int mtu, long now) {
@@ -60,6 +95,7 @@ final class PathMtu {
             return;
         }
         Handshake.updateSendMss(c);
+        c.largestDelivered = (char) Math.min(c.largestDelivered, c.sndMss);
         // Nothing is repeated during the handshake: what is lost by then is looked at when it is over.
         if (c.flight != null && c.state != TcpState.SYN_RECEIVED) {
             resendTooBig(c);
@@ -74,11 +110,20 @@ final class PathMtu {
                 sb.markLost(entry);
             }
         }
+        sb.cutLost(c.sndMss);
         c.engine.ready(c);
     }
 
     /** The same segment timed out again: perhaps it is too big and ICMP is filtered. */
     static void onTimeout(TcpConnection c, Flight f, long now) {
+        if (c.pendingMtu != 0) {
+            int told = c.pendingMtu;
+            c.pendingMtu = 0;
+            if (told < c.mtu) {
+                believe(c, told, now);
+                return;
+            }
+        }
         f.recovery.oneByOne |= c.unansweredTimeouts >= ONE_BY_ONE_TIMEOUTS;
         int suspicious = c.engine.config.blackHoleTimeouts;
         if (suspicious == 0) {
@@ -86,7 +131,7 @@ final class PathMtu {
         }
         int next = c.unansweredTimeouts == suspicious ? MIN_IPV6
                 : c.unansweredTimeouts == suspicious + DEEP_BLACK_HOLE_TIMEOUTS && c.isIpv4() ? SAFE_IPV4 : c.mtu;
-        int packet = f.scoreboard.lengthOf(f.scoreboard.head()) + c.headerBytes() + (c.is(Tcb.TIMESTAMPS) ? 12 : 0);
+        int packet = f.scoreboard.lengthOf(f.scoreboard.head()) + optionsAndHeaderBytes(c);
         if (next < c.mtu && packet > next) {
             c.engine.counters.pathMtuBlackHoles++;
             c.mtuProbesLeft = MAX_PROBES;

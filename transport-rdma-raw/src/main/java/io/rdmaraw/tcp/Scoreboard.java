@@ -344,6 +344,59 @@ final class Scoreboard {
         }
     }
 
+    /**
+     * Cuts entries that are lost and longer than {@code mostBytes} into pieces of that length, all in one pass: when
+     * the MSS falls there may be thousands of them.
+     */
+    void cutLost(int mostBytes) {
+        int added = 0;
+        for (int entry = head; entry != tail; entry++) {
+            added += isLost(entry) ? (lengthOf(entry) - 1) / mostBytes : 0;
+        }
+        if (added == 0) {
+            return;
+        }
+        Scoreboard cut = new Scoreboard();
+        cut.reset(startSeq());
+        while (cut.capacity() < tail - head + added) {
+            cut.grow();
+        }
+        int[] placeOf = new int[tail - head];
+        for (int entry = head; entry != tail; entry++) {
+            placeOf[entry - head] = cut.tail;
+            int step = isLost(entry) ? mostBytes : lengthOf(entry);
+            for (int at = 0; at < lengthOf(entry); at += step) {
+                int slot = cut.tail++ & cut.mask;
+                cut.startSeqs[slot] = startSeq(entry) + at;
+                cut.sentNanos[slot] = sentNanos(entry);
+                cut.flags[slot] = flags[entry & mask];
+                // Of a sacked one this steps over it; of one in flight it is said below.
+                cut.later[slot] = cut.tail;
+            }
+        }
+        // What is in flight keeps its order in time, at its new place.
+        for (int entry = oldest; entry != NONE; entry = later[entry & mask]) {
+            int slot = placeOf[entry - head] & cut.mask;
+            cut.later[slot] = placeOf(placeOf, later[entry & mask]);
+            cut.earlier[slot] = placeOf(placeOf, earlier[entry & mask]);
+        }
+        oldest = placeOf(placeOf, oldest);
+        newest = placeOf(placeOf, newest);
+        mask = cut.mask;
+        startSeqs = cut.startSeqs;
+        sentNanos = cut.sentNanos;
+        later = cut.later;
+        earlier = cut.earlier;
+        flags = cut.flags;
+        head = 0;
+        tail = cut.tail;
+        lossHint = 0;
+    }
+
+    private int placeOf(int[] placeOf, int entry) {
+        return entry == NONE ? NONE : placeOf[entry - head];
+    }
+
     private static int shifted(int link, int entry) {
         return link > entry ? link + 1 : link;
     }

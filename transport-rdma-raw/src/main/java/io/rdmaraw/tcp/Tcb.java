@@ -212,6 +212,12 @@ abstract sealed class Tcb permits TcpConnection {
     /** Behind the last of these. */
     int mtuProbeEnd;
 
+    /** Most sequence space of a segment of ours that has arrived, as far as it fits the MTU now believed. */
+    char largestDelivered;
+    /** A router's word that waits for a timeout, and the segment it is about; 0: none (RFC 5927 section 7.2). */
+    char pendingMtu;
+    int pendingMtuSeq;
+
     long lastChallengeNanos = Long.MIN_VALUE;
 
     Tcb(TcpEngine engine, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,

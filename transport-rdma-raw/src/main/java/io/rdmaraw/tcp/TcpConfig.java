@@ -67,6 +67,7 @@ public final class TcpConfig {
     final int firstEphemeralPort;
     final int lastEphemeralPort;
     final long pathMtuAgeNanos;
+    final int minPathMtuBytes;
     final int blackHoleTimeouts;
     final int maxSlices;
     final int segmentationBytes;
@@ -110,6 +111,7 @@ public final class TcpConfig {
         firstEphemeralPort = builder.firstEphemeralPort;
         lastEphemeralPort = builder.lastEphemeralPort;
         pathMtuAgeNanos = builder.pathMtuAgeNanos;
+        minPathMtuBytes = builder.minPathMtuBytes;
         blackHoleTimeouts = builder.blackHoleTimeouts;
         maxSlices = builder.maxSlices;
         segmentationBytes = builder.segmentationBytes;
@@ -164,6 +166,7 @@ public final class TcpConfig {
         private int firstEphemeralPort = 32768;
         private int lastEphemeralPort = 60999;
         private long pathMtuAgeNanos = 600_000_000_000L;
+        private int minPathMtuBytes = 552;
         private int blackHoleTimeouts = 3;
         private int maxSlices = Segment.MAX_SLICES;
         private int segmentationBytes;
@@ -451,6 +454,16 @@ public final class TcpConfig {
          */
         public Builder pathMtuAgeNanos(long value) {
             pathMtuAgeNanos = longInRange("pathMtuAgeNanos", value, 1_000_000_000L, 1L << 60);
+            return this;
+        }
+
+        /**
+         * The least MTU in bytes that a path over IPv4 is taken to have, whatever routers say (min_pmtu of Linux), 68
+         * to 1280. A message that nobody can check makes segments no smaller than that. Default 552. Over IPv6 it is
+         * 1280 (RFC 8201).
+         */
+        public Builder minPathMtuBytes(int value) {
+            minPathMtuBytes = intInRange("minPathMtuBytes", value, 68, 1280);
             return this;
         }
 

@@ -71,10 +71,12 @@ public final class TcpCounters {
     /** Connections aborted because a buffer that was to be sent had been released by somebody else. */
     public long buffersReleasedEarly;
     public long pathMtuReductions;
+    /** Messages of routers that had to wait for a timeout, as larger packets had arrived (RFC 5927 section 7.2). */
+    public long pathMtuReductionsDelayed;
     public long pathMtuBlackHoles;
     /** Suspicions of a black hole that a large segment disproved. */
     public long pathMtuFalseAlarms;
-    /** ICMP messages that matched no connection or lay outside of its window (RFC 5927). */
+    /** ICMP messages that matched no connection, lay outside of its window (RFC 5927), or cannot be true. */
     public long icmpIgnored;
     public long ecnReductions;
     public long congestionMarksIn;

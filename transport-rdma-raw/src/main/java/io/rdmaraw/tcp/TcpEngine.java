@@ -249,7 +249,7 @@ public final class TcpEngine {
             counters.icmpIgnored++;
             return;
         }
-        IcmpInput.process(c, error, mtu, nowNanos);
+        IcmpInput.process(c, error, seq, mtu, nowNanos);
     }
 
     /**

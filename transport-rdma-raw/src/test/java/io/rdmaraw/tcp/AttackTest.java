@@ -271,7 +271,73 @@ class AttackTest {
         icmp(d, IcmpError.PACKET_TOO_BIG, 1, 0);
         assertEquals(1492, d.c.pathMtuBytes());
         icmp(d, IcmpError.PACKET_TOO_BIG, 1, 68);
-        assertEquals(296, d.c.pathMtuBytes());
+        assertEquals(552, d.c.pathMtuBytes());
+        Dialogue narrow = established(plain().minPathMtuBytes(296), "SA 0 ack 1 mss 1460");
+        narrow.send(10).says("PA 1 len 10 ack 1");
+        icmp(narrow, IcmpError.PACKET_TOO_BIG, 1, 68);
+        assertEquals(296, narrow.c.pathMtuBytes());
+    }
+
+    /** RFC 5927 section 7.2: one blind message must not make all that is in flight go out again in small pieces. */
+    @Test
+    void aMessageThatContradictsWhatHasArrivedWaitsForATimeout() {
+        Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
+        d.send(1460).says("PA 1 len 1460 ack 1").hears("A 1 ack 1461");
+        d.send(2920).says("A 1461 len 1460 ack 1", "PA 2921 len 1460 ack 1");
+        icmp(d, IcmpError.PACKET_TOO_BIG, 1461, 552);
+        d.saysNothing();
+        assertEquals(1500, d.c.pathMtuBytes());
+        assertEquals(1, d.engine.counters().pathMtuReductionsDelayed);
+        // What it is about arrives: it was wrong, and is forgotten.
+        d.hears("A 1 ack 2921").after(50);
+        d.after(1000);
+        assertEquals(1500, d.c.pathMtuBytes());
+        assertEquals(0, d.engine.counters().pathMtuReductions);
+
+        Dialogue narrowed = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
+        narrowed.send(1460).says("PA 1 len 1460 ack 1").hears("A 1 ack 1461");
+        narrowed.send(2920).says("A 1461 len 1460 ack 1", "PA 2921 len 1460 ack 1");
+        icmp(narrowed, IcmpError.PACKET_TOO_BIG, 2921, 800);
+        icmp(narrowed, IcmpError.PACKET_TOO_BIG, 1461, 1000);
+        narrowed.saysNothing().after(230);
+        assertEquals(800, narrowed.c.pathMtuBytes());
+        assertEquals(1, narrowed.engine.counters().pathMtuReductions);
+        narrowed.events.events.clear();
+        // Sizes that have not arrived on the narrower path are believed at once again.
+        narrowed.hears("A 1 ack 4381");
+        assertEquals(0, narrowed.c.queuedBytes());
+        narrowed.send(700).after(0);
+        icmp(narrowed, IcmpError.PACKET_TOO_BIG, 4381, 799);
+        assertEquals(800, narrowed.c.pathMtuBytes());
+    }
+
+    @Test
+    void whatNoHopTakesIsNoMessage() {
+        Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
+        d.send(1460).says("PA 1 len 1460 ack 1");
+        icmp(d, IcmpError.PACKET_TOO_BIG, 1, 0x80000000);
+        icmp(d, IcmpError.PACKET_TOO_BIG, 1, -1);
+        d.saysNothing();
+        assertEquals(1500, d.c.pathMtuBytes());
+        assertEquals(2, d.engine.counters().icmpIgnored);
+    }
+
+    /** RFC 8201 section 4: what says less than 1280 must be discarded. */
+    @Test
+    void ipv6PathsAreNeverTakenForNarrowerThan1280() {
+        long high = 0x2001_0db8_0000_0000L;
+        Recorder events = new Recorder();
+        TcpEngine engine = new TcpEngine(TcpConfig.DEFAULT, events, new java.util.SplittableRandom(1), 0);
+        TcpConnection c = engine.connect(0, high, 1, 4000, high, 2, 80, null, 0, null);
+        Segment syn = new Segment();
+        assertEquals(true, engine.pollSegment(0, syn));
+        for (int mtu : new int[] {0, 68, 1279}) {
+            engine.onIcmp(IcmpError.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq(), mtu, 0);
+            assertEquals(1500, c.pathMtuBytes());
+        }
+        assertEquals(3, engine.counters().icmpIgnored);
+        engine.onIcmp(IcmpError.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq(), 1280, 0);
+        assertEquals(1280, c.pathMtuBytes());
     }
 
     @Test

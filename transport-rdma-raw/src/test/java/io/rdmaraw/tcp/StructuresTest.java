@@ -424,4 +424,76 @@ class StructuresTest {
         table.expire(added + 1000);
         assertEquals(0, table.size());
     }
+
+    /** Cutting in one pass is cutting one by one. */
+    @Test
+    void whatIsLostIsCutInOnePass() {
+        for (int seed = 0; seed < 300; seed++) {
+            Scoreboard onePass = scoreboard(seed);
+            Scoreboard oneByOne = scoreboard(seed);
+            int most = 1 + seed % 90;
+            onePass.cutLost(most);
+            for (int entry = oneByOne.head(); entry != oneByOne.tail(); entry++) {
+                if (oneByOne.isLost(entry) && oneByOne.lengthOf(entry) > most) {
+                    oneByOne.split(entry, oneByOne.startSeq(entry) + most);
+                }
+            }
+            assertEquals(describe(oneByOne), describe(onePass));
+            // It goes on as ever.
+            assertEquals(describe(repaired(oneByOne)), describe(repaired(onePass)));
+        }
+    }
+
+    private static Scoreboard scoreboard(int seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        Scoreboard board = new Scoreboard();
+        board.reset(-500);
+        for (int step = 0; step < 400; step++) {
+            int entry = board.isEmpty() ? 0 : board.head() + random.nextInt(board.tail() - board.head());
+            switch (board.isEmpty() ? 0 : random.nextInt(6)) {
+                case 0, 1 -> board.append(board.endSeq() + 1 + random.nextInt(300), step);
+                case 2 -> board.markLost(entry);
+                case 3 -> {
+                    if (!board.isSacked(entry)) {
+                        board.markSacked(entry);
+                    }
+                }
+                case 4 -> {
+                    if (board.isLost(entry)) {
+                        board.retransmitted(entry, step);
+                    }
+                }
+                default -> {
+                    if (random.nextInt(4) == 0) {
+                        board.removeHead();
+                    }
+                }
+            }
+        }
+        return board;
+    }
+
+    private static Scoreboard repaired(Scoreboard board) {
+        while (board.lostBytes() > 0) {
+            board.retransmitted(board.firstLost(), 1000);
+        }
+        return board;
+    }
+
+    private static String describe(Scoreboard board) {
+        StringBuilder text = new StringBuilder();
+        for (int entry = board.head(); entry != board.tail(); entry++) {
+            text.append(board.startSeq(entry)).append('+').append(board.lengthOf(entry)).append('@')
+                    .append(board.sentNanos(entry)).append(board.isSacked(entry) ? "s" : "")
+                    .append(board.isLost(entry) ? "l" : "").append(board.isRetransmitted(entry) ? "r" : "").append(' ');
+        }
+        for (int entry = board.oldestInFlight(); entry != Scoreboard.NONE; entry = board.sentAfter(entry)) {
+            text.append(board.startSeq(entry)).append(' ');
+        }
+        for (int entry = board.head(); entry != board.tail(); entry++) {
+            text.append(board.isSacked(entry) ? board.behindSacked(entry) - board.head() + " " : "");
+        }
+        return text.append(board.sackedBytes()).append(' ').append(board.sackedCount()).append(' ')
+                .append(board.lostBytes()).append(' ').append(board.pipeBytes()).toString();
+    }
 }
