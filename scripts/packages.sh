@@ -77,6 +77,13 @@ want_browser() {
   apt_install chromium-headless-shell || say "no browser could be installed: nobody looks at the page of the report"
 }
 
+# Compiles the eBPF programs again, to see that the checked-in ones are of these sources: 300 MB, so as the browser.
+want_clang() {
+  [ "${CI:-}" = true ] && can_install_packages || return 0
+  command -v clang >/dev/null && return 0
+  apt_install clang || say "no clang could be installed: the eBPF programs are compared by their sources' hash only"
+}
+
 # Unlike the build tools these are wanted, not required: a test that lacks its program is skipped and says so.
 want_test_programs() {
   local -a missing

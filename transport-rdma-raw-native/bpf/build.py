@@ -3,8 +3,9 @@
 """Compiles steer.bpf.c and writes its instructions to softverbs/steering_programs.h.
 
 Needs clang at development time only: the result is checked in. Run it from anywhere, without arguments; with --check it
-writes nothing and fails when the checked-in file differs.
+writes nothing and fails when the checked-in file differs. check.sh does what can be done without clang.
 """
+import hashlib
 import pathlib
 import struct
 import subprocess
@@ -13,6 +14,10 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT = HERE.parent / "softverbs" / "steering_programs.h"
+SOFTVERBS = HERE.parent / "softverbs"
+# In the order of their names; this script is among them, as what it does to the code is part of the result.
+SOURCES = [HERE / "build.py", HERE / "place.bpf.h", HERE / "steer.bpf.c", SOFTVERBS / "steering_hash.h",
+           SOFTVERBS / "steering_maps.h"]
 PROGRAMS = ["xdp", "place", "redirect", "tc", "filter", "copies"]
 MAPS = ["sv_map_directory", "sv_map_rules", "sv_map_deep_rules", "sv_map_scratch", "sv_map_sockets", "sv_map_recent",
         "sv_map_heads", "sv_map_syns", "sv_map_known", "sv_map_opening", "sv_map_programs"]
@@ -46,13 +51,28 @@ def map_uses(sections, index, symbols, names, code):
     return uses
 
 
+def hash_of(body):
+    """Of the sources and the body: check.sh asks for the same."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES) + body.encode()).hexdigest()
+
+
+def clang_version():
+    """Without what a distribution adds: clang version 14.0.6."""
+    line = subprocess.run(["clang", "--version"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
+    return line[line.index("clang version"):].split("-")[0].strip()
+
+
+def with_head(body):
+    return "\n".join(["/* SPDX-License-Identifier: Apache-2.0 */", "/*",
+                      " * Made by bpf/build.py from bpf/steer.bpf.c: do not edit.", f" * Compiler: {clang_version()}",
+                      f" * SHA-256 of the sources and of what follows: {hash_of(body)}", " */", body])
+
+
 def render(elf):
     sections = sections_of(elf)
     symbols, link = next((s[2], s[3]) for s in sections if s[1] == SHT_SYMTAB)
     names = sections[link][2]
-    lines = ["/* SPDX-License-Identifier: Apache-2.0 */",
-             "/* Made by bpf/build.py from bpf/steer.bpf.c: do not edit. */",
-             "#ifndef SV_STEERING_PROGRAMS_H", "#define SV_STEERING_PROGRAMS_H", "",
+    lines = ["#ifndef SV_STEERING_PROGRAMS_H", "#define SV_STEERING_PROGRAMS_H", "",
              "#include <stdint.h>", "", "struct sv_map_use {", "    uint16_t instruction;", "    uint16_t map;", "};"]
     for program in PROGRAMS:
         index = next(i for i, s in enumerate(sections) if s[0] == program)
@@ -66,12 +86,16 @@ def render(elf):
     return "\n".join(lines + ["", "#endif", ""])
 
 
-def main():
+def compile_all():
     with tempfile.TemporaryDirectory() as directory:
         target = pathlib.Path(directory) / "steer.o"
         subprocess.run(["clang", "-target", "bpf", "-mcpu=v2", "-O2", "-Wall", "-Wextra", "-Werror", "-I/usr/include/"
                         "x86_64-linux-gnu", "-c", str(HERE / "steer.bpf.c"), "-o", str(target)], check=True)
-        text = render(target.read_bytes())
+        return render(target.read_bytes())
+
+
+def main():
+    text = with_head(compile_all())
     if "--check" in sys.argv[1:]:
         sys.exit(0 if OUTPUT.read_text() == text else f"{OUTPUT} is not what bpf/steer.bpf.c compiles to")
     OUTPUT.write_text(text)

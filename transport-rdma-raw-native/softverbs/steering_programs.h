@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made by bpf/build.py from bpf/steer.bpf.c: do not edit. */
+/*
+ * Made by bpf/build.py from bpf/steer.bpf.c: do not edit.
+ * Compiler: clang version 14.0.6
+ * SHA-256 of the sources and of what follows: 7e66e583025a24e9713fb5bb6a8be4a7d47c05df690b8cd52a385aae0b88d401
+ */
 #ifndef SV_STEERING_PROGRAMS_H
 #define SV_STEERING_PROGRAMS_H
 
