@@ -25,11 +25,15 @@ final class StraySegments {
      */
     private static final long OPENING_NANOS = TimeUnit.SECONDS.toNanos(4);
 
+    /** For so long after a change nothing but {@link #MAX_SEARCHED} bounds the search. */
+    private static final long SETTLING_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     private final TcpStack stack;
     private final TcpEngine engine;
     private final SegmentReceiver receiver;
     private final SharedDevice device;
     private final RdmaRawTcpStatistics counters;
+    private final StrayBudget budget = new StrayBudget();
     private int searched;
     /** The segment that the core looks at has been asked about everywhere. */
     private boolean unknownToAll;
@@ -78,7 +82,7 @@ final class StraySegments {
         if (stacks.size() < 2 || opens && !device.spreadFlows().haveMovedWithin(OPENING_NANOS)) {
             return false;
         }
-        if (searched == MAX_SEARCHED) {
+        if (searched == MAX_SEARCHED || !isWorthATurn()) {
             counters.droppedStrays++;
             return true;
         }
@@ -86,6 +90,14 @@ final class StraySegments {
         counters.searchedSegments++;
         new Search(this, receiver.takeFrame(), receiver.isChecksumVerified(), stacks).ask(0);
         return true;
+    }
+
+    /**
+     * Just after a change the flows that have moved come all at once. Later it is one now and then that has been silent
+     * since, for hours perhaps, so the search never ends; but what anybody may send has a bound.
+     */
+    private boolean isWorthATurn() {
+        return device.spreadFlows().haveMovedWithin(SETTLING_NANOS) || budget.take(System.nanoTime());
     }
 
     /** Nobody knows the segment: it is this loop's to answer. */

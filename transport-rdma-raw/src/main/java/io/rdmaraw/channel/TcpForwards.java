@@ -1,9 +1,11 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.tcp.ConnectionHash;
 import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConnection;
 
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -14,6 +16,8 @@ import java.util.List;
 final class TcpForwards {
     private static final int MIN_CAPACITY = 64;
 
+    /** Peers choose their addresses and ports. */
+    private final ConnectionHash hash = new ConnectionHash(new SecureRandom());
     private TcpFlow[] table = new TcpFlow[MIN_CAPACITY];
     private int size;
     private final List<Batch> batches = new ArrayList<>();
@@ -89,8 +93,8 @@ final class TcpForwards {
     /** Returns the flow that a received segment belongs to, or null. */
     TcpFlow find(Segment segment) {
         int mask = table.length - 1;
-        int i = hash(segment.destinationLow(), segment.destinationPort(), segment.sourceLow(), segment.sourcePort())
-                & mask;
+        int i = hash.hash(segment.destinationHigh(), segment.destinationLow(), segment.destinationPort(),
+                segment.sourceHigh(), segment.sourceLow(), segment.sourcePort()) & mask;
         for (; table[i] != null; i = i + 1 & mask) {
             TcpConnection c = table[i].connection();
             if (c.remotePort() == segment.sourcePort() && c.localPort() == segment.destinationPort()
@@ -102,14 +106,8 @@ final class TcpForwards {
         return null;
     }
 
-    private static int hash(TcpConnection c) {
-        return hash(c.localLow(), c.localPort(), c.remoteLow(), c.remotePort());
-    }
-
-    private static int hash(long localLow, int localPort, long remoteLow, int remotePort) {
-        long mixed = (localLow * 31 + remoteLow) * 31 + ((long) localPort << 16 | remotePort);
-        mixed *= 0x9e37_79b9_7f4a_7c15L;
-        return (int) (mixed ^ mixed >>> 32);
+    private int hash(TcpConnection c) {
+        return hash.hash(c.localHigh(), c.localLow(), c.localPort(), c.remoteHigh(), c.remoteLow(), c.remotePort());
     }
 
     /** Adds a frame, whose reference passes along, to what {@link #send()} passes on. */

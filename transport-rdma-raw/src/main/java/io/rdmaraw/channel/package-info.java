@@ -38,8 +38,8 @@
  *
  * <dt>Streams: one loop's TCP, between the core in io.rdmaraw.tcp and the queue</dt>
  * <dd>TcpStack, TcpStacks, TcpOpener, DeviceStacks, TcpFlow, TouchedFlows, TcpPort, ListeningPort, ConnectedPort,
- * TcpSteering, TcpForwards, HandOverLimit, StraySegments, KernelSegments, TcpIcmp, SegmentReceiver, SegmentSender, SegmentWriter,
- * WaitingSegment; the networks under them are in io.rdmaraw.host</dd>
+ * TcpSteering, TcpForwards, HandOverLimit, StraySegments, StrayBudget, KernelSegments, TcpIcmp, SegmentReceiver,
+ * SegmentSender, SegmentWriter, WaitingSegment; the networks under them are in io.rdmaraw.host</dd>
  *
  * <dt>What can be seen of it</dt>
  * <dd>RdmaRawMetrics, RdmaRawMetric, RdmaRawMetered, MetricTable, RdmaRawLoopStatistics, RdmaRawPortStatistics,

@@ -10,15 +10,13 @@ import java.util.function.Consumer;
 final class ConnectionTable {
     private static final int MIN_CAPACITY = 64;
 
-    private final long key0;
-    private final long key1;
+    private final ConnectionHash hash;
     private int[] hashes = new int[MIN_CAPACITY];
     private TcpConnection[] slots = new TcpConnection[MIN_CAPACITY];
     private int size;
 
     ConnectionTable(long key0, long key1) {
-        this.key0 = key0;
-        this.key1 = key1 | 1;
+        hash = new ConnectionHash(key0, key1);
     }
 
     int size() {
@@ -26,13 +24,7 @@ final class ConnectionTable {
     }
 
     int hash(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort) {
-        long a = fold(remoteLow ^ key0, localLow ^ key1);
-        long b = fold(remoteHigh ^ key1 ^ ((long) localPort << 16 | remotePort), localHigh ^ key0 ^ a);
-        return (int) (b ^ b >>> 32);
-    }
-
-    private static long fold(long x, long y) {
-        return x * y ^ Math.unsignedMultiplyHigh(x, y);
+        return hash.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
     }
 
     TcpConnection find(int hash, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,

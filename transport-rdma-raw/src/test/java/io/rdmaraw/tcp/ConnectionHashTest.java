@@ -1,0 +1,50 @@
+package io.rdmaraw.tcp;
+
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class ConnectionHashTest {
+    private static final int CONNECTIONS = 2048;
+    private static final int PLACES = 4 * CONNECTIONS;
+    /** With so many balls in so many places one that has more is less likely than one in a million million. */
+    private static final int MOST_OF_A_PLACE = 12;
+
+    private static int mostOfAPlace(ConnectionHash hash, int lowStep, int portStep) {
+        int[] counts = new int[PLACES];
+        int most = 0;
+        for (int i = 0; i < CONNECTIONS; i++) {
+            int place = hash.hash(0x2001_0db8_0000_0000L, 1, 443, 0x2001_0db8_0000_0001L, 7L + (long) i * lowStep,
+                    65_535 - i * portStep & 0xffff) & PLACES - 1;
+            most = Math.max(most, ++counts[place]);
+        }
+        return most;
+    }
+
+    /** Who has a /64 of IPv6 chooses 64 bits and the port: no fixed steps of them share a place. */
+    @Test
+    void peersCannotAimForOnePlace() {
+        Random random = new Random(1);
+        for (int key = 0; key < 20; key++) {
+            ConnectionHash hash = new ConnectionHash(random);
+            assertTrue(mostOfAPlace(hash, 1, 31) <= MOST_OF_A_PLACE, "key " + key);
+            assertTrue(mostOfAPlace(hash, PLACES, 0) <= MOST_OF_A_PLACE, "key " + key);
+            assertTrue(mostOfAPlace(hash, 0, 1) <= MOST_OF_A_PLACE, "key " + key);
+        }
+    }
+
+    @Test
+    void everyPartCounts() {
+        ConnectionHash hash = new ConnectionHash(new Random(2));
+        int whole = hash.hash(1, 2, 3, 4, 5, 6);
+        assertNotEquals(whole, hash.hash(0, 2, 3, 4, 5, 6));
+        assertNotEquals(whole, hash.hash(1, 0, 3, 4, 5, 6));
+        assertNotEquals(whole, hash.hash(1, 2, 0, 4, 5, 6));
+        assertNotEquals(whole, hash.hash(1, 2, 3, 0, 5, 6));
+        assertNotEquals(whole, hash.hash(1, 2, 3, 4, 0, 6));
+        assertNotEquals(whole, hash.hash(1, 2, 3, 4, 5, 0));
+        assertNotEquals(whole, new ConnectionHash(new Random(3)).hash(1, 2, 3, 4, 5, 6));
+    }
+}
