@@ -5,6 +5,7 @@ import com.sun.tools.attach.VirtualMachine;
 import com.sun.tools.attach.VirtualMachineDescriptor;
 import io.rdmaraw.tools.ToolException;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import javax.management.MBeanServerConnection;
@@ -40,10 +41,18 @@ final class JavaProcess implements AutoCloseable {
                 machine.detach();
             }
         } catch (AttachNotSupportedException | IOException e) {
-            throw new ToolException("cannot attach to process " + pid + ": " + e.getMessage() + " (it must be a JVM"
-                    + " of the"
-                    + " same user on this host, and not run with -XX:+DisableAttachMechanism)", e);
+            throw new ToolException(whyNot(pid, e, new NetworkNamespaces(Path.of("/proc"))), e);
         }
+    }
+
+    /** The JVM's management agent listens on the loopback address of its own network namespace. */
+    static String whyNot(String pid, Exception e, NetworkNamespaces namespaces) {
+        if (namespaces.isElsewhere(pid)) {
+            return "cannot attach to process " + pid + ", which is in another network namespace: nsenter -t " + pid
+                    + " -n ./rdma-raw top " + pid;
+        }
+        return "cannot attach to process " + pid + ": " + e.getMessage() + " (it must be a JVM of the same user on this"
+                + " host, and not run with -XX:+DisableAttachMechanism)";
     }
 
     /** Finds the one process with the transport in it. Others are only asked for their system properties. */

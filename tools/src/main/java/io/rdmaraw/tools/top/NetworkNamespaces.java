@@ -1,0 +1,29 @@
+package io.rdmaraw.tools.top;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Which network namespaces processes are in, as procfs tells (namespaces(7)). */
+final class NetworkNamespaces {
+    private final Path proc;
+
+    /** @param proc where procfs is mounted */
+    NetworkNamespaces(Path proc) {
+        this.proc = proc;
+    }
+
+    /** Tells whether a process is known to be in another one than this process. */
+    boolean isElsewhere(String pid) {
+        try {
+            return !of(pid).equals(of("self"));
+        } catch (IOException e) {
+            // Of another user, or gone.
+            return false;
+        }
+    }
+
+    private Path of(String pid) throws IOException {
+        return Files.readSymbolicLink(proc.resolve(pid).resolve("ns/net"));
+    }
+}
