@@ -183,7 +183,8 @@ final class DatagramWriter {
     private int writeIpv6(DatagramPath path, long address, int payloadBytes, int nextHeader) {
         EthernetHeader.write(address, path.targetMac(), path.sourceMac(), EtherType.IPV6);
         long ip = address + EthernetHeader.LENGTH_BYTES;
-        Ipv6Header.writeFixed(ip, config.getTrafficClass(), 0, payloadBytes, nextHeader, timeToLive(path));
+        Ipv6Header.writeFixed(ip, config.getTrafficClass(), path.flowLabel(), payloadBytes, nextHeader,
+                timeToLive(path));
         Ipv6Header.setSource(ip, path.source().high(), path.source().low());
         Ipv6Header.setDestination(ip, path.target().high(), path.target().low());
         return EthernetHeader.LENGTH_BYTES + Ipv6Header.LENGTH_BYTES;

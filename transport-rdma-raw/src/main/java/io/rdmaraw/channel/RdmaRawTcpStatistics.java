@@ -89,6 +89,9 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
             .error("released-early", core(c -> c.buffersReleasedEarly),
                     "connections reset because somebody had released what they were to send")
             .error("retransmission-timeouts", core(c -> c.retransmissionTimeouts), "times that nobody acknowledged")
+            .error("suspect-paths", core(c -> c.suspectPaths),
+                    "times that nobody acknowledged several in a row, so that the next hop was asked for again")
+            .error("soft-errors", s -> s.softErrors, "ICMP errors about connections that did not end them")
             .error("resets.received", core(c -> c.resetsIn), "resets that ended a connection")
             .error("resets.sent", core(c -> c.resetsOut), "resets sent")
             .error("blind-attacks", core(c -> c.blindAttackSegments), "resets and SYNs that RFC 5961 fends off")
@@ -112,6 +115,8 @@ public final class RdmaRawTcpStatistics implements RdmaRawMetered {
     long flows;
     /** Frames that the rules let through and that are no TCP segments. */
     long otherFrames;
+    /** ICMP errors that ended no connection. */
+    long softErrors;
     /** SYNs from or to the broadcast address of a subnet. */
     long droppedBroadcasts;
     /** Segments to which there was no way. */

@@ -5,6 +5,7 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.route.IcmpError;
 import io.rdmaraw.route.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
@@ -522,6 +523,21 @@ final class TcpStack implements TcpEvents, PortOwner {
     @Override
     public boolean isReceiveMemoryLow() {
         return receiver.isMemoryLow();
+    }
+
+    @Override
+    public void softError(TcpConnection connection, io.rdmaraw.tcp.IcmpError error) {
+        counters.softErrors++;
+    }
+
+    @Override
+    public void pathSuspect(TcpConnection connection) {
+        if (connection.attachment() instanceof TcpFlow flow) {
+            TcpPath path = flow.lastPath(network);
+            if (path != null && path.hopOrNull() != null) {
+                network.suspect(path.hopOrNull());
+            }
+        }
     }
 
     @Override

@@ -1,9 +1,12 @@
 package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.wire.FlowLabels;
 import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.SipHash;
 
 import java.net.InetSocketAddress;
+import java.security.SecureRandom;
 
 /**
  * The way from a channel to one destination: what the headers of every datagram to it have in common. Immutable; worth
@@ -24,6 +27,8 @@ public final class DatagramPath {
         PORT_UNREACHABLE
     }
 
+    private static final FlowLabels FLOW_LABELS = flowLabels(new SecureRandom());
+
     private final Kind kind;
     private final long generation;
     private final InetSocketAddress destination;
@@ -35,6 +40,7 @@ public final class DatagramPath {
     private final long targetMac;
     private final long pseudoHeaderSum;
     private final NextHop nextHop;
+    private final int flowLabel;
     /** The longest IP packet, where that is less than the link's. */
     private int mtuBytes = Integer.MAX_VALUE;
 
@@ -50,9 +56,15 @@ public final class DatagramPath {
         this.targetPort = targetPort;
         this.sourceMac = sourceMac;
         this.targetMac = targetMac;
+        flowLabel = target.isIpv4() ? 0 : FLOW_LABELS.of(source.high(), source.low(), sourcePort, target.high(),
+                target.low(), targetPort, 0);
         pseudoHeaderSum = target.isIpv4()
                 ? InternetChecksum.pseudoHeaderIpv4(source.ipv4(), target.ipv4(), 0, 0)
                 : InternetChecksum.pseudoHeaderIpv6(source.high(), source.low(), target.high(), target.low(), 0, 0);
+    }
+
+    private static FlowLabels flowLabels(SecureRandom random) {
+        return new FlowLabels(new SipHash(random.nextLong(), random.nextLong()));
     }
 
     /** Makes the path of a destination whose next hop is on the device, or that needs none. */
@@ -113,6 +125,11 @@ public final class DatagramPath {
 
     public boolean isMulticast() {
         return target.isMulticast();
+    }
+
+    /** Returns the flow label of IPv6, the same for all datagrams between two ports. */
+    public int flowLabel() {
+        return flowLabel;
     }
 
     public IpAddress source() {

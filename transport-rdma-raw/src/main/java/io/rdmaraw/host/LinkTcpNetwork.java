@@ -302,6 +302,11 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
+    public final void suspect(NextHop hop) {
+        neighbors.suspect(hop, loop);
+    }
+
+    @Override
     public final void request(NextHop hop) {
         neighbors.request(hop, loop);
     }

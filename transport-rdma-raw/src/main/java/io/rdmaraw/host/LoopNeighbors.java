@@ -116,6 +116,12 @@ final class LoopNeighbors {
         table.request(hop.linkIndex(), hop.address(), System.nanoTime());
     }
 
+    /** Has it asked again whether a hop is where it was. */
+    void suspect(NextHop hop, ScheduledExecutorService timers) {
+        runTimer(timers);
+        table.suspect(hop.linkIndex(), hop.address(), System.nanoTime());
+    }
+
     /** Returns how many packets were dropped because too many waited. Any thread. */
     long displacedPackets() {
         return table.displacedCount();

@@ -141,6 +141,10 @@ public interface TcpNetwork {
     default void request(NextHop hop) {
     }
 
+    /** Those who are sent to by a hop do not answer: it is asked again whether it is there (RFC 4861 section 7.3.1). */
+    default void suspect(NextHop hop) {
+    }
+
     /** Returns a number that changes when paths found before may be wrong. */
     long generation();
 

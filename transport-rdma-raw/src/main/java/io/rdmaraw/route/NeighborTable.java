@@ -157,6 +157,17 @@ public final class NeighborTable<P> {
         }
     }
 
+    /**
+     * Packets by a hop seem to get lost: it is asked for again now, once in the time of a question, whoever else says
+     * so. Its address stays good until it is said that the hop does not answer.
+     */
+    public void suspect(int linkIndex, IpAddress hop, long nowNanos) {
+        Entry<P> entry = entries.get(new Key(linkIndex, hop));
+        if (entry != null && entry.attempts == 0 && nowNanos - entry.askedNanos >= RETRY_NANOS) {
+            ask(entry, nowNanos);
+        }
+    }
+
     /** Hands every hop to an action, which may say what it has learned of them. */
     public void forEachHop(HopAction action) {
         for (Key key : List.copyOf(entries.keySet())) {

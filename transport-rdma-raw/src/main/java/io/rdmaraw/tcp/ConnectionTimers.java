@@ -175,6 +175,11 @@ final class ConnectionTimers {
     static void countTimeout(TcpConnection c) {
         c.backoff = (byte) Math.min(Byte.MAX_VALUE, c.backoff + 1);
         c.unansweredTimeouts = (byte) Math.min(Byte.MAX_VALUE, c.unansweredTimeouts + 1);
+        SegmentOutput.changeFlowLabel(c);
+        if (c.unansweredTimeouts == c.engine.config.pathRetries) {
+            c.engine.counters.suspectPaths++;
+            c.engine.events.pathSuspect(c);
+        }
     }
 
     static void timeOut(TcpConnection c) {

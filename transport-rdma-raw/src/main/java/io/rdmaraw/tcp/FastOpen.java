@@ -1,5 +1,7 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.wire.SipHash;
+
 /**
  * TCP Fast Open (RFC 7413): the cookies that servers gave us, and those that we give. A client that has the cookie of a
  * server's address may send data with its SYN; a server that gets its own cookie back may hand that data to the user

@@ -1,5 +1,7 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.wire.SipHash;
+
 import java.util.function.IntSupplier;
 
 /** Initial sequence numbers and timestamp offsets that cannot be guessed from outside (RFC 6528, RFC 7323 5.4). */

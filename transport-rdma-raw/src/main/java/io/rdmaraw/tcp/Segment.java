@@ -44,6 +44,7 @@ public final class Segment extends SegmentPayload {
     int urgentPointer;
     int ecn;
     int dscp;
+    int flowLabel;
 
     int mss;
     int windowScale = ABSENT;
@@ -76,6 +77,7 @@ public final class Segment extends SegmentPayload {
         urgentPointer = 0;
         ecn = 0;
         dscp = 0;
+        flowLabel = 0;
         connection = null;
         attachment = null;
         clearOptions();
@@ -207,6 +209,16 @@ public final class Segment extends SegmentPayload {
 
     public Segment dscp(int codepoint) {
         dscp = codepoint;
+        return this;
+    }
+
+    /** The flow label of IPv6, 0 to 2^20 - 1; of segments that are sent. */
+    public int flowLabel() {
+        return flowLabel;
+    }
+
+    public Segment flowLabel(int label) {
+        flowLabel = label;
         return this;
     }
 
@@ -359,6 +371,7 @@ public final class Segment extends SegmentPayload {
         urgentPointer = other.urgentPointer;
         ecn = other.ecn;
         dscp = other.dscp;
+        flowLabel = other.flowLabel;
         mss = other.mss;
         windowScale = other.windowScale;
         sackPermitted = other.sackPermitted;

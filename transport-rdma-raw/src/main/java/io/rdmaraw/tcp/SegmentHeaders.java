@@ -78,7 +78,7 @@ public final class SegmentHeaders {
     }
 
     private static long writeIpv6(Segment s, long address, int payloadBytes) {
-        Ipv6Header.writeFixed(address, s.dscp << 2 | s.ecn, 0, payloadBytes, IpProtocol.TCP, TIME_TO_LIVE);
+        Ipv6Header.writeFixed(address, s.dscp << 2 | s.ecn, s.flowLabel, payloadBytes, IpProtocol.TCP, TIME_TO_LIVE);
         Ipv6Header.setSource(address, s.sourceHigh, s.sourceLow);
         Ipv6Header.setDestination(address, s.destinationHigh, s.destinationLow);
         return halves(s.sourceHigh) + halves(s.sourceLow) + halves(s.destinationHigh) + halves(s.destinationLow);

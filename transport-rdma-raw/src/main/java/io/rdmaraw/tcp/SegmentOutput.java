@@ -347,6 +347,23 @@ final class SegmentOutput {
         out.source(c.localHigh, c.localLow, c.localPort);
         out.destination(c.remoteHigh, c.remoteLow, c.remotePort);
         out.dscp = c.dscp;
+        out.flowLabel = c.flowLabel != 0 || isIpv4(c) ? c.flowLabel : changeFlowLabel(c);
         out.connection = c;
+    }
+
+    private static boolean isIpv4(TcpConnection c) {
+        return c.remoteHigh == 0 && c.remoteLow >>> 32 == 0xFFFF;
+    }
+
+    /**
+     * Nobody has answered for a while: routers that choose a path by the flow label may choose another one, as Linux
+     * has it (txrehash). Returns the new label.
+     */
+    static int changeFlowLabel(TcpConnection c) {
+        if (!isIpv4(c)) {
+            c.flowLabel = c.engine.flowLabels.of(c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow,
+                    c.remotePort, c.flowLabel);
+        }
+        return c.flowLabel;
     }
 }

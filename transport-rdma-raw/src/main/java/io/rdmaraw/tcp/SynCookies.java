@@ -1,5 +1,7 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.wire.SipHash;
+
 /**
  * SYN cookies (RFC 4987 section 3.6): with the backlog full, the SYN-ACK's sequence number carries all that is needed
  * to build the connection when the ACK returns. 5 bits of time, 3 bits of MSS, 24 bits of keyed hash. Window scale,

@@ -131,6 +131,8 @@ abstract sealed class Tcb permits TcpConnection {
     byte rcvWndShift;
     /** Differentiated services codepoint of what is sent. */
     byte dscp;
+    /** Of IPv6; 0 until the first segment is sent. */
+    int flowLabel;
     int receiveBufferBytes;
     /** How far {@link ReceiveTuning} may let it grow. */
     int maxReceiveBufferBytes;

@@ -53,6 +53,7 @@ public final class TcpConfig {
     final int synAckRetries;
     final int retries;
     final int orphanRetries;
+    final int pathRetries;
     final long keepAliveIdleNanos;
     final long keepAliveIntervalNanos;
     final int keepAliveProbes;
@@ -97,6 +98,7 @@ public final class TcpConfig {
         synAckRetries = builder.synAckRetries;
         retries = builder.retries;
         orphanRetries = builder.orphanRetries;
+        pathRetries = builder.pathRetries;
         keepAliveIdleNanos = builder.keepAliveIdleNanos;
         keepAliveIntervalNanos = builder.keepAliveIntervalNanos;
         keepAliveProbes = builder.keepAliveProbes;
@@ -152,6 +154,7 @@ public final class TcpConfig {
         private int synAckRetries = 5;
         private int retries = 15;
         private int orphanRetries = 8;
+        private int pathRetries = 3;
         private long keepAliveIdleNanos = 7_200_000_000_000L;
         private long keepAliveIntervalNanos = 75_000_000_000L;
         private int keepAliveProbes = 9;
@@ -325,6 +328,15 @@ public final class TcpConfig {
          */
         public Builder retries(int value) {
             retries = intInRange("retries", value, 1, 60);
+            return this;
+        }
+
+        /**
+         * After how many timeouts without an answer {@link TcpEvents#pathSuspect} tells that the path may be wrong (R1
+         * of RFC 9293 section 3.8.3, tcp_retries1 of Linux): 1 to 60, by default 3, as that section wants at least.
+         */
+        public Builder pathRetries(int value) {
+            pathRetries = intInRange("pathRetries", value, 1, 60);
             return this;
         }
 

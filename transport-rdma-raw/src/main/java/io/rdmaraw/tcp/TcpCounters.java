@@ -12,6 +12,8 @@ public final class TcpCounters {
     /** Of them those whose SYN had to wait for answers to others, or for time to pass. */
     public long opensDelayed;
     public long passiveOpens;
+    /** Times that a connection had no answer through R1 timeouts in a row, and the path was looked at again. */
+    public long suspectPaths;
     /** Segments sent again, for whatever reason. */
     public long retransmittedSegments;
     public long retransmissionTimeouts;

@@ -1,6 +1,8 @@
 package io.rdmaraw.tcp;
 
 import io.netty.util.IllegalReferenceCountException;
+import io.rdmaraw.wire.FlowLabels;
+import io.rdmaraw.wire.SipHash;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -28,6 +30,7 @@ public final class TcpEngine {
     final TimerWheel wheel;
     final TcpSecrets secrets;
     final InitialSequence initialSequence;
+    final FlowLabels flowLabels;
     final SynCookies synCookies;
     final FastOpen fastOpen;
     final ReplyQueue replies = new ReplyQueue(counters);
@@ -66,6 +69,7 @@ public final class TcpEngine {
         SipHash hash = secrets.hash;
         connections = new ConnectionTable(random.nextLong(), random.nextLong());
         initialSequence = new InitialSequence(hash, config.initialSequence);
+        flowLabels = new FlowLabels(hash);
         synCookies = new SynCookies(hash);
         boolean ownKey = config.fastOpenKeyHigh == 0 && config.fastOpenKeyLow == 0;
         fastOpen = new FastOpen(ownKey ? hash : new SipHash(config.fastOpenKeyHigh, config.fastOpenKeyLow));

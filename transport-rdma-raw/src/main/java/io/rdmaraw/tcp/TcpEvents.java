@@ -63,6 +63,13 @@ public interface TcpEvents {
     }
 
     /**
+     * Nobody has acknowledged anything through R1 timeouts in a row (RFC 9293 section 3.8.3, MUST-20): the next hop may
+     * have gone, or the path may lead nowhere. The attachment is null while a passive open is not reported.
+     */
+    default void pathSuspect(TcpConnection connection) {
+    }
+
+    /**
      * A segment has come that belongs to no connection: it opens one, if a listener is there, or is answered by a
      * reset, unless another engine that serves the same addresses knows more, or it is not for this host at all.
      *

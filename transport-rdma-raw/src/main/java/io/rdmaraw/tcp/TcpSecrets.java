@@ -1,5 +1,7 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.wire.SipHash;
+
 import java.util.random.RandomGenerator;
 
 /**

@@ -20,6 +20,7 @@ import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.IcmpHeader;
 import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.Ipv4Header;
+import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
@@ -43,6 +44,7 @@ import static io.rdmaraw.channel.DatagramLab.text;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -105,6 +107,9 @@ class RdmaRawDatagramChannelTest {
         assertEquals(lengthBytes, parsed.payloadLengthBytes());
         assertEquals(0xb8, parsed.trafficClass());
         assertEquals(7, parsed.hopLimit());
+        if (parsed.ipVersion() == 6) {
+            assertNotEquals(0, Ipv6Header.flowLabel(parsed.networkAddress()), "RFC 6437 section 3");
+        }
         assertEquals(client.address().getPort(), parsed.sourcePort());
         assertEquals(server.address().getPort(), parsed.destinationPort());
         frame.release();

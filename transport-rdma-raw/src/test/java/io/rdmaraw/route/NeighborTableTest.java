@@ -117,6 +117,24 @@ class NeighborTableTest {
         assertLog("send a to 20000000042");
     }
 
+    /** Many connections by one hop can have no answer at the same time. */
+    @Test
+    void aHopThatIsSuspectIsAskedForAgainAtOnce() {
+        table.known(LINK, HOP, MAC, nowNanos);
+        table.suspect(LINK, HOP, nowNanos);
+        assertLog();
+        after(2);
+        table.suspect(LINK, HOP, nowNanos);
+        table.suspect(LINK, HOP, nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos), "it may be that only the peer is gone");
+        table.learned(LINK, HOP, MAC + 1, nowNanos);
+        table.suspect(LINK, HOP, nowNanos);
+        assertLog();
+        table.suspect(LINK, hop(1), nowNanos);
+        assertLog();
+    }
+
     @Test
     void whoDoesNotAnswerIsGivenUp() {
         table.await(LINK, HOP, "a", nowNanos);

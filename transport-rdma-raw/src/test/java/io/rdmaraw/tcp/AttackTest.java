@@ -6,6 +6,8 @@ import static io.rdmaraw.tcp.TcpState.*;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
+import io.rdmaraw.wire.SipHash;
+
 import org.junit.jupiter.api.Test;
 
 /** Segments that are wrong, old or forged: RST rules, RFC 5961, PAWS, SYN cookies, ICMP. */

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.wire.SipHash;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -1,17 +1,21 @@
-package io.rdmaraw.tcp;
+package io.rdmaraw.wire;
 
-/** SipHash-2-4 (Aumasson and Bernstein) over 64-bit words: the keyed function behind ISNs, ports and SYN cookies. */
-final class SipHash {
+/**
+ * SipHash-2-4 (Aumasson and Bernstein) over 64-bit words: the keyed function behind what nobody
+ * outside may guess: ISNs, ports, SYN cookies, flow labels.
+ */
+public final class SipHash {
     private final long key0;
     private final long key1;
 
-    SipHash(long key0, long key1) {
+    /** Makes the function of a key of 16 bytes. */
+    public SipHash(long key0, long key1) {
         this.key0 = key0;
         this.key1 = key1;
     }
 
-    /** The hash of the 48-byte message a..f, each word little-endian. */
-    long hash(long a, long b, long c, long d, long e, long f) {
+    /** Returns the hash of the 48-byte message a..f, each word little-endian. */
+    public long hash(long a, long b, long c, long d, long e, long f) {
         long v0 = key0 ^ 0x736f6d6570736575L;
         long v1 = key1 ^ 0x646f72616e646f6dL;
         long v2 = key0 ^ 0x6c7967656e657261L;
@@ -57,7 +61,8 @@ final class SipHash {
         return v0 ^ v1 ^ v2 ^ v3;
     }
 
-    static long ports(int local, int remote) {
+    /** Returns two ports as one word of a message. */
+    public static long ports(int local, int remote) {
         return (long) local << 16 | remote;
     }
 }
