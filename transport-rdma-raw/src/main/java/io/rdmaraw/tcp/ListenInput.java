@@ -47,7 +47,7 @@ final class ListenInput {
         if (!engine.fastOpen.isOurs(s)) {
             engine.counters.fastOpenCookiesRejected += s.fastOpenCookieBytes > 0 ? 1 : 0;
             c.set(Tcb.FAST_OPEN);
-        } else if (listener.fastOpens < listener.maxFastOpens && s.payloadLength > 0) {
+        } else if (s.payloadLength > 0 && listener.hasFastOpenPlace(now)) {
             Handshake.acceptEarly(c, s, now);
         }
     }

@@ -578,7 +578,9 @@ public final class TcpEngine {
         }
         if (c.listener != null) {
             c.listener.halfOpen--;
-            c.listener.fastOpens -= c.is(Tcb.EARLY) ? 1 : 0;
+            if (c.is(Tcb.EARLY)) {
+                c.listener.fastOpenEnded(reason == CloseReason.RESET_BY_PEER, nowNanos);
+            }
             c.listener = null;
         }
         if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED)) {

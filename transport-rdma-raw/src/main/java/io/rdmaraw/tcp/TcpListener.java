@@ -1,9 +1,14 @@
 package io.rdmaraw.tcp;
 
+import java.util.ArrayDeque;
+
 /**
  * A listening port of an engine (LISTEN in RFC 9293). Made by {@link TcpEngine#listen}. On the engine's thread only.
  */
 public final class TcpListener {
+    /** As Linux. */
+    private static final long RESET_FAST_OPEN_NANOS = 60_000_000_000L;
+
     final TcpEngine engine;
     final long localHigh;
     final long localLow;
@@ -15,6 +20,8 @@ public final class TcpListener {
     /** Half-open connections that the user has already; at most {@link #maxFastOpens}. */
     int fastOpens;
     int maxFastOpens;
+    /** When the places of pending fast opens that were reset are free again, the earliest first; null: none yet. */
+    private ArrayDeque<Long> resetFastOpens;
     /** When a SYN last found the backlog full. */
     long lastOverflowNanos = Long.MIN_VALUE;
     boolean closed;
@@ -51,6 +58,30 @@ public final class TcpListener {
     /** Connections in SYN_RECEIVED, at most the backlog. */
     public int halfOpen() {
         return halfOpen;
+    }
+
+    /** Whether one more connection may be handed over with its SYN. */
+    boolean hasFastOpenPlace(long now) {
+        while (resetFastOpens != null && !resetFastOpens.isEmpty() && resetFastOpens.peek() <= now) {
+            resetFastOpens.poll();
+            fastOpens--;
+        }
+        return fastOpens < maxFastOpens;
+    }
+
+    /**
+     * A pending fast open has ended. The host that a forged SYN names answers with RST; its place counts as taken for a
+     * while, or an attacker who uses others' addresses would never meet the bound (RFC 7413 section 5.1; Linux too).
+     */
+    void fastOpenEnded(boolean reset, long now) {
+        if (!reset) {
+            fastOpens--;
+            return;
+        }
+        if (resetFastOpens == null) {
+            resetFastOpens = new ArrayDeque<>();
+        }
+        resetFastOpens.add(now + RESET_FAST_OPEN_NANOS);
     }
 
     /** Tells whether a SYN has found the backlog full lately. */
