@@ -47,12 +47,14 @@ public final class RdmaRawIoHandlerConfig {
     private final OwnHostConfig ownHost;
     private final long fastOpenKeyHigh;
     private final long fastOpenKeyLow;
+    private final RdmaRawTcpLimits tcpLimits;
 
     private RdmaRawIoHandlerConfig(Builder builder) {
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.sendSge(),
                 builder.slotCount, builder.slotBytes, builder.directVerbs, builder.compressedCompletions,
                 builder.stridingReceive);
         spinNanos = builder.spinNanos;
+        tcpLimits = builder.tcpLimits;
         segmentationOffload = builder.segmentationOffload;
         maxReceiveBufferBytes = builder.maxReceiveBufferBytes >= 0 ? builder.maxReceiveBufferBytes
                 : (int) Math.min(MOST_RECEIVE_BUFFER_BYTES,
@@ -83,8 +85,9 @@ public final class RdmaRawIoHandlerConfig {
      * @param segmentationBytes the longest payload that the device cuts into segments; 0 if it cuts none
      */
     TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
-        return TcpConfig.builder().mtuBytes(mtuBytes).maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES))
-                .segmentationBytes(segmentationBytes).maxReceiveBufferBytes(maxReceiveBufferBytes)
+        return tcpLimits.applyTo(TcpConfig.builder()).mtuBytes(mtuBytes)
+                .maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES)).segmentationBytes(segmentationBytes)
+                .maxReceiveBufferBytes(maxReceiveBufferBytes)
                 .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow).secrets(TcpStacks.SECRETS).build();
     }
 
@@ -183,6 +186,7 @@ public final class RdmaRawIoHandlerConfig {
         private long spinNanos = Math.max(0, Long.getLong(SPIN_PROPERTY, TimeUnit.MICROSECONDS.toNanos(20)));
         private int maxUnresolvedPackets = 128;
         private String ipDevice = "soft:loop";
+        private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
         private long ownMac;
@@ -287,6 +291,12 @@ public final class RdmaRawIoHandlerConfig {
                 throw new IllegalArgumentException("maxUnresolvedPackets is " + packets + "; it must lie in 1..65536");
             }
             maxUnresolvedPackets = packets;
+            return this;
+        }
+
+        /** Sets what the TCP of each loop lets its peers make it hold and do. The limits are copied. */
+        public Builder tcpLimits(RdmaRawTcpLimits limits) {
+            tcpLimits = ObjectUtil.checkNotNull(limits, "limits").copy();
             return this;
         }
 

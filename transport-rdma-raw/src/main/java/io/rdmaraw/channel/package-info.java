@@ -8,8 +8,8 @@
  *
  * <dl>
  * <dt>Loops: poll, dispatch; how they wait is io.rdmaraw.loop</dt>
- * <dd>RdmaRawIoHandler, RdmaRawIoHandlerConfig, RdmaRawIoHandle, RdmaRawEventLoop, RdmaRawEventLoopGroup,
- * LoopFailures</dd>
+ * <dd>RdmaRawIoHandler, RdmaRawIoHandlerConfig, RdmaRawTcpLimits, RdmaRawIoHandle, RdmaRawEventLoop,
+ * RdmaRawEventLoopGroup, LoopFailures</dd>
  *
  * <dt>Queues: one per loop and port; which channel a frame is for</dt>
  * <dd>PortQueue, PortLimits, FlowTags, FlowHash, SpreadOwner, RecoveryPace, QueueChannel</dd>

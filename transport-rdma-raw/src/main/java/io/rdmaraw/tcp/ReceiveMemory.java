@@ -19,11 +19,14 @@ final class ReceiveMemory {
     private Reassembly oldest;
     private Reassembly newest;
     private long aheadBytes;
-    private long unreadBytes;
+    /** All of it. */
+    private long heldBytes;
+    private final long pressureBytes;
 
     ReceiveMemory(TcpEngine engine) {
         this.engine = engine;
         limitBytes = engine.config.limits.maxReceiveBytes;
+        pressureBytes = limitBytes - (limitBytes >> 2);
     }
 
     /** Held out of order, as charged. */
@@ -33,12 +36,12 @@ final class ReceiveMemory {
 
     /** In order, not read by the users of connections that are open. */
     long unreadBytes() {
-        return unreadBytes;
+        return heldBytes - aheadBytes;
     }
 
     /** Whether more than three quarters are used. */
     boolean isUnderPressure() {
-        return aheadBytes + unreadBytes > limitBytes - (limitBytes >> 2);
+        return heldBytes > pressureBytes;
     }
 
     /** What one connection may hold while memory is short. */
@@ -54,19 +57,21 @@ final class ReceiveMemory {
 
     /** Whether data in order can be taken. */
     boolean takes(TcpConnection c) {
-        return aheadBytes + unreadBytes <= limitBytes && c.unreadPieces <= leastRefused(c)
-                || c.unreadBytes < shareBytes() && c.unreadPieces < LEAST_PIECES;
+        if (c.unreadPieces < LEAST_PIECES) {
+            return heldBytes <= limitBytes || c.unreadBytes < shareBytes();
+        }
+        return heldBytes <= limitBytes && c.unreadPieces <= mostPieces(c);
     }
 
     /** Many tiny pieces take more than what they bring: four times the buffer that the window stands for is enough. */
-    private static int leastRefused(TcpConnection c) {
-        return Math.max(LEAST_PIECES, c.receiveBufferBytes / (Reassembly.OVERHEAD_BYTES / 4));
+    private static int mostPieces(TcpConnection c) {
+        return c.receiveBufferBytes / (Reassembly.OVERHEAD_BYTES / 4);
     }
 
     void deliver(TcpConnection c, int bytes) {
         c.unreadBytes += bytes;
         c.unreadPieces++;
-        unreadBytes += bytes + Reassembly.OVERHEAD_BYTES;
+        heldBytes += bytes + Reassembly.OVERHEAD_BYTES;
     }
 
     /** Nobody says how many pieces were read: as many as the bytes are of all. */
@@ -75,17 +80,17 @@ final class ReceiveMemory {
         int left = c.unreadBytes - bytes;
         c.unreadPieces = left == 0 ? 0 : (int) Math.ceilDiv((long) before * left, c.unreadBytes);
         c.unreadBytes = left;
-        unreadBytes -= bytes + (long) (before - c.unreadPieces) * Reassembly.OVERHEAD_BYTES;
+        heldBytes -= bytes + (long) (before - c.unreadPieces) * Reassembly.OVERHEAD_BYTES;
     }
 
     /** A connection with what its user has not read comes from another engine. */
     void adopt(TcpConnection c) {
-        unreadBytes += chargedUnread(c);
+        heldBytes += chargedUnread(c);
     }
 
     /** It goes to another engine, or is over: what nobody has read is not the engine's any more. */
     void release(TcpConnection c) {
-        unreadBytes -= chargedUnread(c);
+        heldBytes -= chargedUnread(c);
     }
 
     // ---- data that came ahead ----
@@ -106,12 +111,15 @@ final class ReceiveMemory {
 
     /** Takes in what has changed of it. */
     void count(Reassembly held) {
-        aheadBytes += held.chargedBytes() - held.countedBytes;
+        int change = held.chargedBytes() - held.countedBytes;
+        aheadBytes += change;
+        heldBytes += change;
         held.countedBytes = held.chargedBytes();
     }
 
     void leave(Reassembly held) {
         aheadBytes -= held.countedBytes;
+        heldBytes -= held.countedBytes;
         held.countedBytes = 0;
         if (held.older == null) {
             oldest = held.newer;
@@ -135,7 +143,7 @@ final class ReceiveMemory {
      * @return false if {@code held} itself holds most
      */
     boolean makeRoom(Reassembly held, int bytes) {
-        while (aheadBytes + unreadBytes + bytes > limitBytes) {
+        while (heldBytes + bytes > limitBytes) {
             Reassembly largest = largest();
             if (largest == null || largest.chargedBytes() <= held.chargedBytes() + bytes) {
                 return false;

@@ -40,6 +40,17 @@ public final class TcpLimits {
         private Builder() {
         }
 
+        /** Sets all of them as they are elsewhere. */
+        public Builder setAll(TcpLimits other) {
+            maxOrphans = other.maxOrphans;
+            maxOrphanBytes = other.maxOrphanBytes;
+            minSendMss = other.minSendMss;
+            maxSegmentsInFlight = other.maxSegmentsInFlight;
+            maxReceiveBytes = other.maxReceiveBytes;
+            maxOutOfOrderRanges = other.maxOutOfOrderRanges;
+            return this;
+        }
+
         /**
          * Connections that their users have closed and that still wait for their peers, at most (tcp_max_orphans of
          * Linux): 1 to 2^26, by default 16,384. Beyond it the one whose peer has acknowledged nothing for the longest
