@@ -34,6 +34,7 @@ final class OwnHostReceiver {
     /** Looks at what was put together, which is no frame that came. */
     private final FrameParser wholeParser = new FrameParser(new ParseCounters());
     private final ParsedFrame whole = new ParsedFrame();
+    private long nowNanos;
     private final OwnHostStatistics statistics;
     private final HandOverLimit limit = new HandOverLimit();
 
@@ -59,7 +60,15 @@ final class OwnHostReceiver {
             sort(frame, checksumVerified, false, parsed, verdict, now);
         } else {
             statistics.countRefused(verdict);
+            refuse(parsed, verdict, now);
             frame.release();
+        }
+    }
+
+    private void refuse(ParsedFrame parsed, ParseVerdict verdict, long now) {
+        if (verdict == ParseVerdict.IPV6_UNKNOWN_OPTION || verdict == ParseVerdict.IPV6_ROUTING_HEADER
+                || verdict == ParseVerdict.IPV6_BAD_FRAGMENT) {
+            host.refuse(parsed, verdict, now);
         }
     }
 
@@ -79,6 +88,9 @@ final class OwnHostReceiver {
             }
             default -> {
                 statistics.unclaimedFrames++;
+                if (verdict == ParseVerdict.OTHER_PROTOCOL) {
+                    host.refuse(parsed, verdict, now);
+                }
                 frame.release();
             }
         }
@@ -145,6 +157,7 @@ final class OwnHostReceiver {
             dropForeign(fragment);
             return;
         }
+        nowNanos = now;
         ByteBuf frame = fragments.add(parsed, now);
         fragment.release();
         if (frame == null) {
@@ -166,11 +179,16 @@ final class OwnHostReceiver {
     }
 
     private void expired(ByteBuf firstFragment) {
+        if (wholeParser.parse(HostView.addressOf(firstFragment), firstFragment.readableBytes(), false, whole)
+                == ParseVerdict.FRAGMENT) {
+            host.reassemblyExpired(whole, nowNanos);
+        }
         firstFragment.release();
     }
 
     /** Does what is due. */
     void poll(long now) {
+        nowNanos = now;
         fragments.expire(now);
     }
 

@@ -35,6 +35,9 @@ final class OwnHostStatistics implements RdmaRawMetered {
             .drop("fragment", s -> s.fragments.dropped(),
                     "overlapping, too many, too late, or of an unsound packet")
             .error("ports-refused", core(OwnHostCounters::portsRefused), "senders told that nobody has the port")
+            .error("packet-errors", core(OwnHostCounters::packetErrors),
+                    "senders told that their packet is of no use: its protocol, a header, or missing fragments")
+            .drop("errors-withheld", core(OwnHostCounters::errorsWithheld), "ICMP errors not sent, to bound their rate")
             .error("address-conflicts", core(OwnHostCounters::addressConflicts), "others claimed an address of ours");
 
     private final Supplier<OwnHostCounters> counters;

@@ -32,6 +32,7 @@ import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.UdpHeader;
 
 import java.net.BindException;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -44,7 +45,6 @@ import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
-import java.util.random.RandomGenerator;
 
 /**
  * A host of our own as all loops of the process share it. One of the loops that use the device drives it: it receives
@@ -110,7 +110,7 @@ final class OwnNetworkHost implements IpHost {
         port.onClose(() -> remove(driver));
         if (drivers.size() == 1) {
             host = new OwnHost(config, driver.linkName(deviceName), port.limits().mtuBytes(), driver,
-                    RandomGenerator.getDefault());
+                    new SecureRandom());
             host.start(System.nanoTime());
             publish();
             driver.take();

@@ -20,6 +20,9 @@ final class ControlFrames {
     /** RFC 1812 section 4.3.2.3 and RFC 4443 section 2.4 (c): how long an error may become. */
     private static final int MAX_ERROR_BYTES_IPV4 = 576;
     private static final int MAX_ERROR_BYTES_IPV6 = 1280;
+    /** What every IPv6 link carries (RFC 8200 section 5). */
+    private static final int MIN_MTU_BYTES_IPV6 = 1280;
+    private static final int FRAGMENT_UNIT_BYTES = 8;
     private static final IpAddress ALL_ROUTERS = new IpAddress(0xff02L << 48, 2);
 
     private final long mac;
@@ -85,20 +88,30 @@ final class ControlFrames {
         sendIcmpv6(frame, message, IcmpHeader.LENGTH_BYTES, source, ALL_ROUTERS, ND_HOP_LIMIT);
     }
 
-    /** Answers an echo request to an address of ours. */
-    void echoReply(ParsedFrame request, IpAddress local) {
-        long frame = output.allocate();
-        if (frame == 0) {
-            return;
-        }
+    /**
+     * Answers an echo request to an address of ours, whose memory is used for that.
+     *
+     * @param mtuBytes the link's; longer answers go in fragments
+     * @param identification of the fragments
+     */
+    void echoReply(ParsedFrame request, IpAddress local, int mtuBytes, int identification) {
         boolean ipv4 = request.ipVersion() == 4;
         // The parser counts the ICMP header as part of the transport, and the rest as payload.
         int lengthBytes = request.payloadOffset() - request.transportOffset() + request.payloadLengthBytes();
         IpAddress peer = IpAddress.sourceOf(request);
         long peerMac = EthernetHeader.source(request.frameAddress());
+        long reply = request.transportAddress();
+        IcmpHeader.turnIntoReply(reply, ipv4 ? IcmpHeader.ECHO_REPLY : IcmpHeader.V6_ECHO_REPLY);
+        if (lengthBytes + (ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES) > mtuBytes) {
+            sendFragments(reply, lengthBytes, local, peer, peerMac, mtuBytes, identification);
+            return;
+        }
+        long frame = output.allocate();
+        if (frame == 0) {
+            return;
+        }
         long message = ipv4 ? ipv4(frame, peerMac) : ipv6(frame, peerMac);
-        NativeMemory.copy(request.transportAddress(), message, lengthBytes);
-        IcmpHeader.turnIntoReply(message, ipv4 ? IcmpHeader.ECHO_REPLY : IcmpHeader.V6_ECHO_REPLY);
+        NativeMemory.copy(reply, message, lengthBytes);
         if (ipv4) {
             sendIpv4(frame, lengthBytes, local, peer);
         } else {
@@ -106,8 +119,45 @@ final class ControlFrames {
         }
     }
 
-    /** Says that nobody has the port that a UDP datagram is for. */
-    void portUnreachable(ParsedFrame cause, IpAddress local) {
+    /** Routers may cut up fragments of IPv4 further; those of IPv6 are as short as every path carries. */
+    private void sendFragments(long message, int lengthBytes, IpAddress source, IpAddress destination,
+                               long destinationMac, int mtuBytes, int identification) {
+        boolean ipv4 = source.isIpv4();
+        int headersBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES
+                : Ipv6Header.LENGTH_BYTES + Ipv6Header.FRAGMENT_LENGTH_BYTES;
+        int fragmentBytes = ((ipv4 ? mtuBytes : MIN_MTU_BYTES_IPV6) - headersBytes) & -FRAGMENT_UNIT_BYTES;
+        for (int offset = 0; offset < lengthBytes; offset += fragmentBytes) {
+            int bytes = Math.min(fragmentBytes, lengthBytes - offset);
+            boolean more = offset + bytes < lengthBytes;
+            long frame = output.allocate();
+            if (frame == 0) {
+                return;
+            }
+            EthernetHeader.write(frame, destinationMac, mac, ipv4 ? EtherType.IPV4 : EtherType.IPV6);
+            long ip = frame + EthernetHeader.LENGTH_BYTES;
+            if (ipv4) {
+                Ipv4Header.write(ip, 0, headersBytes + bytes, identification & 0xffff,
+                        offset / FRAGMENT_UNIT_BYTES | (more ? Ipv4Header.MORE_FRAGMENTS : 0), HOP_LIMIT,
+                        IpProtocol.ICMP, source.ipv4(), destination.ipv4());
+            } else {
+                Ipv6Header.writeFixed(ip, 0, 0, Ipv6Header.FRAGMENT_LENGTH_BYTES + bytes, IpProtocol.FRAGMENT,
+                        HOP_LIMIT);
+                Ipv6Header.setSource(ip, source.high(), source.low());
+                Ipv6Header.setDestination(ip, destination.high(), destination.low());
+                Ipv6Header.writeFragment(ip + Ipv6Header.LENGTH_BYTES, IpProtocol.ICMPV6, offset, more,
+                        identification);
+            }
+            NativeMemory.copy(message + offset, ip + headersBytes, bytes);
+            output.send(EthernetHeader.LENGTH_BYTES + headersBytes + bytes);
+        }
+    }
+
+    /**
+     * Tells the sender of a packet what is wrong with it.
+     *
+     * @param word what the error carries before the packet: a pointer, or 0
+     */
+    void error(ParsedFrame cause, IpAddress local, int type, int code, int word) {
         long frame = output.allocate();
         if (frame == 0) {
             return;
@@ -119,8 +169,7 @@ final class ControlFrames {
         int roomBytes = (ipv4 ? MAX_ERROR_BYTES_IPV4 - Ipv4Header.MINIMUM_LENGTH_BYTES
                 : MAX_ERROR_BYTES_IPV6 - Ipv6Header.LENGTH_BYTES) - IcmpHeader.LENGTH_BYTES;
         int quotedBytes = Math.min(cause.networkLengthBytes(), roomBytes);
-        IcmpHeader.write(message, ipv4 ? IcmpHeader.UNREACHABLE : IcmpHeader.V6_UNREACHABLE,
-                ipv4 ? IcmpHeader.CODE_PORT_UNREACHABLE : IcmpHeader.V6_CODE_PORT_UNREACHABLE, 0);
+        IcmpHeader.write(message, type, code, word);
         NativeMemory.copy(cause.networkAddress(), message + IcmpHeader.LENGTH_BYTES, quotedBytes);
         int lengthBytes = IcmpHeader.LENGTH_BYTES + quotedBytes;
         if (ipv4) {

@@ -27,6 +27,8 @@ final class GroupMemberships {
     private static final long REPORT_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** RFC 3376 section 8.12: robustness times the query interval of 125 s, and the response interval of 10 s. */
     private static final long OLDER_QUERIER_NANOS = TimeUnit.SECONDS.toNanos(260);
+    /** More than a query on a link of 1,500 bytes names; routers name the few that they are about to forget. */
+    private static final int MAX_ASKED_SOURCES = 512;
     private static final IpAddress ALL_SYSTEMS = IpAddress.parse("224.0.0.1");
     private static final long SCOPE_MASK = 0xff0f_0000_0000_0000L;
     private static final long LINK_SCOPE = 0xff02_0000_0000_0000L;
@@ -201,8 +203,17 @@ final class GroupMemberships {
             group.asked.clear();
         } else {
             group.asked.addAll(query.sources());
+            if (group.asked.size() > MAX_ASKED_SOURCES) {
+                // RFC 3376 section 5.2, RFC 3810 section 6.2: with no room to note them, the answer is for the group.
+                group.asked.clear();
+            }
         }
         group.answerNanos = pending ? Math.min(group.answerNanos, answerNanos) : answerNanos;
+    }
+
+    /** Returns how many sources are remembered until the queries that asked for them are answered. */
+    int askedSources() {
+        return groups.values().stream().mapToInt(group -> group.asked.size()).sum();
     }
 
     /** Does what is due. */

@@ -23,6 +23,8 @@ import java.util.Set;
  */
 record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sources, int responseMillis,
                   int robustness) {
+    private static final IpAddress ALL_SYSTEMS = IpAddress.parse("224.0.0.1");
+    private static final IpAddress ALL_NODES = IpAddress.parse("ff02::1");
     private static final int NEWEST_IGMP = 3;
     private static final int NEWEST_MLD = 2;
     /** RFC 2236 section 4: what version 1 routers expect. */
@@ -32,14 +34,18 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
     static GroupQuery of(ParsedFrame packet, ParseVerdict verdict) {
         if (verdict == ParseVerdict.OTHER_PROTOCOL && packet.ipVersion() == 4
                 && packet.protocol() == IpProtocol.IGMP) {
-            return igmp(packet.payloadAddress(), packet.payloadLengthBytes());
+            // RFC 3376 section 4: not through a router. A source of 0.0.0.0 is a switch's (RFC 4541 section 2.1.1).
+            GroupQuery query = packet.hopLimit() == 1 ? igmp(packet.payloadAddress(), packet.payloadLengthBytes())
+                    : null;
+            return query != null && query.mayBeFor(IpAddress.destinationOf(packet)) ? query : null;
         }
         // RFC 3810 section 6.2: from a neighbour's link-local address, and not through a router.
         if (verdict == ParseVerdict.ICMPV6 && packet.hopLimit() == 1
                 && IcmpHeader.type(packet.transportAddress()) == GroupMessage.MLD_QUERY
                 && IpAddress.sourceOf(packet).isLinkLocal()) {
-            return read(packet.transportAddress(),
+            GroupQuery query = read(packet.transportAddress(),
                     packet.payloadOffset() - packet.transportOffset() + packet.payloadLengthBytes(), false);
+            return query != null && query.mayBeFor(IpAddress.destinationOf(packet)) ? query : null;
         }
         return null;
     }
@@ -69,6 +75,15 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
         return new GroupQuery(ipv4, version, group, sources, ipv4 && version == 1 ? VERSION_1_RESPONSE_MILLIS
                 : GroupMessage.maximumResponseMillis(message, ipv4),
                 newest ? GroupMessage.robustness(message, ipv4) : 0);
+    }
+
+    /**
+     * Tells whether a query came to where its kind is sent (RFC 3376 section 4.1.12, RFC 3810 section 5.1.15): all
+     * hosts, or the group itself; an address of the host's own is for those who look for faults.
+     */
+    private boolean mayBeFor(IpAddress destination) {
+        return !destination.isMulticast() || destination.equals(isGeneral() ? ipv4 ? ALL_SYSTEMS : ALL_NODES : group)
+                || !isGeneral() && destination.equals(ipv4 ? ALL_SYSTEMS : ALL_NODES);
     }
 
     private static IpAddress address(long at, boolean ipv4) {

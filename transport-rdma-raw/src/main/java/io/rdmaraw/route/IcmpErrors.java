@@ -37,7 +37,7 @@ public final class IcmpErrors {
             return null;
         }
         int mtuBytes = kind != IcmpError.Kind.PACKET_TOO_BIG ? 0
-                : ipv4 ? IcmpHeader.nextHopMtu(icmp) : NetworkOrder.getInt(icmp + 4);
+                : ipv4 ? IcmpHeader.nextHopMtu(icmp) : packetTooBigMtu(icmp);
         return of(kind, mtuBytes, IpAddress.sourceOf(message), parser.parseQuote(message, quote));
     }
 
@@ -48,9 +48,14 @@ public final class IcmpErrors {
         if (kind == null) {
             return null;
         }
-        int mtuBytes = kind == IcmpError.Kind.PACKET_TOO_BIG ? NetworkOrder.getInt(icmp + 4) : 0;
+        int mtuBytes = kind == IcmpError.Kind.PACKET_TOO_BIG ? packetTooBigMtu(icmp) : 0;
         return of(kind, mtuBytes, reporter, parser.parseQuote(icmp + IcmpHeader.LENGTH_BYTES,
                 lengthBytes - IcmpHeader.LENGTH_BYTES, 6, quote));
+    }
+
+    /** Nobody can tell more than the largest int apart from it: it lowers nothing. */
+    private static int packetTooBigMtu(long icmp) {
+        return (int) Math.min(IcmpHeader.packetTooBigMtu(icmp), Integer.MAX_VALUE);
     }
 
     private static IcmpError.Kind kindOf(int type, int code) {

@@ -103,6 +103,10 @@ final class LearnedRouters {
         return next;
     }
 
+    boolean knows(IpAddress router) {
+        return routers.containsKey(router);
+    }
+
     List<IpAddress> routers() {
         return new ArrayList<>(routers.keySet());
     }

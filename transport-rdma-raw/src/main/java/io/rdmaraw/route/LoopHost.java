@@ -2,6 +2,7 @@ package io.rdmaraw.route;
 
 import java.net.BindException;
 import java.net.SocketException;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -51,7 +52,7 @@ public final class LoopHost {
 
     /** Returns a host that has other addresses than the loopback's, for the sake of its ports. */
     public static LoopHost with(Predicate<IpAddress> addresses) {
-        return new LoopHost(addresses, RandomGenerator.getDefault());
+        return new LoopHost(addresses, new SecureRandom());
     }
 
     LoopHost(boolean kernelHost, RandomGenerator random) {
@@ -63,7 +64,7 @@ public final class LoopHost {
     /** Returns the host behind a loop device; there is one per device name and process. */
     public static LoopHost of(String deviceName) {
         return HOSTS.computeIfAbsent(deviceName,
-                name -> new LoopHost(KERNEL_HOST_DEVICE.equals(name), RandomGenerator.getDefault()));
+                name -> new LoopHost(KERNEL_HOST_DEVICE.equals(name), new SecureRandom()));
     }
 
     /** Tells whether this is the host that the process runs on, so that the kernel has sockets on it too. */
@@ -153,7 +154,8 @@ public final class LoopHost {
     /** A port that the system chooses is shared with nobody who has it already, whatever the endpoint allows. */
     private int freePort(int protocol) throws BindException {
         int count = LAST_EPHEMERAL_PORT - FIRST_EPHEMERAL_PORT + 1;
-        // RFC 6056 section 3.3.1: random start, then in sequence.
+        // RFC 6056 section 3.3.1: random start, then in sequence; from a generator whose state nobody finds out by
+        // what it has given (section 3.4).
         int start = random.nextInt(count);
         for (int i = 0; i < count; i++) {
             int port = FIRST_EPHEMERAL_PORT + (start + i) % count;

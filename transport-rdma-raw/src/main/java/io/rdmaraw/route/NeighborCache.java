@@ -3,9 +3,12 @@ package io.rdmaraw.route;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
 
 /**
@@ -53,14 +56,23 @@ final class NeighborCache {
     private static final long DELAY_FIRST_PROBE_NANOS = 5 * SECOND;
     /** For how long senders are told that a host does not answer. */
     private static final long FAILED_NANOS = SECOND;
+    /** How often it is tried whether a router that did not answer is back. */
+    private static final long ROUTER_PROBE_NANOS = 10 * SECOND;
     private static final int MAX_ENTRIES = 8192;
     /** Whoever makes us send to many addresses that nobody has must not fill the cache (RFC 6583). */
     private static final int MAX_INCOMPLETE = 1024;
 
     private final Solicitor solicitor;
     private final RandomGenerator random;
-    /** In the order they came: the oldest makes room. */
+    /** Tells whether a host is a router that packets go by. */
+    private final Predicate<IpAddress> routers;
+    /** In the order in which they were last sent to, or came. */
     private final Map<IpAddress, Entry> entries = new LinkedHashMap<>();
+    /** Those of them that nobody has sent to: they make room first, the oldest before the others. */
+    private final Set<IpAddress> unused = new LinkedHashSet<>();
+    /** Routers that did not answer when they were asked last, and were not heard from since. */
+    private final Set<IpAddress> deadRouters = new LinkedHashSet<>();
+    private long nextRouterProbeNanos;
     private int incomplete;
     private boolean changed;
     /**
@@ -69,8 +81,9 @@ final class NeighborCache {
      */
     private long deadlineNanos = Long.MAX_VALUE;
 
-    NeighborCache(Solicitor solicitor, RandomGenerator random) {
+    NeighborCache(Solicitor solicitor, Predicate<IpAddress> routers, RandomGenerator random) {
         this.solicitor = solicitor;
+        this.routers = routers;
         this.random = random;
     }
 
@@ -89,7 +102,11 @@ final class NeighborCache {
 
     /** Somebody sends to the host, or is about to. */
     void use(IpAddress host, long nowNanos) {
-        Entry entry = entries.get(host);
+        unused.remove(host);
+        Entry entry = entries.remove(host);
+        if (entry != null) {
+            entries.put(host, entry);
+        }
         if (entry == null || entry.state == State.FAILED) {
             beginResolution(host, nowNanos);
         } else if (entry.state == State.STALE || entry.state == State.REACHABLE
@@ -111,14 +128,26 @@ final class NeighborCache {
 
     private Entry add(IpAddress host, State state) {
         if (entries.size() >= MAX_ENTRIES) {
-            Iterator<Entry> oldest = entries.values().iterator();
-            incomplete -= oldest.next().state == State.INCOMPLETE ? 1 : 0;
-            oldest.remove();
+            makeRoom();
         }
         Entry entry = new Entry(state);
         entries.put(host, entry);
         changed = true;
         return entry;
+    }
+
+    /**
+     * Whoever makes others known, by solicitations from many addresses, pushes out what came that way; hosts that are
+     * sent to go only for others that are, and routers stay.
+     */
+    private void makeRoom() {
+        Iterator<IpAddress> oldest = unused.isEmpty() ? entries.keySet().iterator() : unused.iterator();
+        IpAddress host = oldest.next();
+        while (routers.test(host) && oldest.hasNext()) {
+            host = oldest.next();
+        }
+        unused.remove(host);
+        incomplete -= entries.remove(host).state == State.INCOMPLETE ? 1 : 0;
     }
 
     private void ask(IpAddress host, Entry entry, long nowNanos) {
@@ -129,10 +158,12 @@ final class NeighborCache {
 
     /** A host has asked us for our address and so told its own (RFC 4861 section 7.2.3, RFC 826). */
     void heardFrom(IpAddress host, long mac) {
+        routerLives(host);
         Entry entry = entries.get(host);
         if (entry == null) {
             entry = add(host, State.STALE);
             entry.mac = mac;
+            unused.add(host);
         } else if (entry.mac != mac) {
             entry.mac = mac;
             entry.solicitations = 0;
@@ -152,6 +183,7 @@ final class NeighborCache {
         if (entry == null || entry.state == State.FAILED || entry.state == State.INCOMPLETE && mac == Neighbor.NO_MAC) {
             return;
         }
+        routerLives(host);
         boolean differs = mac != Neighbor.NO_MAC && mac != entry.mac;
         if (differs && !override && entry.state != State.INCOMPLETE) {
             if (entry.state == State.REACHABLE) {
@@ -179,6 +211,7 @@ final class NeighborCache {
     }
 
     void poll(long nowNanos) {
+        probeRouters(nowNanos);
         if (deadlineNanos == Long.MAX_VALUE || nowNanos - deadlineNanos < 0) {
             return;
         }
@@ -189,6 +222,7 @@ final class NeighborCache {
             }
             if (entry.state == State.FAILED) {
                 entries.remove(item.getKey());
+                unused.remove(item.getKey());
                 changed = true;
             } else if (entry.state == State.DELAY) {
                 set(entry, State.PROBE);
@@ -200,9 +234,37 @@ final class NeighborCache {
                 set(entry, State.FAILED);
                 entry.mac = Neighbor.NO_MAC;
                 setDeadline(entry, nowNanos + FAILED_NANOS);
+                routerDies(item.getKey(), nowNanos);
             }
         }
         findDeadline();
+    }
+
+    private void routerDies(IpAddress host, long nowNanos) {
+        if (routers.test(host)) {
+            nextRouterProbeNanos = deadRouters.isEmpty() ? nowNanos + ROUTER_PROBE_NANOS : nextRouterProbeNanos;
+            changed |= deadRouters.add(host);
+        }
+    }
+
+    private void routerLives(IpAddress host) {
+        changed |= deadRouters.remove(host);
+    }
+
+    private void probeRouters(long nowNanos) {
+        changed |= deadRouters.removeIf(routers.negate());
+        if (!deadRouters.isEmpty() && nowNanos - nextRouterProbeNanos >= 0) {
+            nextRouterProbeNanos = nowNanos + ROUTER_PROBE_NANOS;
+            deadRouters.forEach(router -> use(router, nowNanos));
+        }
+    }
+
+    /**
+     * Tells whether a router did not answer when it was asked last: others are to be preferred (RFC 4861 section
+     * 6.3.6), until it is heard from again.
+     */
+    boolean isDead(IpAddress router) {
+        return deadRouters.contains(router);
     }
 
     /** The entry's state is one that has a deadline. */
@@ -222,7 +284,7 @@ final class NeighborCache {
 
     /** Returns when {@link #poll} is to be called next: then or later there is something to do. */
     long deadlineNanos() {
-        return deadlineNanos;
+        return deadRouters.isEmpty() ? deadlineNanos : Math.min(deadlineNanos, nextRouterProbeNanos);
     }
 
     List<Neighbor> neighbors(int linkIndex) {

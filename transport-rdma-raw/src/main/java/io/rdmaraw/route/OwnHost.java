@@ -38,7 +38,8 @@ public final class OwnHost {
     private final NeighborCache neighbors;
     private final LearnedRouters routers = new LearnedRouters();
     private final GroupMemberships memberships;
-    private final ErrorBudget errors = new ErrorBudget();
+    private final ErrorReplies errors;
+    private final RandomGenerator random;
     private final OwnHostCounters counters = new OwnHostCounters();
     private int routerSolicitations;
     private long nextRouterSolicitationNanos;
@@ -52,6 +53,7 @@ public final class OwnHost {
         this.linkName = linkName;
         this.linkMtuBytes = linkMtuBytes;
         this.output = output;
+        this.random = random;
         ControlOutput current = new ControlOutput() {
             @Override
             public long allocate() {
@@ -66,7 +68,8 @@ public final class OwnHost {
         frames = new ControlFrames(config.mac(), current);
         memberships = new GroupMemberships(new GroupReports(config.mac(), linkMtuBytes, current, this::reportSource),
                 counters, random);
-        neighbors = new NeighborCache(this::ask, random);
+        neighbors = new NeighborCache(this::ask, this::isRouter, random);
+        errors = new ErrorReplies(frames, config.mac(), this::owns, counters, random);
         boolean ipv6 = false;
         boolean linkLocal = false;
         for (OwnAddress address : config.addresses()) {
@@ -187,10 +190,20 @@ public final class OwnHost {
             return false;
         }
         GroupQuery query = GroupQuery.of(frame, ParseVerdict.OTHER_PROTOCOL);
-        if (query != null) {
+        if (query != null && (IpAddress.destinationOf(frame).isMulticast() || isNeighbor(IpAddress.sourceOf(frame)))) {
             memberships.asked(query, nowNanos);
         }
         return true;
+    }
+
+    /** What is sent to the host alone can come by a router, however few hops it has left. */
+    private boolean isNeighbor(IpAddress address) {
+        for (AddressClaim claim : claims) {
+            if (claim.own().contains(address)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private void receiveArp(long arp, long nowNanos) {
@@ -322,24 +335,32 @@ public final class OwnHost {
         // RFC 1122 section 3.2.2.6 lets a host ignore pings to broadcast addresses.
         if (owns(destination) && !IpAddress.sourceOf(frame).isAny() && !IpAddress.sourceOf(frame).isMulticast()) {
             counters.echoesAnswered++;
-            frames.echoReply(frame, destination);
+            frames.echoReply(frame, destination, linkMtuBytes, random.nextInt());
         }
     }
 
     /** Tells the sender of a UDP datagram that nobody has the port; at a bounded rate (RFC 1812 section 4.3.2.8). */
     public void refuse(ParsedFrame datagram, long nowNanos) {
-        IpAddress destination = IpAddress.destinationOf(datagram);
-        boolean toUsAlone = owns(destination)
-                && EthernetHeader.destination(datagram.frameAddress()) == config.mac();
-        if (toUsAlone && !IpAddress.sourceOf(datagram).isAny() && errors.take(nowNanos)) {
-            counters.portsRefused++;
-            frames.portUnreachable(datagram, destination);
-        }
+        errors.portUnreachable(datagram, nowNanos);
+    }
+
+    /** Tells the sender of a packet which the host cannot use, if it is to be told; at a bounded rate. */
+    public void refuse(ParsedFrame packet, ParseVerdict verdict, long nowNanos) {
+        errors.unusable(packet, verdict, source(IpAddress.sourceOf(packet)), nowNanos);
+    }
+
+    /** Tells the sender of a packet that it did not become whole in time, by its first fragment. */
+    public void reassemblyExpired(ParsedFrame firstFragment, long nowNanos) {
+        errors.reassemblyTimeExceeded(firstFragment, nowNanos);
     }
 
     /** Somebody sends to a host on the link, or wants to: its MAC address is found out or kept fresh. */
     public void solicit(IpAddress hop, long nowNanos) {
         neighbors.use(hop, nowNanos);
+    }
+
+    private boolean isRouter(IpAddress host) {
+        return config.gateways().contains(host) || routers.knows(host);
     }
 
     private void ask(IpAddress target, long mac) {
@@ -418,6 +439,6 @@ public final class OwnHost {
                 .map(AddressClaim::own).toList();
         int mtuBytes = routers.mtuBytes() == 0 ? linkMtuBytes : Math.min(routers.mtuBytes(), linkMtuBytes);
         return OwnRoutes.snapshot(++generation, new Link(LINK_INDEX, linkName, config.mac(), mtuBytes,
-                OwnRoutes.LINK_FLAGS), usable, config.gateways(), routers, neighbors.neighbors(LINK_INDEX));
+                OwnRoutes.LINK_FLAGS), usable, config.gateways(), routers, neighbors);
     }
 }

@@ -9,6 +9,8 @@ public final class OwnHostCounters {
     long asked;
     long echoesAnswered;
     long portsRefused;
+    long packetErrors;
+    long errorsWithheld;
     long addressConflicts;
     long groupQueries;
     long groupReports;
@@ -46,6 +48,16 @@ public final class OwnHostCounters {
     /** Datagrams to ports that nobody has, of which the sender was told. */
     public long portsRefused() {
         return portsRefused;
+    }
+
+    /** Senders that were told that the host cannot use their packets: protocols, extension headers, lost fragments. */
+    public long packetErrors() {
+        return packetErrors;
+    }
+
+    /** Errors that were not sent, as there had been too many, of the same destination or of all. */
+    public long errorsWithheld() {
+        return errorsWithheld;
     }
 
     /** Packets by which others claimed an address of ours. */

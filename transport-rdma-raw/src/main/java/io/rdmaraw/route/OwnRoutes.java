@@ -14,12 +14,14 @@ final class OwnRoutes {
     /** Configured gateways come before learned ones. */
     private static final long STATIC_METRIC = 0;
     private static final long LEARNED_METRIC = 1024;
+    /** Routers that do not answer come after all others, in the same order (RFC 4861 section 6.3.6). */
+    private static final long DEAD_METRIC = 1 << 20;
 
     private OwnRoutes() {
     }
 
     static NetworkSnapshot snapshot(long generation, Link link, List<OwnAddress> own, List<IpAddress> gateways,
-                                    LearnedRouters learned, List<Neighbor> neighbors) {
+                                    LearnedRouters learned, NeighborCache neighbors) {
         List<LocalAddress> addresses = new ArrayList<>();
         List<Route> routes = new ArrayList<>();
         for (OwnAddress address : own) {
@@ -31,12 +33,13 @@ final class OwnRoutes {
             routes.add(onLink(link, prefix.network(), prefix.bits(), null));
         }
         for (IpAddress gateway : gateways) {
-            routes.add(defaultBy(link, gateway, STATIC_METRIC));
+            routes.add(defaultBy(link, gateway, STATIC_METRIC, neighbors));
         }
         for (IpAddress router : learned.routers()) {
-            routes.add(defaultBy(link, router, LEARNED_METRIC));
+            routes.add(defaultBy(link, router, LEARNED_METRIC, neighbors));
         }
-        return new NetworkSnapshot(generation, List.of(link), addresses, routes, neighbors, false);
+        return new NetworkSnapshot(generation, List.of(link), addresses, routes, neighbors.neighbors(link.index()),
+                false);
     }
 
     private static void addRoutes(List<Route> routes, Link link, OwnAddress address) {
@@ -57,7 +60,8 @@ final class OwnRoutes {
         return new Route(network, bits, Route.MAIN_TABLE, Route.UNICAST, 0, sourceOrNull, 0, hops(link, null));
     }
 
-    private static Route defaultBy(Link link, IpAddress gateway, long metric) {
+    private static Route defaultBy(Link link, IpAddress gateway, long usualMetric, NeighborCache neighbors) {
+        long metric = neighbors.isDead(gateway) ? DEAD_METRIC + usualMetric : usualMetric;
         return new Route(gateway.isIpv4() ? IpAddress.ANY_IPV4 : IpAddress.ANY_IPV6, 0, Route.MAIN_TABLE,
                 Route.UNICAST, metric, null, 0, hops(link, gateway));
     }

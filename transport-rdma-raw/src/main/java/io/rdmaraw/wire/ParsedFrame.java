@@ -6,7 +6,8 @@ package io.rdmaraw.wire;
  *
  * <p>Offsets count from {@link #frameAddress()}. What the verdict does not cover is 0: an ARP packet has no ports, a
  * fragment has neither ports nor transport header. After a verdict that is not accepted only the link-layer accessors
- * may be used, and only when the verdict is not about Ethernet or VLAN.
+ * may be used, and only when the verdict is not about Ethernet or VLAN; what {@link Ipv6Faults} tells of keeps its
+ * addresses as well.
  */
 public final class ParsedFrame {
     long frameAddress;

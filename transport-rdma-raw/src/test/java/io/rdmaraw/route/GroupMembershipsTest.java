@@ -18,6 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
@@ -343,5 +344,23 @@ class GroupMembershipsTest {
         assertEquals(0, GroupMessage.queryVersion(frame, 43, false));
         assertEquals(1, GroupMessage.queryVersion(frame, 24, false));
         assertEquals(0, GroupMessage.queryVersion(frame, 27, false));
+    }
+
+    /** RFC 3376 section 5.2: what cannot be remembered is answered for the whole group. */
+    @Test
+    void sourcesThatAreAskedForAreBounded() {
+        for (boolean ipv4 : new boolean[] {true, false}) {
+            IpAddress group = ip(ipv4 ? GROUP4 : GROUP6);
+            memberships.set(ONE, group, SourceFilter.EVERYTHING, nowNanos);
+            for (int i = 0; i < 10; i++) {
+                Set<IpAddress> sources = new HashSet<>();
+                for (int n = 0; n < 300; n++) {
+                    int number = 300 * i + n;
+                    sources.add(ipv4 ? IpAddress.ipv4(0x0a00_0000 + number) : new IpAddress(1L << 61, number));
+                }
+                memberships.asked(new GroupQuery(ipv4, ipv4 ? 3 : 2, group, sources, 10_000, 2), nowNanos);
+                assertTrue(memberships.askedSources() <= 512, "what many queries ask for");
+            }
+        }
     }
 }

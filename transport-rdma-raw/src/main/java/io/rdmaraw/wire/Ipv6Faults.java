@@ -1,0 +1,90 @@
+package io.rdmaraw.wire;
+
+/**
+ * What a host that cannot go on with an IPv6 packet tells its sender (RFC 8200 sections 4 to 4.5, RFC 4443 section
+ * 3.4).
+ */
+public final class Ipv6Faults {
+    /** Code of a parameter problem: a field has a value that cannot be. */
+    public static final int ERRONEOUS_FIELD = 0;
+    /** Code of a parameter problem: nobody knows the protocol. */
+    public static final int UNKNOWN_NEXT_HEADER = 1;
+    /** Code of a parameter problem: an option is not known, which its sender wants to hear. */
+    public static final int UNKNOWN_OPTION = 2;
+    /** There is nothing to be told. */
+    public static final int SILENT = -1;
+
+    private static final int PAYLOAD_LENGTH_POINTER = 4;
+    private static final int NEXT_HEADER_POINTER = 6;
+    private static final int ROUTING_TYPE_OFFSET = 2;
+    private static final int FRAGMENT_OFFSET_OFFSET = 2;
+    private static final int OPTION_PAD1 = 0;
+    private static final int OPTION_ACTION_MASK = 0xc0;
+    private static final int OPTION_ACTION_TELL = 0x80;
+    private static final int OPTION_ACTION_TELL_UNICAST = 0xc0;
+
+    private Ipv6Faults() {
+    }
+
+    /** Returns the code of the parameter problem, or {@link #SILENT}. */
+    public static int code(ParsedFrame packet, ParseVerdict verdict) {
+        if (packet.ipVersion != 6) {
+            return SILENT;
+        }
+        return switch (verdict) {
+            case OTHER_PROTOCOL -> packet.protocol == IpProtocol.NO_NEXT_HEADER ? SILENT : UNKNOWN_NEXT_HEADER;
+            case IPV6_ROUTING_HEADER -> ERRONEOUS_FIELD;
+            case IPV6_BAD_FRAGMENT -> packet.payloadLengthBytes == 0 ? SILENT : ERRONEOUS_FIELD;
+            case IPV6_UNKNOWN_OPTION -> optionCode(packet);
+            default -> SILENT;
+        };
+    }
+
+    /** Options say themselves whether their sender wants to hear that they are not known (RFC 8200 section 4.2). */
+    private static int optionCode(ParsedFrame packet) {
+        int action = NetworkOrder.getU8(packet.payloadAddress() + unknownOption(packet)) & OPTION_ACTION_MASK;
+        boolean multicast = Ipv6Header.isMulticast(Ipv6Header.destinationHigh(packet.networkAddress()));
+        return action == OPTION_ACTION_TELL || action == OPTION_ACTION_TELL_UNICAST && !multicast ? UNKNOWN_OPTION
+                : SILENT;
+    }
+
+    /** The parser has stopped at the header with the option. */
+    private static int unknownOption(ParsedFrame packet) {
+        long header = packet.payloadAddress();
+        int offset = 2;
+        while ((NetworkOrder.getU8(header + offset) & OPTION_ACTION_MASK) == 0) {
+            offset += NetworkOrder.getU8(header + offset) == OPTION_PAD1 ? 1
+                    : 2 + NetworkOrder.getU8(header + offset + 1);
+        }
+        return offset;
+    }
+
+    /** Returns where in the packet the fault is, for a verdict with a {@link #code}. */
+    public static int pointer(ParsedFrame packet, ParseVerdict verdict) {
+        int stoppedAt = packet.payloadOffset - packet.networkOffset;
+        return switch (verdict) {
+            case IPV6_ROUTING_HEADER -> stoppedAt + ROUTING_TYPE_OFFSET;
+            case IPV6_UNKNOWN_OPTION -> stoppedAt + unknownOption(packet);
+            // Either a length that is no multiple of eight, or an end beyond the longest packet.
+            case IPV6_BAD_FRAGMENT -> packet.moreFragments && (packet.payloadLengthBytes & 7) != 0
+                    ? PAYLOAD_LENGTH_POINTER
+                    : stoppedAt - Ipv6Header.FRAGMENT_LENGTH_BYTES + FRAGMENT_OFFSET_OFFSET;
+            default -> nextHeaderPointer(packet, stoppedAt);
+        };
+    }
+
+    /** The field that names the protocol is in the last header before it. */
+    private static int nextHeaderPointer(ParsedFrame packet, int stoppedAt) {
+        int pointer = NEXT_HEADER_POINTER;
+        int offset = Ipv6Header.LENGTH_BYTES;
+        int protocol = Ipv6Header.nextHeader(packet.networkAddress());
+        while (offset < stoppedAt) {
+            long header = packet.networkAddress() + offset;
+            pointer = offset;
+            offset += protocol == IpProtocol.FRAGMENT ? Ipv6Header.FRAGMENT_LENGTH_BYTES
+                    : 8 + (NetworkOrder.getU8(header + 1) << 3);
+            protocol = NetworkOrder.getU8(header);
+        }
+        return pointer;
+    }
+}
