@@ -4,6 +4,7 @@ import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.route.IpAddress;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.util.ArrayList;
@@ -76,8 +77,17 @@ final class TcpOpener {
         List<TcpPort> unusable = List.of();
         try {
             for (int attempt = 1;; attempt++) {
-                TcpNetwork.Binding binding = network.connect(localOrNull, target, targetPort);
-                TcpPort taken = new ConnectedPort(stack, binding);
+                TcpNetwork.Binding binding;
+                try {
+                    binding = network.connect(localOrNull, target, targetPort);
+                } catch (BindException e) {
+                    TcpPort old = anyPort ? fromTimeWait(localOrNull, target, targetPort) : null;
+                    if (old == null) {
+                        throw e;
+                    }
+                    return open(old.binding(), old, target, targetPort);
+                }
+                TcpPort taken = new ConnectedPort(stack, binding, target, targetPort);
                 if (isFree(binding, target, targetPort)) {
                     return open(binding, taken, target, targetPort);
                 }
@@ -94,10 +104,21 @@ final class TcpOpener {
         }
     }
 
+    /**
+     * When there is no other port left, one that is kept for a connection in TIME-WAIT with this peer will do, as soon
+     * as timestamps tell old segments from new ones (RFC 6191; {@code net.ipv4.tcp_tw_reuse} of Linux).
+     */
+    private TcpPort fromTimeWait(InetSocketAddress localOrNull, IpAddress target, int targetPort) {
+        IpAddress wanted = localOrNull == null ? IpAddress.ANY_IPV6 : IpAddress.of(localOrNull.getAddress());
+        return stack.takeLingering(port -> port.isTowards(target, targetPort)
+                && (wanted.isAny() || wanted.equals(port.binding().local()))
+                && isFree(port.binding(), target, targetPort));
+    }
+
     private boolean isFree(TcpNetwork.Binding binding, IpAddress target, int targetPort) {
         IpAddress local = binding.local();
-        return stack.engine().isFree(local.high(), local.low(), binding.port(), target.high(), target.low(),
-                targetPort);
+        return stack.engine().isFree(System.nanoTime(), local.high(), local.low(), binding.port(), target.high(),
+                target.low(), targetPort);
     }
 
     private TcpFlow open(TcpNetwork.Binding binding, TcpPort taken, IpAddress target, int targetPort) {

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.route.IpAddress;
 
 import java.util.concurrent.TimeUnit;
 
@@ -25,6 +26,11 @@ abstract class TcpPort {
 
     final TcpNetwork.Binding binding() {
         return binding;
+    }
+
+    /** Tells whether the port was taken for a connection to this peer alone. */
+    boolean isTowards(IpAddress peer, int peerPort) {
+        return false;
     }
 
     /** Takes the rules away from all loops. */

@@ -18,13 +18,14 @@ import io.rdmaraw.tcp.TcpState;
 import io.rdmaraw.wire.ParseCounters;
 
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
 
 /**
@@ -37,6 +38,8 @@ final class TcpStack implements TcpEvents, PortOwner {
     private static final int MAX_HELD_ENDS = 16;
     /** Payloads out of order, while slots are few. */
     private static final int MOST_COPIED_AFTER_BURST = 64;
+    /** Ports kept for TIME-WAIT that are looked at for one to open a connection from, the oldest first. */
+    private static final int MAX_LINGERING_LOOKS = 1024;
 
     private final PortQueue port;
     private final ThreadAwareExecutor loop;
@@ -51,8 +54,8 @@ final class TcpStack implements TcpEvents, PortOwner {
     private final TcpOpener opener;
     private final HandOverLimit forwardLimit = new HandOverLimit();
     private final RdmaRawTcpStatistics counters;
-    /** Ports that are kept for connections in TIME-WAIT alone. */
-    private final Set<TcpPort> lingering = new HashSet<>();
+    /** Ports that are kept for connections in TIME-WAIT alone, with the time that this began. */
+    private final Map<TcpPort, Long> lingering = new LinkedHashMap<>();
     private final TouchedFlows touched = new TouchedFlows();
     /** Frames of bursts that {@link #run()} has not looked at yet. */
     private int receivedFrames;
@@ -233,15 +236,32 @@ final class TcpStack implements TcpEvents, PortOwner {
         return strays;
     }
 
+    /** Has somebody live again by a port that is kept for a connection in TIME-WAIT; null when none suits. */
+    TcpPort takeLingering(Predicate<TcpPort> suitable) {
+        int looks = MAX_LINGERING_LOOKS;
+        for (TcpPort port : lingering.keySet()) {
+            if (looks-- == 0) {
+                break;
+            }
+            if (suitable.test(port) && port.retain()) {
+                lingering.remove(port);
+                return port;
+            }
+        }
+        return null;
+    }
+
     /** Keeps a port for a while that only connections in TIME-WAIT live by. */
     void linger(TcpPort kept, long nanos) {
         if (gone) {
             kept.closeIfUnused();
             return;
         }
-        lingering.add(kept);
+        // It may be taken and kept again meanwhile.
+        long begunNanos = System.nanoTime();
+        lingering.put(kept, begunNanos);
         eventLoop().schedule(() -> {
-            if (lingering.remove(kept)) {
+            if (lingering.remove(kept, begunNanos)) {
                 kept.closeIfUnused();
             }
         }, nanos, TimeUnit.NANOSECONDS);
@@ -572,7 +592,7 @@ final class TcpStack implements TcpEvents, PortOwner {
         transmit(System.nanoTime());
         gone = true;
         port.detach(ownRules);
-        List.copyOf(lingering).forEach(TcpPort::closeIfUnused);
+        List.copyOf(lingering.keySet()).forEach(TcpPort::closeIfUnused);
         lingering.clear();
         letGo();
     }

@@ -3,9 +3,7 @@ package io.rdmaraw.host;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.PortPlaceholder;
 import io.rdmaraw.route.PortSharing;
-import io.rdmaraw.wire.IpProtocol;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -20,6 +18,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SharedTcpNetwork.class);
 
     private final HostIcmp icmp;
+    private final OutboundPorts ports;
     /** Null where nothing is to be had from the kernel. */
     private HostSegments segments;
 
@@ -27,6 +26,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
             throws IOException {
         super(deviceName, HostNetwork.ofCallingThread(), hostView, loop);
         icmp = HostIcmp.ofCallingThread();
+        ports = OutboundPorts.ofCallingThread();
     }
 
     @Override
@@ -55,8 +55,8 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
 
     @Override
     protected Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
-        PortPlaceholder placeholder = PortPlaceholder.reserve(IpProtocol.TCP, local, false, port, scopeOf(local));
-        return held(placeholder.port(), placeholder::close);
+        OutboundPorts.Reservation taken = ports.take(local, scopeOf(local), port, remote, remotePort);
+        return held(taken.port(), taken::close);
     }
 
     /** What the kernel puts together for the port is ours. */

@@ -11,9 +11,9 @@
  * rules: FlowMatches, OwnHostRules; and what they let through by mistake: OurAddresses</dd>
  *
  * <dt>The host whose addresses they are: {@link io.rdmaraw.host.IpHost}</dt>
- * <dd>The kernel's: HostNetwork, HostIcmp, HostSegments, NetworkDevices. A host of our own is driven by a queue, so it
- * is in {@code io.rdmaraw.channel}: OwnNetworkHost, with OwnNetwork and OwnTcpNetwork; whom it hands packets is a
- * PortOwner. SnapshotBudget is for either: how much time new pictures of the network may take</dd>
+ * <dd>The kernel's: HostNetwork, HostIcmp, HostSegments, OutboundPorts, NetworkDevices. A host of our own is driven by
+ * a queue, so it is in {@code io.rdmaraw.channel}: OwnNetworkHost, with OwnNetwork and OwnTcpNetwork; whom it hands
+ * packets is a PortOwner. SnapshotBudget is for either: how much time new pictures of the network may take</dd>
  *
  * <dt>What the channels of one loop know of their host</dt>
  * <dd>HostView; LoopNeighbors and WaitingPacket, PathMtus, PathCache, RouteCache, SocketAddressCache; packets put

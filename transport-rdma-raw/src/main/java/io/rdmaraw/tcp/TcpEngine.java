@@ -151,8 +151,9 @@ public final class TcpEngine {
     }
 
     /** Tells whether {@link #connect} would find both ends free: a connection in TIME-WAIT may be in the way. */
-    public boolean isFree(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
+    public boolean isFree(long nowNanos, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
             int remotePort) {
+        this.nowNanos = nowNanos;
         return isFree(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort, true);
     }
 
