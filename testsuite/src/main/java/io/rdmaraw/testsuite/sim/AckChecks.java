@@ -28,6 +28,8 @@ final class AckChecks {
     private long lastAck;
     private long firstNumber;
     private boolean owedNow;
+    /** The receiver says that it has dropped data for want of memory: what came behind it is out of order for it. */
+    private boolean dropped;
     private long oldestUnackedNanos = Long.MAX_VALUE;
     private int largestSegment = SMALLEST_FULL_SEGMENT_BYTES;
     private long unackedFullBytes;
@@ -115,10 +117,15 @@ final class AckChecks {
         }
     }
 
+    void droppedForMemory() {
+        dropped = true;
+    }
+
     void sent(Packet p) {
         owedNow = false;
         long ack = unwrap(p.ack);
         lastAck = Math.max(lastAck, ack);
+        dropped &= lastAck < contiguous;
         if (ack > certainContiguous) {
             // The receiver itself says that it has taken this.
             certain.add(firstNumber, ack);
@@ -132,7 +139,7 @@ final class AckChecks {
 
     /** Returns the rule that is broken when nothing more is sent now, or null. */
     String settled(long nowNanos, boolean established) {
-        if (!established) {
+        if (!established || dropped) {
             return null;
         }
         if (owedNow) {

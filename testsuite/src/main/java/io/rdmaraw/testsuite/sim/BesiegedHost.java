@@ -106,7 +106,8 @@ final class BesiegedHost implements TcpEvents {
 
     private void worked(long before, int segments, Packet packet) {
         long steps = Steps.count() - before;
-        stepsLeft = Math.min(STEPS_AT_ONCE, stepsLeft + STEPS_PER_SEGMENT * segments) - steps;
+        stepsLeft = Math.min(STEPS_AT_ONCE, stepsLeft + (STEPS_PER_SEGMENT + plan.tactic.moreSteps()) * segments)
+                - steps;
         check(stepsLeft >= 0, "work in proportion to segments", steps + " steps for " + packet + ", and many before");
     }
 

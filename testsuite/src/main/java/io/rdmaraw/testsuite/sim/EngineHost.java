@@ -92,7 +92,11 @@ class EngineHost implements SimHost, TcpEvents {
             payload = buffers.of(packet.payload);
             in.payload(payload, payload.readerIndex(), packet.payload.length);
         }
+        long drops = engine.counters().receiveMemoryDrops;
         engine.onSegment(in, nowNanos);
+        if (engine.counters().receiveMemoryDrops > drops && !socket.closed && socket.checks != null) {
+            socket.checks.droppedForMemory();
+        }
         in.detachPayload();
         if (payload != null) {
             payload.release();

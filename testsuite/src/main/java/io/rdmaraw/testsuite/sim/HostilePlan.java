@@ -4,15 +4,12 @@ import io.rdmaraw.tcp.Cubic;
 import io.rdmaraw.tcp.NewReno;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpSecrets;
-import java.util.List;
 
 /** What is decided before a hostile run: the tactic, what the peer agrees to, how the host is set up. */
 final class HostilePlan {
     /** One run of so many has a hostile peer. */
     private static final int ONE_OF = 8;
     private static final int LABEL = 9;
-    private static final List<Tactic> TACTICS = List.of(Tactic.ZERO_WINDOW, Tactic.COOKIE_REPLAY,
-            Tactic.HALF_OPEN, Tactic.PORT_REUSE);
 
     final long seed;
     final SplitMix random;
@@ -32,7 +29,7 @@ final class HostilePlan {
         this.seed = seed;
         random = new SplitMix(seed).split(LABEL + 1);
         SplitMix draw = random.split(1);
-        tactic = TACTICS.get(draw.below(TACTICS.size()));
+        tactic = Tactic.values()[draw.below(Tactic.values().length)];
         ipv6 = draw.chance(0.3);
         timestamps = draw.chance(0.7);
         sack = draw.chance(0.8) || tactic == Tactic.SACK_FLOOD;

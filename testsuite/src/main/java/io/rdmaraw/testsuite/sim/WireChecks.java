@@ -273,6 +273,11 @@ final class WireChecks {
         demand(headers + options + p.payload.length <= config.mtuBytes, "keeps to the MTU", p);
     }
 
+    /** The core has counted that it took nothing of the last packet, since its memory was full. */
+    void droppedForMemory() {
+        acks.droppedForMemory();
+    }
+
     /** This end has nothing to send at this time. */
     void settled(long nowNanos, boolean established) {
         String broken = acks.settled(nowNanos, established);
