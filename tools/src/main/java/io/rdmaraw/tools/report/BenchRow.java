@@ -86,7 +86,10 @@ public record BenchRow(String caseName, String transport, String device, String 
         CONNECTIONS_PER_CPU_SECOND("connections/CPU s", true),
         PERCENT_OF_CORE("% of a core", false),
         PERCENT_WAITED("% of the time", false),
-        PERCENT_KEPT("% kept", true);
+        PERCENT_KEPT("% kept", true),
+        MEGABYTES_MORE("MB more", false),
+        FRAMES_PER_SECOND("frames/s", true),
+        TIMES_PER_SECOND("times/s", false);
 
         private final String text;
         private final boolean moreIsBetter;

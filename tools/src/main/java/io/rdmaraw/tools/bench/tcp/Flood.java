@@ -53,21 +53,21 @@ final class Flood implements AutoCloseable {
     }
 
     /** Every link of the namespaces of the bench leads to the server. */
-    private static NetworkInterface linkTo(InetAddress target) throws IOException {
+    static NetworkInterface linkTo(InetAddress target) throws IOException {
         return NetworkInterface.networkInterfaces().filter(link -> link.inetAddresses()
                 .anyMatch(address -> address instanceof Inet4Address && !address.isLoopbackAddress())).findFirst()
                 .orElseThrow(() -> new ToolException("no interface leads to " + target.getHostAddress()));
     }
 
     /** The kernel has asked for it, as there are connections to the server. */
-    private static long macOf(String server) throws IOException {
+    static long macOf(String server) throws IOException {
         return Files.readAllLines(NEIGHBORS).stream().map(line -> line.split("\\s+"))
                 .filter(columns -> columns[0].equals(server)).findFirst()
                 .map(columns -> EthernetHeader.parseMac(columns[3]))
                 .orElseThrow(() -> new ToolException("the kernel does not know the MAC address of " + server));
     }
 
-    private static long macOf(byte[] bytes) {
+    static long macOf(byte[] bytes) {
         long mac = 0;
         for (byte part : bytes) {
             mac = mac << Byte.SIZE | part & 0xff;
@@ -75,7 +75,7 @@ final class Flood implements AutoCloseable {
         return mac;
     }
 
-    private static long lastBytesOf(InetAddress target) {
+    static long lastBytesOf(InetAddress target) {
         long address = 0;
         for (byte part : target.getAddress()) {
             address = address << Byte.SIZE | part & 0xff;

@@ -31,6 +31,7 @@ final class StreamClient implements AutoCloseable {
     private PacedRequests paced;
     private final List<Newcomers> newcomers = new ArrayList<>();
     private Flood flood;
+    private HostileLoad hostile;
 
     /**
      * Opens nothing yet.
@@ -104,17 +105,26 @@ final class StreamClient implements AutoCloseable {
         flood = new Flood(address, firstPort + StreamServer.ECHO, kindOrNull);
     }
 
-    /** Ends the flood. */
+    /** Has hostile peers beside the client, until {@link #calm()}. */
+    void hostile(HostileKind kind) {
+        hostile = new HostileLoad(address, firstPort, kind);
+    }
+
+    /** Ends the flood, or the hostile peers. */
     void calm() {
+        if (hostile != null) {
+            hostile.close();
+            hostile = null;
+        }
         if (flood != null) {
             flood.close();
             flood = null;
         }
     }
 
-    /** Returns the frames that the flood has sent so far. */
+    /** Returns the frames that the flood or the hostile peers have sent so far. */
     long flooded() {
-        return flood == null ? 0 : flood.sent();
+        return hostile != null ? hostile.sent() : flood == null ? 0 : flood.sent();
     }
 
     private void open(int service, int connections, Supplier<ChannelHandler> newHandler) throws InterruptedException {

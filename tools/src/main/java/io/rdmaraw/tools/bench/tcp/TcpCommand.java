@@ -39,6 +39,10 @@ public final class TcpCommand implements Callable<Integer> {
             + " io_uring and NIO")
     private boolean quick;
 
+    @Option(names = "--seconds", paramLabel = "N", description = "length of each measurement, instead of 2, or of 0.4"
+            + " with --quick")
+    private Double seconds;
+
     @Option(names = "--loop-only", description = "only what needs neither root nor a network")
     private boolean loopOnly;
 
@@ -73,6 +77,9 @@ public final class TcpCommand implements Callable<Integer> {
         if (runs < 1 || runs > 100) {
             throw new ParameterException(spec.commandLine(), "--runs must be 1 to 100");
         }
+        if (seconds != null && !(seconds > 0 && seconds <= 86_400)) {
+            throw new ParameterException(spec.commandLine(), "--seconds must be more than 0, and a day at most");
+        }
         if (!deviceKind.equals("xdp") && !deviceKind.equals("packet")) {
             throw new ParameterException(spec.commandLine(), "--device-kind must be xdp or packet");
         }
@@ -81,7 +88,7 @@ public final class TcpCommand implements Callable<Integer> {
         BenchReport report = new BenchReport("tcp");
         boolean some = quick && only.pattern().isEmpty();
         StreamOptions options = new StreamOptions(usable(progress), quick ? Math.min(runs, QUICK_RUNS) : runs, some,
-                quick ? 0.3 : 1, quick ? 0.4 : 2, "soft:" + deviceKind, flood, some ? QUICK_CASES : only);
+                quick ? 0.3 : 1, secondsOrDefault(), "soft:" + deviceKind, flood, some ? QUICK_CASES : only);
         if (!loopOnly) {
             measureWire(options, report, progress);
         }
@@ -95,6 +102,10 @@ public final class TcpCommand implements Callable<Integer> {
             report.printTable(out);
         }
         return report.hasRows() ? 0 : 1;
+    }
+
+    private double secondsOrDefault() {
+        return seconds != null ? seconds : quick ? 0.4 : 2;
     }
 
     private List<Transport> usable(PrintWriter progress) {

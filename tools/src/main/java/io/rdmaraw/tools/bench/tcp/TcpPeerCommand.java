@@ -84,6 +84,8 @@ public final class TcpPeerCommand implements Callable<Integer> {
             case "pace" -> client.pace(Integer.parseInt(words[1]), Integer.parseInt(words[2]));
             case "flood" -> client.flood(FloodKind.valueOf(words[1]));
             case "noise" -> client.flood(null);
+            case "hostile" -> client.hostile(HostileKind.valueOf(words[1]));
+            case "held" -> answer.put("bytes", HeldMemory.bytes()).put("slotsShort", HeldMemory.slotsShort());
             case "calm" -> client.calm();
             case "stop" -> client.stop();
             case "counts" -> counts(answer);

@@ -5,9 +5,11 @@ import io.rdmaraw.tools.ToolException;
 import io.rdmaraw.tools.report.BenchReport;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * A server on one transport after the other, at the near end of a veth pair, under the same client on epoll at the far
@@ -33,9 +35,16 @@ final class WireStreams {
     }
 
     private List<StreamCase> cases() {
-        return List.of(new StreamCase.RequestResponse(1, true), new StreamCase.RequestResponse(64, true),
-                new StreamCase.RequestResponse(1_000, true), new StreamCase.Bulk(true), new StreamCase.Bulk(false),
+        List<StreamCase> polite = List.of(new StreamCase.RequestResponse(1, true),
+                new StreamCase.RequestResponse(64, true), new StreamCase.RequestResponse(1_000, true),
+                new StreamCase.Bulk(true), new StreamCase.Bulk(false),
                 new StreamCase.Flood(FLOODED_CONNECTIONS, FLOODED_REQUESTS_PER_SECOND, options.flood()));
+        return Stream.concat(polite.stream(), hostileCases()).toList();
+    }
+
+    private static Stream<StreamCase> hostileCases() {
+        return Arrays.stream(HostileKind.values())
+                .map(kind -> new StreamCase.Hostile(FLOODED_CONNECTIONS, FLOODED_REQUESTS_PER_SECOND, kind));
     }
 
     private static List<String> pinnedTo(int core) {
