@@ -3,18 +3,21 @@ package io.rdmaraw.tools.bench.tcp;
 import java.util.Locale;
 import java.util.function.Function;
 
-/** What a hostile peer does to a server, and how often in a second. */
+/**
+ * What a hostile peer does to a server, and how often in a second. Those that fill a backlog come last: for a minute
+ * behind them our server lets nobody in with his first SYN, and these peers send no second one.
+ */
 enum HostileKind {
-    /** SYN cookies come back with a time that was never sent. */
-    COOKIE_ECHO(20_000, HostilePeers.CookieEcho::new),
     /** Connections that ask, end, and never open their window for the answer. */
     ZERO_WINDOW(500, HostilePeers.ZeroWindow::new),
-    /** SYNs from addresses of the link that nobody has. */
-    NEIGHBORS(2_000, HostilePeers.Neighbors::new),
     /** Bytes one by one, each behind a hole. */
     TINY_SEGMENTS(50_000, HostilePeers.TinySegments::new),
     /** Blocks that make a sender look at all again that is in flight. */
-    SACK_BLOCKS(20_000, HostilePeers.SackBlocks::new);
+    SACK_BLOCKS(20_000, HostilePeers.SackBlocks::new),
+    /** SYNs from addresses of the link that nobody has. */
+    NEIGHBORS(2_000, HostilePeers.Neighbors::new),
+    /** SYN cookies come back with a time that was never sent. */
+    COOKIE_ECHO(2_000, HostilePeers.CookieEcho::new);
 
     private final int perSecond;
     private final Function<HostileWire, HostilePeers> maker;
