@@ -50,6 +50,10 @@ interface StreamCarrier {
     /** The channel has read bytes: the peer may send as many more. */
     void read(int bytes);
 
+    /** The channel has put a piece that it polled behind the one before, in the same memory. */
+    default void pieceJoined() {
+    }
+
     /** Tells whether the peer sends no more. */
     boolean isPeerFinished();
 

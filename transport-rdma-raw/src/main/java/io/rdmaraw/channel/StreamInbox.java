@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.channel.AdaptiveRecvByteBufAllocator;
 import io.netty.channel.RecvByteBufAllocator;
@@ -18,10 +19,15 @@ import java.util.ArrayDeque;
 final class StreamInbox {
     private static final int MAX_MERGED_BYTES = 1 << 16;
     private static final int MAX_COPIED_BYTES = 1024;
+    /** Behind so many pieces that nobody reads, small ones share memory. */
+    private static final int MOST_SEPARATE_PIECES = 32;
+    private static final int SHARED_BYTES = 4096;
 
     private final RdmaRawSocketChannel channel;
     /** What the user has not read; made when first needed. */
     private ArrayDeque<ByteBuf> pieces;
+    /** Where small pieces share memory, as long as it is the last of all. */
+    private ByteBuf shared;
     private boolean readPending;
     private boolean reading;
     private boolean scheduled;
@@ -58,7 +64,26 @@ final class StreamInbox {
         if (pieces == null) {
             pieces = new ArrayDeque<>(4);
         }
-        pieces.add(piece);
+        if (pieces.size() < MOST_SEPARATE_PIECES || piece.readableBytes() >= MAX_COPIED_BYTES) {
+            pieces.add(piece);
+        } else {
+            addToShared(piece);
+        }
+    }
+
+    /**
+     * A peer may send many tiny segments to a reader who is behind. Each would hold more than it brings, and the window
+     * counts bytes: so what the window has promised to take would not be taken.
+     */
+    private void addToShared(ByteBuf piece) {
+        if (shared == null || shared != pieces.peekLast() || shared.writableBytes() < piece.readableBytes()) {
+            shared = ByteBufAllocator.DEFAULT.directBuffer(SHARED_BYTES, SHARED_BYTES);
+            pieces.add(shared);
+        } else {
+            channel.carrier().pieceJoined();
+        }
+        shared.writeBytes(piece);
+        piece.release();
     }
 
     private boolean hasBytes() {

@@ -341,6 +341,11 @@ final class TcpFlow implements StreamCarrier {
     }
 
     @Override
+    public void pieceJoined() {
+        connection.unreadPieceJoined();
+    }
+
+    @Override
     public void settingChanged(Consumer<TcpConnection> change) {
         onLoop(() -> change.accept(connection));
     }

@@ -83,6 +83,14 @@ final class ReceiveMemory {
         heldBytes -= bytes + (long) (before - c.unreadPieces) * Reassembly.OVERHEAD_BYTES;
     }
 
+    /** Two of the unread pieces are one now. */
+    void join(TcpConnection c) {
+        if (c.unreadPieces > 1) {
+            c.unreadPieces--;
+            heldBytes -= Reassembly.OVERHEAD_BYTES;
+        }
+    }
+
     /** A connection with what its user has not read comes from another engine. */
     void adopt(TcpConnection c) {
         heldBytes += chargedUnread(c);

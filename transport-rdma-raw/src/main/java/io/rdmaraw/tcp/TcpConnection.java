@@ -125,6 +125,16 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
         }
     }
 
+    /**
+     * The user has put a piece that he was given behind the one before, in the same memory: unread pieces are bounded
+     * besides their bytes, and this one counts no more. May be called from within {@link TcpEvents#data}.
+     */
+    public void unreadPieceJoined() {
+        if (state != CLOSED && state != TIME_WAIT) {
+            engine.receiveMemory.join(this);
+        }
+    }
+
     /** TCP_NODELAY: whether small segments go out at once. */
     public void noDelay(boolean on) {
         assign(NO_DELAY, on);

@@ -73,6 +73,19 @@ class StreamReadingTest {
         }
     }
 
+    /** The window counts bytes and has promised to take them, however small the segments are that they come in. */
+    @Test
+    void tinySegmentsForAReaderWhoIsBehindAreAllTaken() throws Exception {
+        int pieces = 600;
+        reader.config().setAutoRead(false);
+        reader.config().setReceiveBufferSize(16 << 10);
+        for (int i = 0; i < pieces; i++) {
+            send(1);
+        }
+        reader.config().setAutoRead(true);
+        awaitRead(pieces * PIECE_BYTES);
+    }
+
     /** From this thread, and from the loop's own. */
     @Test
     void withoutAutoReadNothingIsHandedOnUntilItIsAskedFor() throws Exception {

@@ -249,6 +249,22 @@ class ReceiveMemoryTest {
     }
 
     @Test
+    void piecesThatTheUserJoinsCountAsOne() {
+        start(TcpLimits.builder(), 1);
+        TcpConnection c = connections.get(0);
+        for (int i = 0; i < 20_000; i++) {
+            receive(0, 1 + i, 1);
+            c.unreadPieceJoined();
+            assertEquals(i + 1, c.unreadBytes());
+        }
+        assertEquals(1, c.unreadPieces());
+        assertSound();
+        c.readWindowOpened(20_000);
+        assertSound();
+        assertEquals(0, c.unreadPieces());
+    }
+
+    @Test
     void whatIsReadInOtherPiecesIsCounted() {
         start(TcpLimits.builder(), 1);
         TcpConnection c = connections.get(0);

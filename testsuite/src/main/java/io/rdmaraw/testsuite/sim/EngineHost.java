@@ -291,6 +291,8 @@ class EngineHost implements SimHost, TcpEvents {
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
         byte[] bytes = new byte[length];
         buffer.getBytes(index, bytes);
+        // The users here keep what they have not read in one piece.
+        connection.unreadPieceJoined();
         socketOf(connection).events.data(bytes);
     }
 
