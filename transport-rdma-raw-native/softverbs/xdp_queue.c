@@ -162,10 +162,17 @@ static inline uint32_t taken_of(const struct sv_xdp_ring *rx)
 static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
 {
     uint32_t end = produced(&queue->syns.rx);
-    if (SV_LIKELY((int32_t)(end - queue->syns.rx.position) <= (int32_t)(queue->syns.entries / 2)))
-        return drain_burst(queue, &queue->syns, device, end, SV_BURST);
-    sv_steering_limit_syns(((struct sv_wire *)device->port)->steering);
-    return drain_burst(queue, &queue->syns, device, end, FEW_SYNS);
+    unsigned most = SV_BURST;
+    if (SV_LIKELY(end == queue->syns.rx.position))
+        return 0;
+    if (SV_UNLIKELY((int32_t)(end - queue->syns.rx.position) > (int32_t)(queue->syns.entries / 2))) {
+        sv_steering_limit_syns(((struct sv_wire *)device->port)->steering);
+        most = FEW_SYNS;
+    }
+    sv_spin_lock(&queue->syns.receiver.lock);   /* who asks for this lane's counters holds no other */
+    unsigned seen = drain_burst(queue, &queue->syns, device, end, most);
+    sv_spin_unlock(&queue->syns.receiver.lock);
+    return seen;
 }
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several threads poll a device on AF_XDP while SYNs and datagrams come. Each frame carries its number all over its
+ * Several threads poll a device on AF_XDP while SYNs and datagrams come, and one asks for its counters. Each frame carries its number all over its
  * payload: none may be lost, come twice, or be made of two.
  */
 #include "wire_fixture.h"
@@ -163,8 +163,10 @@ static uint32_t send_numbers(struct side *from, const struct poller *pollers)
 {
     static const uint8_t protocols[KINDS] = {6, 17};
     struct timespec start = now();
+    struct softverbs_counters counters;
     uint32_t number = 0;
     for (; number < NUMBERS && !is_over(start); number += BURST) {
+        CHECK_EQ(0, softverbs_query_counters(pollers[0].world->context, &counters));
         for (int kind = 0; kind < KINDS; kind++) {
             wait_for(&pollers[kind], number + BURST - WINDOW, start);
             send_burst(from, protocols[kind], number);
