@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
@@ -147,17 +148,26 @@ static pid_t process_of(const struct owner *owner)
     return peer.pid;
 }
 
+/* The last name is one that nobody can know and take before. */
+static void make_text(char *text, size_t size, const char *family, unsigned number)
+{
+    unsigned long long secret;
+    if (number == 0)
+        snprintf(text, size, "%s", family);
+    else if (number == MAX_NAMES && getrandom(&secret, sizeof secret, 0) == sizeof secret)
+        snprintf(text, size, "%s/%llx", family, secret);
+    else
+        snprintf(text, size, "%s/%u", family, number);
+}
+
 /* The first name that nobody has. All of them taken is no error: find_owner() tells by whom. */
 static int bind_free(int fd, const char *family, bool *taken)
 {
     *taken = false;
-    for (unsigned i = 0; i < MAX_NAMES; i++) {
+    for (unsigned i = 0; i <= MAX_NAMES; i++) {
         char text[sizeof((struct sockaddr_un *)NULL)->sun_path];
         struct sockaddr_un address;
-        if (i == 0)
-            snprintf(text, sizeof text, "%s", family);
-        else
-            snprintf(text, sizeof text, "%s/%u", family, i);
+        make_text(text, sizeof text, family, i);
         socklen_t length = make_name(&address, text);
         if (bind(fd, (struct sockaddr *)&address, length) == 0)
             return listen(fd, SOMAXCONN) == 0 ? 0 : errno;

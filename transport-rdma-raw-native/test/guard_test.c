@@ -159,16 +159,18 @@ static void an_interface_has_one_user(const char *kind)
     check_busy(&scene, owner.pid);
     end_of(owner);
     check_opens(&scene);
-    /* One that had to take another name is found, also by who gets the first. */
-    struct squat squat = {.names = 1, .type = SOCK_SEQPACKET, .listens = true};
-    memcpy(squat.family, scene.family, sizeof squat.family);
-    struct process other = start(squats, &squat);
-    owner = start(opens, scene.device_name);
-    check_busy(&scene, owner.pid);
-    end_of(other);
-    check_busy(&scene, owner.pid);
-    end_of(owner);
-    check_opens(&scene);
+    /* One that had to take another name is found, also by who gets the first; and if others have all that they can know. */
+    for (unsigned names = 1; names <= NAMES; names += NAMES - 1) {
+        struct squat squat = {.names = names, .type = SOCK_SEQPACKET, .listens = true};
+        memcpy(squat.family, scene.family, sizeof squat.family);
+        struct process other = start(squats, &squat);
+        owner = start(opens, scene.device_name);
+        check_busy(&scene, owner.pid);
+        end_of(other);
+        check_busy(&scene, owner.pid);
+        end_of(owner);
+        check_opens(&scene);
+    }
     link_close(&scene.wire);
 }
 
