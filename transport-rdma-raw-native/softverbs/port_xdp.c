@@ -212,6 +212,11 @@ static int check_tags(const struct xdp_port *port)
     const char *consent = getenv("SOFTVERBS_XDP_RXVLAN");
     if (port->tap.ifindex != 0 || (consent != NULL && strcmp(consent, "allow") == 0) || !sv_xdp_hides_tags(wire))
         return 0;
+    if (sv_xdp_is_above(wire))
+        return sv_explain(EOPNOTSUPP, "'%s' gets its frames from another interface, and the kernel takes VLAN tags out of "
+                          "them before XDP sees them, so frames of VLANs would be taken for untagged ones: "
+                          "SOFTVERBS_XDP_MODE=tap, or, where no tagged frames come, SOFTVERBS_XDP_RXVLAN=allow",
+                          wire->netdev);
     return sv_explain(EOPNOTSUPP, "'%s' takes VLAN tags out of frames before XDP sees them, so frames of VLANs would be "
                       "taken for untagged ones: ethtool -K %s rxvlan off, or SOFTVERBS_XDP_MODE=tap, or, where no tagged "
                       "frames come, SOFTVERBS_XDP_RXVLAN=allow", wire->netdev, wire->netdev);

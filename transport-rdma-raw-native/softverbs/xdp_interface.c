@@ -26,14 +26,27 @@ int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues)
     return 0;
 }
 
-static bool is_veth(const struct sv_wire *wire)
+static bool is_driver(const struct sv_wire *wire, const char *const *names, size_t count)
 {
     struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
-    return ask(wire, &info) == 0 && strcmp(info.driver, "veth") == 0;
+    bool is = false;
+    if (ask(wire, &info) != 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        is |= strcmp(info.driver, names[i]) == 0;
+    return is;
+}
+
+bool sv_xdp_is_above(const struct sv_wire *wire)
+{
+    static const char *const names[] = {"bonding", "bridge", "ipvlan", "macvlan", "openvswitch", "team"};
+    return is_driver(wire, names, sizeof names / sizeof names[0]);
 }
 
 bool sv_xdp_hides_tags(const struct sv_wire *wire)
 {
+    static const char *const veth[] = {"veth"};
     struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
-    return ask(wire, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !is_veth(wire);
+    return sv_xdp_is_above(wire) ||
+           (ask(wire, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !is_driver(wire, veth, 1));
 }

@@ -219,6 +219,34 @@ static void an_interface_that_hides_tags_is_refused(void)
     link_close(&wire);
 }
 
+static void check_hides_tags(const char *interface)
+{
+    check_opens(interface, EOPNOTSUPP, "from another interface");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_RXVLAN", "allow", 1));
+    check_opens(interface, 0, "");
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_RXVLAN"));
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
+    check_opens(interface, 0, "");
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+}
+
+/* There no tag is in the frame any more, whatever any driver does. */
+static void an_interface_above_another_is_refused(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    run("ip link add link %s name svtabove type macvlan && ip link set svtabove up", wire.name[0]);
+    check_hides_tags("svtabove");
+    run("ip link del svtabove");
+    run("ip link add svtbridge type bridge && ip link set %s master svtbridge && ip link set svtbridge up", wire.name[0]);
+    check_opens(wire.name[0], 0, "");
+    check_hides_tags("svtbridge");
+    run("ip link del svtbridge");
+    link_close(&wire);
+}
+
 static void a_driver_without_zero_copy_is_named(void)
 {
     struct wire wire;
@@ -490,6 +518,7 @@ const struct test xdp_tests[] = {
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
     {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
     {"xdp: an interface that hides VLAN tags is refused", an_interface_that_hides_tags_is_refused},
+    {"xdp: an interface above another is refused", an_interface_above_another_is_refused},
     {"xdp: a driver without zero copy is named", a_driver_without_zero_copy_is_named},
     {"xdp: an interface with too many queues is refused", an_interface_with_too_many_queues_is_refused},
     {"xdp: each frame of many queues is seen", test_each_frame_of_many_queues_is_seen},
