@@ -34,9 +34,9 @@ final class DataInput {
             c.engine.finish(c, CloseReason.DATA_AFTER_CLOSE, CLOSED);
             return;
         }
-        if (c.unreadBytes > c.receiveBufferBytes + (1 << c.rcvWndShift) || !c.engine.receiveMemory.takes(c)) {
-            // The reader is behind by more than was ever offered, but for rounding: no memory for this.
+        if (!c.engine.receiveMemory.takes(c)) {
             c.engine.counters.receiveMemoryDrops++;
+            c.dataRefused = true;
             AckPolicy.onDisorder(c);
             return;
         }

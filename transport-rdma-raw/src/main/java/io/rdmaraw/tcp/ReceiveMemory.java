@@ -50,13 +50,22 @@ final class ReceiveMemory {
         return Math.clamp(share, LEAST_SHARE_BYTES, 1 << 30);
     }
 
+    /** What a connection's user may leave unread. */
+    int bufferBytes(TcpConnection c) {
+        return isUnderPressure() ? Math.min(c.receiveBufferBytes, shareBytes()) : c.receiveBufferBytes;
+    }
+
     /** What a connection's user has not read, with what each piece takes besides its bytes. */
     static long chargedUnread(TcpConnection c) {
         return c.unreadBytes + (long) c.unreadPieces * Reassembly.OVERHEAD_BYTES;
     }
 
-    /** Whether data in order can be taken. */
+    /** Whether data can be taken; data ahead of its turn may still find no room. */
     boolean takes(TcpConnection c) {
+        if (c.unreadBytes > c.receiveBufferBytes + (1 << c.rcvWndShift)) {
+            // The reader is behind by more than was ever offered, but for rounding.
+            return false;
+        }
         if (c.unreadPieces < LEAST_PIECES) {
             return heldBytes <= limitBytes || c.unreadBytes < shareBytes();
         }
@@ -154,6 +163,7 @@ final class ReceiveMemory {
         while (heldBytes + bytes > limitBytes) {
             Reassembly largest = largest();
             if (largest == null || largest.chargedBytes() <= held.chargedBytes() + bytes) {
+                turn();
                 return false;
             }
             TcpConnection owner = largest.owner;
@@ -183,6 +193,13 @@ final class ReceiveMemory {
         return largest;
     }
 
+    /** What was looked at in vain goes behind. */
+    private void turn() {
+        for (int i = 0; i < SEARCHED && oldest != newest; i++) {
+            rotate();
+        }
+    }
+
     private void rotate() {
         Reassembly moved = oldest;
         oldest = moved.newer;
@@ -206,10 +223,8 @@ final class ReceiveMemory {
             count(at);
             at = at.newer;
         }
-        if (copied == 0 && oldest != newest) {
-            for (int i = 0; i < SEARCHED; i++) {
-                rotate();
-            }
+        if (copied == 0) {
+            turn();
         }
         engine.counters.outOfOrderCopies += copied;
         return copied;

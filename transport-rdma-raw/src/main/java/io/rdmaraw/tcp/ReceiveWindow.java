@@ -1,6 +1,10 @@
 package io.rdmaraw.tcp;
 
-/** The window we offer: what the user leaves free, without silly small steps and without ever taking back. */
+/**
+ * The window we offer: what the user leaves free, without silly small steps and without ever taking back. While data is
+ * refused for lack of memory zero is said, or the peer would take us for dead when it has sent it often enough; but
+ * what was offered is still taken once there is room (Linux does the same).
+ */
 final class ReceiveWindow {
     private ReceiveWindow() {
     }
@@ -13,9 +17,12 @@ final class ReceiveWindow {
             // Not more than the SYN-ACK can say: it may go out again, and must not take anything back.
             return offered >> c.rcvWndShift;
         }
+        if (isRefusing(c)) {
+            return 0;
+        }
         int window = offered;
         // RFC 9293 section 3.8.6.2.2: the edge moves by a full segment or half the buffer, or not at all.
-        if (free - offered >= Math.min(c.receiveBufferBytes / 2, c.receiveMss)) {
+        if (free - offered >= leastStep(c)) {
             window = free;
         }
         // RFC 7323 section 2.2: the window field of a SYN is not scaled.
@@ -34,10 +41,18 @@ final class ReceiveWindow {
 
     /** What is left of the buffer, as far as the window field can say it. */
     private static int freeBytes(TcpConnection c) {
-        ReceiveMemory memory = c.engine.receiveMemory;
-        int buffer = memory.isUnderPressure() ? Math.min(c.receiveBufferBytes, memory.shareBytes())
-                : c.receiveBufferBytes;
-        return Math.max(0, Math.min(buffer - c.unreadBytes, 0xFFFF << c.rcvWndShift));
+        return Math.max(0,
+                Math.min(c.engine.receiveMemory.bufferBytes(c) - c.unreadBytes, 0xFFFF << c.rcvWndShift));
+    }
+
+    /** RFC 9293 section 3.8.6.2.2 */
+    private static int leastStep(TcpConnection c) {
+        return Math.min(c.engine.receiveMemory.bufferBytes(c) / 2, c.receiveMss);
+    }
+
+    private static boolean isRefusing(TcpConnection c) {
+        c.dataRefused &= !c.engine.receiveMemory.takes(c);
+        return c.dataRefused;
     }
 
     /** Whether reading has opened the window so far that the peer should be told at once. */
@@ -45,10 +60,14 @@ final class ReceiveWindow {
         if (!c.state.mayReceive()) {
             return false;
         }
+        if (c.dataRefused && !isRefusing(c)) {
+            // Zero was told last.
+            return true;
+        }
         int free = freeBytes(c);
         int offered = c.rcvAdv - c.rcvNxt;
         // The peer can use it (RFC 9293 section 3.8.6.2.2) and was running short: it sees at least twice what it had.
-        return free - offered >= Math.min(c.receiveBufferBytes / 2, c.receiveMss) && free >= 2 * offered;
+        return free - offered >= leastStep(c) && free >= 2 * offered;
     }
 
     /** The shift count that lets the window field express the receive buffer (RFC 7323 section 2.3), 0 to 14. */

@@ -57,7 +57,7 @@ final class SegmentOutput {
         int room = c.sndUna + c.sndWnd - c.sndNxt;
         int mss = payloadLimit(c);
         int length = Math.min(Math.min(unsent, mss), room);
-        return length > 0 && (length == mss || mayBeSmall(c, f, unsent, length, isFinDue(c)));
+        return length > 0 && !isFlightFull(c, f) && (length == mss || mayBeSmall(c, f, unsent, length, isFinDue(c)));
     }
 
     // ---- retransmission ----
@@ -170,7 +170,7 @@ final class SegmentOutput {
             return false;
         }
         int room = c.sndUna + c.sndWnd - c.sndNxt;
-        if (room <= 0 || f.scoreboard.entryCount() >= c.engine.config.limits.maxSegmentsInFlight) {
+        if (room <= 0 || isFlightFull(c, f)) {
             return false;
         }
         if (now >= c.pathMtuExpiryNanos) {
@@ -211,6 +211,10 @@ final class SegmentOutput {
             PathMtu.onProbeSent(c);
         }
         return true;
+    }
+
+    private static boolean isFlightFull(TcpConnection c, Flight f) {
+        return f.scoreboard.entryCount() >= c.engine.config.limits.maxSegmentsInFlight;
     }
 
     /** A server that answers before the handshake is complete keeps its FIN until then. */

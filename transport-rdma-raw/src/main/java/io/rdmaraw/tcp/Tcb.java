@@ -145,6 +145,8 @@ abstract sealed class Tcb permits TcpConnection {
     int unreadBytes;
     /** In so many pieces, about. */
     int unreadPieces;
+    /** There was no memory for the last data that came, so no window is told. */
+    boolean dataRefused;
     int finSeq;
     /** Out-of-order data; null while there is none. */
     Reassembly reassembly;

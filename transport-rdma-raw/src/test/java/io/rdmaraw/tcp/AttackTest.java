@@ -313,6 +313,21 @@ class AttackTest {
         assertEquals(800, narrowed.c.pathMtuBytes());
     }
 
+    /** What is cut into smaller segments may be more than may be in flight: new data does not go then, that goes on. */
+    @Test
+    void moreThanMayBeInFlightAfterItWasCutIsRepeated() {
+        TcpLimits limits = TcpLimits.builder().maxSegmentsInFlight(64).build();
+        Dialogue d = established(plain().limits(limits), "SA 0 ack 1 mss 1460 ws 8 sackOK");
+        d.c.cwnd = 1 << 20;
+        d.send(1460).says("PA 1 len 1460 ack 1").hears("A 1 ack 1461").send(200 * 1460).after(0);
+        icmp(d, IcmpError.PACKET_TOO_BIG, 1461, 552);
+        d.after(300);
+        assertEquals(552, d.c.pathMtuBytes());
+        int before = d.c.retransmittedSegments;
+        d.hears("A 1 ack 1973").after(0);
+        assertEquals(true, d.c.retransmittedSegments > before);
+    }
+
     @Test
     void whatNoHopTakesIsNoMessage() {
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");

@@ -280,4 +280,70 @@ class ReceiveMemoryTest {
         assertEquals(0, c.unreadPieces());
         assertEquals(0, engine.receiveMemory.unreadBytes());
     }
+
+    /** Those looked at for the largest holder are others each time, so that none stays hidden behind small ones. */
+    @Test
+    void aLargeHolderIsFoundBehindManySmallOnes() {
+        start(TcpLimits.builder().maxReceiveBytes(256 << 10), 40);
+        for (int i = 0; i < 36; i++) {
+            receive(i, 3, 10);
+        }
+        receive(37, 3, 1100);
+        for (int i = 0; i < 200; i++) {
+            receive(36, 3 + i * 1200, 1100);
+        }
+        for (int i = 0; i < 4; i++) {
+            receive(37, 3 + 1200, 1100);
+            assertSound();
+        }
+        assertEquals(2200, connections.get(37).outOfOrderBytes());
+        assertEquals(0, connections.get(36).outOfOrderBytes());
+    }
+
+    /** Segments may be longer than the share, where the kernel or the device has put them together. */
+    @Test
+    void aShareIsOfferedToAPeerOfLongSegments() {
+        start(TcpLimits.builder().maxReceiveBytes(64 << 10), 4);
+        TcpConnection c = connections.get(0);
+        for (int k = 1; k < 4; k++) {
+            for (int i = 0; i < 14; i++) {
+                receive(k, 1 + i * 1024, 1024);
+            }
+        }
+        assertTrue(engine.receiveMemory.isUnderPressure());
+        ByteBuf buffer = Unpooled.wrappedBuffer(new byte[20_000]);
+        while (c.rcvAdv - c.rcvNxt >= 20_000) {
+            engine.onSegment(segment(0, TcpFlags.ACK, c.rcvNxt).payload(buffer, 0, 20_000), now);
+            poll();
+            c.readWindowOpened(c.unreadBytes());
+        }
+        engine.onSegment(segment(0, TcpFlags.ACK, c.rcvNxt).payload(buffer, 0, c.rcvAdv - c.rcvNxt), now);
+        poll();
+        c.readWindowOpened(c.unreadBytes());
+        poll();
+        assertTrue(c.rcvAdv - c.rcvNxt >= 8 << 10, c.rcvAdv - c.rcvNxt + " bytes are offered");
+    }
+
+    /** A peer whose data is refused must learn that it is there to wait for, or it takes us for dead. */
+    @Test
+    void whoIsRefusedIsToldAClosedWindowUntilThereIsRoom() {
+        Dialogue d = Dialogue.established(Dialogue.plain().receiveBufferBytes(16 << 10).maxReceiveBufferBytes(16 << 10));
+        d.events.readAtOnce = false;
+        int taken = 0;
+        while (d.engine.counters().receiveMemoryDrops == 0) {
+            d.after(1).hears("A " + (1 + taken) + " len 1 ack 1").after(0);
+            taken = d.c.unreadBytes();
+        }
+        assertEquals(257, taken);
+        assertEquals(1 + taken, d.edge);
+        // What it has offered it takes all the same.
+        int edge = d.c.rcvAdv;
+        d.c.readWindowOpened(100);
+        d.after(0);
+        assertEquals(edge, d.c.rcvAdv);
+        assertEquals(edge - Dialogue.IRS, d.edge);
+        d.hears("A " + (1 + taken) + " len 1 ack 1").after(0);
+        assertEquals(taken + 1 - 100, d.c.unreadBytes());
+        start(TcpLimits.builder(), 1);
+    }
 }
