@@ -255,6 +255,10 @@ static uint64_t flood(struct flooded *f)
     uint64_t lost = received_by(&f->wire).wire_full;
     for (uint32_t i = 0; i < STRANGERS; i++)
         ask(f, (uint16_t)(10000 + i), ACK, i);
+    /* Nothing is polled before all have come, or the ring would have room for more of them. */
+    struct timespec start = now();
+    while (received_by(&f->wire).wire_full < lost + STRANGERS - MAIN_RING)
+        CHECK(!overdue(start));
     CHECK_EQ(lost + STRANGERS - MAIN_RING, settle(f).wire_full);
     return received_by(&f->wire).copied - before;
 }
