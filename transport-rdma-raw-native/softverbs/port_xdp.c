@@ -123,7 +123,8 @@ static int open_queues(struct xdp_port *port)
         int error = port->tap.ifindex != 0 && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
         if (error == 0)
             error = open_queue(port, i);
-        if (error == EINVAL && i > 0) {
+        /* Under a low memlock limit there may be nothing left to look for a queue with that is not there. */
+        if (i > 0 && (error == EINVAL || (error == ENOMEM && told && receiving > 0 && i >= receiving))) {
             if (port->tap.ifindex != 0)
                 sv_tap_remove_queue(&port->tap);
             return 0;

@@ -2,6 +2,7 @@
 /* What only devices on AF_XDP have: modes, receive queues of the interface, kernels that lack something. */
 #include "wire_fixture.h"
 
+#include <linux/capability.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
 #include <linux/if_xdp.h>
@@ -10,7 +11,9 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef AF_XDP
@@ -124,6 +127,49 @@ static void an_interface_with_too_many_queues_is_refused(void)
     run("ethtool -L %s tx 64", wire.name[0]);
     check_opens(wire.name[0], 0, "");
     tells_no_channels = false;
+    link_close(&wire);
+}
+
+/* Without another way than this limit. */
+static bool opens_with_locked(const char *device_name, rlim_t bytes)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct capabilities[2];
+    struct rlimit limit = {bytes, bytes};
+    if (syscall(SYS_capget, &header, capabilities) != 0)
+        return false;
+    capabilities[0].effective &= ~(1u << CAP_IPC_LOCK);
+    return syscall(SYS_capset, &header, capabilities) == 0 && setrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+           ibv_open_device(find_device(device_name)) != NULL;
+}
+
+/* In a process of its own. */
+static void check_opens_with_locked(const char *interface, rlim_t bytes)
+{
+    char name[32];
+    int status;
+    snprintf(name, sizeof name, "xdp:%s", interface);
+    int added = softverbs_add_device(name);
+    CHECK(added == 0 || added == EEXIST);
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        _exit(opens_with_locked(name, bytes) ? 0 : 1);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(0, WEXITSTATUS(status));
+}
+
+/* Each queue takes what it can have, down to 1.6 MB: then there may be nothing left to look for another one with. */
+static void memory_is_wanted_for_the_queues_that_are_there(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    check_opens_with_locked(wire.name[0], 2 << 20);
+    check_opens_with_locked(wire.name[0], 7 << 20);
     link_close(&wire);
 }
 
@@ -521,6 +567,7 @@ const struct test xdp_tests[] = {
     {"xdp: an interface above another is refused", an_interface_above_another_is_refused},
     {"xdp: a driver without zero copy is named", a_driver_without_zero_copy_is_named},
     {"xdp: an interface with too many queues is refused", an_interface_with_too_many_queues_is_refused},
+    {"xdp: memory is wanted for the queues that are there", memory_is_wanted_for_the_queues_that_are_there},
     {"xdp: each frame of many queues is seen", test_each_frame_of_many_queues_is_seen},
     {"xdp: frames of all queues are spread over loops by the hash", test_spread},
     {NULL, NULL},
