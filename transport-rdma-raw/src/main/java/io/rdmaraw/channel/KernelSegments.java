@@ -81,7 +81,8 @@ final class KernelSegments {
         counters.kernelSegments.increment();
         List<TcpStack> stacks = DeviceStacks.of(device);
         TcpStack chosen = chosen();
-        if (chosen != null && stacks.getFirst() != chosen) {
+        // A stack that is about to end is in the list no more.
+        if (chosen != null) {
             stacks = new ArrayList<>(stacks);
             stacks.remove(chosen);
             stacks.addFirst(chosen);

@@ -15,6 +15,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The segments for our ports that come in by a link and reach the kernel, as it alone puts fragments together and skips
@@ -25,6 +27,7 @@ final class HostSegments {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostSegments.class);
     private static final Map<String, HostSegments> BY_LINK = new HashMap<>();
     private static final int PORTS = 1 << 16;
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final String name;
     private final String linkName;
@@ -34,6 +37,8 @@ final class HostSegments {
     private final int[] holders = new int[PORTS];
     private final BitSet ports = new BitSet();
     private boolean portsChanged;
+    /** Nobody reads any more. */
+    private boolean ended;
 
     private HostSegments(String name, String linkName) {
         this.name = name;
@@ -61,7 +66,7 @@ final class HostSegments {
             stacks.remove(stack);
             if (stacks.isEmpty()) {
                 BY_LINK.remove(name, this);
-                wakeup.signal();
+                wake();
             }
         }
     }
@@ -86,8 +91,20 @@ final class HostSegments {
     private void portsChange() {
         if (!portsChanged) {
             portsChanged = true;
+            wake();
+        }
+    }
+
+    /** Ports are given back after the last stack has left, and the thread with it. */
+    private synchronized void wake() {
+        if (!ended) {
             wakeup.signal();
         }
+    }
+
+    private synchronized void end() {
+        ended = true;
+        wakeup.close();
     }
 
     private synchronized BitSet takePortsIfChanged() {
@@ -103,6 +120,7 @@ final class HostSegments {
         } catch (IOException e) {
             LOGGER.warn("TCP segments that come to {} in fragments or behind extension headers are lost: {}", linkName,
                     e.getMessage());
+            end();
             return;
         }
         Thread thread = new Thread(() -> run(socket), "rdma-raw-segments");
@@ -119,8 +137,20 @@ final class HostSegments {
                 }
                 waiter.await(-1);
                 wakeup.drain();
-                socket.poll(this::hand);
+                poll(socket);
             }
+        } finally {
+            end();
+        }
+    }
+
+    /** A failure, of want of memory perhaps, costs the segment that met it, and not all that follow. */
+    private void poll(SegmentSocket socket) {
+        try {
+            socket.poll(this::hand);
+        } catch (RuntimeException | OutOfMemoryError e) {
+            LOGGER.warn("a TCP segment that the kernel has put together was lost", e);
+            LockSupport.parkNanos(PAUSE_NANOS);
         }
     }
 
