@@ -24,11 +24,12 @@ public final class ServerDescriptor {
     }
 
     /**
-     * Returns the descriptor, or -1 when it cannot be told. {@code SO_REUSEADDR} is on afterwards.
+     * Returns the descriptor, or -1 when it cannot be told. {@code SO_REUSEADDR} is on afterwards. One at a time: two
+     * sockets that change together cannot be told apart.
      *
      * @param socket not bound yet, so that nobody else's socket depends on the option
      */
-    public static int find(ServerSocketChannel socket) throws IOException {
+    public static synchronized int find(ServerSocketChannel socket) throws IOException {
         List<Integer> found = new ArrayList<>();
         try (DirectoryStream<Path> all = Files.newDirectoryStream(DESCRIPTORS)) {
             all.forEach(each -> found.add(Integer.valueOf(each.getFileName().toString())));
