@@ -49,6 +49,7 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
         private TcpNetwork.Binding share;
         private TcpListener listener;
         private boolean joined;
+        private boolean steers;
 
         Member(TcpStack stack) {
             this.stack = stack;
@@ -65,6 +66,7 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
                 hostChanged();
             }
             steer();
+            steers = true;
         }
 
         /** Receives by the rules that are in force, and by no others. */
@@ -75,19 +77,48 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
                         stack.port().detach(steered.remove(rule));
                     }
                 }
+                VerbsException cause = null;
                 for (FlowSpec rule : rules) {
                     if (!steered.containsKey(rule)) {
-                        TcpSteering made = new TcpSteering(stack);
-                        stack.port().attach(made, List.of(), List.of(rule));
-                        steered.put(rule, made);
+                        cause = cause != null ? cause : trySteer(rule);
                     }
+                }
+                if (cause != null) {
+                    keepSteered(cause);
                 }
             }
         }
 
+        /** Returns why the device has no room for a rule that the loop is the first to join, or null. */
+        private VerbsException trySteer(FlowSpec rule) {
+            TcpSteering made = new TcpSteering(stack);
+            try {
+                stack.port().attach(made, List.of(), List.of(rule));
+            } catch (VerbsException e) {
+                if (!reusePort || !isFull(e)) {
+                    throw e;
+                }
+                return e;
+            }
+            steered.put(rule, made);
+            return null;
+        }
+
+        /** Of a port that others share the loop's rules are all there are; who opens it has to have one. */
+        private void keepSteered(VerbsException cause) {
+            if (steered.isEmpty() && !steers) {
+                throw cause;
+            }
+            List<FlowSpec> withoutRoom = new ArrayList<>(rules);
+            withoutRoom.removeAll(steered.keySet());
+            rules = List.copyOf(steered.keySet());
+            keepFromKernel(rules);
+            noteRefused(withoutRoom, cause);
+        }
+
         private void hostChanged() {
             try {
-                if (update()) {
+                if (update(false)) {
                     members.forEach(member -> member.stack.onLoop(member::steer));
                 }
             } catch (RuntimeException e) {
@@ -159,13 +190,13 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
     static ListeningPort open(TcpNetwork.Binding binding, List<TcpStack> stacks, RdmaRawServerSocketChannel server) {
         ListeningPort port = new ListeningPort(binding, stacks, server);
         try {
-            port.update();
+            port.update(true);
+            port.tellMembers();
         } catch (RuntimeException e) {
-            port.closeRules();
+            port.withdraw();
             binding.close();
             throw e;
         }
-        port.tellMembers();
         return port;
     }
 
@@ -173,9 +204,9 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
      * Brings the rules in force that the host's addresses want now, and takes the others away; returns whether there
      * was anything to do.
      *
-     * @throws VerbsException when the device takes none of the rules
+     * @param opening whether it is an error when the device takes none of the rules
      */
-    private synchronized boolean update() {
+    private synchronized boolean update(boolean opening) {
         List<FlowSpec> wanted = withdrawn ? List.of() : binding().flows();
         if (wanted.size() == rules.size() + refused.size() && wanted.containsAll(rules)
                 && wanted.containsAll(refused)) {
@@ -189,6 +220,8 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
         VerbsException cause = null;
         // Before the device brings anything the kernel must not answer it too.
         keepFromKernel(wanted);
+        // On a device that is full what goes makes room for what comes.
+        gone.forEach(rule -> flows.withdraw(rule, this));
         try {
             for (FlowSpec rule : wanted) {
                 VerbsException failure = kept.contains(rule) ? null : cause != null ? cause : tryOpen(rule);
@@ -205,8 +238,7 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
                 keepFromKernel(rules);
             }
         }
-        gone.forEach(rule -> flows.withdraw(rule, this));
-        if (cause != null && rules.isEmpty()) {
+        if (opening && cause != null && rules.isEmpty()) {
             throw cause;
         }
         noteRefused(withoutRoom, cause);
@@ -249,11 +281,15 @@ final class ListeningPort extends TcpPort implements SpreadOwner {
             flows.open(rule, members.stream().map(member -> member.stack.port().queue()).toList(), this);
             return null;
         } catch (VerbsException e) {
-            if (e.errno() != Errno.ENOMEM && e.errno() != Errno.ENOSPC) {
+            if (!isFull(e)) {
                 throw e;
             }
             return e;
         }
+    }
+
+    private static boolean isFull(VerbsException e) {
+        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
     }
 
     private void noteRefused(List<FlowSpec> withoutRoom, VerbsException cause) {

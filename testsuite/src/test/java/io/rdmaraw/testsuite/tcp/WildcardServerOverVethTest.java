@@ -10,6 +10,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.util.CharsetUtil;
+import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
@@ -58,6 +59,7 @@ class WildcardServerOverVethTest {
     private static final String OURS = "ours";
     private static final String THEIRS = "them";
     private static final String ADDED = "198.51.100.5";
+    private static final String NEXT = "198.51.100.6";
     private static final String OWN_MAC = "02:00:00:0a:00:05";
     private static final String OWN_ADDRESS = "203.0.113.77";
     private static final String OWN_GATEWAY = "203.0.113.1";
@@ -297,6 +299,47 @@ class WildcardServerOverVethTest {
             assertEquals(1, tcp("accepted.connections"));
             host.run("ip", "addr", "del", ADDED + "/32", "dev", pair.ours().name());
             Await.until("the address to be forgotten", LIMIT, () -> tcp("unsteered-addresses") == 0);
+        } finally {
+            shared.release();
+        }
+    }
+
+    /** An address goes, and one comes in its place: so does a rule on a device that has room for no other. */
+    @Test
+    void whatGoesMakesRoomForWhatComes() throws Exception {
+        host.run("sysctl", "-qw", "net.ipv6.conf." + pair.ours().name() + ".disable_ipv6=1");
+        clients.run("ip", "route", "add", "198.51.100.0/24", "via", pair.ours().ipv4());
+        host.run("ip", "addr", "add", ADDED + "/32", "dev", pair.ours().name());
+        int port = portOf(serve("xdp", "0.0.0.0", 0));
+        SharedDevice shared = SharedDevice.acquire(device);
+        try {
+            Softverbs.of(shared.context()).setFlowCapacity(2);
+            host.run("ip", "addr", "add", NEXT + "/32", "dev", pair.ours().name());
+            Await.until("the address without a rule to be counted", LIMIT, () -> tcp("unsteered-addresses") == 1);
+            host.run("ip", "addr", "del", ADDED + "/32", "dev", pair.ours().name());
+            Await.until("the address to have the rule of the other", LIMIT, () -> tcp("unsteered-addresses") == 0);
+            assertEquals(OURS, greeting(NEXT, port));
+            assertEquals(1, tcp("accepted.connections"));
+        } finally {
+            shared.release();
+        }
+    }
+
+    /** Servers that share a port have fewer rules too where the device has room for no more. */
+    @Test
+    void aServerThatSharesItsPortIsServedByTheKernelWhereThereIsNoRoom() throws Exception {
+        serve("xdp", pair.ours().ipv4(), 0);
+        SharedDevice shared = SharedDevice.acquire(device);
+        try {
+            Softverbs.of(shared.context()).setFlowCapacity(2);
+            int port = portOf(new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)
+                    .option(RdmaRawChannelOption.SO_REUSEPORT, true).childHandler(new Greeter())
+                    .bind(new InetSocketAddress(InetAddress.ofLiteral("::"), 0)).sync().channel());
+            assertTrue(tcp("unsteered-addresses") > 0);
+            assertEquals(OURS, greeting(pair.ours().ipv4(), port));
+            assertEquals(OURS, greeting(pair.ours().ipv6(), port));
+            assertEquals(2, tcp("accepted.connections") + tcp("kernel.connections"));
+            assertTrue(tcp("kernel.connections") > 0);
         } finally {
             shared.release();
         }
