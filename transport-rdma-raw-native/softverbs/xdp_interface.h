@@ -11,8 +11,8 @@ int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues);
 /* Whether the interface gets its frames from others: on the way the kernel takes VLAN tags out, also those in frames. */
 bool sv_xdp_is_above(const struct sv_wire *wire);
 /*
- * Whether it is one of these, or the interface takes VLAN tags out of frames and gives them beside (rx-vlan-offload): an XDP program does not see
- * those, so a frame of a VLAN looks like one without a tag. Of veth it is not known: there the peer decides.
+ * Whether it is one of these, or takes VLAN tags out of frames and gives them beside (rx-vlan-offload): an XDP program
+ * does not see those, so a frame of a VLAN looks like one without a tag. Of veth it is not known: there the peer decides.
  */
 bool sv_xdp_hides_tags(const struct sv_wire *wire);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several threads poll a device on AF_XDP while SYNs and datagrams come, and one asks for its counters. Each frame carries its number all over its
- * payload: none may be lost, come twice, or be made of two.
+ * Several threads poll a device on AF_XDP while SYNs and datagrams come, and one asks for its counters. Each frame
+ * carries its number all over its payload: none may be lost, come twice, or be made of two.
  */
 #include "wire_fixture.h"
 
