@@ -15,7 +15,6 @@ import io.rdmaraw.wire.UdpHeader;
 import io.rdmaraw.wire.UdpIpv4Head;
 
 import java.io.IOException;
-import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * Writes UDP datagrams as frames: the headers into a slot, the payload as the frame's second part where it lies.
@@ -33,7 +32,6 @@ final class DatagramWriter {
     private final boolean offload;
     private final RdmaRawDatagramChannelConfig config;
     private final UdpIpv4Head head = new UdpIpv4Head();
-    private int identification = ThreadLocalRandom.current().nextInt();
 
     DatagramWriter(FrameQueue queue, int mtuBytes, RdmaRawDatagramChannelConfig config) {
         this.queue = queue;
@@ -121,7 +119,7 @@ final class DatagramWriter {
             // RFC 6864: only packets that nobody may cut up go without an identification.
             boolean whole = path.isDontFragment();
             head.write(address, path.targetMac(), path.sourceMac(), config.getTrafficClass(), lengthBytes,
-                    whole ? 0 : ++identification, whole ? Ipv4Header.DONT_FRAGMENT : 0, timeToLive(path),
+                    whole ? 0 : path.nextIdentification(), whole ? Ipv4Header.DONT_FRAGMENT : 0, timeToLive(path),
                     path.source().ipv4(), path.target().ipv4(), path.sourcePort(), path.targetPort());
             if (!offload) {
                 writeUdp(path, address + UdpIpv4Head.LENGTH_BYTES - UdpHeader.LENGTH_BYTES, lengthBytes, contentSum);
@@ -140,7 +138,7 @@ final class DatagramWriter {
     private void writeFragments(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
         int fragmentBytes = fragmentBytes(path);
-        int id = ++identification;
+        int id = path.nextIdentification();
         for (int offset = 0; offset < udpBytes; offset += fragmentBytes) {
             int bytes = Math.min(fragmentBytes, udpBytes - offset);
             boolean more = offset + bytes < udpBytes;
@@ -161,7 +159,7 @@ final class DatagramWriter {
     private int writeFragmentHeaders(DatagramPath path, long address, int offset, int bytes, boolean more, int id) {
         if (path.isIpv4()) {
             int flags = offset / FRAGMENT_UNIT_BYTES | (more ? Ipv4Header.MORE_FRAGMENTS : 0);
-            return writeIpv4(path, address, bytes, flags, id & 0xffff);
+            return writeIpv4(path, address, bytes, flags, id);
         }
         int fragmentHeader = writeIpv6(path, address, Ipv6Header.FRAGMENT_LENGTH_BYTES + bytes, IpProtocol.FRAGMENT);
         Ipv6Header.writeFragment(address + fragmentHeader, IpProtocol.UDP, offset, more, id);

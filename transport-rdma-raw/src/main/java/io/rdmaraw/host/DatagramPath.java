@@ -1,8 +1,10 @@
 package io.rdmaraw.host;
 
 import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.route.PacketIdentifications;
 import io.rdmaraw.wire.FlowLabels;
 import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.SipHash;
 
 import java.net.InetSocketAddress;
@@ -41,6 +43,7 @@ public final class DatagramPath {
     private final long pseudoHeaderSum;
     private final NextHop nextHop;
     private final int flowLabel;
+    private final int identificationCounter;
     /** The longest IP packet, where that is less than the link's. */
     private int mtuBytes = Integer.MAX_VALUE;
 
@@ -58,6 +61,7 @@ public final class DatagramPath {
         this.targetMac = targetMac;
         flowLabel = target.isIpv4() ? 0 : FLOW_LABELS.of(source.high(), source.low(), sourcePort, target.high(),
                 target.low(), targetPort, 0);
+        identificationCounter = PacketIdentifications.SHARED.counterOf(source, target, IpProtocol.UDP);
         pseudoHeaderSum = target.isIpv4()
                 ? InternetChecksum.pseudoHeaderIpv4(source.ipv4(), target.ipv4(), 0, 0)
                 : InternetChecksum.pseudoHeaderIpv6(source.high(), source.low(), target.high(), target.low(), 0, 0);
@@ -130,6 +134,12 @@ public final class DatagramPath {
     /** Returns the flow label of IPv6, the same for all datagrams between two ports. */
     public int flowLabel() {
         return flowLabel;
+    }
+
+    /** Returns the identification of the next datagram that may be cut up: 16 bits for IPv4, 32 for IPv6. */
+    public int nextIdentification() {
+        return isIpv4() ? PacketIdentifications.SHARED.nextIpv4(identificationCounter)
+                : PacketIdentifications.SHARED.nextIpv6(identificationCounter);
     }
 
     public IpAddress source() {

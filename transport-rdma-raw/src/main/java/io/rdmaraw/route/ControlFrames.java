@@ -92,9 +92,8 @@ final class ControlFrames {
      * Answers an echo request to an address of ours, whose memory is used for that.
      *
      * @param mtuBytes the link's; longer answers go in fragments
-     * @param identification of the fragments
      */
-    void echoReply(ParsedFrame request, IpAddress local, int mtuBytes, int identification) {
+    void echoReply(ParsedFrame request, IpAddress local, int mtuBytes) {
         boolean ipv4 = request.ipVersion() == 4;
         // The parser counts the ICMP header as part of the transport, and the rest as payload.
         int lengthBytes = request.payloadOffset() - request.transportOffset() + request.payloadLengthBytes();
@@ -103,7 +102,7 @@ final class ControlFrames {
         long reply = request.transportAddress();
         IcmpHeader.turnIntoReply(reply, ipv4 ? IcmpHeader.ECHO_REPLY : IcmpHeader.V6_ECHO_REPLY);
         if (lengthBytes + (ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES) > mtuBytes) {
-            sendFragments(reply, lengthBytes, local, peer, peerMac, mtuBytes, identification);
+            sendFragments(reply, lengthBytes, local, peer, peerMac, mtuBytes);
             return;
         }
         long frame = output.allocate();
@@ -121,10 +120,13 @@ final class ControlFrames {
 
     /** Routers may cut up fragments of IPv4 further; those of IPv6 are as short as every path carries. */
     private void sendFragments(long message, int lengthBytes, IpAddress source, IpAddress destination,
-                               long destinationMac, int mtuBytes, int identification) {
+                               long destinationMac, int mtuBytes) {
         boolean ipv4 = source.isIpv4();
         int headersBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES
                 : Ipv6Header.LENGTH_BYTES + Ipv6Header.FRAGMENT_LENGTH_BYTES;
+        PacketIdentifications identifications = PacketIdentifications.SHARED;
+        int counter = identifications.counterOf(source, destination, ipv4 ? IpProtocol.ICMP : IpProtocol.ICMPV6);
+        int identification = ipv4 ? identifications.nextIpv4(counter) : identifications.nextIpv6(counter);
         int fragmentBytes = ((ipv4 ? mtuBytes : MIN_MTU_BYTES_IPV6) - headersBytes) & -FRAGMENT_UNIT_BYTES;
         for (int offset = 0; offset < lengthBytes; offset += fragmentBytes) {
             int bytes = Math.min(fragmentBytes, lengthBytes - offset);
@@ -136,7 +138,7 @@ final class ControlFrames {
             EthernetHeader.write(frame, destinationMac, mac, ipv4 ? EtherType.IPV4 : EtherType.IPV6);
             long ip = frame + EthernetHeader.LENGTH_BYTES;
             if (ipv4) {
-                Ipv4Header.write(ip, 0, headersBytes + bytes, identification & 0xffff,
+                Ipv4Header.write(ip, 0, headersBytes + bytes, identification,
                         offset / FRAGMENT_UNIT_BYTES | (more ? Ipv4Header.MORE_FRAGMENTS : 0), HOP_LIMIT,
                         IpProtocol.ICMP, source.ipv4(), destination.ipv4());
             } else {

@@ -335,7 +335,7 @@ public final class OwnHost {
         // RFC 1122 section 3.2.2.6 lets a host ignore pings to broadcast addresses.
         if (owns(destination) && !IpAddress.sourceOf(frame).isAny() && !IpAddress.sourceOf(frame).isMulticast()) {
             counters.echoesAnswered++;
-            frames.echoReply(frame, destination, linkMtuBytes, random.nextInt());
+            frames.echoReply(frame, destination, linkMtuBytes);
         }
     }
 
