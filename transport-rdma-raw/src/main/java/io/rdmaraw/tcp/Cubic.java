@@ -21,6 +21,7 @@ public final class Cubic implements CongestionControl {
     private double priorWindowMax;
     private double priorK;
     private double priorEstimate;
+    private boolean priorTimedOut;
     private long priorEpochNanos = NO_EPOCH;
     /** Null once slow start has been left by a loss. */
     private HyStart hyStart = new HyStart();
@@ -96,6 +97,9 @@ public final class Cubic implements CongestionControl {
         priorK = k;
         priorEstimate = windowEstimate;
         priorEpochNanos = epochStartNanos;
+        priorTimedOut = timedOut;
+        // A maximum found since is one of the path as it is now.
+        timedOut = false;
         int mss = window.segmentBytes();
         // Section 4.6 permits cwnd here, since it only grows while it is used.
         double segments = (double) window.congestionWindowBytes() / mss;
@@ -121,7 +125,7 @@ public final class Cubic implements CongestionControl {
         k = priorK;
         windowEstimate = priorEstimate;
         epochStartNanos = priorEpochNanos;
-        timedOut = false;
+        timedOut = priorTimedOut;
     }
 
     @Override

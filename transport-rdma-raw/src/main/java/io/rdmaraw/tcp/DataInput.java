@@ -40,6 +40,7 @@ final class DataInput {
             AckPolicy.onDisorder(c);
             return;
         }
+        c.dataRefused = false;
         if (fin) {
             c.finSeq = end;
             c.set(Tcb.FIN_SEEN);

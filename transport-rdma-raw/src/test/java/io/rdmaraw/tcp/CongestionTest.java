@@ -195,6 +195,21 @@ class CongestionTest {
         assertEquals(1000, undone.cwnd / MSS, 12);
     }
 
+    /** The slow start after a timeout may end by a loss: that tells what the path carries now. */
+    @Test
+    void cubicReturnsToWhereASlowStartAfterATimeoutEnded() {
+        Sender s = new Sender(new Cubic(), 1000, 100);
+        s.congestion();
+        s.control.onTimeout(s.now);
+        s.cwnd = 1000 * MSS;
+        s.congestion();
+        long start = s.now;
+        while (s.now - start < 5_000_000_000L) {
+            s.round();
+        }
+        assertEquals(973, s.cwnd / MSS, 15);
+    }
+
     /** RFC 6928 section 2: ten segments, 14,600 bytes of larger ones, but two at least. */
     @Test
     void theInitialWindowIsBoundedInBytes() {

@@ -121,6 +121,11 @@ final class AckChecks {
         dropped = true;
     }
 
+    /** Whether something that was dropped for want of memory has not been taken yet. */
+    boolean isShortOfMemory() {
+        return dropped;
+    }
+
     void sent(Packet p) {
         owedNow = false;
         long ack = unwrap(p.ack);

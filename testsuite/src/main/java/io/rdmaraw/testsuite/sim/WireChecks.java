@@ -225,7 +225,10 @@ final class WireChecks {
         // Nor can a SYN say more than 65535 (section 2.2), though a server that has sent data before the handshake was
         // complete has offered more by then, and must answer the peer's SYN again.
         boolean fullSyn = config.fastOpen && p.has(Packet.SYN) && p.has(Packet.ACK) && p.window == 0xFFFF;
-        demand(myEdge == UNKNOWN || edge > myEdge - (1L << shift) || fullSyn, "right window edge never shrinks", p);
+        // Who refuses data for want of memory says zero until there is some, so that the peer does not give up.
+        boolean refuses = p.window == 0 && acks.isShortOfMemory();
+        demand(myEdge == UNKNOWN || edge > myEdge - (1L << shift) || fullSyn || refuses,
+                "right window edge never shrinks", p);
         myEdge = Math.max(myEdge, edge);
     }
 
