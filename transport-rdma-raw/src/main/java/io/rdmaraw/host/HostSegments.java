@@ -130,18 +130,32 @@ final class HostSegments {
 
     private void run(SegmentSocket socket) {
         try (socket; FdWaiter waiter = new FdWaiter(socket.fd(), socket.fdv6(), wakeup.fd())) {
+            SnapshotBudget budget = new SnapshotBudget(System.nanoTime());
             while (!isOver()) {
-                BitSet changed = takePortsIfChanged();
-                if (changed != null) {
-                    socket.select(changed);
-                }
-                waiter.await(-1);
+                waiter.await(select(socket, budget));
                 wakeup.drain();
                 poll(socket);
             }
         } finally {
             end();
         }
+    }
+
+    /**
+     * Has the filters follow the ports. The kernel compiles each, and connections that come and go change them all the
+     * time, so that is held to a share of it. Returns for how long to wait until it may go on, or -1.
+     */
+    private long select(SegmentSocket socket, SnapshotBudget budget) {
+        long now = System.nanoTime();
+        if (!budget.allows(now)) {
+            return Math.max(1, budget.dueNanos() - now);
+        }
+        BitSet changed = takePortsIfChanged();
+        if (changed != null) {
+            socket.select(changed);
+            budget.spent(System.nanoTime() - now);
+        }
+        return -1;
     }
 
     /** A failure, of want of memory perhaps, costs the segment that met it, and not all that follow. */

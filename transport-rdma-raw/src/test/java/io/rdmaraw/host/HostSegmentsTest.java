@@ -7,9 +7,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -18,6 +22,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 class HostSegmentsTest {
     private static final int PORT = 40_001;
     private static final int ROUNDS = 64;
+    private static final int MANY_PORTS = 10_000;
+    private static final long CHURN_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     /** A stack that gets nothing here. */
     private static final class NoStack implements PortOwner {
@@ -73,5 +79,34 @@ class HostSegmentsTest {
             Thread.sleep(100);
         }
         assertTrue(eventDescriptors() - before <= ROUNDS / 2, "event descriptors stay open");
+    }
+
+    private static long threadNanos() {
+        ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        return Arrays.stream(threads.dumpAllThreads(false, false))
+                .filter(thread -> thread.getThreadName().equals("rdma-raw-segments"))
+                .mapToLong(thread -> threads.getThreadCpuTime(thread.getThreadId())).sum();
+    }
+
+    /** Each change makes two programs that the kernel compiles. */
+    @Test
+    void connectionsThatComeAndGoCostAShareOfOneProcessor() throws Exception {
+        NoStack stack = new NoStack();
+        HostSegments segments = HostSegments.join("lo", stack);
+        for (int port = PORT; port < PORT + 2 * MANY_PORTS; port += 2) {
+            segments.hold(port);
+        }
+        long before = threadNanos();
+        long began = System.nanoTime();
+        while (System.nanoTime() - began < CHURN_NANOS) {
+            segments.hold(PORT + 1);
+            Thread.sleep(0, 100_000);
+            segments.release(PORT + 1);
+            Thread.sleep(0, 100_000);
+        }
+        long spent = threadNanos() - before;
+        long lasted = System.nanoTime() - began;
+        segments.leave(stack);
+        assertTrue(spent < lasted / 4, () -> "it took " + spent + " of " + lasted + " ns");
     }
 }
