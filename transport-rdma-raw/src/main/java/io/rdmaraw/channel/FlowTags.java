@@ -226,7 +226,7 @@ final class FlowTags {
 
     void close() {
         entries().forEach(this::remove);
-        device.spreadFlows().retire(queue);
+        device.retire(queue);
         byChannel.clear();
     }
 }

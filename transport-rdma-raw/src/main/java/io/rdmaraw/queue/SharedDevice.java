@@ -10,9 +10,12 @@ import io.rdmaraw.verbs.SoftverbsQueueCounters;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.ToLongFunction;
 
@@ -31,6 +34,8 @@ public final class SharedDevice {
     private final int maxSegmentedBytes;
     private final int ports;
     private SpreadFlows spreadFlows;
+    /** Queues that closed before there were any spread rules. */
+    private final Set<FrameQueue> retiredBefore = Collections.newSetFromMap(new WeakHashMap<>());
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private int references = 1;
     /** What softverbs had counted when the device was closed. */
@@ -130,8 +135,18 @@ public final class SharedDevice {
     public synchronized SpreadFlows spreadFlows() {
         if (spreadFlows == null) {
             spreadFlows = new SpreadFlows(context, protectionDomain);
+            retiredBefore.forEach(spreadFlows::retire);
         }
         return spreadFlows;
+    }
+
+    /** A queue is about to close: no rule leads to it any more. Asks nothing of the device, which may be gone. */
+    public synchronized void retire(FrameQueue queue) {
+        if (spreadFlows != null) {
+            spreadFlows.retire(queue);
+        } else {
+            retiredBefore.add(queue);
+        }
     }
 
     /**

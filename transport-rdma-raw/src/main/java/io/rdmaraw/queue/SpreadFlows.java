@@ -102,7 +102,7 @@ public final class SpreadFlows {
     }
 
     /** A queue is about to close: takes it out of all rules, of those too that it has not joined yet. */
-    public synchronized void retire(FrameQueue member) {
+    synchronized void retire(FrameQueue member) {
         retired.add(member);
         List.copyOf(flows.values()).forEach(flow -> leave(flow, member));
     }

@@ -327,7 +327,8 @@ class ReceiveMemoryTest {
     /** A peer whose data is refused must learn that it is there to wait for, or it takes us for dead. */
     @Test
     void whoIsRefusedIsToldAClosedWindowUntilThereIsRoom() {
-        Dialogue d = Dialogue.established(Dialogue.plain().receiveBufferBytes(16 << 10).maxReceiveBufferBytes(16 << 10));
+        Dialogue d = Dialogue.established(
+                Dialogue.plain().receiveBufferBytes(16 << 10).maxReceiveBufferBytes(16 << 10));
         d.events.readAtOnce = false;
         int taken = 0;
         while (d.engine.counters().receiveMemoryDrops == 0) {
