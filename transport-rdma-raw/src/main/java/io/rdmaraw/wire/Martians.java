@@ -6,8 +6,6 @@ package io.rdmaraw.wire;
  */
 final class Martians {
     private static final int LOOPBACK_NET = 127;
-    /** First octet of 240.0.0.0/4. */
-    private static final int FIRST_RESERVED_NET = 240;
     private static final int BROADCAST = -1;
     /** The upper 24 bits of 224.0.0.0/24, the groups that no router passes on. */
     private static final int LOCAL_GROUPS = 0xe0_0000;
@@ -26,12 +24,15 @@ final class Martians {
         };
     }
 
-    /** @param withinHost whether loopback addresses are right */
+    /**
+     * The reserved 240.0.0.0/4 is no martian, as on Linux: there are networks that use it for their hosts.
+     *
+     * @param withinHost whether loopback addresses are right
+     */
     static boolean isIpv4(int source, int destination, int protocol, boolean withinHost) {
         int sourceNet = source >>> 24;
         int destinationNet = destination >>> 24;
-        if (sourceNet >= FIRST_RESERVED_NET || destinationNet == 0
-                || destinationNet >= FIRST_RESERVED_NET && destination != BROADCAST) {
+        if (source == BROADCAST || destinationNet == 0) {
             return true;
         }
         if (sourceNet == 0 && !mayHaveNoAddress(source, destination, protocol)) {

@@ -187,7 +187,7 @@ class FramesOfOthersTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"127.0.0.1", "0.0.0.5", "240.0.0.1", "::1"})
+    @ValueSource(strings = {"127.0.0.1", "0.0.0.5", "::1"})
     void noHostHasTheseAddresses(String source) throws InterruptedException {
         send(source, source.indexOf(':') < 0, -1);
         goodOneComes();
