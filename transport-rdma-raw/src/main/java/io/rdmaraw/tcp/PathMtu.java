@@ -140,15 +140,21 @@ final class PathMtu {
         }
     }
 
-    /** Returns whether the next segment of new data should be as large as the link takes. */
+    /**
+     * Returns whether the next segment of new data should be as large as the link takes. Losses must be over (RFC 4821
+     * section 7.4). While the timeout is backed off they are not: a probe that is lost then costs a timeout of up to
+     * minutes, and leaves no measurement that ends the backoff.
+     */
     static boolean isProbeDue(TcpConnection c, Flight f) {
-        return c.mtuProbesLeft > 0 && f.recovery.phase == RecoveryState.Phase.OPEN
+        return c.mtuProbesLeft > 0 && c.backoff == 0 && f.recovery.phase == RecoveryState.Phase.OPEN
                 && Sequence.afterOrAt(c.sndUna, c.mtuProbeEnd);
     }
 
-    static void onProbeSent(TcpConnection c) {
+    /** After the last probe the path is believed for as long as after the first suspicion (RFC 8899 section 5.1.1). */
+    static void onProbeSent(TcpConnection c, long now) {
         c.mtuProbesLeft--;
         c.mtuProbeEnd = c.sndNxt;
+        c.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
     }
 
     /** A segment that was larger than those are now has arrived when it was sent first. */

@@ -185,8 +185,9 @@ final class SegmentOutput {
         boolean probe = PathMtu.isProbeDue(c, f);
         if (probe) {
             int large = Handshake.sendMss(c, c.linkMtu) - sackOptionBytes(c);
-            // What follows tells early whether it was lost.
-            probe = Math.min(unsent, room) > large;
+            // RFC 4821 section 7.4: only within both windows, even with nothing outstanding. A large link's segment may
+            // be many small ones. What follows tells early whether it was lost.
+            probe = Math.min(unsent, room) > large && f.pipeBytes() + large <= c.cwnd;
             mss = probe ? large : mss;
         }
         int length = Math.min(Math.min(unsent, mss), room);
@@ -208,7 +209,7 @@ final class SegmentOutput {
         }
         emitNew(c, f, length, mss, length < room, now, out);
         if (probe) {
-            PathMtu.onProbeSent(c);
+            PathMtu.onProbeSent(c, now);
         }
         return true;
     }

@@ -17,22 +17,36 @@ class PathMtuTest {
 
     /** Up to the third timeout, which makes segments of 1240 bytes. */
     private static Dialogue suspicious(TcpConfig.Builder config) {
-        Dialogue d = established(config, SYN_ACK);
-        d.send(1460).says("PA 1 len 1460 ack 1");
-        d.after(212).says("PA 1 len 1460 ack 1");
-        d.after(212).says("PA 1 len 1460 ack 1");
-        d.after(422).says("PA 1 len 1460 ack 1");
+        return suspicious(config, SYN_ACK, 1460);
+    }
+
+    private static Dialogue suspicious(TcpConfig.Builder config, String synAck, int bytes) {
+        Dialogue d = established(config, synAck);
+        d.send(bytes).says(last(1, bytes));
+        d.after(212).says(last(1, bytes));
+        d.after(212).says(last(1, bytes));
+        d.after(422).says(last(1, bytes));
         assertEquals(0, d.engine.counters().pathMtuBlackHoles);
         d.after(842);
         return d;
     }
 
-    /** The same, and what was in flight has arrived; the congestion window is no hindrance. */
+    /**
+     * The same, what was in flight has arrived, and so has what was measured after it; the congestion window is no
+     * hindrance.
+     */
     private static Dialogue suspiciousAndIdle() {
         Dialogue d = suspicious(plain()).says("A 1 len 1240 ack 1");
         d.hears("A 1 ack 1241").says("PA 1241 len 220 ack 1").hears("A 1 ack 1461");
+        measure(d, 1461);
         d.c.cwnd = 1 << 16;
         return d;
+    }
+
+    /** 100 bytes that are sent once: what is known of the round trip time ends the backoff of the timeout. */
+    private static void measure(Dialogue d, int from) {
+        d.send(100).says(last(from, 100)).after(10).hears("A 1 ack " + (from + 100));
+        assertEquals(0, d.c.backoff);
     }
 
     @Test
@@ -53,17 +67,17 @@ class PathMtuTest {
     @Test
     void aLargeSegmentThatArrivesEndsTheSuspicion() {
         Dialogue d = suspiciousAndIdle();
-        d.send(3000).says("A 1461 len 1460 ack 1", "A 2921 len 1240 ack 1", "PA 4161 len 300 ack 1");
-        d.hears("A 1 ack 2921");
+        d.send(3000).says(data(1561, 1460), data(3021, 1240), last(4261, 300));
+        d.hears("A 1 ack 3021");
         assertEquals(1, d.engine.counters().pathMtuFalseAlarms);
-        d.hears("A 1 ack 4461").send(1460).says("PA 4461 len 1460 ack 1");
+        d.hears("A 1 ack 4561").send(1460).says("PA 4561 len 1460 ack 1");
     }
 
     /** What a probe carried goes again in small segments; three probes, and the path is believed for ten minutes. */
     @Test
     void lostProbesConfirmTheSuspicion() {
         Dialogue d = suspiciousAndIdle();
-        int next = 1461;
+        int next = 1561;
         for (int probe = 0; probe < 3; probe++) {
             next = loseProbe(d, next);
         }
@@ -74,6 +88,45 @@ class PathMtuTest {
         d.after(601_000);
         next = loseProbe(d, next);
         d.send(3000).says(data(next, 1460), data(next + 1460, 1240), last(next + 2700, 300));
+    }
+
+    /** Probes that went out late are no reason to send the next ones early. */
+    @Test
+    void aPathIsBelievedForTenMinutesAfterTheLastProbe() {
+        Dialogue d = suspiciousAndIdle();
+        d.after(590_000);
+        int next = 1561;
+        for (int probe = 0; probe < 3; probe++) {
+            next = loseProbe(d, next);
+        }
+        d.after(20_000);
+        d.c.cwnd = 1 << 16;
+        d.send(3000).says(data(next, 1240), data(next + 1240, 1240), last(next + 2480, 520));
+    }
+
+    /** A link's segment of 9000 bytes is many small ones: with nothing outstanding too it waits for the window. */
+    @Test
+    void aProbeStaysWithinTheCongestionWindow() {
+        Dialogue d = suspicious(plain().mtuBytes(9000), "SA 0 ack 1 mss 8960 sackOK", 1300).says(data(1, 1240));
+        d.hears("A 1 ack 1241").says(last(1241, 60)).hears("A 1 ack 1301");
+        measure(d, 1301);
+        assertTrue(d.c.cwnd >= 2 * 1240 && d.c.cwnd < 4 * 1240, d.c.cwnd + "");
+        d.c.cwnd = 3 * 1240;
+        d.send(20_000).says(data(1401, 1240), data(2641, 1240), data(3881, 1240));
+        d.c.cwnd = 1 << 16;
+        d.after(10).hears("A 1 ack 5121").says(data(5121, 8960), data(14081, 1240), data(15321, 1240),
+                data(16561, 1240), data(17801, 1240), data(19041, 1240), last(20281, 1120));
+    }
+
+    /** A lost probe may cost a timeout, and one that is backed off is long. */
+    @Test
+    void aProbeWaitsUntilTheTimeoutIsNotBackedOff() {
+        Dialogue d = suspicious(plain()).says(data(1, 1240));
+        d.hears("A 1 ack 1241").says(last(1241, 220)).hears("A 1 ack 1461");
+        assertTrue(d.c.backoff > 0);
+        d.c.cwnd = 1 << 16;
+        d.send(2700).says(data(1461, 1240), data(2701, 1240), last(3941, 220));
+        d.after(10).hears("A 1 ack 4161").send(3000).says(data(4161, 1460), data(5621, 1240), last(6861, 300));
     }
 
     private static int loseProbe(Dialogue d, int from) {
