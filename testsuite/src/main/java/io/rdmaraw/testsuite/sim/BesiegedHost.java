@@ -118,6 +118,10 @@ final class BesiegedHost implements TcpEvents {
         long held = (long) slots.size() * SLOT_BYTES;
         check(held <= bound, "what is held is within the receive buffer", held + " bytes of slots are held, " + bound
                 + " are allowed to " + live.size() + " connections");
+        for (ByteBuf slot : slots) {
+            check(slot.writerIndex() >= SLOT_BYTES / 2, "a small piece keeps no slot",
+                    "a slot is held for " + slot.writerIndex() + " bytes");
+        }
     }
 
     void checkRest() {

@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.sim;
 
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * A protocol bug: in {@code file} of io.rdmaraw.tcp, what a change finds (whitespace does not matter) becomes something
@@ -17,7 +18,7 @@ record Mutant(String name, String file, List<Change> changes) {
 
     /** The same bug takes another change: two parts of the core guard against it. */
     private Mutant and(String find, String replace) {
-        return new Mutant(name, file, List.of(changes.getFirst(), new Change(find, replace)));
+        return new Mutant(name, file, Stream.concat(changes.stream(), Stream.of(new Change(find, replace))).toList());
     }
 
     static final List<Mutant> ALL = List.of(
@@ -141,6 +142,7 @@ record Mutant(String name, String file, List<Change> changes) {
                     "return c.rackSentNanos + c.rackRttNanos + window - now; }", "entry = next; continue; }"),
             new Mutant("small pieces keep their slots", "Reassembly",
                     "boolean small = copy || end - start < COPY_BREAK_BYTES;", "boolean small = copy;")
+                    .and("if (!small && until - at >= COPY_BREAK_BYTES) {", "if (!small) {")
                     .and("from, Math.max(until - at, buffer.capacity())) + 1;", "from, until - at) + 1;"),
             new Mutant("ranges out of order without a bound", "DataInput",
                     "boolean full = held.ranges().count() >= c.engine.config.limits.maxOutOfOrderRanges",
