@@ -69,7 +69,8 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     int bind(InetSocketAddress local, PortSharing sharing) throws IOException {
         KernelUdpSocket opened = KernelUdpSocket.open(ipv4Only);
         try {
-            int port = opened.bind(IpAddress.of(local.getAddress()), local.getPort(), sharing);
+            int scope = local.getAddress() instanceof Inet6Address address ? address.getScopeId() : 0;
+            int port = opened.bind(IpAddress.of(local.getAddress()), scope, local.getPort(), sharing);
             descriptors.add(opened.fd(), this);
             socket = opened;
             return port;

@@ -44,6 +44,7 @@ public final class KernelUdpSocket implements AutoCloseable {
     private final long scratch = Libc.allocateZeroed(SCRATCH_BYTES);
     private final SocketErrorQueue errors;
     private IpAddress boundAddress;
+    private int boundScope;
     private int boundPort;
     private boolean closed;
 
@@ -89,11 +90,12 @@ public final class KernelUdpSocket implements AutoCloseable {
      * Binds the socket.
      *
      * @param address an address of this host, or a wildcard
+     * @param scope the link of a link-local IPv6 address, or 0; the kernel refuses such an address without it
      * @param port 0 for one of the kernel's choice
      * @return the port
      * @throws BindException when the port is taken or the address is not this host's
      */
-    public int bind(IpAddress address, int port, PortSharing sharing) throws IOException {
+    public int bind(IpAddress address, int scope, int port, PortSharing sharing) throws IOException {
         if (sharing.reuseAddress()) {
             option(NativeSocket.SOL_SOCKET, NativeSocket.SO_REUSEADDR, 1);
         }
@@ -105,6 +107,7 @@ public final class KernelUdpSocket implements AutoCloseable {
         }
         boundAddress = !address.isAny() ? address
                 : family == NativeSocket.AF_INET6 ? IpAddress.ANY_IPV6 : IpAddress.ANY_IPV4;
+        boundScope = scope;
         bindNow(port);
         boundPort = localPort();
         return boundPort;
@@ -118,7 +121,7 @@ public final class KernelUdpSocket implements AutoCloseable {
     }
 
     private void bindNow(int port) throws BindException {
-        int errno = socket.bind(scratch, Sockaddr.write(scratch, family, boundAddress, port, 0));
+        int errno = socket.bind(scratch, Sockaddr.write(scratch, family, boundAddress, port, boundScope));
         if (errno == Errno.EADDRINUSE) {
             throw new BindException("Address already in use: " + boundAddress + " port " + port);
         }
