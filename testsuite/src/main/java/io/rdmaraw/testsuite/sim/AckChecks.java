@@ -144,7 +144,7 @@ final class AckChecks {
 
     /** Returns the rule that is broken when nothing more is sent now, or null. */
     String settled(long nowNanos, boolean established) {
-        if (!established || dropped) {
+        if (!established) {
             return null;
         }
         if (owedNow) {
