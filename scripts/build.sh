@@ -4,8 +4,6 @@
 # Written when a build has succeeded. Lies in target/, so that `mvnw clean` forgets the build too.
 readonly BUILD_STAMP="$ROOT/target/rdma-raw.built"
 readonly BUILD_LOCK="$ROOT/target/rdma-raw.lock"
-# What the build makes of the C sources.
-readonly SOFTVERBS="$ROOT/transport-rdma-raw-native/target/classes/META-INF/native/libsoftverbs_linux_x86_64.so"
 
 run_maven() {
   # Maven's own libraries still use sun.misc.Unsafe and JNI; on a new JDK that prints warnings which look like ours.
@@ -30,7 +28,7 @@ build() {
   say "building (the first time Maven also downloads what it needs: a minute or two)"
   touch "$started"
   # A source that changes while we build must count as newer than the build: the stamp keeps the time of the start.
-  if ! run_maven -q -B -ntp -pl tools,testsuite -am -DskipTests -Dmaven.test.skip=true -Dmaven.javadoc.skip=true \
+  if ! run_maven -q -B -ntp -DskipTests -Dmaven.test.skip=true -Dmaven.javadoc.skip=true \
       -Dmaven.source.skip=true package >"$log" 2>&1; then
     cat "$log" >&2
     die "the build failed; Maven's messages are above and in $log"
@@ -54,9 +52,9 @@ require_built() {
 # The profiler is no part of the build and never insisted on.
 want_profiler() {
   local -a jars
-  mapfile -t jars < <(compgen -G "$ROOT/tools/target/profiler/async-profiler-*.jar")
+  mapfile -t jars < <(compgen -G "$ROOT/microbench/target/profiler/async-profiler-*.jar")
   [ "${#jars[@]}" -eq 0 ] || return 0
   say "getting async-profiler from Maven Central"
-  run_maven -q -B -ntp -pl tools dependency:copy@async-profiler >&2 \
+  run_maven -q -B -ntp -pl microbench dependency:copy@async-profiler >&2 \
     || say "async-profiler cannot be had; the JDK's flight recorder is used, which sees no C and no kernel"
 }

@@ -74,7 +74,7 @@ want_browser() {
   command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null && return 0
   update_apt_lists_once
   first_offered_package chromium-headless-shell >/dev/null || return 0
-  apt_install chromium-headless-shell || say "no browser could be installed: nobody looks at the page of the report"
+  apt_install chromium-headless-shell || say "no browser could be installed: its test of the report page is skipped"
 }
 
 # Compiles the eBPF programs again, to see that the checked-in ones are of these sources: 300 MB, so as the browser.

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides for each received frame whether a flow rule of this process takes it or the kernel keeps it. Which queue pair
- * gets it, with which tag, is decided in user space by the library's own table. The same search serves four programs:
- *   xdp:    what is ours goes to an AF_XDP socket of the receive queue (which one is another program's to say: place)
- *   redirect: at tc ingress, what is ours goes to an interface of our own, where place is the XDP program
- *   tc:     what is ours, and an AF_PACKET ring has seen, is kept from the kernel
- *   filter: which frames an AF_PACKET ring takes
- * The parser must agree with softverbs/headers.c. Rebuild the embedded instructions with bpf/build.py.
+ * Decides for each received frame whether a flow rule of this process takes it or the kernel keeps it. The library's
+ * table in user space decides which queue pair gets it, with which tag. The programs:
+ *   xdp       redirects frames that rules take to an AF_XDP socket of the receive queue; `classify` selects the socket
+ *   classify  selects the socket of the receive queue: the main one, the one for SYNs, or none
+ *   redirect  at tc ingress, redirects frames that rules take to a TAP interface, on which `classify` runs
+ *   tc        at tc ingress, drops frames that rules take, after an AF_PACKET ring has copied them
+ *   filter    selects the frames that an AF_PACKET ring takes
+ *   copies    selects the frames that an AF_PACKET ring takes beside AF_XDP sockets: those that the kernel gets too
+ * The parser must agree with softverbs/headers.c. bpf/build.py compiles this file into softverbs/steering_programs.h.
  */
 #include <linux/bpf.h>
+#include <linux/in.h>
+#include <linux/pkt_cls.h>
 
 #include "../softverbs/steering_hash.h"
 #include "../softverbs/steering_maps.h"
+#include "../softverbs/wire_defs.h"
 
 #define SECTION(name) __attribute__((section(name), used))
 #define INLINE static inline __attribute__((always_inline))
+#define HAS_ETHER_TYPE(head, type) \
+    ((head)[SV_ETHERTYPE_AT] == (type) >> 8 && (head)[SV_ETHERTYPE_AT + 1] == ((type) & 0xff))
 #define BE16(x) ((unsigned short)__builtin_bswap16(x))
 
 typedef unsigned char u8;
@@ -22,7 +29,7 @@ typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-/* Kept by name: build.py turns references to them into map numbers. */
+/* build.py turns references to these symbols into map numbers. */
 struct map_reference {
     int unused;
 };
@@ -51,29 +58,35 @@ static u64 (*ktime)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static u64 (*xdp_length)(void *xdp) = (void *)BPF_FUNC_xdp_get_buff_len;
 
 enum { LAYER_IPV4 = 1, LAYER_IPV6 = 2, LAYER_VLAN = 4, LAYER_TCP = 8, LAYER_UDP = 16, LAYER_VXLAN = 32 };
-enum { TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_VLAN = 0x8100, TYPE_QINQ = 0x88a8 };
-enum { TCP = 6, UDP = 17, VXLAN_PORT = 4789 };
-enum { ETHERNET_IPV4_TCP = 14 + 20 + 20, ETHERNET_IPV6_TCP = 14 + 40 + 20 };
-enum { TCP_FLAGS = 13, FLAG_SYN = 2, FLAG_RST = 4, FLAG_ACK = 16 };
-enum verdict { KERNEL, OURS, COPY };
-enum way { MAIN, APART, NOWHERE };    /* of its queue's sockets: the main one, the one for SYNs, none */
-enum { NO_SEGMENT, FOUND, UNUSUAL };
-enum { IPV4_AND_PORTS = 20 + 4 };
+enum {
+    ETHERNET_IPV4_TCP = ETH_HLEN + SV_IPV4_HLEN + SV_TCP_HLEN,
+    ETHERNET_IPV6_TCP = ETH_HLEN + SV_IPV6_HLEN + SV_TCP_HLEN,
+};
+enum verdict { PASS, REDIRECT, CLONE };           /* to the kernel; to the library; to both */
+enum rx_class { RXC_MAIN, RXC_SYN, RXC_DROP };    /* the queue's main socket; its socket for SYNs; none */
+enum { NO_SEGMENT, FOUND, NEEDS_COPY };
+enum { WHOLE_FRAME = -1 };                         /* a socket filter returns how many bytes to keep */
+enum { PORTS_BYTES = 4, IPV4_AND_PORTS = SV_IPV4_HLEN + PORTS_BYTES };
 
 struct frame {
     void *context;
     u32 length;
     int is_xdp;
-    const u8 *head;     /* XDP: what of the frame may be read where it lies */
+    const u8 *head;     /* XDP: the part of the frame that can be read in place */
     const u8 *head_end;
 };
+
+INLINE int is_fragment(const u8 *ip)
+{
+    return (ip[SV_IPV4_FRAGMENT_AT] & SV_IPV4_FRAGMENT_BITS >> 8) != 0 || ip[SV_IPV4_FRAGMENT_AT + 1] != 0;
+}
 
 INLINE int load(const struct frame *frame, u32 offset, void *to, u32 length)
 {
     return frame->is_xdp ? xdp_load(frame->context, offset, to, length) : skb_load(frame->context, offset, to, length);
 }
 
-/* The frame's first bytes, without a call where that can be. Nonzero: there are fewer. */
+/* Copies the first bytes of the frame, without a helper call where possible. Nonzero: the frame is shorter. */
 INLINE int load_head(const struct frame *frame, u32 start, u8 *to, u32 length)
 {
     if (frame->is_xdp && start == 0 && frame->head + length <= frame->head_end) {
@@ -84,16 +97,16 @@ INLINE int load_head(const struct frame *frame, u32 start, u8 *to, u32 length)
 }
 
 /*
- * Returns the offset behind the L4 header's first eight bytes, for UDP; else 0. `at_hand`: the ports, when they are
- * loaded already.
+ * Returns the offset behind a UDP header, or 0 for other protocols. `at_hand` points to the ports if they are loaded
+ * already.
  */
 INLINE u32 parse_l4(const struct frame *frame, u32 offset, const u8 *at_hand, struct sv_steer_headers *h)
 {
     u16 ports[2];
     u8 protocol = h->protocol;
-    if (protocol != TCP && protocol != UDP)
+    if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
         return 0;
-    if (offset + (protocol == TCP ? 20 : 8) > frame->length)
+    if (offset + (protocol == IPPROTO_TCP ? SV_TCP_HLEN : SV_UDP_HLEN) > frame->length)
         return 0;
     if (at_hand != 0)
         __builtin_memcpy(ports, at_hand, sizeof ports);
@@ -101,14 +114,14 @@ INLINE u32 parse_l4(const struct frame *frame, u32 offset, const u8 *at_hand, st
         return 0;
     h->src_port = ports[0];
     h->dst_port = ports[1];
-    h->layers |= protocol == TCP ? LAYER_TCP : LAYER_UDP;
-    return protocol == UDP ? offset + 8 : 0;
+    h->layers |= protocol == IPPROTO_TCP ? LAYER_TCP : LAYER_UDP;
+    return protocol == IPPROTO_UDP ? offset + SV_UDP_HLEN : 0;
 }
 
-/* `at_hand`: the header without options and the ports behind it, when they are loaded already. */
+/* `at_hand` points to the header without options and the ports behind it if they are loaded already. */
 INLINE u32 parse_ipv4(const struct frame *frame, u32 offset, const u8 *at_hand, struct sv_steer_headers *h)
 {
-    u8 ip[20];
+    u8 ip[SV_IPV4_HLEN];
     if (at_hand != 0)
         __builtin_memcpy(ip, at_hand, sizeof ip);
     else if (load(frame, offset, ip, sizeof ip) < 0)
@@ -116,100 +129,102 @@ INLINE u32 parse_ipv4(const struct frame *frame, u32 offset, const u8 *at_hand, 
     if (ip[0] >> 4 != 4)
         return 0;
     u32 header = (ip[0] & 15) * 4;
-    if (header < 20 || offset + header > frame->length)
+    if (header < SV_IPV4_HLEN || offset + header > frame->length)
         return 0;
     h->layers |= LAYER_IPV4;
-    __builtin_memcpy(h->src_ip, ip + 12, 4);
-    __builtin_memcpy(h->dst_ip, ip + 16, 4);
-    h->protocol = ip[9];
-    h->traffic_class = ip[1];
-    h->hop_limit = ip[8];
-    h->ip_flags = (ip[6] & 0x40 ? 2 : 0) | (ip[6] & 0x20 ? 4 : 0);
-    if ((ip[6] & 0x3f) != 0 || ip[7] != 0)
+    __builtin_memcpy(h->src_ip, ip + SV_IPV4_SOURCE_AT, 4);
+    __builtin_memcpy(h->dst_ip, ip + SV_IPV4_DESTINATION_AT, 4);
+    h->protocol = ip[SV_IPV4_PROTOCOL_AT];
+    h->traffic_class = ip[SV_IPV4_TOS_AT];
+    h->hop_limit = ip[SV_IPV4_TTL_AT];
+    h->ip_flags = (ip[SV_IPV4_FRAGMENT_AT] & SV_IPV4_DONT_FRAGMENT >> 8 ? 2 : 0) |
+                  (ip[SV_IPV4_FRAGMENT_AT] & SV_IPV4_MORE_FRAGMENTS >> 8 ? 4 : 0);
+    if (is_fragment(ip))
         return 0;
-    return parse_l4(frame, offset + header, at_hand != 0 && header == 20 ? at_hand + 20 : 0, h);
+    return parse_l4(frame, offset + header, at_hand != 0 && header == SV_IPV4_HLEN ? at_hand + SV_IPV4_HLEN : 0, h);
 }
 
 INLINE u32 parse_ipv6(const struct frame *frame, u32 offset, struct sv_steer_headers *h)
 {
-    u8 ip[40];
+    u8 ip[SV_IPV6_HLEN];
     if (load(frame, offset, ip, sizeof ip) < 0 || ip[0] >> 4 != 6)
         return 0;
     h->layers |= LAYER_IPV6;
-    __builtin_memcpy(h->src_ip, ip + 8, 16);
-    __builtin_memcpy(h->dst_ip, ip + 24, 16);
-    h->protocol = ip[6];
+    __builtin_memcpy(h->src_ip, ip + SV_IPV6_SOURCE_AT, 16);
+    __builtin_memcpy(h->dst_ip, ip + SV_IPV6_DESTINATION_AT, 16);
+    h->protocol = ip[SV_IPV6_NEXT_HEADER_AT];
     h->traffic_class = (u8)(ip[0] << 4 | ip[1] >> 4);
-    h->hop_limit = ip[7];
+    h->hop_limit = ip[SV_IPV6_HOP_LIMIT_AT];
     u8 label[4] = {0, ip[1] & 15, ip[2], ip[3]};
     __builtin_memcpy(&h->flow_label, label, 4);
-    return parse_l4(frame, offset + 40, 0, h);
+    return parse_l4(frame, offset + SV_IPV6_HLEN, 0, h);
 }
 
-/* `tag_beside`: the kernel has taken the tag out of the frame and gives it separately, as TPID and TCI. */
-INLINE u32 parse(const struct frame *frame, u32 start, int tag_beside, u16 tpid, u16 tci, struct sv_steer_headers *h)
+/* `tag_removed`: the kernel has removed the tag from the frame and passes it as TPID and TCI. */
+INLINE u32 parse(const struct frame *frame, u32 start, int tag_removed, u16 tpid, u16 tci, struct sv_steer_headers *h)
 {
-    u8 eth[14 + IPV4_AND_PORTS];
+    u8 eth[ETH_HLEN + IPV4_AND_PORTS];
     u16 type;
-    u32 offset = start + 14;
-    /* Most frames are done with this one. */
+    u32 offset = start + ETH_HLEN;
+    /* This one load serves most frames. */
     int whole = load_head(frame, start, eth, sizeof eth) == 0;
-    if (!whole && load(frame, start, eth, 14) < 0)
+    if (!whole && load(frame, start, eth, ETH_HLEN) < 0)
         return 0;
-    __builtin_memcpy(h->dst_mac, eth, 6);
-    __builtin_memcpy(h->src_mac, eth + 6, 6);
-    __builtin_memcpy(&type, eth + 12, 2);
+    __builtin_memcpy(h->dst_mac, eth, ETH_ALEN);
+    __builtin_memcpy(h->src_mac, eth + SV_ETH_SOURCE_AT, ETH_ALEN);
+    __builtin_memcpy(&type, eth + SV_ETHERTYPE_AT, sizeof type);
     h->ether_type = type;
-    if (tag_beside) {
+    if (tag_removed) {
         h->ether_type = tpid;
         h->vlan_tag = BE16(tci);
         h->vlan_ether_type = type;
         h->layers |= LAYER_VLAN;
-    } else if (type == BE16(TYPE_VLAN) || type == BE16(TYPE_QINQ)) {
+    } else if (type == BE16(ETH_P_8021Q) || type == BE16(ETH_P_8021AD)) {
         u16 tag[2];
         if (load(frame, offset, tag, sizeof tag) == 0) {
             h->vlan_tag = tag[0];
             type = h->vlan_ether_type = tag[1];
             h->layers |= LAYER_VLAN;
-            offset += 4;
+            offset += SV_VLAN_HLEN;
         }
         whole = 0;
     }
-    if (type == BE16(TYPE_IPV4))
-        return parse_ipv4(frame, offset, whole ? eth + 14 : 0, h);
-    return type == BE16(TYPE_IPV6) ? parse_ipv6(frame, offset, h) : 0;
+    if (type == BE16(ETH_P_IP))
+        return parse_ipv4(frame, offset, whole ? eth + ETH_HLEN : 0, h);
+    return type == BE16(ETH_P_IPV6) ? parse_ipv6(frame, offset, h) : 0;
 }
 
 INLINE void parse_tunnel(const struct frame *frame, u32 vxlan, struct sv_steer_scratch *scratch)
 {
-    u8 header[8];
-    if (vxlan == 0 || scratch->outer.dst_port != BE16(VXLAN_PORT) || load(frame, vxlan, header, sizeof header) < 0 ||
-        !(header[0] & 8))
+    u8 header[SV_VXLAN_HLEN];
+    if (vxlan == 0 || scratch->outer.dst_port != BE16(SV_VXLAN_PORT) || load(frame, vxlan, header, sizeof header) < 0 ||
+        !(header[0] & SV_VXLAN_HAS_VNI))
         return;
-    u8 vni[4] = {0, header[4], header[5], header[6]};
+    const u8 *from = header + SV_VXLAN_VNI_AT;
+    u8 vni[4] = {0, from[0], from[1], from[2]};
     __builtin_memcpy(&scratch->outer.vni, vni, 4);
     scratch->outer.layers |= LAYER_VXLAN;
-    parse(frame, vxlan + 8, 0, 0, 0, &scratch->inner);
+    parse(frame, vxlan + SV_VXLAN_HLEN, 0, 0, 0, &scratch->inner);
 }
 
-INLINE int by_default(const struct sv_steer_half *half, const struct sv_steer_scratch *scratch)
+INLINE int default_verdict(const struct sv_steer_half *half, const struct sv_steer_scratch *scratch)
 {
     const u8 *mac = scratch->outer.dst_mac;
     if (half->flags & SV_STEER_SNIFFER)
-        return COPY;
+        return CLONE;
     if (mac[0] & 1)
-        return half->flags & (SV_STEER_ALL_DEFAULT | SV_STEER_MULTICAST_DEFAULT) ? COPY : KERNEL;
+        return half->flags & (SV_STEER_ALL_DEFAULT | SV_STEER_MULTICAST_DEFAULT) ? CLONE : PASS;
     if (!(half->flags & SV_STEER_ALL_DEFAULT))
-        return KERNEL;
-    /* The defaults take what the kernel does not want: it wants what is addressed to the interface. */
+        return PASS;
+    /* Default rules take what the kernel does not need. It needs the frames to the interface's own address. */
     int own = 1;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < ETH_ALEN; i++)
         own &= mac[i] == half->mac[i];
-    return own ? KERNEL : OURS;
+    return own ? PASS : REDIRECT;
 }
 
-/* What has matched is kept in the scratch area: in a register it is one more thing in which two ways here differ. */
-INLINE int search(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
+/* `copies` is in the scratch area: in a register it would double the states that the verifier follows. */
+INLINE int search_rules(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
 {
     const u64 *key = (const u64 *)&scratch->outer;
     u32 shapes = half->shapes;
@@ -232,11 +247,11 @@ INLINE int search(const struct sv_steer_half *half, struct sv_steer_scratch *scr
         if (rule == 0)
             continue;
         if (rule->takers > 0)
-            return OURS;
+            return REDIRECT;
         scratch->copies |= rule->copies;
     }
-    int rest = by_default(half, scratch);
-    return rest == KERNEL && scratch->copies != 0 ? COPY : rest;
+    int rest = default_verdict(half, scratch);
+    return rest == PASS && scratch->copies != 0 ? CLONE : rest;
 }
 
 INLINE u32 sequence_of(const struct sv_steer_directory *directory)
@@ -244,8 +259,8 @@ INLINE u32 sequence_of(const struct sv_steer_directory *directory)
     return *(const volatile u32 *)&directory->sequence;
 }
 
-/* Where the verdict on such headers is kept; leaves in the scratch area what of them the verdict depends on. */
-INLINE const struct sv_steer_recent *recent(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
+/* Returns the cache slot for these headers, and stores in the scratch area the bits that the verdict depends on. */
+INLINE const struct sv_steer_recent *verdict_slot(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
 {
     const u64 *key = (const u64 *)&scratch->outer;
     u64 mixed = 0;
@@ -260,7 +275,7 @@ INLINE const struct sv_steer_recent *recent(const struct sv_steer_half *half, st
     return map_lookup(&sv_map_recent, &index);
 }
 
-INLINE int is_known(const struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch, u32 generation)
+INLINE int verdict_matches(const struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch, u32 generation)
 {
     u64 difference = entry->generation ^ generation;
 #pragma unroll
@@ -269,7 +284,7 @@ INLINE int is_known(const struct sv_steer_recent *entry, const struct sv_steer_s
     return difference == 0;
 }
 
-INLINE void remember(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+INLINE void store_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
 {
     u32 index = scratch->seen_index;
     struct sv_steer_recent *entry = map_lookup(&sv_map_recent, &index);
@@ -282,20 +297,21 @@ INLINE void remember(const struct sv_steer_scratch *scratch, u32 generation, int
     entry->verdict = (u32)verdict;
 }
 
-/* What a head must have for its words to say everything. These bits are always among those that count. */
+/* Whether the words of a head determine the verdict. half->head always includes the bits tested here. */
 INLINE int is_ordinary(const u64 *words)
 {
     const u8 *head = (const u8 *)words;
-    return head[12] == 8 && head[13] == 0 && head[14] == 0x45 && (head[20] & 0x3f) == 0 && head[21] == 0 &&
-           (head[23] == TCP || head[23] == UDP);
+    const u8 *ip = head + ETH_HLEN;
+    return HAS_ETHER_TYPE(head, ETH_P_IP) && ip[0] == SV_IPV4_NO_OPTIONS && !is_fragment(ip) &&
+           (ip[SV_IPV4_PROTOCOL_AT] == IPPROTO_TCP || ip[SV_IPV4_PROTOCOL_AT] == IPPROTO_UDP);
 }
 
 /*
- * The verdict on an ordinary frame that is known, else -1; and what is to be known about it next time is in the scratch
- * area. Not on the stack: the verifier would follow each path through the parser once for every state of it.
+ * Returns the cached verdict on an ordinary frame, or -1, with the new entry's words in the scratch area. On the stack
+ * they would make the verifier follow each path through the parser once for every state of theirs.
  */
-INLINE int known_by_head(const struct frame *frame, const struct sv_steer_half *half, u32 generation,
-                         struct sv_steer_scratch *scratch)
+INLINE int lookup_head_verdict(const struct frame *frame, const struct sv_steer_half *half, u32 generation,
+                               struct sv_steer_scratch *scratch)
 {
     u64 words[SV_STEER_HEAD_WORDS];
     u64 mixed = 0;
@@ -323,7 +339,7 @@ INLINE int known_by_head(const struct frame *frame, const struct sv_steer_half *
     return -1;
 }
 
-INLINE void remember_head(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+INLINE void store_head_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
 {
     u32 index = scratch->head_index;
     struct sv_steer_head *head = map_lookup(&sv_map_heads, &index);
@@ -337,8 +353,8 @@ INLINE void remember_head(const struct sv_steer_scratch *scratch, u32 generation
 }
 
 /*
- * What is read of the shared maps before is read before what follows. Where the processor may turn loads around, that is:
- * an atomic operation that returns something is a full barrier (bpf_design_QA.rst, the kernel's memory-barriers.txt).
+ * Orders the loads of the shared maps before this call before those after it, on processors that reorder loads. An
+ * atomic operation that returns a value is a full barrier (the kernel's bpf_design_QA.rst and memory-barriers.txt).
  */
 INLINE void order_loads(const struct sv_steer_directory *directory, struct sv_steer_scratch *scratch)
 {
@@ -346,7 +362,7 @@ INLINE void order_loads(const struct sv_steer_directory *directory, struct sv_st
         scratch->barrier = __sync_fetch_and_add(&scratch->barrier, 1);
 }
 
-/* Whether the half that was searched under this sequence number was as published until now. */
+/* Whether the half searched under this sequence number has not been rewritten since. */
 INLINE int was_stable(const struct sv_steer_directory *directory, u32 sequence)
 {
     return *(const volatile u32 *)&directory->filling - sequence <= 1;
@@ -357,128 +373,130 @@ INLINE int wants_inner(const struct sv_steer_half *half)
     return (*(const volatile u32 *)&half->flags & SV_STEER_WANTS_INNER) != 0;
 }
 
-INLINE int classify(struct frame *frame, int tag_beside, u16 tpid, u16 tci)
+INLINE int find_verdict(struct frame *frame, int tag_removed, u16 tpid, u16 tci)
 {
     u32 zero = 0;
     struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
     struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
     if (directory == 0 || scratch == 0)
-        return KERNEL;
+        return PASS;
     u32 generation = *(volatile u32 *)&directory->generation;
     u32 sequence = sequence_of(directory);
     const struct sv_steer_half *half = &directory->half[sequence & 1];
     if (frame->is_xdp) {
-        int known = known_by_head(frame, half, generation, scratch);
+        int known = lookup_head_verdict(frame, half, generation, scratch);
         if (known >= 0 && sequence_of(directory) == sequence)
             return known;
         frame->length = (u32)xdp_length(frame->context);
     }
     __builtin_memset(&scratch->outer, 0, 2 * sizeof scratch->outer);
-    u32 behind_udp = parse(frame, 0, tag_beside, tpid, tci, &scratch->outer);
+    u32 behind_udp = parse(frame, 0, tag_removed, tpid, tci, &scratch->outer);
     if (wants_inner(half)) {
         parse_tunnel(frame, behind_udp, scratch);
     } else {
-        const struct sv_steer_recent *entry = recent(half, scratch);
+        const struct sv_steer_recent *entry = verdict_slot(half, scratch);
         if (entry == 0)
-            return KERNEL;
-        if (is_known(entry, scratch, generation) && sequence_of(directory) == sequence)
+            return PASS;
+        if (verdict_matches(entry, scratch, generation) && sequence_of(directory) == sequence)
             return (int)entry->verdict;
     }
     /*
-     * One search for all kinds of frames, with nothing in registers that tells them apart: the verifier follows the loop
-     * anew for each state in which it can be entered, and who opens a device waits for it. So there is no second search
-     * either: a verdict on a half that is in use no more, but whole, is one from a moment ago, and only who changes
-     * rules twice during a search makes it none.
+     * All kinds of frames share one search, with nothing in registers that distinguishes them. The verifier follows the
+     * loop once for each state in which it can be entered, and opening a device waits for the verifier. For the same
+     * reason the search is not repeated: a verdict from the half that has just been replaced is only a moment old. It
+     * is void only if rules changed twice during the search.
      */
     order_loads(directory, scratch);
-    int verdict = search(half, scratch);
+    int verdict = search_rules(half, scratch);
     order_loads(directory, scratch);
     if (!was_stable(directory, sequence))
-        return KERNEL;
+        return PASS;
     if (sequence_of(directory) != sequence || wants_inner(half))
         return verdict;
     if (frame->is_xdp && scratch->is_ordinary)
-        remember_head(scratch, generation, verdict);
+        store_head_verdict(scratch, generation, verdict);
     else
-        remember(scratch, generation, verdict);
+        store_verdict(scratch, generation, verdict);
     return verdict;
 }
 
-INLINE int classify_skb(struct __sk_buff *skb)
+INLINE int find_skb_verdict(struct __sk_buff *skb)
 {
     struct frame frame = {.context = skb, .length = skb->len, .is_xdp = 0};
-    return classify(&frame, skb->vlan_present != 0, (u16)skb->vlan_proto, (u16)skb->vlan_tci);
+    return find_verdict(&frame, skb->vlan_present != 0, (u16)skb->vlan_proto, (u16)skb->vlan_tci);
 }
 
-#include "place.bpf.h"
+#include "classify.bpf.h"
 
 SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
 {
     struct frame frame = {.context = xdp, .is_xdp = 1, .head = (const u8 *)(long)xdp->data,
                           .head_end = (const u8 *)(long)xdp->data_end};
-    if (classify(&frame, 0, 0, 0) != OURS)
+    if (find_verdict(&frame, 0, 0, 0) != REDIRECT)
         return XDP_PASS;
     tail_call(xdp, &sv_map_programs, 0);
     return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index * SV_STEER_SOCKETS, XDP_PASS);
 }
 
-/* What steer_xdp ends with: a program of its own, as the verifier would follow it once for every way through the search. */
-SECTION("place") int place_xdp(struct xdp_md *xdp)
+/* A program of its own: within steer_xdp the verifier would follow it once for every path through the search. */
+SECTION("classify") int classify_xdp(struct xdp_md *xdp)
 {
     u32 zero = 0;
     u32 queue = xdp->rx_queue_index;
     struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
     if (directory == 0)
         return XDP_PASS;
-    /* A queue without sockets: to the kernel, as if there were no rule, before anything is counted or dropped. */
+    /* Frames of a queue without sockets go to the kernel, as if no rule took them. */
     if (queue >= *(volatile u32 *)&directory->queues) {
         __sync_fetch_and_add(&directory->unserved, 1);
         return XDP_PASS;
     }
-    int way = way_of(xdp, directory);
-    if (way == NOWHERE)
+    int class = classify_frame(xdp, directory);
+    if (class == RXC_DROP)
         return XDP_DROP;
-    return (int)redirect_map(&sv_map_sockets, queue * SV_STEER_SOCKETS + (way == APART), XDP_PASS);
+    return (int)redirect_map(&sv_map_sockets, queue * SV_STEER_SOCKETS + (class == RXC_SYN), XDP_PASS);
 }
 
 /*
- * The kernel has taken the outer VLAN tag out of the frame; who reads the interface's frames by AF_XDP wants it where it
- * was. Nonzero: there is no room.
+ * Puts the outer VLAN tag, which the kernel has removed, back into the frame: AF_XDP readers expect it there.
+ * Nonzero: there is no room.
  */
-INLINE int put_tag_back(struct __sk_buff *skb)
+INLINE int restore_vlan_tag(struct __sk_buff *skb)
 {
-    u8 addresses[12];
+    u8 addresses[SV_ETHERTYPE_AT];
     u16 tag[2] = {(u16)skb->vlan_proto, BE16((u16)skb->vlan_tci)};
     if (skb_load(skb, 0, addresses, sizeof addresses) < 0 || skb_change_head(skb, sizeof tag, 0) < 0)
         return -1;
-    return skb_store(skb, 0, addresses, sizeof addresses, 0) < 0 || skb_store(skb, 12, tag, sizeof tag, 0) < 0 ? -1 : 0;
+    if (skb_store(skb, 0, addresses, sizeof addresses, 0) < 0)
+        return -1;
+    return skb_store(skb, SV_ETHERTYPE_AT, tag, sizeof tag, 0) < 0 ? -1 : 0;
 }
 
-/* Whether there is a tag is asked again: the verifier would follow the search once for either answer. */
+/* TC_ACT_UNSPEC is TCX_NEXT of Linux 6.6. A test of the tag before the search would double the states of the search. */
 SECTION("redirect") int steer_redirect(struct __sk_buff *skb)
 {
     u32 zero = 0;
-    if (classify_skb(skb) != OURS)
-        return -1 /* TCX_NEXT */;
+    if (find_skb_verdict(skb) != REDIRECT)
+        return TC_ACT_UNSPEC;
     struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
-    if (directory == 0 || (skb->vlan_present && put_tag_back(skb) != 0))
-        return 2 /* TC_ACT_SHOT */;
+    if (directory == 0 || (skb->vlan_present && restore_vlan_tag(skb) != 0))
+        return TC_ACT_SHOT;
     return (int)redirect(directory->redirect_to, BPF_F_INGRESS);
 }
 
 SECTION("tc") int steer_tc(struct __sk_buff *skb)
 {
-    return classify_skb(skb) == OURS ? 2 /* TC_ACT_SHOT */ : -1 /* TCX_NEXT */;
+    return find_skb_verdict(skb) == REDIRECT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-/* AF_PACKET alone: ours and copies. */
+/* AF_PACKET alone: frames that rules take, and copies. */
 SECTION("filter") int steer_filter(struct __sk_buff *skb)
 {
-    return classify_skb(skb) != KERNEL ? -1 : 0;
+    return find_skb_verdict(skb) != PASS ? WHOLE_FRAME : 0;
 }
 
-/* AF_PACKET beside AF_XDP: only what the kernel gets too. */
+/* AF_PACKET beside AF_XDP: only the frames that the kernel gets too. */
 SECTION("copies") int steer_copies(struct __sk_buff *skb)
 {
-    return classify_skb(skb) == COPY ? -1 : 0;
+    return find_skb_verdict(skb) == CLONE ? WHOLE_FRAME : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of commands, with what they have in common: sizes, injected errors, a device that is gone. */
+/* The table of commands, and what all commands share: sizes, injected errors, a device that is gone. */
 #include "uverbs.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 struct entry {
     uint32_t number;
-    uint16_t in_bytes;              /* of the old ABI: there the driver's part follows at once */
+    uint16_t in_bytes;              /* of the old ABI, where the driver's part follows at once */
     uint16_t out_bytes;
     int (*execute)(struct cx_command *command);
 };
@@ -53,7 +53,7 @@ static const struct entry table[] = {
     {EXTENDED(IB_USER_VERBS_EX_CMD_DESTROY_RWQ_IND_TBL), 0, 0, cx_ex_destroy_ind_table},
 };
 
-static const struct entry *find(uint32_t number)
+static const struct entry *find_command(uint32_t number)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].number == number)
@@ -63,7 +63,7 @@ static const struct entry *find(uint32_t number)
 
 bool cx_command_sizes(uint32_t number, uint32_t *in_bytes, uint32_t *out_bytes)
 {
-    const struct entry *entry = find(number);
+    const struct entry *entry = find_command(number);
     if (entry == NULL)
         return false;
     *in_bytes = entry->in_bytes;
@@ -80,7 +80,7 @@ static int injected_error(struct cx_device *device, uint32_t number)
     return device->faults.next_command.error;
 }
 
-/* What a program may still do to a device that is gone: take apart what it has. */
+/* The commands that a device that is gone still accepts: those that destroy objects. */
 static bool takes_apart(uint32_t number)
 {
     switch (number) {
@@ -100,7 +100,7 @@ static bool takes_apart(uint32_t number)
 int cx_command_execute(uint32_t number, struct cx_command *command)
 {
     struct cx_device *device = command->context->device;
-    const struct entry *entry = find(number);
+    const struct entry *entry = find_command(number);
     if (entry == NULL)
         return EOPNOTSUPP;
     if (command->core.in_bytes < entry->in_bytes || command->core.out_bytes < entry->out_bytes)

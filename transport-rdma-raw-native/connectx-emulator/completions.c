@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing completion queue entries and raising completion events: struct mlx5_cqe64 in infiniband/mlx5dv.h. */
+/* Writes completion queue entries and raises completion events: struct mlx5_cqe64 in infiniband/mlx5dv.h. */
 #include "emulator.h"
 
 #include "checksum.h"
@@ -14,7 +14,6 @@ enum {
     L4_TYPE_SHIFT = 4,
     L4_TYPE_TCP = 1,
     L4_TYPE_UDP = 2,
-    ETHERNET_BYTES = 14,
     ARM_SN_SHIFT = 28,
     OPCODE_SHIFT = 4,
     FORMAT_SHIFT = 2,
@@ -33,7 +32,7 @@ uint32_t cx_cq_waiting(const struct cx_cq *cq)
     return (cq->produced - consumer_index(cq)) & INDEX_MASK;
 }
 
-/* ---- what the device says of a received frame's headers ---- */
+/* ---- the fields for a received frame's headers ---- */
 
 static uint8_t header_types(const struct sv_frame *frame)
 {
@@ -59,11 +58,11 @@ static uint8_t header_checks(const struct sv_frame *frame)
     return ok;
 }
 
-/* What the kernel calls CHECKSUM_COMPLETE: the sum of everything behind the Ethernet header. */
+/* CHECKSUM_COMPLETE of the kernel: the sum of everything behind the Ethernet header. */
 static uint16_t payload_checksum(const struct sv_frame *frame)
 {
     uint32_t sum = 0;
-    for (uint32_t i = ETHERNET_BYTES; i < frame->length; i++)
+    for (uint32_t i = ETH_HLEN; i < frame->length; i++)
         sum += (uint32_t)frame->data[i] << (i % 2 == 0 ? 8 : 0);
     while (sum >> 16 != 0)
         sum = (sum & 0xffff) + (sum >> 16);
@@ -72,7 +71,7 @@ static uint16_t payload_checksum(const struct sv_frame *frame)
 
 /* ---- entries ---- */
 
-/* Above the length, which has 16 bits then. */
+/* The stride count is above the length, which has 16 bits then. */
 static uint32_t strides_and_filler(const struct cx_completion *completion)
 {
     uint32_t strides = completion->strides;
@@ -96,7 +95,7 @@ static void build_good(struct mlx5_cqe64 *cqe, const struct cx_completion *compl
     cqe->hds_ip_ext = header_checks(completion->frame);
     cqe->l4_hdr_type_etc = header_types(completion->frame);
     cqe->flags_rqpn = 0;
-    /* rx_hash_res, in what the header leaves unnamed */
+    /* rx_hash_res, in bytes that the header does not name */
     uint32_t hash = htobe32(completion->rss_hash);
     memcpy((uint8_t *)cqe + 12, &hash, sizeof hash);
 }
@@ -114,14 +113,14 @@ static bool is_error(const struct cx_completion *completion)
     return completion->opcode == MLX5_CQE_REQ_ERR || completion->opcode == MLX5_CQE_RESP_ERR;
 }
 
-static void build(struct mlx5_cqe64 *cqe, const struct cx_completion *completion)
+static void build_cqe(struct mlx5_cqe64 *cqe, const struct cx_completion *completion)
 {
     memset(cqe, 0, sizeof *cqe);
     if (is_error(completion))
         build_error(cqe, completion);
     else
         build_good(cqe, completion);
-    /* With entries of version 1 this is the number that the program's driver gave the queue. */
+    /* With entries of version 1 this is the number that the driver gave the queue. */
     cqe->srqn_uidx = htobe32(completion->uidx & INDEX_MASK);
     cqe->wqe_counter = htobe16((uint16_t)(completion->wqe_counter + cx_mutant(CX_MUTANT_WRONG_COUNTER)));
     if (completion->strides > 0)
@@ -130,8 +129,8 @@ static void build(struct mlx5_cqe64 *cqe, const struct cx_completion *completion
         cqe->wqe_counter = 0;
 }
 
-/* The program takes an entry as its own by op_own alone, so that comes last. */
-static void publish(struct cx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t opcode_and_flags)
+/* The program accepts an entry by op_own alone, so op_own is written last. */
+static void publish_cqe(struct cx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t opcode_and_flags)
 {
     uint8_t *slot = cq->ring + (size_t)(cq->produced & (cq->entries - 1)) * cq->entry_bytes;
     uint8_t owner = (cq->produced & cq->entries) != 0 && !cx_mutant(CX_MUTANT_OWNER_NEVER_FLIPS);
@@ -139,7 +138,7 @@ static void publish(struct cx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t opco
     slot += cq->entry_bytes - CX_CQE_BYTES;
     _Atomic uint8_t *op_own_slot = (_Atomic uint8_t *)(slot + offsetof(struct mlx5_cqe64, op_own));
     if (cx_mutant(CX_MUTANT_STALE_CQE)) {
-        /* The rest of the entry is what the last lap left. */
+        /* The other bytes are from the last lap. */
         atomic_store_explicit(op_own_slot, op_own, memory_order_release);
     } else {
         memcpy(slot, cqe, offsetof(struct mlx5_cqe64, op_own));
@@ -166,7 +165,7 @@ static void raise_event(struct cx_cq *cq)
     cx_events_push(cq->channel, &cq->object.events, cq->object.user_handle, 0);
 }
 
-/* Compressed completions take as many places as there are of them, of which few are written. */
+/* Compressed completions occupy one entry each, of which few are written. */
 static void close_session(struct cx_cq *cq)
 {
     struct mlx5_cqe64 title;
@@ -174,7 +173,7 @@ static void close_session(struct cx_cq *cq)
     if (cq->session == NULL || cx_session_count(cq->session) == 0)
         return;
     uint8_t format = cx_session_close(cq->session, cq, &title, &count);
-    publish(cq, &title, opcode_and_flags(MLX5_CQE_RESP_SEND, format, false));
+    publish_cqe(cq, &title, opcode_and_flags(MLX5_CQE_RESP_SEND, format, false));
     cq->produced += count - 1;
     if (cq->armed == CX_ARM_ANY)
         raise_event(cq);
@@ -186,7 +185,7 @@ void cx_cqs_close_sessions(struct cx_device *device)
         close_session(cq);
 }
 
-/* One event for each arming: the program's driver counts up the sequence number with each event it gets. */
+/* One event per arming: the driver increments the sequence number with each event. */
 void cx_cq_arm(struct cx_cq *cq)
 {
     uint32_t arming = be32toh(atomic_load_explicit(&cq->record[1], memory_order_acquire));
@@ -221,7 +220,7 @@ static bool is_full(const struct cx_cq *cq)
            !cx_mutant(CX_MUTANT_CONSUMER_IGNORED);
 }
 
-/* False when the completion is to be written by itself. */
+/* Returns false if the completion must be written by itself. */
 static bool compress(struct cx_cq *cq, const struct cx_completion *completion, const struct mlx5_cqe64 *cqe)
 {
     if (cq->session == NULL)
@@ -246,10 +245,10 @@ void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
         cx_cq_overrun(cq);
         return;
     }
-    build(&cqe, completion);
+    build_cqe(&cqe, completion);
     if (compress(cq, completion, &cqe))
         return;
-    publish(cq, &cqe, opcode_and_flags(completion->opcode, 0, completion->solicited));
+    publish_cqe(cq, &cqe, opcode_and_flags(completion->opcode, 0, completion->solicited));
     if (cq->armed == CX_ARM_ANY ||
         (cq->armed == CX_ARM_SOLICITED && (completion->solicited || is_error(completion))))
         raise_event(cq);

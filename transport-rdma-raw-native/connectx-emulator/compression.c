@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compressed completions, as a ConnectX-5 writes them: a title, which is the first completion but for the number of
- * completions in place of the byte count, and miniature ones of eight bytes with what differs. Eight of these fill an
- * entry: the one behind the title, then every eighth place counted from the title. What is between is left as it was.
+ * Compressed completions, as a ConnectX-5 writes them. A title is the first completion with the number of completions
+ * in place of the byte count. Miniature entries of eight bytes have the fields that differ. Eight of these fill an
+ * entry: the one behind the title, then every eighth counted from the title. The entries between keep their contents.
  */
 #include "emulator.h"
 
@@ -13,7 +13,7 @@
 
 enum { HASH_AT = 12, CHECKSUM_AT = 20, MINIS_PER_ENTRY = 8, FORMAT_COMPRESSED = 3 };
 
-/* The first word is a hash, or a checksum in its upper half and a stride's number in the lower. Big-endian. */
+/* The first word is a hash, or a checksum and, in its lower half, a stride number. Big-endian. */
 struct mini {
     uint32_t first;
     uint32_t byte_count;
@@ -34,7 +34,7 @@ struct cx_session *cx_session_new(uint8_t format)
     return session;
 }
 
-/* A miniature entry with a hash has no room for a stride's number: frames of several strides go by themselves then. */
+/* A miniature entry with a hash has no room for a stride number, so frames of several strides are not compressed. */
 bool cx_session_takes(const struct cx_session *session, const struct cx_completion *completion)
 {
     if (completion->opcode != MLX5_CQE_RESP_SEND || completion->solicited || completion->filler)
@@ -59,7 +59,7 @@ static struct mini mini_of(const struct cx_session *session, const struct mlx5_c
     return mini;
 }
 
-/* Whether a completion differs from the title in nothing but what its miniature says. */
+/* Whether a completion differs from the title only in fields of a miniature entry. */
 static bool goes_with(const struct cx_session *session, const struct mlx5_cqe64 *cqe)
 {
     struct mlx5_cqe64 expected = session->title;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An opened device: its pages of doorbells, and taking everything apart when its descriptor is closed. */
+/* An opened device: its doorbell pages, and its destruction when the descriptor is closed. */
 #include "uverbs.h"
 #include "hooks.h"
 
@@ -58,7 +58,7 @@ struct cx_context *cx_context_open(struct cx_device *device)
     return context;
 }
 
-/* What refers to others goes first. */
+/* Objects that refer to others are destroyed first. */
 static void destroy_all(struct cx_context *context)
 {
     static const struct {
@@ -91,7 +91,7 @@ void cx_context_close(struct cx_context *context)
     free_context(context);
 }
 
-/* libmlx5 asks for a page by (command << 8 | index) pages into the device; indexes above 255 go on in bit 16. */
+/* libmlx5 requests a page by (command << 8 | index) pages into the device; indexes above 255 continue in bit 16. */
 int cx_context_map(struct cx_context *context, uint64_t offset, uint32_t *page)
 {
     uint64_t number = offset / CX_PAGE_BYTES;
@@ -114,8 +114,8 @@ int cx_context_map(struct cx_context *context, uint64_t offset, uint32_t *page)
 }
 
 /*
- * The last ones are for one queue pair each, as libmlx5 takes no lock there; the others are shared, least used first.
- * Register 0 has no lock either, and no BlueFlame: it is for when there are no others.
+ * The last registers belong to one queue pair each, since libmlx5 takes no lock there. The others are shared, the least
+ * used first. Register 0 has neither a lock nor BlueFlame and is used when no other is left.
  */
 uint32_t cx_bfreg_take(struct cx_context *context)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests ask for: see include/connectx_emulator.h. */
+/* Requests of tests: see include/connectx_emulator.h. */
 #include "emulator.h"
 
 #include <errno.h>
@@ -210,11 +210,11 @@ EXPORT int cxemu_set_mtu(const char *name, uint32_t mtu)
 
 EXPORT int cxemu_inject(const char *name, const void *frame, uint32_t length)
 {
-    if (length < 14 || length > CX_MAX_FRAME)
+    if (length < ETH_HLEN || length > CX_MAX_FRAME)
         return EINVAL;
     WITH_DEVICE(name, device, {
         cx_device_receive(device, frame, length);
-        /* Step by step, others may follow before the device goes on. */
+        /* In step mode other commands may come before the device goes on. */
         if (!device->stepping)
             cx_cqs_close_sessions(device);
     });

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters that flow rules count in. A rule says with its first use which place each has in what is read. */
+/* Counters of flow rules. The first rule that uses them defines the position of each in the result. */
 #include "uverbs.h"
 
 #include <errno.h>

@@ -51,7 +51,7 @@ static int check_ring(uint32_t cqe, const struct mlx5_ib_create_cq *driver)
     return cx_is_mapped(driver->buf_addr, bytes, true) && cx_is_mapped(driver->db_addr, 8, true) ? 0 : EFAULT;
 }
 
-/* The channel is held; the caller has it put into the queue or releases it. */
+/* Takes a reference on the channel; the caller stores or releases it. */
 static int find_channel(int32_t fd, struct cx_events **channel)
 {
     *channel = NULL;
@@ -67,14 +67,14 @@ static int find_channel(int32_t fd, struct cx_events **channel)
     return fits ? 0 : EINVAL;
 }
 
-/* Which page arms the queue: the one that the program names, or its first. */
+/* The page that arms the queue: the one that the program names, or its first. */
 static int find_page(const struct cx_context *context, const struct mlx5_ib_create_cq *driver, uint32_t *page)
 {
     *page = driver->flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX ? driver->uar_page_index : 0;
     return *page < CX_MAX_UARS && context->uars[*page].in_use ? 0 : EINVAL;
 }
 
-/* 0 or an errno. Entries of 128 bytes are compressed by newer devices. */
+/* Returns 0 or an errno. Newer devices compress entries of 128 bytes. */
 static int make_session(const struct mlx5_ib_create_cq *driver, struct cx_session **session)
 {
     *session = NULL;
@@ -187,8 +187,8 @@ int cx_ex_create_cq(struct cx_command *command)
 }
 
 /*
- * An entry of its own tells the program how far the old ring goes; it takes an index, and what follows is in the new
- * ring. Entries that the program has not taken yet it copies itself.
+ * A special entry marks the end of the old ring. It takes an index, and all later entries are in the new ring. The
+ * program copies the unread entries itself.
  */
 int cx_resize_cq(struct cx_command *command)
 {
@@ -246,7 +246,7 @@ int cx_destroy_cq(struct cx_command *command)
         return EINVAL;
     if (cq->object.users > 0)
         return EBUSY;
-    /* What nobody has read by now is taken back, so that the numbers do not grow any more. */
+    /* Unread events are withdrawn, so that the counts are final. */
     if (cq->channel != NULL)
         cx_events_forget(cq->channel, &cq->object.events);
     if (command->context->async != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the device and its port say of themselves: a ConnectX-5. */
+/* Queries of the device and its port: a ConnectX-5. */
 #include "uverbs.h"
 #include "files.h"
 #include "hooks.h"
@@ -43,7 +43,7 @@ int cx_async_open(struct cx_context *context, int *fd)
     return 0;
 }
 
-/* A program that can allocate pages of doorbells itself gets none with the context; see libmlx5's dynamic UARs. */
+/* A program that allocates doorbell pages itself gets none with the context: libmlx5's dynamic UARs. */
 static int give_doorbells(struct cx_context *context, const struct mlx5_ib_alloc_ucontext_req_v2 *request)
 {
     uint32_t total = (request->total_num_bfregs + 1) & ~1u;
@@ -95,11 +95,11 @@ int cx_get_context(struct cx_command *command)
     if (command->driver.in_bytes < sizeof(struct mlx5_ib_alloc_ucontext_req))
         return EINVAL;
     if (request.flags & MLX5_IB_ALLOC_UCTX_DEVX)
-        return EPERM;       /* as without CAP_NET_RAW: libmlx5 asks again without */
+        return EPERM;       /* as without CAP_NET_RAW: libmlx5 retries without it */
     if (request.max_cqe_version < CQE_VERSION)
         return EOPNOTSUPP;
     error = give_doorbells(context, &request);
-    /* With the ioctl ABI the program makes the file of asynchronous events itself. */
+    /* With the ioctl ABI the program creates the file of asynchronous events itself. */
     if (error == 0 && !cx_uses_ioctl())
         error = cx_async_open(context, &fd);
     if (error != 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The devices of the process. CONNECTX_EMULATOR_WIRES says how many there are and what each is connected to,
- * separated by commas; see wire.c. CONNECTX_EMULATOR_ABI=write leaves out the ioctl ABI, as a kernel before 4.20
- * does.
+ * The devices of the process. CONNECTX_EMULATOR_WIRES lists what each is connected to, separated by commas; see wire.c.
+ * CONNECTX_EMULATOR_ABI=write leaves out the ioctl ABI, as a kernel before 4.20 does.
  */
 #include "emulator.h"
 
@@ -17,7 +16,7 @@ static unsigned device_count;
 static bool uses_ioctl = true;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void fail(const char *what, const char *detail)
+static void exit_with(const char *what, const char *detail)
 {
     fprintf(stderr, "connectx-emulator: %s: %s\n", what, detail);
     _exit(2);
@@ -27,7 +26,7 @@ static struct cx_device *new_device(unsigned index, const char *wire)
 {
     struct cx_device *device = sv_alloc_zeroed(sizeof *device);
     if (device == NULL)
-        fail("no memory for a device", wire);
+        exit_with("no memory for a device", wire);
     device->index = index;
     snprintf(device->name, sizeof device->name, "mlx5_%u", index);
     const uint8_t mac[6] = {0x02, 0xc5, 0x00, 0x00, 0x00, (uint8_t)(index + 1)};
@@ -39,12 +38,11 @@ static struct cx_device *new_device(unsigned index, const char *wire)
     device->next_pdn = 1;
     pthread_mutex_init(&device->turnstile, NULL);
     pthread_mutex_init(&device->mutex, NULL);
-    pthread_mutex_init(&device->steering.mutex, NULL);
     pthread_cond_init(&device->opened, NULL);
     device->scratch = malloc(CX_MAX_TSO_BYTES + CX_MAX_SQ_DESC_BYTES);
     device->segment = malloc(CX_MAX_FRAME);
-    if (device->scratch == NULL || device->segment == NULL || sv_flow_table_init(&device->steering.flows) != 0)
-        fail("no memory for a device", wire);
+    if (device->scratch == NULL || device->segment == NULL || sv_flow_table_init(&device->flows, NULL) != 0)
+        exit_with("no memory for a device", wire);
     int error = cx_wire_open(device, wire);
     if (error != 0) {
         fprintf(stderr, "connectx-emulator: the wire '%s' of %s: %s\n", wire, device->name, strerror(error));
@@ -63,14 +61,14 @@ static void initialise(void)
     if (abi != NULL && strcmp(abi, "write") == 0)
         uses_ioctl = false;
     else if (abi != NULL && strcmp(abi, "ioctl") != 0)
-        fail("CONNECTX_EMULATOR_ABI is neither write nor ioctl", abi);
+        exit_with("CONNECTX_EMULATOR_ABI is neither write nor ioctl", abi);
     char *list = strdup(wires);
     if (list == NULL)
-        fail("no memory for the list of devices", wires);
+        exit_with("no memory for the list of devices", wires);
     char *rest = NULL;
     for (char *wire = strtok_r(list, ",", &rest); wire != NULL; wire = strtok_r(NULL, ",", &rest)) {
         if (device_count == CX_MAX_DEVICES)
-            fail("too many devices in CONNECTX_EMULATOR_WIRES", wires);
+            exit_with("too many devices in CONNECTX_EMULATOR_WIRES", wires);
         devices[device_count] = new_device(device_count, wire);
         device_count++;
     }
@@ -102,8 +100,8 @@ bool cx_uses_ioctl(void)
 }
 
 /*
- * The engine takes the mutex again and again, and so may a program; who has just had it would nearly always get it
- * again. Who waits for the mutex stands in the turnstile, and keeps those that come later out.
+ * The engine and programs take the mutex repeatedly, and the last holder would nearly always get it again. A thread
+ * that waits for the mutex holds the turnstile and so keeps later threads out.
  */
 void cx_lock(struct cx_device *device)
 {

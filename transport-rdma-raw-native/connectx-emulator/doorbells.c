@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doorbells. A program writes the first eight bytes of a work request to a BlueFlame register, or the whole request,
- * to the register's halves in turns. The word is exchanged for zero first and the doorbell record read after, so that
- * a bell that rings meanwhile is seen in the next round. Two bells in one register may look like one: all queues of a
- * page are looked at then.
+ * Doorbells. A program writes the first eight bytes of a work request, or the whole request, to the halves of a
+ * BlueFlame register in turns. This code first exchanges the word for zero and then reads the doorbell record, so the
+ * next round sees a bell that rings in between. Two rings of one register may look like one, so all queues of the page
+ * are checked.
  */
 #include "emulator.h"
 
 #include <stdatomic.h>
 
-static uint64_t take(struct cx_device *device, struct cx_context *context, uint32_t page, uint32_t offset)
+static uint64_t take_doorbell(struct cx_device *device, struct cx_context *context, uint32_t page, uint32_t offset)
 {
     _Atomic uint64_t *word = (_Atomic uint64_t *)(context->uars[page].page + offset);
     if (atomic_load_explicit(word, memory_order_relaxed) == 0)
@@ -41,11 +41,11 @@ static unsigned scan_page(struct cx_device *device, struct cx_context *context, 
     for (uint32_t i = 0; i < CX_USED_BFREGS_PER_UAR * 2; i++) {
         if (cx_mutant(CX_MUTANT_BLUEFLAME_HALF_IGNORED) && i % 2 == 1)
             continue;
-        rang += take(device, context, page, CX_BF_OFFSET + i * (CX_BF_BYTES / 2)) != 0;
+        rang += take_doorbell(device, context, page, CX_BF_OFFSET + i * (CX_BF_BYTES / 2)) != 0;
     }
     if (rang > 0)
         mark_send_queues(device, context, page);
-    if (take(device, context, page, CX_CQ_DOORBELL) != 0) {
+    if (take_doorbell(device, context, page, CX_CQ_DOORBELL) != 0) {
         look_at_armings(device, context, page);
         rang++;
     }

@@ -2,7 +2,7 @@
 #ifndef CX_EMULATOR_H
 #define CX_EMULATOR_H
 
-/* The devices, and what their parts offer each other. All of it wants the device's mutex but where it says so. */
+/* The devices, and the functions of the emulator's parts. They need the device's mutex unless stated otherwise. */
 
 #include "connectx_emulator.h"
 #include "mutants.h"
@@ -13,10 +13,10 @@ struct cx_completion;
 
 enum { CX_TRACE_ENTRIES = 1024 };
 
-/* What tests asked for; see include/connectx_emulator.h. */
+/* Requests of tests; see include/connectx_emulator.h. */
 struct cx_faults {
     struct {
-        uint32_t command;           /* of enum ib_uverbs_write_cmds; extended ones have the flag for that */
+        uint32_t command;           /* enum ib_uverbs_write_cmds, with the flag of extended commands */
         int error;
         uint32_t count;
     } next_command;
@@ -31,10 +31,10 @@ struct cx_device {
     uint32_t mtu;
     bool port_up;
     bool removed;
-    struct sv_device steering;      /* flow rules: nothing else of it is used */
+    struct sv_flow_table flows;
     struct cx_wire *wire;
 
-    pthread_mutex_t turnstile;      /* in front of the mutex, so that all get their turn: see cx_lock() */
+    pthread_mutex_t turnstile;      /* in front of the mutex, for fairness: see cx_lock() */
     pthread_mutex_t mutex;
     struct cx_context *contexts;
     struct cx_qp *qps;
@@ -47,9 +47,9 @@ struct cx_device {
     struct cx_mkey mkeys[CX_MKEYS];
 
     bool engine_runs;
-    pthread_cond_t opened;          /* the engine sleeps while nobody has the device open */
+    pthread_cond_t opened;          /* the engine sleeps while the device is not open */
     bool stepping;
-    uint8_t *scratch;               /* a frame on its way out */
+    uint8_t *scratch;               /* a frame that is being sent */
     uint8_t *segment;               /* a segment of a large send */
     struct sv_steer_cache wire_cache;
     struct softverbs_queue_counters wire_counters;
@@ -70,22 +70,22 @@ bool cx_uses_ioctl(void);
 /* contexts.c: the first two without a lock held */
 struct cx_context *cx_context_open(struct cx_device *device);
 void cx_context_close(struct cx_context *context);
-/* Finds the page of an offset that a program maps, or fails with an errno. */
+/* Returns the page of a mapping offset, or fails with an errno. */
 int cx_context_map(struct cx_context *context, uint64_t offset, uint32_t *page);
-/* A doorbell register for a queue pair; UINT32_MAX when there is none. */
+/* Returns a doorbell register for a queue pair, or UINT32_MAX. */
 uint32_t cx_bfreg_take(struct cx_context *context);
 void cx_bfreg_put(struct cx_context *context, uint32_t bfreg);
 
-/* memory.c: NULL when the key does not cover the bytes with this access. */
+/* memory.c: NULL if the key does not cover the bytes with this access. */
 uint8_t *cx_translate(const struct cx_device *device, const struct cx_pd *pd, uint32_t key, uint64_t address,
                       uint32_t length, uint32_t access);
 
 /* engine.c */
 int cx_engine_start(struct cx_device *device);
-/* One round of everything; returns the work done. `budget` bounds the work requests that are executed. */
+/* Runs one round and returns the work done. `budget` bounds the work requests that it executes. */
 unsigned cx_engine_round(struct cx_device *device, unsigned budget);
 
-/* doorbells.c: reads what programs rang and marks send queues; returns how many bells rang. */
+/* doorbells.c: reads the rung doorbells and marks send queues; returns the number of rings. */
 unsigned cx_doorbells_scan(struct cx_device *device);
 
 /* send_queue.c, large_send.c */
@@ -96,20 +96,20 @@ uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_b
 
 /* receive_queue.c */
 void cx_rq_flush(struct cx_rq *rq);
-/* Reads the doorbell record if no request is at hand; whether there is one then. */
+/* Returns whether a request is available; reads the doorbell record if necessary. */
 bool cx_rq_has_request(struct cx_rq *rq);
 const uint8_t *cx_rq_request(const struct cx_rq *rq);
 /*
- * Copies a frame to where the data segments of a request are from `offset` on, of which the first is `first` bytes
- * behind the request's beginning. 0 or a syndrome.
+ * Copies a frame to the data segments of a request from `offset` on. The first segment is `first` bytes behind the
+ * start of the request. Returns 0 or a syndrome.
  */
 uint8_t cx_rq_scatter(const struct cx_rq *rq, uint32_t first, uint32_t offset, const struct sv_frame *frame);
 
-/* striding.c: where a frame goes in a striding queue. */
+/* striding.c: the position of a frame in a striding queue. */
 enum cx_placed { CX_PLACED, CX_NO_REQUEST, CX_TOO_LONG };
 enum cx_placed cx_strides_place(struct cx_rq *rq, uint32_t length, struct cx_completion *completion);
 uint8_t cx_strides_fill(const struct cx_rq *rq, const struct sv_frame *frame);
-/* The frame has been written, or could not be. */
+/* Called after the frame has been written, or could not be. */
 void cx_strides_take(struct cx_rq *rq, const struct cx_completion *completion);
 
 /* completions.c */
@@ -118,42 +118,42 @@ struct cx_completion {
     uint8_t syndrome;               /* of error CQEs */
     uint8_t send_opcode;
     bool solicited;
-    uint16_t wqe_counter;           /* of a striding queue: the first stride in the request, */
-    uint16_t wqe_id;                /* and which request that is */
-    uint16_t strides;               /* how many were consumed; 0: not a striding queue */
-    bool filler;                    /* they hold no frame: the next one did not fit in */
+    uint16_t wqe_counter;           /* of a striding queue: the first stride in the request */
+    uint16_t wqe_id;                /* of a striding queue: the request */
+    uint16_t strides;               /* strides consumed; 0: not a striding queue */
+    bool filler;                    /* the strides hold no frame, since the next frame did not fit */
     uint32_t number;                /* queue number of sends, flow tag of receives */
     uint32_t uidx;
     uint32_t byte_count;
     uint32_t rss_hash;
-    const struct sv_frame *frame;   /* a received one, for what the device knows of its headers */
+    const struct sv_frame *frame;   /* of a received frame, for the fields of its headers */
     bool vlan;
 };
 
 void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion);
-/* Writes what the device's queues have compressed so far; to be called when no more frames are at hand. */
+/* Writes the completions that the device's queues have compressed so far. Called when no more frames are available. */
 void cx_cqs_close_sessions(struct cx_device *device);
-/* Looks at the arming record after its doorbell rang. */
+/* Reads the arming record after its doorbell rang. */
 void cx_cq_arm(struct cx_cq *cq);
 void cx_cq_overrun(struct cx_cq *cq);
-/* Entries that the program has not taken yet. */
+/* The number of entries that the program has not taken yet. */
 uint32_t cx_cq_waiting(const struct cx_cq *cq);
 
-/* compression.c: `format` is of enum mlx5_ib_cqe_comp_res_format. NULL without memory. */
+/* compression.c: `format` is of enum mlx5_ib_cqe_comp_res_format. Returns NULL without memory. */
 struct cx_session *cx_session_new(uint8_t format);
 /* Whether such completions are compressed at all. */
 bool cx_session_takes(const struct cx_session *session, const struct cx_completion *completion);
 uint32_t cx_session_count(const struct cx_session *session);
-/* Adds a completion to those before it; false when they do not go together, and the session has to be closed first. */
+/* Adds a completion to the session; false if they do not match, so that the session has to be closed first. */
 bool cx_session_add(struct cx_session *session, const struct mlx5_cqe64 *cqe, uint16_t checksum);
 /*
  * Writes miniature entries to the ring from `first` on, and the title to *title, which the caller publishes in the
- * first place. A session of one is that completion in full. Returns the format bits of the title, and empties the
- * session; it took `*count` places.
+ * first entry. A session of one is that completion in full. Returns the format bits of the title and the number of
+ * entries in `*count`, and empties the session.
  */
 uint8_t cx_session_close(struct cx_session *session, struct cx_cq *cq, struct mlx5_cqe64 *title, uint32_t *count);
 
-/* errors.c: to the state of error, with everything flushed; and asynchronous events */
+/* errors.c: moves queues to the error state and flushes them; raises asynchronous events */
 void cx_qp_enter_error(struct cx_qp *qp);
 void cx_wq_enter_error(struct cx_wq *wq);
 void cx_rq_enter_error(struct cx_rq *rq);
@@ -162,15 +162,15 @@ void cx_raise_all(struct cx_device *device, enum ibv_event_type type, uint32_t p
 
 /* wire.c */
 int cx_wire_open(struct cx_device *device, const char *kind);
-/* Sends frames of a queue pair: it may be NULL for none of this device. */
+/* Sends frames of a queue pair, or of none of this device if it is NULL. */
 void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frames, unsigned count);
-/* Whether the wire takes frames now. */
+/* Whether the wire accepts frames now. */
 bool cx_wire_has_room(const struct cx_device *device);
 void cx_wire_deliver(struct cx_device *device);
 unsigned cx_wire_receive(struct cx_device *device);
-/* A frame that came from outside. */
+/* Receives a frame from outside. */
 void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length);
-/* The descriptor that becomes readable when frames come, or -1. */
+/* The descriptor that is readable when frames arrive, or -1. */
 int cx_wire_descriptor(const struct cx_device *device);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that is the NIC: it looks at the doorbells, executes what was rung, and receives from the wire. Doorbells
- * are plain memory, which wakes nobody, so it has to look again and again; the longer nothing happens, the longer it
- * sleeps between two looks.
+ * The thread that plays the NIC: it reads the doorbells, executes work requests, and receives from the wire. Doorbells
+ * are plain memory and wake no thread, so the engine polls them; the longer nothing happens, the longer it sleeps
+ * between polls.
  */
 #include "emulator.h"
 
@@ -14,12 +14,12 @@
 
 enum {
     ROUND_BUDGET = 64,              /* work requests per queue and round */
-    ROUNDS_PER_LOOK = 16,           /* at the clock, which costs more than a round */
+    ROUNDS_PER_LOOK = 16,           /* reads of the clock cost more than a round */
     SPIN_MICROS = 20,
     SHORT_NAPS_MICROS = 20 * 1000,
     SHORT_NAP_NANOS = 5 * 1000,
     LONG_NAP_NANOS = 200 * 1000,
-    TIMER_SLACK_NANOS = 1,          /* the default of 50 microseconds is longer than a nap */
+    TIMER_SLACK_NANOS = 1,          /* the default of 50 microseconds exceeds a nap */
 };
 
 unsigned cx_engine_round(struct cx_device *device, unsigned budget)
@@ -81,7 +81,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* A thread of a program that knows nothing of it: no signal is for it. */
+/* The program does not know this thread, so it takes no signals. */
 int cx_engine_start(struct cx_device *device)
 {
     sigset_t all, before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues that go to the state of error, and asynchronous events. */
+/* Moves queues to the error state, and raises asynchronous events. */
 #include "emulator.h"
 
 void cx_raise(struct cx_object *object, enum ibv_event_type type)

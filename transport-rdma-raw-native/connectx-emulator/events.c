@@ -12,7 +12,7 @@
 struct cx_event {
     struct cx_event *next;
     struct cx_event_source *source;
-    struct ib_uverbs_async_event_desc description;  /* a completion's begins alike: with the element */
+    struct ib_uverbs_async_event_desc description;  /* a completion's starts alike: with the element */
 };
 
 struct cx_events *cx_events_open(enum cx_event_type type)
@@ -39,7 +39,7 @@ struct cx_events *cx_events_hold(struct cx_events *events)
     return events;
 }
 
-/* The descriptor itself is closed by whoever closes the file. */
+/* The caller that closes the file closes the descriptor. */
 void cx_events_release(struct cx_events *events)
 {
     pthread_mutex_lock(&events->mutex);
@@ -66,7 +66,7 @@ void cx_events_push(struct cx_events *events, struct cx_event_source *source, ui
     event->description.event_type = type;
     pthread_mutex_lock(&events->mutex);
     if (events->fd < 0) {
-        /* The program has closed it: nobody will read what is queued. */
+        /* The program has closed it, so queued events would never be read. */
         pthread_mutex_unlock(&events->mutex);
         free(event);
         return;
@@ -83,8 +83,8 @@ void cx_events_push(struct cx_events *events, struct cx_event_source *source, ui
 }
 
 /*
- * Takes the token of an event that is gone, unless a reader has it already: that one finds the list shorter. It must
- * not wait, whatever the descriptor's mode is.
+ * Takes the token of a withdrawn event, unless a reader has it already and finds the list shorter. Never blocks, even
+ * on a blocking descriptor.
  */
 static void take_token(int fd)
 {
@@ -142,7 +142,7 @@ ssize_t cx_events_read(struct cx_events *events, void *to, size_t bytes)
             return -1;
         struct cx_event *event = take_first(events);
         if (event == NULL)
-            continue;       /* taken back between the token and the list */
+            continue;       /* withdrawn between the token and the list */
         memcpy(to, &event->description, size);
         free(event);
         return (ssize_t)size;

@@ -69,7 +69,7 @@ void cx_file_remove(int fd)
     if (file == NULL)
         return;
     if (file->events != NULL) {
-        /* Objects may hold the file; what they queue from now on nobody reads. */
+        /* Objects may still refer to the file; events that they queue from now on are never read. */
         pthread_mutex_lock(&file->events->mutex);
         file->events->fd = -1;
         pthread_mutex_unlock(&file->events->mutex);

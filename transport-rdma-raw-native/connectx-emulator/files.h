@@ -2,7 +2,7 @@
 #ifndef CX_FILES_H
 #define CX_FILES_H
 
-/* Which descriptors of the process are ours: opened devices and event files. */
+/* The emulator's descriptors: opened devices and event files. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,14 +16,14 @@ struct cx_file {
     uint32_t references;
 };
 
-/* Quick and without a lock: whether a descriptor may be ours. */
+/* Whether a descriptor may be the emulator's. Fast, and without a lock. */
 bool cx_file_is_ours(int fd);
-/* Returns 0 or an errno. The file owns what it names. */
+/* Returns 0 or an errno. The file owns its context or events. */
 int cx_file_add(int fd, struct cx_context *context, struct cx_events *events);
-/* NULL when the descriptor is not ours. Each found file is put back. */
+/* Returns NULL for other descriptors. The caller puts back each file that it gets. */
 struct cx_file *cx_file_get(int fd);
 void cx_file_put(struct cx_file *file);
-/* Forgets the descriptor, before it is closed. The file goes when nobody holds it any more. */
+/* Removes the descriptor before it is closed. The file is freed with its last reference. */
 void cx_file_remove(int fd);
 
 #endif

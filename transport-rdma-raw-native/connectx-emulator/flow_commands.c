@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flow rules. The kernel's form of a rule is brought into that of libibverbs, which softverbs' flow table
- * understands; the rules themselves, and what of them is refused, are softverbs' own.
+ * Flow rules. This translates the kernel's form of a rule (rdma/ib_user_verbs.h of Linux 6.1) to that of libibverbs,
+ * which softverbs' flow table takes. softverbs' code decides which rules are valid.
  */
 #include "uverbs.h"
 
@@ -25,7 +25,7 @@ static void add_spec(struct rule_text *rule, uint32_t *used, const void *spec, u
     rule->attr.size = (uint16_t)(rule->attr.size + bytes);
 }
 
-/* Type, size and two reserved bytes begin each spec, the kernel's and libibverbs' alike. */
+/* Type, size and two reserved bytes begin each spec, in both forms. */
 struct spec_header {
     uint32_t type;
     uint16_t size;
@@ -58,12 +58,12 @@ static int translate_count(struct cx_context *context, struct rule_text *rule, u
     return 0;
 }
 
-/* Where a spec has its filters: value and mask, one behind the other. */
+/* The filters of a spec: value and mask, adjacent. */
 struct form {
     uint32_t kernel_type;
     uint32_t type;
     uint16_t size;
-    uint16_t filters_at;            /* 16-bit fields follow type and size at once in libibverbs' form */
+    uint16_t filters_at;            /* 16-bit fields directly follow type and size in libibverbs' form */
     uint16_t filter_bytes;
 };
 
@@ -88,7 +88,7 @@ static const struct form *find_form(uint32_t type)
     return NULL;
 }
 
-/* A program may give shorter filters, of which the missing end is zero; a longer one's end must be. */
+/* A program may pass shorter filters, whose missing end is zero. The excess of a longer one must be zero. */
 static int translate_filters(struct rule_text *rule, uint32_t *used, const uint8_t *kernel, uint16_t bytes)
 {
     struct spec_header header;
@@ -174,7 +174,6 @@ static struct cx_flow *new_flow(struct cx_context *context, struct cx_qp *qp, co
     flow->rule.tag = spec->tag;
     flow->rule.drop = spec->drop;
     flow->rule.continues = spec->continues || spec->type == IBV_FLOW_ATTR_SNIFFER;
-    flow->flow.device = &context->device->steering;
     flow->flow.rule = &flow->rule;
     flow->flow.type = spec->type;
     flow->flow.priority = spec->priority;
@@ -199,13 +198,13 @@ int cx_ex_create_flow(struct cx_command *command)
     if (error == 0)
         error = cx_counters_describe(command, counters);
     if (error == 0)
-        error = sv_flow_parse(&context->device->steering, &rule.attr, &spec);
+        error = sv_flow_parse(&rule.attr, &spec);
     if (error != 0)
         return error;
     struct cx_flow *flow = new_flow(context, qp, &spec);
     if (flow == NULL)
         return ENOMEM;
-    error = sv_flow_table_add(&context->device->steering, &flow->rule, &spec);
+    error = sv_flow_table_add(&context->device->flows, &flow->rule, &spec);
     if (error != 0) {
         cx_object_free(&flow->object);
         return error;
@@ -222,7 +221,7 @@ int cx_ex_create_flow(struct cx_command *command)
 void cx_flow_destroy(struct cx_object *object)
 {
     struct cx_flow *flow = (struct cx_flow *)object;
-    sv_flow_table_remove(&object->context->device->steering, &flow->flow);
+    sv_flow_table_remove(&object->context->device->flows, &flow->flow);
     flow->qp->object.users--;
     if (flow->counters != NULL)
         flow->counters->object.users--;
@@ -238,10 +237,4 @@ int cx_ex_destroy_flow(struct cx_command *command)
     if (request.comp_mask != 0)
         return EINVAL;
     return cx_object_destroy(command->context, CX_FLOW, request.flow_handle, cx_flow_destroy);
-}
-
-/* Rules and frames meet under the device's mutex, so that nobody looks at an old table any more. */
-void sv_device_quiesce(struct sv_device *device)
-{
-    (void)device;
 }

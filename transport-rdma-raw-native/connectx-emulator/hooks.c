@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of the C library that libibverbs and libmlx5 reach the kernel with. Preloaded, these come first; what
- * is not about an emulated device goes on to the C library as it is.
+ * Interposes the functions of the C library through which libibverbs and libmlx5 reach the kernel. The dynamic linker
+ * finds the preloaded functions first; they pass calls for other files on to the C library.
  */
 #include "hooks.h"
 #include "emulator.h"
@@ -28,7 +28,7 @@ static const char uverbs_path[] = "/dev/infiniband/uverbs";
 static struct cx_real real;
 static pthread_once_t real_once = PTHREAD_ONCE_INIT;
 
-/* dlsym gives a void pointer, and ISO C knows no way from there to a function pointer. */
+/* dlsym returns a void pointer, which ISO C cannot convert to a function pointer. */
 #define FIND(name) *(void **)&real.name = dlsym(RTLD_NEXT, #name)
 
 static void find_real(void)
@@ -107,7 +107,7 @@ EXPORT int open64(const char *path, int flags, ...)
     return device != NULL ? open_device(device, flags) : cx_real()->open64(path, flags, mode);
 }
 
-/* The character device that stands for all: the fake sysfs tree has its number. */
+/* The character device that stands for all: the number is that in the fake sysfs tree. */
 EXPORT int stat(const char *path, struct stat *to)
 {
     return cx_real()->stat(device_of_path(path) != NULL ? "/dev/null" : path, to);
@@ -118,7 +118,7 @@ EXPORT int stat64(const char *path, struct stat64 *to)
     return cx_real()->stat64(device_of_path(path) != NULL ? "/dev/null" : path, to);
 }
 
-/* libibverbs asks the kernel for its RDMA devices by netlink first; refused, it reads the sysfs tree. */
+/* libibverbs first asks the kernel for RDMA devices by netlink; after an error it reads the sysfs tree. */
 EXPORT int socket(int domain, int type, int protocol)
 {
     if (domain == AF_NETLINK && protocol == NETLINK_RDMA && cx_device_count() > 0) {
@@ -148,7 +148,7 @@ EXPORT ssize_t read(int fd, void *to, size_t bytes)
     return result;
 }
 
-/* Commands return errno values; the C library's functions -1 and errno. */
+/* Commands return errno values; functions of the C library return -1 and set errno. */
 static ssize_t result_of(int error, ssize_t success)
 {
     if (error == 0)

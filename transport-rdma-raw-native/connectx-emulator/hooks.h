@@ -2,7 +2,7 @@
 #ifndef CX_HOOKS_H
 #define CX_HOOKS_H
 
-/* The C library's own functions, below those that this library puts in front of them. */
+/* The C library's functions, which this library interposes. */
 
 #include <sys/stat.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large sends: the payload is cut into segments, each behind a copy of the header, by softverbs' rules. */
+/* Large sends: cuts the payload into segments, each with a copy of the header, by softverbs' rules. */
 #include "emulator.h"
 #include "segment.h"
 
@@ -10,10 +10,12 @@ uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_b
 {
     struct cx_device *device = qp->object.context->device;
     struct sv_layout layout;
-    if (mss == 0 || payload_bytes == 0 || header_bytes + mss > device->mtu + 14)
+    if (mss == 0 || payload_bytes == 0)
         return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
     if (!sv_segment_parse(header, header_bytes, &layout))
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+    if (!sv_frame_fits(device->mtu, header, header_bytes + mss))
+        return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
     uint32_t number = 0;
     for (uint32_t offset = 0; offset < payload_bytes; offset += mss, number++) {
         uint32_t part = payload_bytes - offset < mss ? payload_bytes - offset : mss;

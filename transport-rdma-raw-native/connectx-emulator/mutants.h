@@ -3,8 +3,8 @@
 #define CX_MUTANTS_H
 
 /*
- * Ways in which the device can be wrong on purpose. CONNECTX_EMULATOR_MUTANT names one, and a test must notice it: what
- * no test notices is not tested.
+ * Deliberate errors of the device. CONNECTX_EMULATOR_MUTANT selects one, and a test must detect it: an error that no
+ * test detects is not tested for.
  */
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ enum cx_mutant {
     CX_MUTANT_LENGTH_OFF,               /* the byte count is one short */
     CX_MUTANT_FLUSH_FORGOTTEN,          /* a queue in error does not flush */
     CX_MUTANT_CHECKSUM_ALWAYS_OK,       /* received checksums are reported right, unseen */
-    CX_MUTANT_CONSUMER_IGNORED,         /* completions overwrite entries that nobody has polled */
+    CX_MUTANT_CONSUMER_IGNORED,         /* completions overwrite unread entries */
     CX_MUTANT_MINI_ENTRIES_MISPLACED,   /* the second miniature entries of a session are one place too far */
     CX_MUTANT_STRIDE_COUNT_OFF,         /* a CQE says that one stride more was consumed than was */
     CX_MUTANT_STRIDE_INDEX_STALE,       /* every CQE of a request names its first stride */

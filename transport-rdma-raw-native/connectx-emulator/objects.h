@@ -3,14 +3,15 @@
 #define CX_OBJECTS_H
 
 /*
- * What the emulated ConnectX and the kernel driver in front of it know: contexts, the objects that programs make
- * through uverbs, and the rings in the program's memory that they name.
+ * The state of the emulated ConnectX and of the kernel driver in front of it: contexts, the objects that programs
+ * create through uverbs, and the rings in the program's memory. The binary interface is that of libmlx5 in rdma-core 44
+ * and of Linux 6.1 (rdma/mlx5-abi.h, MLX5_IB_UVERBS_ABI_VERSION 1).
  *
- * One lock per device, `mutex`, guards everything here: a command holds it, and so does the engine thread during a
- * round. Only event files have a lock of their own, which is taken last.
+ * One lock per device, `mutex`, guards everything here: commands hold it, and so does the engine thread during a round.
+ * Only event files have a lock of their own, which is taken last.
  *
- * Flow rules and RSS are those of softverbs: a queue pair contains the sv_qp, and a work queue the sv_wq, that the flow
- * table names, and nothing else of them is used.
+ * Flow rules and RSS are those of softverbs. A queue pair contains the sv_qp, and a work queue the sv_wq, to which the
+ * flow table points. Nothing else of them is used.
  */
 
 #include <infiniband/mlx5dv.h>
@@ -23,6 +24,7 @@
 
 #include "device.h"         /* softverbs */
 #include "events.h"
+#include "frame_limits.h"
 
 enum {
     CX_PAGE_BYTES = 4096,
@@ -40,7 +42,7 @@ enum {
     CX_MAX_RQ_DESC_BYTES = 512,
     CX_MAX_RECV_WR = 32768,
     CX_MAX_CQE = 4194303,
-    CX_MAX_FRAME = 9000 + 18,
+    CX_MAX_FRAME = 9000 + SV_MAX_OVERHEAD,
     CX_MAX_TSO_BYTES = 262144,
     CX_FIRST_MKEY = 0x1000,         /* index; keys are index << 8 | variant, so that 0x100 is none */
     CX_MKEYS = 16384,
@@ -61,8 +63,8 @@ struct cx_context;
 struct cx_object {
     enum cx_kind kind;
     uint32_t handle;
-    uint32_t users;                 /* objects that refer to this one; it cannot go before them */
-    uint64_t user_handle;           /* what the program calls it in events */
+    uint32_t users;                 /* objects that refer to this one and so keep it */
+    uint64_t user_handle;           /* the program's name for it in events */
     struct cx_context *context;
     struct cx_event_source events;
 };
@@ -78,7 +80,7 @@ struct cx_mr {
     uint32_t index;
 };
 
-/* What the device knows of a memory region. */
+/* A memory region. */
 struct cx_mkey {
     uint32_t key;                   /* 0: not in use */
     uint8_t variant;
@@ -99,19 +101,19 @@ struct cx_cq {
     uint32_t cqn;
     uint8_t *ring;
     uint32_t entries;               /* a power of two */
-    uint32_t entry_bytes;           /* 64, or 128 with the part that counts behind */
+    uint32_t entry_bytes;           /* 64, or 128 with the entry in the second half */
     _Atomic uint32_t *record;       /* [0] consumer index, [1] arming; big-endian */
     uint32_t produced;
-    uint32_t uar;                   /* page whose doorbell arms it */
+    uint32_t uar;                   /* doorbell page that arms it */
     struct cx_events *channel;      /* NULL: none */
     enum cx_arm armed;
-    int fired_sn;                   /* sequence number of the arming that an event answered; -1: none */
+    int fired_sn;                   /* sequence number of the last arming that raised an event; -1: none */
     bool overrun;
-    bool ignores_overrun;           /* entries that nobody has taken are overwritten */
+    bool ignores_overrun;           /* unread entries are overwritten */
     struct cx_session *session;     /* NULL: entries are not compressed */
 };
 
-/* What the work queues of both directions have in common. */
+/* Common to the work queues of both directions. */
 struct cx_ring {
     uint8_t *memory;
     uint32_t units;                 /* a power of two: 64-byte blocks of a send queue, requests of a receive queue */
@@ -123,11 +125,11 @@ struct cx_ring {
 
 enum cx_ring_state { CX_OFF, CX_READY, CX_ERROR };
 
-/* Requests of several strides, of which each frame takes as many as it is long. */
+/* Requests of several strides. A frame takes as many as its length needs. */
 struct cx_strides {
     uint32_t per_request;           /* 0: a request is for one frame */
     uint32_t shift;                 /* logarithm of a stride's bytes */
-    uint32_t next;                  /* the first one that is free in the request at hand */
+    uint32_t next;                  /* the first free stride in the current request */
 };
 
 struct cx_rq {
@@ -141,7 +143,7 @@ struct cx_rq {
     uint32_t uidx;
     bool signature;                 /* a 16-byte segment before the scatter list */
     struct cx_strides strides;
-    uint8_t fail_next;              /* syndrome of an error that a test asked for; 0: none */
+    uint8_t fail_next;              /* syndrome of an injected error; 0: none */
 };
 
 struct cx_sq {
@@ -149,7 +151,7 @@ struct cx_sq {
     struct cx_cq *cq;
     uint32_t uar;                   /* page of its doorbell */
     bool rung;
-    bool running;                   /* a request is executed that has no completion yet: flushing waits for it */
+    bool running;                   /* the current request has no completion yet: flushing waits for it */
     enum cx_ring_state state;
     uint8_t fail_next;
     struct sv_steer_cache cache;
@@ -190,7 +192,7 @@ struct cx_ind_table {
     struct cx_wq *wqs[];
 };
 
-/* What ibv_read_counters gives, in places that the rules say. */
+/* The values of ibv_read_counters, at positions that the rules define. */
 struct cx_counters {
     struct cx_object object;
     struct sv_flow_stats stats;
@@ -204,7 +206,7 @@ struct cx_flow {
     struct sv_rule rule;
 };
 
-/* A page of doorbells. The engine has a mapping of its own, so that it may look after the program has unmapped its. */
+/* A doorbell page. The engine has its own mapping, which stays when the program unmaps the page. */
 struct cx_uar {
     bool in_use;
     bool allocated;                 /* by the program, for one queue pair or for arming */
@@ -221,7 +223,7 @@ struct cx_context {
     uint32_t low_latency_bfregs;
     uint32_t bfreg_users[CX_MAX_BFREGS];
     struct cx_uar uars[CX_MAX_UARS];
-    uint32_t uar_pages;             /* pages from here on were never in use */
+    uint32_t uar_pages;             /* pages from here on are unused */
     struct cx_object **objects;     /* by handle */
     uint32_t object_slots;
 };
@@ -229,7 +231,7 @@ struct cx_context {
 /* object.c. The device's mutex is held. */
 void *cx_object_new(struct cx_context *context, enum cx_kind kind, size_t bytes, uint64_t user_handle);
 void cx_object_free(struct cx_object *object);
-/* NULL for a handle that names nothing, or something else. */
+/* Returns NULL for an unknown handle or one of another kind. */
 void *cx_object_find(struct cx_context *context, enum cx_kind kind, uint32_t handle);
 /* Whether [address, address + length) is memory of this process. */
 bool cx_is_mapped(uint64_t address, uint64_t length, bool writable);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue pairs: creating, destroying, asking. Their states are in qp_state.c. */
+/* Queue pairs: create, destroy, query. qp_state.c has their states. */
 #include "queues.h"
 #include "uverbs.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What both forms of the command ask for. */
+/* The common part of both forms of the command. */
 struct wanted {
     struct ib_uverbs_ex_create_qp request;  /* the plain form fills the same fields */
     struct mlx5_ib_create_qp driver;
@@ -204,7 +204,7 @@ int cx_create_qp(struct cx_command *command)
     return error;
 }
 
-/* ---- queue pairs that spread frames over work queues ---- */
+/* ---- RSS queue pairs ---- */
 
 static int init_rss(struct cx_qp *qp, const struct ib_uverbs_ex_create_qp *request,
                     const struct mlx5_ib_create_qp_rss *driver)
@@ -222,7 +222,7 @@ static int init_rss(struct cx_qp *qp, const struct ib_uverbs_ex_create_qp *reque
     if (table == NULL || pd == NULL)
         return EINVAL;
     int error = sv_rss_check(&hash);
-    /* Nothing to hash by is right where there is nothing to choose. */
+    /* No hash fields are valid if there is nothing to choose from. */
     if (error == 0 && hash.rx_hash_fields_mask == 0 && table->entries > 1)
         error = EINVAL;
     if (error != 0)

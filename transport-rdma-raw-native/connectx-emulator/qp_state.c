@@ -24,7 +24,7 @@ static const struct transition transitions[STATES][STATES] = {
     [IBV_QPS_ERR] = {ANY_TO_RESET_OR_ERROR},
 };
 
-static int check(uint32_t from, uint32_t to, const struct ib_uverbs_modify_qp *request)
+static int check_transition(uint32_t from, uint32_t to, const struct ib_uverbs_modify_qp *request)
 {
     if (to >= STATES || !transitions[from][to].valid)
         return EINVAL;
@@ -62,7 +62,7 @@ static void apply(struct cx_qp *qp, uint32_t to)
     qp->state = to;
     qp->sq.state = to == IBV_QPS_RTS ? CX_READY : CX_OFF;
     qp->rq.state = to == IBV_QPS_RTR || to == IBV_QPS_RTS ? CX_READY : CX_OFF;
-    /* What was rung before the queue was ready is executed now. */
+    /* Requests rung before the queue was ready are executed now. */
     qp->sq.rung = qp->sq.state == CX_READY;
 }
 
@@ -74,7 +74,7 @@ static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *
     if (qp->ind_table != NULL)
         return EOPNOTSUPP;
     uint32_t to = request->attr_mask & IBV_QP_STATE ? request->qp_state : qp->state;
-    int error = check(qp->state, to, request);
+    int error = check_transition(qp->state, to, request);
     if (error != 0)
         return error;
     if (request->attr_mask & IBV_QP_PORT)

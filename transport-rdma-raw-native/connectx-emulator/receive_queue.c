@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filling receive work requests, which are lists of data segments up to the one with the key 0x100. The program
- * announces them in the doorbell record alone; that is read when a frame needs one.
+ * Fills receive work requests, which are lists of data segments up to one with the key 0x100. The program announces
+ * requests in the doorbell record alone. The record is read when a frame needs a request.
  */
 #include "emulator.h"
 
@@ -35,7 +35,7 @@ const uint8_t *cx_rq_request(const struct cx_rq *rq)
     return rq->ring.memory + ((size_t)(rq->ring.consumed & (rq->ring.units - 1)) << rq->ring.unit_shift);
 }
 
-/* A request is done, whatever of it was used. */
+/* Completes a request, whether all of it was used or not. */
 static void complete_error(struct cx_rq *rq, uint8_t syndrome)
 {
     struct cx_completion completion = {
@@ -75,7 +75,7 @@ uint8_t cx_rq_scatter(const struct cx_rq *rq, uint32_t first, uint32_t offset, c
     return done == frame->length ? 0 : MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
 }
 
-/* Writes the frame where the next request has it; sets what its completion says of that. 0 or a syndrome. */
+/* Writes the frame to the next request and sets the fields of its completion. Returns 0 or a syndrome. */
 static uint8_t fill(struct cx_rq *rq, const struct sv_frame *frame, struct cx_completion *completion)
 {
     if (rq->strides.per_request > 0) {
@@ -92,7 +92,7 @@ static uint8_t fill(struct cx_rq *rq, const struct sv_frame *frame, struct cx_co
     return syndrome;
 }
 
-static void fail(struct cx_rq *rq, uint8_t syndrome)
+static void fail_queue(struct cx_rq *rq, uint8_t syndrome)
 {
     complete_error(rq, syndrome);
     rq->device->counters.receive_errors++;
@@ -120,7 +120,7 @@ static void receive(struct cx_rq *rq, const struct sv_frame *frame, uint32_t tag
     if (syndrome == 0)
         syndrome = fill(rq, frame, &completion);
     if (syndrome != 0) {
-        fail(rq, syndrome);
+        fail_queue(rq, syndrome);
         return;
     }
     cx_cq_add(rq->cq, &completion);
@@ -137,7 +137,7 @@ static struct cx_rq *queue_of(struct sv_rq *steering)
     return &CONTAINER(steering->wq, struct cx_wq, steering)->rq;
 }
 
-/* What softverbs' dispatch calls for the frames of a burst that go to one queue. */
+/* softverbs' dispatch calls this for the frames of a burst that go to one queue. */
 void sv_rq_deliver(struct sv_rq *steering, const struct sv_frame *frames, const uint8_t *indexes,
                    const uint32_t *tags, unsigned count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executing send work requests in the program's own queue. A request is one to sixteen 64-byte blocks: a control
- * segment, an Ethernet segment with the beginning of the frame in it, and data segments that point to memory or hold
- * bytes. What it says is believed only as far as it can be checked.
+ * Executes send work requests in the program's queue. A request is one to sixteen 64-byte blocks: a control segment, an
+ * Ethernet segment with the beginning of the frame, and data segments that point to memory or hold bytes. All its
+ * fields are checked before use.
  */
 #include "emulator.h"
 
@@ -14,12 +14,11 @@
 
 enum {
     SEGMENT_BYTES = 16,
-    MAX_SEGMENTS = 63,              /* what the six bits of the count hold */
-    MIN_FRAME = 14,
+    MAX_SEGMENTS = 63,              /* the maximum of a six-bit count */
     INLINE_HEADER_AT = offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start),
 };
 
-/* A request, in one piece even where the queue wraps. */
+/* A request in one piece, also where the queue wraps. */
 struct request {
     const uint8_t *bytes;
     uint32_t length;
@@ -33,7 +32,7 @@ struct request {
 
 /* ---- completing ---- */
 
-static void complete(struct cx_qp *qp, const struct request *request, uint8_t syndrome)
+static void complete_request(struct cx_qp *qp, const struct request *request, uint8_t syndrome)
 {
     struct cx_completion completion = {
         .opcode = syndrome == 0 ? MLX5_CQE_REQ : MLX5_CQE_REQ_ERR,
@@ -49,7 +48,7 @@ static void complete(struct cx_qp *qp, const struct request *request, uint8_t sy
 
 /* ---- reading a request ---- */
 
-/* 0, or the syndrome of a request that makes no sense: then it counts as one block. */
+/* Returns 0, or the syndrome of an invalid request, which then counts as one block. */
 static uint8_t fetch(const struct cx_qp *qp, uint16_t available, struct request *request)
 {
     const struct cx_ring *ring = &qp->sq.ring;
@@ -88,7 +87,7 @@ struct gathered {
     uint32_t limit;
 };
 
-static uint8_t append(struct gathered *to, const uint8_t *from, uint32_t length)
+static uint8_t append_bytes(struct gathered *to, const uint8_t *from, uint32_t length)
 {
     if (length > to->limit - to->length)
         return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
@@ -98,7 +97,7 @@ static uint8_t append(struct gathered *to, const uint8_t *from, uint32_t length)
 }
 
 /* Data segments from `at` to the end of the request. */
-static uint8_t gather(const struct cx_qp *qp, const struct request *request, uint32_t at, struct gathered *to)
+static uint8_t gather_segments(const struct cx_qp *qp, const struct request *request, uint32_t at, struct gathered *to)
 {
     while (at < request->length) {
         struct mlx5_wqe_data_seg segment;
@@ -109,7 +108,7 @@ static uint8_t gather(const struct cx_qp *qp, const struct request *request, uin
             uint32_t bytes = count & ~(uint32_t)MLX5_INLINE_SEG;
             if (bytes > request->length - at - sizeof segment.byte_count)
                 return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
-            syndrome = append(to, request->bytes + at + sizeof segment.byte_count, bytes);
+            syndrome = append_bytes(to, request->bytes + at + sizeof segment.byte_count, bytes);
             at += (uint32_t)(sizeof segment.byte_count + bytes + SEGMENT_BYTES - 1) & ~(uint32_t)(SEGMENT_BYTES - 1);
         } else {
             if (count == 0 || count > to->limit)
@@ -118,7 +117,7 @@ static uint8_t gather(const struct cx_qp *qp, const struct request *request, uin
                                                be64toh(segment.addr), count, 0);
             if (from == NULL)
                 return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
-            syndrome = append(to, from, count);
+            syndrome = append_bytes(to, from, count);
             at += SEGMENT_BYTES;
         }
         if (syndrome != 0)
@@ -128,12 +127,6 @@ static uint8_t gather(const struct cx_qp *qp, const struct request *request, uin
 }
 
 /* ---- sending ---- */
-
-static bool fits(const struct cx_device *device, const uint8_t *frame, uint32_t length)
-{
-    uint32_t limit = device->mtu + 14;
-    return length <= limit || (length <= limit + 4 && frame[12] == 0x81 && frame[13] == 0);
-}
 
 static void fill_checksums(uint8_t *frame, uint32_t length, uint8_t flags)
 {
@@ -148,7 +141,7 @@ static void fill_checksums(uint8_t *frame, uint32_t length, uint8_t flags)
 static uint8_t send_frame(struct cx_qp *qp, struct gathered *frame, uint8_t checksum_flags)
 {
     struct cx_device *device = qp->object.context->device;
-    if (frame->length < MIN_FRAME || !fits(device, frame->bytes, frame->length))
+    if (frame->length < ETH_HLEN || !sv_frame_fits(device->mtu, frame->bytes, frame->length))
         return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
     if (checksum_flags != 0)
         fill_checksums(frame->bytes, frame->length, checksum_flags);
@@ -173,13 +166,13 @@ static uint8_t execute_send(struct cx_qp *qp, const struct request *request)
     struct gathered frame = {.bytes = device->scratch, .limit = CX_MAX_FRAME};
     if (request->opcode == MLX5_OPCODE_TSO) {
         frame.limit = CX_MAX_TSO_BYTES;
-        uint8_t syndrome = gather(qp, request, data_at, &frame);
+        uint8_t syndrome = gather_segments(qp, request, data_at, &frame);
         return syndrome != 0 ? syndrome : cx_large_send(qp, request->bytes + header_at, header, frame.bytes,
                                                         frame.length, be16toh(eth.mss));
     }
-    uint8_t syndrome = append(&frame, request->bytes + header_at, header);
+    uint8_t syndrome = append_bytes(&frame, request->bytes + header_at, header);
     if (syndrome == 0)
-        syndrome = gather(qp, request, data_at, &frame);
+        syndrome = gather_segments(qp, request, data_at, &frame);
     return syndrome != 0 ? syndrome : send_frame(qp, &frame, eth.cs_flags);
 }
 
@@ -203,7 +196,7 @@ static uint8_t execute(struct cx_qp *qp, const struct request *request)
 
 /* ---- the queue ---- */
 
-/* The doorbell record: how far the program has come. False when it names more than the queue holds. */
+/* Reads the program's index from the doorbell record. False if it exceeds the queue. */
 static bool read_record(struct cx_qp *qp)
 {
     struct cx_ring *ring = &qp->sq.ring;
@@ -234,7 +227,7 @@ static bool run_one(struct cx_qp *qp)
         syndrome = execute(qp, &request);
     sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
     if (syndrome != 0 || request.signalled)
-        complete(qp, &request, syndrome);
+        complete_request(qp, &request, syndrome);
     if (syndrome == 0)
         return sq->state == CX_READY;
     qp->object.context->device->counters.send_errors++;
@@ -243,8 +236,8 @@ static bool run_one(struct cx_qp *qp)
 }
 
 /*
- * A queue pair that sends to itself may fail on receiving what it sends: the request that is being executed completes
- * first, and those behind it are flushed then.
+ * A queue pair that sends to itself may fail while it receives. The current request completes first; the requests
+ * behind it are flushed then.
  */
 unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
 {
@@ -270,7 +263,7 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
     return done;
 }
 
-/* In the state of error each request completes, signalled or not. */
+/* In the error state each request completes, signaled or not. */
 void cx_sq_flush(struct cx_qp *qp)
 {
     struct cx_sq *sq = &qp->sq;
@@ -280,7 +273,7 @@ void cx_sq_flush(struct cx_qp *qp)
         struct request request;
         fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
         sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
-        complete(qp, &request, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+        complete_request(qp, &request, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
         qp->object.context->device->counters.flushed++;
     }
     sq->rung = false;

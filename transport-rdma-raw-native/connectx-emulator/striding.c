@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Striding receive queues ("multi-packet receive queues"): a request is a buffer of many strides. A frame begins at the
- * first stride that is free and takes as many as it is long; when it does not fit into what is left of the request, a
- * completion that holds no frame, a filler, gives that back to the program, and the frame begins the next request.
+ * Striding receive queues ("multi-packet receive queues"). A request is a buffer of many strides. A frame starts at the
+ * first free stride and takes as many as its length needs. If it does not fit into the rest of the request, a
+ * completion without a frame, a filler, returns the rest to the program, and the frame starts the next request.
  *
- * A completion says how many strides it is for, in bits 16 to 30 of byte_cnt, and which one is the first.
+ * A completion has its number of strides in bits 16 to 30 of byte_cnt, and the number of the first one.
  */
 #include "emulator.h"
 
 enum { SEGMENT_BYTES = 16 };
 
-/* The segment that links requests, and the one with a signature. */
+/* The segment that links requests, and the signature segment. */
 static uint32_t data_segments_at(const struct cx_rq *rq)
 {
     return SEGMENT_BYTES + (rq->signature ? SEGMENT_BYTES : 0);

@@ -3,8 +3,9 @@
 #define CX_UVERBS_H
 
 /*
- * The user verbs interface of the kernel: rdma/ib_user_verbs.h for write(2), rdma/ib_user_ioctl_cmds.h for ioctl(2).
- * Both are brought into one form, a cx_command, for which there is one set of functions.
+ * The user verbs interface of the kernel: rdma/ib_user_verbs.h for write(2), rdma/ib_user_ioctl_cmds.h for ioctl(2),
+ * both as of Linux 6.1 (IB_USER_VERBS_ABI_VERSION 6). Both become a cx_command, for which there is one set of
+ * functions.
  */
 
 #include "emulator.h"
@@ -20,7 +21,7 @@ struct cx_buffer {
 
 struct cx_command {
     struct cx_context *context;
-    struct cx_buffer core;          /* without headers; the request of the old ABI begins with the response's address */
+    struct cx_buffer core;          /* without headers; a request of the old ABI starts with the response's address */
     struct cx_buffer driver;        /* rdma/mlx5-abi.h */
 };
 
@@ -28,14 +29,14 @@ struct cx_command {
 int cx_uverbs_write(struct cx_context *context, const void *from, size_t bytes);
 int cx_uverbs_ioctl(struct cx_context *context, void *request);
 
-/* commands.c: executes the command that has this number in the old ABI (with the flag of extended ones). */
+/* commands.c: executes the command with this number of the old ABI (with the flag of extended ones). */
 int cx_command_execute(uint32_t number, struct cx_command *command);
-/* Sizes of a command's core parts in the old ABI, in bytes; false for a command that is not known. */
+/* Sizes of a command's core parts in the old ABI, in bytes; false for an unknown command. */
 bool cx_command_sizes(uint32_t number, uint32_t *in_bytes, uint32_t *out_bytes);
 
-/* Copies a request, of which an older program may give less: the rest is zero. A newer one's unknown rest must be. */
+/* Copies a request. An older program's may be shorter: the rest is zero. The excess of a newer one must be zero. */
 int cx_request(const struct cx_buffer *buffer, void *to, size_t bytes);
-/* Copies as much of a response as the program has room for. */
+/* Copies as much of a response as fits into the program's buffer. */
 void cx_respond(struct cx_buffer *buffer, const void *from, size_t bytes);
 
 #define CX_CORE_REQUEST(command, request) cx_request(&(command)->core, (request), sizeof *(request))
@@ -71,7 +72,7 @@ int cx_ex_destroy_ind_table(struct cx_command *command);
 int cx_ex_create_flow(struct cx_command *command);
 int cx_ex_destroy_flow(struct cx_command *command);
 
-/* Taking objects apart, by command or when a context goes; the device's mutex is held. */
+/* Destroys objects, by command or with their context. The caller holds the device's mutex. */
 void cx_pd_destroy(struct cx_object *object);
 void cx_mr_destroy(struct cx_object *object);
 void cx_cq_destroy(struct cx_object *object);
@@ -82,14 +83,14 @@ void cx_flow_destroy(struct cx_object *object);
 void cx_counters_destroy(struct cx_object *object);
 void cx_uar_destroy(struct cx_object *object);
 
-/* What is shared between commands. */
+/* Shared by commands. */
 int cx_object_destroy(struct cx_context *context, enum cx_kind kind, uint32_t handle,
                       void (*destroy)(struct cx_object *object));
 int cx_async_open(struct cx_context *context, int *fd);
 
 /* counters.c */
 int cx_counters_create(struct cx_context *context, uint32_t *handle);
-/* What the command that makes a rule says of the places of its counters. */
+/* The positions of counters, as given by the command that creates a rule. */
 int cx_counters_describe(struct cx_command *command, struct cx_counters *counters);
 int cx_counters_read(struct cx_context *context, uint32_t handle, uint64_t *values, uint32_t count);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ioctl(2) on a device: rdma/ib_user_ioctl_cmds.h. The commands of the old ABI come wrapped, INVOKE_WRITE, and
- * GET_CONTEXT in a form of its own; the file of asynchronous events and pages of doorbells are objects that only this
- * ABI has. For all else the answer is EPROTONOSUPPORT, as an older kernel's is, and libibverbs wraps the old command.
+ * ioctl(2) on a device: rdma/ib_user_ioctl_cmds.h. Commands of the old ABI come wrapped as INVOKE_WRITE, GET_CONTEXT
+ * has a form of its own, and only this ABI has the file of asynchronous events and doorbell pages as objects. Other
+ * methods return EPROTONOSUPPORT, as in an older kernel; libibverbs then wraps the old command.
  */
 #include "uverbs.h"
 
@@ -14,7 +14,7 @@
 
 enum { MAX_ATTRIBUTES = 32 };
 
-static struct ib_uverbs_attr *find(struct ib_uverbs_ioctl_hdr *request, uint16_t id)
+static struct ib_uverbs_attr *find_attribute(struct ib_uverbs_ioctl_hdr *request, uint16_t id)
 {
     for (unsigned i = 0; i < request->num_attrs; i++)
         if (request->attrs[i].attr_id == id)
@@ -22,7 +22,7 @@ static struct ib_uverbs_attr *find(struct ib_uverbs_ioctl_hdr *request, uint16_t
     return NULL;
 }
 
-/* Up to eight bytes of input are in the attribute itself. */
+/* Inputs of up to eight bytes are in the attribute itself. */
 static const uint8_t *input_of(const struct ib_uverbs_attr *attribute)
 {
     return attribute->len <= sizeof attribute->data ? (const uint8_t *)&attribute->data
@@ -31,8 +31,8 @@ static const uint8_t *input_of(const struct ib_uverbs_attr *attribute)
 
 static int set_buffer(struct ib_uverbs_ioctl_hdr *request, uint16_t in, uint16_t out, struct cx_buffer *buffer)
 {
-    struct ib_uverbs_attr *input = find(request, in);
-    struct ib_uverbs_attr *output = find(request, out);
+    struct ib_uverbs_attr *input = find_attribute(request, in);
+    struct ib_uverbs_attr *output = find_attribute(request, out);
     if (input != NULL && input->len > 0) {
         buffer->in = input_of(input);
         buffer->in_bytes = input->len;
@@ -51,7 +51,7 @@ static int set_buffer(struct ib_uverbs_ioctl_hdr *request, uint16_t in, uint16_t
 
 static int invoke_write(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
 {
-    struct ib_uverbs_attr *number = find(request, UVERBS_ATTR_WRITE_CMD);
+    struct ib_uverbs_attr *number = find_attribute(request, UVERBS_ATTR_WRITE_CMD);
     struct cx_command command = {.context = context};
     if (number == NULL)
         return EINVAL;
@@ -64,7 +64,7 @@ static int invoke_write(struct cx_context *context, struct ib_uverbs_ioctl_hdr *
 /* Copies to an output attribute that may be missing or too small. */
 static int respond(struct ib_uverbs_ioctl_hdr *request, uint16_t id, const void *from, size_t bytes)
 {
-    struct ib_uverbs_attr *output = find(request, id);
+    struct ib_uverbs_attr *output = find_attribute(request, id);
     if (output == NULL)
         return 0;
     if (output->len < bytes)
@@ -111,7 +111,7 @@ static int device_method(struct cx_context *context, struct ib_uverbs_ioctl_hdr 
 
 static int async_event_alloc(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
 {
-    struct ib_uverbs_attr *handle = find(request, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
+    struct ib_uverbs_attr *handle = find_attribute(request, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
     int fd;
     if (handle == NULL || !context->opened)
         return EINVAL;
@@ -159,7 +159,7 @@ static int take_page(struct cx_context *context, struct uar_object **uar)
 
 static int uar_alloc(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
 {
-    struct ib_uverbs_attr *handle = find(request, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE);
+    struct ib_uverbs_attr *handle = find_attribute(request, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE);
     struct uar_object *uar = NULL;
     if (handle == NULL || !context->opened)
         return EINVAL;
@@ -186,7 +186,7 @@ static int uar_method(struct cx_context *context, struct ib_uverbs_ioctl_hdr *re
         return uar_alloc(context, request);
     if (request->method_id != MLX5_IB_METHOD_UAR_OBJ_DESTROY)
         return EPROTONOSUPPORT;
-    struct ib_uverbs_attr *handle = find(request, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE);
+    struct ib_uverbs_attr *handle = find_attribute(request, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE);
     if (handle == NULL)
         return EINVAL;
     cx_lock(context->device);
@@ -199,8 +199,8 @@ static int uar_method(struct cx_context *context, struct ib_uverbs_ioctl_hdr *re
 
 static int read_counters(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
 {
-    struct ib_uverbs_attr *handle = find(request, UVERBS_ATTR_READ_COUNTERS_HANDLE);
-    struct ib_uverbs_attr *buffer = find(request, UVERBS_ATTR_READ_COUNTERS_BUFF);
+    struct ib_uverbs_attr *handle = find_attribute(request, UVERBS_ATTR_READ_COUNTERS_HANDLE);
+    struct ib_uverbs_attr *buffer = find_attribute(request, UVERBS_ATTR_READ_COUNTERS_BUFF);
     if (handle == NULL || buffer == NULL || buffer->len % sizeof(uint64_t) != 0)
         return EINVAL;
     if (!cx_is_mapped(buffer->data, buffer->len, true))
@@ -219,13 +219,13 @@ static int counters_method_locked(struct cx_context *context, struct ib_uverbs_i
     int error;
     switch (request->method_id) {
     case UVERBS_METHOD_COUNTERS_CREATE:
-        handle = find(request, UVERBS_ATTR_CREATE_COUNTERS_HANDLE);
+        handle = find_attribute(request, UVERBS_ATTR_CREATE_COUNTERS_HANDLE);
         error = handle == NULL ? EINVAL : cx_counters_create(context, &created);
         if (error == 0)
             handle->data = created;
         return error;
     case UVERBS_METHOD_COUNTERS_DESTROY:
-        handle = find(request, UVERBS_ATTR_DESTROY_COUNTERS_HANDLE);
+        handle = find_attribute(request, UVERBS_ATTR_DESTROY_COUNTERS_HANDLE);
         return handle == NULL ? EINVAL : cx_object_destroy(context, CX_COUNTERS, (uint32_t)handle->data,
                                                            cx_counters_destroy);
     case UVERBS_METHOD_COUNTERS_READ:

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static uint8_t *pointer(uint64_t address)
+static uint8_t *to_pointer(uint64_t address)
 {
     return (uint8_t *)(uintptr_t)address;
 }
@@ -33,8 +33,8 @@ static int write_plain(struct cx_context *context, const struct ib_uverbs_cmd_hd
         memcpy(&address, body, sizeof address);
         if (!cx_is_mapped(address, response_bytes, true))
             return EFAULT;
-        command.core.out = pointer(address);
-        command.driver.out = pointer(address) + out_bytes;
+        command.core.out = to_pointer(address);
+        command.driver.out = to_pointer(address) + out_bytes;
         command.driver.out_bytes = response_bytes - out_bytes;
     }
     return cx_command_execute(header->command, &command);
@@ -63,8 +63,8 @@ static int write_extended(struct cx_context *context, const struct ib_uverbs_cmd
     if (response_bytes > 0) {
         if (!cx_is_mapped(extended.response, response_bytes, true))
             return EFAULT;
-        command.core.out = pointer(extended.response);
-        command.driver.out = pointer(extended.response) + command.core.out_bytes;
+        command.core.out = to_pointer(extended.response);
+        command.driver.out = to_pointer(extended.response) + command.core.out_bytes;
     }
     return cx_command_execute(header->command, &command);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device is connected to:
- *   loop        itself: a frame that it sends comes in again, as with a port's own traffic
+ * The wire of a device:
+ *   loop        itself: the device receives what it sends, as a port does with its own traffic
  *   cable       the next device with a cable: the first of the process to the second, the third to the fourth, ...
- *   tap:NAME    a TAP device of the kernel, which is made when there is none of that name
- *   unix:A:B    a device of another process, which has unix:B:A: datagrams between abstract sockets, without privileges
+ *   tap:NAME    a TAP device of the kernel, created if none has that name
+ *   unix:A:B    the device unix:B:A of another process: datagrams between abstract sockets, without privileges
  */
 #include "emulator.h"
 
@@ -26,7 +26,7 @@ enum { TAP_BURST = 64, CABLE_FRAMES = 1024, CABLE_PAUSE_BELOW = 256 };
 
 enum wire_kind { WIRE_LOOP, WIRE_CABLE, WIRE_TAP, WIRE_SOCKET };
 
-/* Frames on their way to a device, from the engine of another: its own lock, taken with either device's mutex held. */
+/* Frames sent to a device by the engine of another. Its lock is taken with either device's mutex held. */
 struct inbox {
     pthread_mutex_t mutex;
     uint32_t first;
@@ -43,7 +43,7 @@ struct cx_wire {
     int fd;                         /* of a TAP device or a socket */
     struct sockaddr_un peer;
     socklen_t peer_bytes;
-    struct cx_wire *other;          /* end of the cable; NULL as long as it is not plugged in */
+    struct cx_wire *other;          /* end of the cable; NULL until it is connected */
     struct inbox *inbox;
     uint8_t buffer[CX_MAX_FRAME];
 };
@@ -145,7 +145,7 @@ static void put_in_inbox(struct cx_device *device, struct inbox *inbox, const st
     pthread_mutex_unlock(&inbox->mutex);
 }
 
-/* As with pause frames: a device whose other end is full waits. Large sends are what the margin is for. */
+/* As with pause frames, a device waits while its other end is full. The margin is for large sends. */
 bool cx_wire_has_room(const struct cx_device *device)
 {
     const struct cx_wire *wire = device->wire;
@@ -164,7 +164,7 @@ static void write_to_tap(struct cx_device *device, const struct sv_frame *frame)
         device->counters.wire_lost++;
 }
 
-/* A peer that is not there, or does not keep up, loses frames. */
+/* A missing or slow peer loses frames. */
 static void write_to_socket(struct cx_device *device, const struct sv_frame *frame)
 {
     const struct cx_wire *wire = device->wire;
@@ -177,7 +177,7 @@ static void steer(struct cx_device *device, struct cx_qp *sender, struct sv_fram
     struct sv_steer_cache *cache = sender != NULL ? &sender->sq.cache : &device->wire_cache;
     struct softverbs_queue_counters *counters = sender != NULL ? &sender->sq.counters : &device->wire_counters;
     uint64_t before = counters->no_match;
-    sv_dispatch(&device->steering, sender != NULL ? &sender->steering : NULL, cache, counters, frame, 1);
+    sv_dispatch(&device->flows, sender != NULL ? &sender->steering : NULL, cache, counters, frame, 1);
     device->counters.no_match += counters->no_match - before;
 }
 
@@ -234,7 +234,7 @@ void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t l
         device->counters.port_down++;
         return;
     }
-    if (length < 14) {
+    if (length < ETH_HLEN) {
         device->counters.wire_lost++;
         return;
     }
@@ -288,9 +288,9 @@ unsigned cx_wire_receive(struct cx_device *device)
 }
 
 /*
- * Two engines that hand each other every frame wait for two turns on a busy machine. So whoever has put frames into
- * the other's inbox takes them out again in its place, if that one is not at work itself: never waiting for its
- * mutex, as both may do this at once.
+ * On a busy machine two engines that pass each other frames would wait for two scheduler turns per frame. So the engine
+ * that has put frames into the other's inbox also handles them, if the other is not running. It never blocks on the
+ * other's mutex, since both may do this at once.
  */
 void cx_wire_deliver(struct cx_device *device)
 {

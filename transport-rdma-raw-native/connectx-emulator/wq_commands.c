@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work queues and the tables that spread frames over them. */
+/* Work queues and indirection tables. */
 #include "queues.h"
 #include "uverbs.h"
 
@@ -10,7 +10,7 @@
 enum { MAX_LOG_TABLE = 9, MIN_STRIDING_REQUEST_SHIFT = 5 };
 
 /*
- * A request begins with a segment that links it to the next one in shared receive queues, and without meaning here; at
+ * A request of a shared receive queue starts with a segment that links it to the next one; here it has no meaning. At
  * least one data segment follows.
  */
 static int init_strides(struct cx_rq *rq, const struct mlx5_ib_create_wq *driver)
@@ -196,7 +196,7 @@ static int read_handles(const struct cx_command *command, uint32_t entries, stru
     return 0;
 }
 
-/* The flow table goes from an entry of its table to the queue that the entry's sv_wq contains: ours is in its place. */
+/* The flow table expects an indirection table of sv_wq, so this one has the sv_wq of each work queue. */
 static int make_steering(struct cx_ind_table *table)
 {
     table->steering = calloc(1, sizeof *table->steering + table->entries * sizeof table->steering->wqs[0]);

@@ -11,7 +11,7 @@ void sv_async_raise(struct sv_context *context, const struct ibv_async_event *ev
 {
     struct sv_async_node *node = malloc(sizeof *node);
     if (node == NULL)
-        return;     /* as with the kernel, whose event queue is bounded too */
+        return;     /* the kernel's event queue is bounded too */
     node->event = *event;
     node->next = NULL;
     const uint64_t one = 1;
@@ -114,7 +114,7 @@ SV_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
     }
 }
 
-/* Drops the events of an object that is being destroyed, as far as nobody has got them. */
+/* Drops the unread events of an object that is being destroyed. */
 void sv_async_forget(struct sv_context *context, const void *element)
 {
     pthread_mutex_lock(&context->async_mutex);

@@ -4,10 +4,11 @@
 #define SV_BURST_H
 
 #include "device.h"
+#include "frame_limits.h"
 #include "rq_ring.h"
 
 /* Frames that are gathered, inlined or changed are built here; a burst leaves before it is reused. */
-enum { SV_SCRATCH_BYTES = 192 * 1024, SV_MAX_FRAME = 9000 + 18 };
+enum { SV_SCRATCH_BYTES = 192 * 1024, SV_MAX_FRAME = 9000 + SV_MAX_OVERHEAD };
 
 struct sv_burst {
     struct sv_qp *qp;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completion channels: an eventfd in semaphore mode holds one token per event, so that the descriptor can be polled,
- * blocks in ibv_get_cq_event() and obeys O_NONBLOCK; which completion queues have events is a list beside it.
+ * Completion channels. An eventfd in semaphore mode holds one token per event, so that the descriptor can be polled,
+ * blocks in ibv_get_cq_event() and obeys O_NONBLOCK. A separate list has the completion queues with events.
  *
- * On a wire the descriptor may be readable for frames as well (watch.c). Then ibv_get_cq_event() moves them, and finds
- * the event or says EAGAIN, which is why that happens to non-blocking descriptors alone.
+ * On a wire the descriptor may be readable for frames as well (event_source.c). Then ibv_get_cq_event() moves the
+ * frames and finds the event or fails with EAGAIN. So only a non-blocking descriptor becomes readable for frames.
  */
 #define _GNU_SOURCE
 #include "device.h"
@@ -22,14 +22,14 @@ enum { MAX_FRUITLESS_LOOKS = 4 };
 
 /* ---- life ---- */
 
-/* Of a wire the public descriptor is one that the wire's sockets can be added to. */
+/* On a wire the public descriptor is an epoll instance, to which the wire's sockets can be added. */
 static int open_descriptors(struct sv_channel *channel, const struct sv_device *device)
 {
     struct epoll_event token = {.events = EPOLLIN};
     channel->ibv.fd = channel->tokens = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
     if (channel->tokens < 0)
         return errno;
-    if (device->ops->look == NULL)
+    if (device->ops->poll == NULL)
         return 0;
     channel->ibv.fd = epoll_create1(EPOLL_CLOEXEC);
     if (channel->ibv.fd >= 0 && epoll_ctl(channel->ibv.fd, EPOLL_CTL_ADD, channel->tokens, &token) == 0)
@@ -64,8 +64,8 @@ SV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
 static void relieve(struct sv_channel *channel)
 {
     struct sv_device *device = sv_device_of(channel->ibv.context);
-    if (device->ops->relieve != NULL)
-        device->ops->relieve(device, channel);
+    if (device->ops->release != NULL)
+        device->ops->release(device, channel);
 }
 
 SV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
@@ -102,7 +102,7 @@ void sv_channel_armed(struct sv_cq *cq)
         atomic_fetch_add(&cq->progress_device->armed_channels, 1);
 }
 
-/* As above, or nobody knows the queue any more. */
+/* With the produce lock held, or when nothing refers to the queue any more. */
 void sv_channel_disarmed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
@@ -119,7 +119,7 @@ static void token_put(int fd)
         ;
 }
 
-/* Takes a token back without waiting, whatever the descriptor's mode is; false: there is none. */
+/* Takes a token without blocking, also from a blocking descriptor; false if there is none. */
 bool sv_token_take(int fd)
 {
     uint64_t one;
@@ -132,7 +132,7 @@ bool sv_token_take(int fd)
     return poll(&readable, 1, 0) == 1 && read(fd, &one, sizeof one) == sizeof one;
 }
 
-static void append(struct sv_channel *channel, struct sv_cq *cq)
+static void append_pending(struct sv_channel *channel, struct sv_cq *cq)
 {
     cq->next_pending = NULL;
     if (channel->last != NULL)
@@ -149,7 +149,7 @@ static void remove_first(struct sv_channel *channel)
         channel->last = NULL;
 }
 
-/* The event that has waited longest, or NULL when its queue was destroyed meanwhile. With the mutex held. */
+/* Returns the oldest event, or NULL if its queue has been destroyed. With the mutex held. */
 static struct sv_cq *take_first(struct sv_channel *channel)
 {
     struct sv_cq *cq = channel->first;
@@ -159,7 +159,7 @@ static struct sv_cq *take_first(struct sv_channel *channel)
     channel->fruitless = 0;
     cq->events_got++;
     if (--cq->events_pending > 0)
-        append(channel, cq);
+        append_pending(channel, cq);
     return cq;
 }
 
@@ -170,7 +170,7 @@ void sv_channel_notify(struct sv_cq *cq)
         return;
     pthread_mutex_lock(&channel->mutex);
     if (cq->events_pending++ == 0)
-        append(channel, cq);
+        append_pending(channel, cq);
     if (channel->lookers > 0)
         channel->bare_events++;
     else
@@ -178,14 +178,14 @@ void sv_channel_notify(struct sv_cq *cq)
     pthread_mutex_unlock(&channel->mutex);
 }
 
-/* Moves frames in the place of a thread of the device's own, which spares two switches of threads for each event. */
+/* Moves frames here instead of in the receive thread, which saves two context switches per event. */
 static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
 {
     struct sv_cq *cq = NULL;
     pthread_mutex_lock(&channel->mutex);
     channel->lookers++;
     pthread_mutex_unlock(&channel->mutex);
-    bool looked = device->ops->look(device, channel);
+    bool looked = device->ops->poll(device, channel);
     pthread_mutex_lock(&channel->mutex);
     channel->lookers--;
     if (channel->bare_events > 0) {
@@ -198,13 +198,13 @@ static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
         channel->fruitless++;
     bool fruitless = channel->fruitless >= MAX_FRUITLESS_LOOKS;
     pthread_mutex_unlock(&channel->mutex);
-    /* The frames are all for others, who poll: the device's thread knows how to wait beside them. */
+    /* All frames were for queues that other threads poll. The receive thread can wait beside them. */
     if (fruitless)
         relieve(channel);
     return cq;
 }
 
-/* Takes one token, waiting or not, as the public descriptor says; 0, or -1 with errno. */
+/* Takes one token, blocking if the public descriptor blocks. Returns 0, or -1 with errno. */
 static int await_token(struct sv_channel *channel)
 {
     uint64_t one;
@@ -225,7 +225,7 @@ SV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq_
     struct sv_channel *channel = (struct sv_channel *)ibv;
     struct sv_device *device = sv_device_of(ibv->context);
     struct sv_cq *cq = NULL;
-    if (device->ops->look != NULL)
+    if (device->ops->poll != NULL)
         cq = look(channel, device);
     while (cq == NULL) {
         if (await_token(channel) != 0)
@@ -247,7 +247,7 @@ SV_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
     pthread_mutex_unlock(&cq->mutex);
 }
 
-/* The completion queue goes: its events that nobody got go with it, those got must be acknowledged first. */
+/* Drops the unread events of a completion queue and waits for the acknowledgment of the others. */
 void sv_channel_forget(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;

@@ -56,10 +56,10 @@ static uint32_t l4_length(const uint8_t *data, uint32_t length, struct sv_layout
     const uint8_t *ip = data + layout.l3_offset;
     uint32_t end = layout.l3_offset;
     if (layout.l3 == 4)
-        end += be16_at(ip + 2);
+        end += be16_at(ip + SV_IPV4_TOTAL_LENGTH_AT);
     else
-        end += 40 + be16_at(ip + 4);
-    uint32_t minimum = layout.l4 == IPPROTO_TCP ? 20 : 8;
+        end += SV_IPV6_HLEN + be16_at(ip + SV_IPV6_PAYLOAD_LENGTH_AT);
+    uint32_t minimum = layout.l4 == IPPROTO_TCP ? SV_TCP_HLEN : SV_UDP_HLEN;
     return end > length || end < layout.l4_offset + minimum ? 0 : end - layout.l4_offset;
 }
 
@@ -68,7 +68,7 @@ uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint
     uint8_t rest[8] = {(uint8_t)(l4_bytes >> 24), (uint8_t)(l4_bytes >> 16), (uint8_t)(l4_bytes >> 8),
                        (uint8_t)l4_bytes, 0, 0, 0, layout.l4};
     uint64_t sum = sv_sum(rest, sizeof rest, 0);
-    return layout.l3 == 4 ? sv_sum(ip + 12, 8, sum) : sv_sum(ip + 8, 32, sum);
+    return layout.l3 == 4 ? sv_sum(ip + SV_IPV4_SOURCE_AT, 8, sum) : sv_sum(ip + SV_IPV6_SOURCE_AT, 32, sum);
 }
 
 bool sv_checksum_ipv4_header_ok(const uint8_t *ip)
@@ -84,9 +84,9 @@ bool sv_checksum_l4_ok(const struct sv_frame *frame)
         return false;
     const uint8_t *l4 = frame->data + layout.l4_offset;
     if (layout.l4 == IPPROTO_UDP) {
-        if (be16_at(l4 + 4) != bytes)
+        if (be16_at(l4 + SV_UDP_LENGTH_AT) != bytes)
             return false;
-        if ((l4[6] | l4[7]) == 0)
+        if (be16_at(l4 + SV_UDP_CHECKSUM_AT) == 0)
             return true;    /* RFC 768: the sender computed none */
     }
     const uint8_t *ip = frame->data + layout.l3_offset;
@@ -97,9 +97,9 @@ void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout)
 {
     uint8_t *ip = data + layout.l3_offset;
     if (layout.l3 == 4) {
-        memset(ip + 10, 0, 2);
+        memset(ip + SV_IPV4_CHECKSUM_AT, 0, 2);
         uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0));
-        memcpy(ip + 10, &sum, 2);
+        memcpy(ip + SV_IPV4_CHECKSUM_AT, &sum, 2);
     }
     if (layout.l3 == 0 || layout.l4 == 0)
         return;
@@ -107,7 +107,7 @@ void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout)
     if (bytes == 0)
         return;
     uint8_t *l4 = data + layout.l4_offset;
-    uint8_t *field = l4 + (layout.l4 == IPPROTO_TCP ? 16 : 6);
+    uint8_t *field = l4 + (layout.l4 == IPPROTO_TCP ? SV_TCP_CHECKSUM_AT : SV_UDP_CHECKSUM_AT);
     memset(field, 0, 2);
     uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes)));
     if (sum == 0 && layout.l4 == IPPROTO_UDP)

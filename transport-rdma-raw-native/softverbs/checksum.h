@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "frame.h"
+#include "wire_defs.h"
 
 /* RFC 1071 */
 uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum);
@@ -27,7 +28,7 @@ static inline bool sv_checksum_verify(const struct sv_frame *frame)
     if (frame->layout.l3 != 4 || frame->layout.l4 == 0)
         return false;
     const uint8_t *ip = frame->data + frame->layout.l3_offset;
-    if (ip[0] != 0x45)
+    if (ip[0] != SV_IPV4_NO_OPTIONS)
         return sv_checksum_ipv4_header_ok(ip) && sv_checksum_l4_ok(frame);
     uint64_t first, second;
     uint32_t third;

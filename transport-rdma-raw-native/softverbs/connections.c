@@ -4,15 +4,12 @@
 
 #include "objects.h"
 #include "steering_hash.h"
+#include "wire_defs.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <time.h>
-
-enum { ETHERNET = 14, TAG = 4, IPV4 = 20, IPV6 = 40, TCP = 20 };
-enum { FLAG_SYN = 2, FLAG_RST = 4, FLAG_ACK = 16, SEQUENCE_AT = 4, ACKNOWLEDGEMENT_AT = 8, FLAGS_AT = 13 };
-enum { TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_VLAN = 0x8100, TYPE_QINQ = 0x88a8, FRAGMENT_BITS = 0x3fff };
 
 static inline uint32_t be16(const uint8_t *at)
 {
@@ -26,44 +23,46 @@ static inline uint32_t word_at(const uint8_t *at)
     return word;
 }
 
-/* The ports as in a segment of the other direction, which begins with the peer's. */
+/* The ports of the opposite direction. */
 static inline uint32_t swapped(uint32_t ports)
 {
     return ports << 16 | ports >> 16;
 }
 
-/* Where the TCP header of a frame that is sent begins; 0: there is none. */
+/* Returns the offset of the TCP header, or 0. */
 static inline uint32_t find_tcp(const uint8_t *data, uint32_t length, uint32_t *ip)
 {
-    *ip = ETHERNET;
-    if (SV_UNLIKELY(length < ETHERNET + IPV4 + TCP))
+    *ip = ETH_HLEN;
+    if (SV_UNLIKELY(length < ETH_HLEN + SV_IPV4_HLEN + SV_TCP_HLEN))
         return 0;
-    uint32_t type = be16(data + 12);
-    if (SV_UNLIKELY(type == TYPE_VLAN || type == TYPE_QINQ)) {
-        *ip += TAG;
-        type = be16(data + 16);
+    uint32_t type = be16(data + SV_ETHERTYPE_AT);
+    if (SV_UNLIKELY(type == ETH_P_8021Q || type == ETH_P_8021AD)) {
+        *ip += SV_VLAN_HLEN;
+        type = be16(data + SV_VLAN_ETHERTYPE_AT);
     }
-    if (type == TYPE_IPV4) {
+    if (type == ETH_P_IP) {
         const uint8_t *header = data + *ip;
         uint32_t tcp = *ip + (header[0] & 15) * 4u;
-        bool plain = header[9] == IPPROTO_TCP && (be16(header + 6) & FRAGMENT_BITS) == 0 && (header[0] & 15) >= 5;
-        return plain && tcp + TCP <= length ? tcp : 0;
+        bool plain = header[SV_IPV4_PROTOCOL_AT] == IPPROTO_TCP && (header[0] & 15) >= 5 &&
+                     (be16(header + SV_IPV4_FRAGMENT_AT) & SV_IPV4_FRAGMENT_BITS) == 0;
+        return plain && tcp + SV_TCP_HLEN <= length ? tcp : 0;
     }
-    bool ipv6 = type == TYPE_IPV6 && *ip + IPV6 + TCP <= length && data[*ip + 6] == IPPROTO_TCP;
-    return ipv6 ? *ip + IPV6 : 0;
+    bool ipv6 = type == ETH_P_IPV6 && *ip + SV_IPV6_HLEN + SV_TCP_HLEN <= length &&
+                data[*ip + SV_IPV6_NEXT_HEADER_AT] == IPPROTO_TCP;
+    return ipv6 ? *ip + SV_IPV6_HLEN : 0;
 }
 
-struct names {
+struct flow_hashes {
     uint64_t connection;
     uint64_t endpoint;
 };
 
-/* `received`: our own address is the destination. */
-static inline struct names names_of(uint64_t secret, const uint8_t *ip, uint32_t ports, bool received)
+/* `received`: the local address is the destination. */
+static inline struct flow_hashes hash_flow(uint64_t secret, const uint8_t *ip, uint32_t ports, bool received)
 {
     bool ipv4 = ip[0] >> 4 == 4;
     int bytes = ipv4 ? 4 : 16;
-    const uint8_t *source = ip + (ipv4 ? 12 : 8);
+    const uint8_t *source = ip + (ipv4 ? SV_IPV4_SOURCE_AT : SV_IPV6_SOURCE_AT);
     const uint8_t *ours = received ? source + bytes : source;
     const uint8_t *peer = received ? source : source + bytes;
     uint64_t local = secret;
@@ -72,35 +71,35 @@ static inline struct names names_of(uint64_t secret, const uint8_t *ip, uint32_t
     uint64_t hash = local;
     for (int i = 0; i < bytes; i += 4)
         hash = sv_steer_mix(hash, word_at(peer + i));
-    return (struct names){sv_steer_connection(hash, ports), sv_steer_endpoint(local, ports)};
+    return (struct flow_hashes){sv_steer_connection(hash, ports), sv_steer_endpoint(local, ports)};
 }
 
-/* Marks are read by the program and written by others beside us: each by one access. */
-static inline uint32_t mark_of(const struct sv_steer_marks *place, int i)
+/* The XDP program and other threads access marks concurrently, so each access is atomic. */
+static inline uint32_t mark_of(const struct sv_steer_marks *bucket, int i)
 {
-    return __atomic_load_n(&place->mark[i], __ATOMIC_RELAXED);
+    return __atomic_load_n(&bucket->mark[i], __ATOMIC_RELAXED);
 }
 
-static void set_mark(struct sv_steer_marks *place, int i, uint32_t mark)
+static void set_mark(struct sv_steer_marks *bucket, int i, uint32_t mark)
 {
-    __atomic_store_n(&place->mark[i], mark, __ATOMIC_RELAXED);
+    __atomic_store_n(&bucket->mark[i], mark, __ATOMIC_RELAXED);
 }
 
-/* Where `mark` is, whatever its time; -1: nowhere. */
-static inline int find_mark(const struct sv_steer_marks *place, uint32_t mark)
+/* Returns the index of `mark`, ignoring its time, or -1. */
+static inline int find_mark(const struct sv_steer_marks *bucket, uint32_t mark)
 {
     for (int i = 0; i < SV_STEER_MARKS; i++)
-        if (((mark_of(place, i) ^ mark) & ~SV_STEER_MARK_TIMES) == 0)
+        if (((mark_of(bucket, i) ^ mark) & ~SV_STEER_MARK_TIMES) == 0)
             return i;
     return -1;
 }
 
-static int oldest_mark(const struct sv_steer_marks *place, uint32_t time)
+static int oldest_mark(const struct sv_steer_marks *bucket, uint32_t time)
 {
     uint32_t most = 0;
     int oldest = 0;
     for (int i = 0; i < SV_STEER_MARKS; i++) {
-        uint32_t mark = mark_of(place, i);
+        uint32_t mark = mark_of(bucket, i);
         uint32_t age = mark == 0 ? SV_STEER_MARK_TIMES + 1 : (time - mark) & SV_STEER_MARK_TIMES;
         if (age > most) {
             most = age;
@@ -110,22 +109,22 @@ static int oldest_mark(const struct sv_steer_marks *place, uint32_t time)
     return oldest;
 }
 
-/* Returns whether anything was written: the mark was not there, or is from an earlier second. */
-static inline bool remember(struct sv_steer_marks *place, uint64_t hash, uint32_t time)
+/* Returns true if it wrote the mark: it was missing, or from an earlier second. */
+static inline bool conn_insert(struct sv_steer_marks *bucket, uint64_t hash, uint32_t time)
 {
     uint32_t mark = sv_steer_mark(hash) | time;
-    int at = find_mark(place, mark);
-    if (SV_LIKELY(at >= 0 && mark_of(place, at) == mark))
+    int at = find_mark(bucket, mark);
+    if (SV_LIKELY(at >= 0 && mark_of(bucket, at) == mark))
         return false;
-    set_mark(place, at >= 0 ? at : oldest_mark(place, time), mark);
+    set_mark(bucket, at >= 0 ? at : oldest_mark(bucket, time), mark);
     return true;
 }
 
-static void forget(struct sv_steer_marks *place, uint64_t hash)
+static void conn_remove(struct sv_steer_marks *bucket, uint64_t hash)
 {
-    int at = find_mark(place, sv_steer_mark(hash));
+    int at = find_mark(bucket, sv_steer_mark(hash));
     if (at >= 0)
-        set_mark(place, at, 0);
+        set_mark(bucket, at, 0);
 }
 
 static uint32_t seconds_now(void)
@@ -136,45 +135,46 @@ static uint32_t seconds_now(void)
     return (uint32_t)(nanos >> SV_STEER_MARK_TIME_SHIFT) & SV_STEER_MARK_TIMES;
 }
 
-static struct sv_steer_marks *known_place(const struct sv_connections *connections, uint64_t hash)
+static struct sv_steer_marks *known_bucket(const struct sv_connections *connections, uint64_t hash)
 {
-    return &connections->known[sv_steer_place(hash, SV_STEER_KNOWN_PLACES)];
+    return &connections->known[sv_steer_bucket(hash, SV_STEER_KNOWN_BUCKETS)];
 }
 
-static struct sv_steer_marks *opening_place(const struct sv_connections *connections, uint64_t hash)
+static struct sv_steer_marks *opening_bucket(const struct sv_connections *connections, uint64_t hash)
 {
-    return &connections->opening[sv_steer_place(hash, SV_STEER_OPENING_PLACES)];
+    return &connections->opening[sv_steer_bucket(hash, SV_STEER_OPENING_BUCKETS)];
 }
 
-/* The acknowledgement of a SYN proves that its peer is there, however late it comes. */
-static void remember_syn(const struct sv_connections *connections, uint64_t connection, const uint8_t *tcp,
-                         uint32_t time)
+/* An acknowledgment of a SYN proves that the peer received it, however late it comes. */
+static void conn_insert_opening(const struct sv_connections *connections, uint64_t connection, const uint8_t *tcp,
+                                uint32_t time)
 {
-    uint64_t proof = sv_steer_proof(connection, htonl(ntohl(word_at(tcp + SEQUENCE_AT)) + 1));
-    remember(opening_place(connections, connection), connection, time);
-    remember(opening_place(connections, proof), proof, time);
+    uint64_t proof = sv_steer_proof(connection, htonl(ntohl(word_at(tcp + SV_TCP_SEQUENCE_AT)) + 1));
+    conn_insert(opening_bucket(connections, connection), connection, time);
+    conn_insert(opening_bucket(connections, proof), proof, time);
 }
 
-static inline void learn(const struct sv_connections *connections, const uint8_t *ip, const uint8_t *tcp, uint32_t time)
+static inline void track_segment(const struct sv_connections *connections, const uint8_t *ip, const uint8_t *tcp,
+                                 uint32_t time)
 {
-    struct names names = names_of(connections->secret, ip, swapped(word_at(tcp)), false);
-    struct sv_steer_marks *known = known_place(connections, names.connection);
-    uint32_t flags = tcp[FLAGS_AT];
-    if (SV_UNLIKELY(flags & FLAG_RST)) {
-        forget(known, names.connection);
+    struct flow_hashes hashes = hash_flow(connections->secret, ip, swapped(word_at(tcp)), false);
+    struct sv_steer_marks *known = known_bucket(connections, hashes.connection);
+    uint32_t flags = tcp[SV_TCP_FLAGS_AT];
+    if (SV_UNLIKELY(flags & SV_TCP_RST)) {
+        conn_remove(known, hashes.connection);
         return;
     }
-    if (SV_UNLIKELY(flags & FLAG_SYN))
-        remember_syn(connections, names.connection, tcp, time);
-    else if (!(flags & FLAG_ACK) || SV_LIKELY(!remember(known, names.connection, time)))
+    if (SV_UNLIKELY(flags & SV_TCP_SYN))
+        conn_insert_opening(connections, hashes.connection, tcp, time);
+    else if (!(flags & SV_TCP_ACK) || SV_LIKELY(!conn_insert(known, hashes.connection, time)))
         return;
-    remember(known_place(connections, names.endpoint), names.endpoint, time);
+    conn_insert(known_bucket(connections, hashes.endpoint), hashes.endpoint, time);
 }
 
-SV_HOT void sv_connections_learn(const struct sv_connections *connections, const struct sv_frame *frames,
+SV_HOT void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames,
                                  unsigned count)
 {
-    uint32_t time = SV_STEER_MARK_TIMES + 1;    /* not asked yet: once for the burst, if there is a segment in it */
+    uint32_t time = SV_STEER_MARK_TIMES + 1;    /* unset: read once per burst, at its first segment */
     for (unsigned i = 0; i < count; i++) {
         uint32_t ip;
         uint32_t tcp = find_tcp(frames[i].data, frames[i].length, &ip);
@@ -182,26 +182,26 @@ SV_HOT void sv_connections_learn(const struct sv_connections *connections, const
             continue;
         if (time > SV_STEER_MARK_TIMES)
             time = seconds_now();
-        learn(connections, frames[i].data + ip, frames[i].data + tcp, time);
+        track_segment(connections, frames[i].data + ip, frames[i].data + tcp, time);
     }
 }
 
-static bool has_mark(const struct sv_steer_marks *place, uint64_t hash)
+static bool has_mark(const struct sv_steer_marks *bucket, uint64_t hash)
 {
-    return find_mark(place, sv_steer_mark(hash)) >= 0;
+    return find_mark(bucket, sv_steer_mark(hash)) >= 0;
 }
 
-bool sv_connections_is_stranger(const struct sv_connections *connections, const struct sv_frame *frame)
+bool sv_connections_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame)
 {
     uint32_t ip;
     uint32_t at = find_tcp(frame->data, frame->length, &ip);
     const uint8_t *tcp = frame->data + at;
-    if (at == 0 || (tcp[FLAGS_AT] & (FLAG_SYN | FLAG_RST | FLAG_ACK)) == FLAG_SYN)
+    if (at == 0 || (tcp[SV_TCP_FLAGS_AT] & (SV_TCP_SYN | SV_TCP_RST | SV_TCP_ACK)) == SV_TCP_SYN)
         return false;
-    struct names names = names_of(connections->secret, frame->data + ip, word_at(tcp), true);
-    uint64_t proof = sv_steer_proof(names.connection, word_at(tcp + ACKNOWLEDGEMENT_AT));
-    return !has_mark(known_place(connections, names.connection), names.connection) &&
-           has_mark(known_place(connections, names.endpoint), names.endpoint) &&
-           !has_mark(opening_place(connections, names.connection), names.connection) &&
-           !has_mark(opening_place(connections, proof), proof);
+    struct flow_hashes hashes = hash_flow(connections->secret, frame->data + ip, word_at(tcp), true);
+    uint64_t proof = sv_steer_proof(hashes.connection, word_at(tcp + SV_TCP_ACKNOWLEDGMENT_AT));
+    return !has_mark(known_bucket(connections, hashes.connection), hashes.connection) &&
+           has_mark(known_bucket(connections, hashes.endpoint), hashes.endpoint) &&
+           !has_mark(opening_bucket(connections, hashes.connection), hashes.connection) &&
+           !has_mark(opening_bucket(connections, proof), proof);
 }

@@ -3,13 +3,12 @@
 #define SV_CONNECTIONS_H
 
 /*
- * Which connections there are, for the XDP program that places frames (place_xdp), so that it can tell their segments
- * from those of strangers when more comes than is looked at. Learned from the segments that are sent, as a stateful
- * firewall does: whoever gets an acknowledgement has a connection here, whoever gets a SYN may be about to have one, and
- * has one when he acknowledges it. What strangers send teaches nothing.
+ * Tracks connections, so the XDP program classify_xdp can tell their segments from unsolicited ones under overload.
+ * Only segments that we send add entries, as in a stateful firewall; received segments never do. An ACK that we send
+ * marks a connection as known. A SYN that we send marks it as opening; the peer's acknowledgment of that SYN proves it.
  *
- * Marks of both are in tables that the program reads; see struct sv_steer_marks. Threads that send write to them side
- * by side without a lock: at worst a mark is lost, and written again with the next segment.
+ * The marks are in tables that the program reads; see struct sv_steer_marks. Sending threads write them concurrently
+ * without a lock. At worst a mark is lost, and the next segment writes it again.
  */
 #include "frame.h"
 #include "steering_maps.h"
@@ -18,14 +17,14 @@
 
 struct sv_connections {
     uint64_t secret;
-    struct sv_steer_marks *known;       /* SV_STEER_KNOWN_PLACES of them */
-    struct sv_steer_marks *opening;     /* SV_STEER_OPENING_PLACES of them */
+    struct sv_steer_marks *known;       /* SV_STEER_KNOWN_BUCKETS of them */
+    struct sv_steer_marks *opening;     /* SV_STEER_OPENING_BUCKETS of them */
 };
 
-/* Before the frames are sent: the answer may come before that returns. At any time, by any thread. */
-void sv_connections_learn(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count);
+/* Any thread calls this before it sends the frames, since an answer may come before the send call returns. */
+void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count);
 
-/* Whether a frame that was received is a segment of no connection, though our end of it has some. SYNs are not. */
-bool sv_connections_is_stranger(const struct sv_connections *connections, const struct sv_frame *frame);
+/* Whether a received frame is a TCP segment of no connection whose local endpoint has connections. Never for SYNs. */
+bool sv_connections_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
 
 #endif

@@ -97,8 +97,7 @@ SV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *ibv)
 }
 
 /*
- * The kernel would take everything down with the context, and leave handles that point nowhere. Here a context with
- * objects is busy.
+ * The kernel would destroy all objects of the context and leave dangling handles. Here a context with objects is busy.
  */
 SV_EXPORT int ibv_close_device(struct ibv_context *public)
 {

@@ -19,8 +19,9 @@ void sv_cq_overrun(struct sv_cq *cq)
 }
 
 /*
- * Arming and publishing both happen under the produce lock. So either the armer's next poll sees the completions, or the
- * producer sees the arming: no wakeup is lost, and who is not armed pays nothing but a compare.
+ * Arming and publishing both happen under the produce lock. So either the armer's next poll sees the completions, or
+ * the
+ * producer sees the arming: no wakeup is lost, and an unarmed queue costs one comparison.
  */
 void sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
 {
@@ -51,9 +52,11 @@ void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
 }
 
 /*
- * Takes out what belongs to a queue that is reset or destroyed, and returns how much of it was successful. That also
- * ends an overrun: whoever lost a completion went to the error state with it, and begins anew with its own reset.
- * (Hardware wants a new completion queue.)
+ * Removes the completions of a queue that is reset or destroyed, and returns how many of them were successful. That
+ * also
+ * ends an overrun: a queue that lost a completion is in the error state and starts anew with its own reset. (Hardware
+ *   needs
+ * a new completion queue.)
  */
 uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
 {
@@ -100,7 +103,7 @@ static inline void to_wc(const struct sv_cqe *cqe, struct ibv_wc *wc)
 }
 
 /* Copies out `count` completions, and tells each queue how far its work requests are done, once per run of its own. */
-static inline void take(struct sv_cq *cq, uint32_t consumed, uint32_t count, struct ibv_wc *wc)
+static inline void take_completions(struct sv_cq *cq, uint32_t consumed, uint32_t count, struct ibv_wc *wc)
 {
     uint64_t last = cq->ring[consumed & cq->mask].queue_index;
 
@@ -115,8 +118,9 @@ static inline void take(struct sv_cq *cq, uint32_t consumed, uint32_t count, str
 }
 
 /*
- * A poller that is behind leaves further frames in the kernel's rings: those are deep, and what they have no room for
- * is dropped before it has cost us anything. In the receive queue it would push out receives that others wait for.
+ * A poller that is behind leaves further frames in the kernel's rings. These are deep, and the kernel drops what
+ * exceeds them before it costs us anything. In the receive queue those frames would use up receives that other frames
+ * need.
  */
 static inline bool has_waiting(const struct sv_cq *cq, int count)
 {
@@ -124,7 +128,7 @@ static inline bool has_waiting(const struct sv_cq *cq, int count)
                  atomic_load_explicit(&cq->consumed, memory_order_relaxed)) >= count;
 }
 
-/* Who looks for completions of sends alone is not ready for frames. */
+/* A thread that polls for send completions only is not ready for frames. */
 static inline bool moves_wire(const struct sv_cq *cq)
 {
     return atomic_load_explicit(&cq->receives, memory_order_relaxed);
@@ -149,7 +153,7 @@ SV_HOT int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
     if (count > (uint32_t)num_entries)
         count = (uint32_t)num_entries;
     if (count > 0) {
-        take(cq, consumed, count, wc);
+        take_completions(cq, consumed, count, wc);
         atomic_store_explicit(&cq->consumed, consumed + count, memory_order_release);
     }
     if (!cq->single_threaded)
@@ -167,7 +171,7 @@ int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     sv_spin_lock(&cq->produce_lock);
     if (cq->armed == SV_ARM_NONE)
         sv_channel_armed(cq);
-    /* Asking for all after asking for solicited ones widens, the other way round changes nothing. */
+    /* A request for all completions widens one for solicited ones, never the other way round. */
     if (!solicited_only)
         cq->armed = SV_ARM_ANY;
     else if (cq->armed == SV_ARM_NONE)

@@ -13,7 +13,7 @@ static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *
         if (part > wqe[i].length)
             part = wqe[i].length;
         if (part == 0)
-            continue;       /* also the places that the request left empty: they have no key */
+            continue;       /* also unused elements of the request, which have no key */
         uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[i].lkey, wqe[i].addr, part,
                                       IBV_ACCESS_LOCAL_WRITE);
         if (to == NULL)
@@ -67,7 +67,7 @@ static void enter_error(struct sv_rq *rq, bool overrun)
     sv_async_raise(sv_context_of(rq->pd->ibv.context), &event);
 }
 
-/* How many of `count` frames the posted receives can take; looks at the poster's index only when it must. */
+/* Returns how many of `count` frames the posted receives can take. Reads the poster's index only if it must. */
 static inline unsigned receives_for(struct sv_rq *rq, unsigned count)
 {
     uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
@@ -89,7 +89,7 @@ static inline void prefetch_ahead(const struct sv_rq *rq, uint32_t posted, uint3
         sv_prefetch_write(&cq->ring[(produced + SV_PREFETCH_COMPLETIONS) & cq->mask]);
 }
 
-/* Delivers up to `count` frames; returns how many work requests were used. Sets *error when the last one failed. */
+/* Delivers up to `count` frames; returns the number of work requests used. Sets *error if the last one failed. */
 static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
                                     const uint32_t *tags, unsigned count, bool *error, bool *overrun)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all files need, and the queues of a device. The list of devices is in device_list.c. */
+/* Helpers for all files, and the queues of a device. device_list.c has the list of devices. */
 #include "device.h"
 
 #include <errno.h>

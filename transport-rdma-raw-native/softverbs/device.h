@@ -7,7 +7,7 @@
 
 #include <sys/uio.h>
 
-/* A TCP payload that is to leave as segments of `segment_bytes`, each behind a copy of the header: IBV_WR_TSO. */
+/* A TCP payload to be sent as segments of `segment_bytes`, each with a copy of the header: IBV_WR_TSO. */
 struct sv_large_send {
     const uint8_t *header;      /* Ethernet, IP and TCP */
     uint32_t header_bytes;
@@ -18,20 +18,23 @@ struct sv_large_send {
     uint32_t segment_bytes;
 };
 
-/* With fewer segments a call of its own for a large send costs as much as the segments in a burst with others. */
+/* With fewer segments a separate call for a large send costs more than segments in a burst with other frames. */
 enum { SV_LARGE_SEND_SEGMENTS = 4 };
 
 /*
- * The wire below the queue pairs. A device has one port; all contexts that the process opens on it share it.
+ * The wire below the queue pairs. A device has one port; all contexts of the process on that device share it.
  *
- * transmit: sends a burst for a queue pair whose sq.lock the caller holds. The frames may be read during the call only.
- * Every frame is either sent or counted as dropped, by reason.
- * The others may be NULL. transmit_large: the same for a large send, or returns false: then the caller cuts it, and
- * transmits the segments. progress: moves what the wire has received into receive queues (called by poll_cq, no lock
- * held) and returns how many frames that were. arm: makes sure that frames arriving from now on raise completion events.
- * look: when this channel's descriptor is readable for frames, so that its reader has to move them, moves them and returns
- * true. relieve: it no longer has to, frames raise events without it. Both are there or none.
- * rule_added and rule_removed: the wire's own steering follows (device mutex held); the first may refuse with an errno.
+ * transmit: sends a burst of a queue pair. The caller holds its sq.lock. The frames may be read during the call only.
+ *   Each frame is either sent or counted as dropped, by reason.
+ * The other functions may be NULL.
+ * transmit_large: sends a large send, or returns false; then the caller cuts it and transmits the segments.
+ * progress: moves received frames into receive queues and returns their number. poll_cq calls it without a lock.
+ * arm: ensures that frames arriving from now on raise completion events.
+ * poll: if the descriptor of this channel is readable for frames, moves them and returns true.
+ * release: stops the descriptor of this channel from becoming readable for frames. A port has both poll and release or
+ *   none.
+ * rule_added, rule_removed: update the wire's own steering. The caller holds the device's mutex. rule_added may fail
+ *   with an errno.
  * quiesce: part of a grace period, for threads that deliver without an sq.lock.
  * add_counters: adds the drops of frames that belong to no queue.
  */
@@ -42,8 +45,8 @@ struct sv_port_ops {
     bool (*transmit_large)(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send);
     unsigned (*progress)(struct sv_device *device);
     int (*arm)(struct sv_device *device, struct sv_cq *cq);
-    bool (*look)(struct sv_device *device, const struct sv_channel *channel);
-    void (*relieve)(struct sv_device *device, struct sv_channel *channel);
+    bool (*poll)(struct sv_device *device, const struct sv_channel *channel);
+    void (*release)(struct sv_device *device, struct sv_channel *channel);
     int (*rule_added)(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
     void (*rule_removed)(struct sv_device *device, struct sv_flow *flow);
     void (*quiesce)(struct sv_device *device);
@@ -54,7 +57,7 @@ extern const struct sv_port_ops sv_loop_ops;
 extern const struct sv_port_ops sv_packet_ops;
 extern const struct sv_port_ops sv_xdp_ops;
 
-/* Faults asked for through softverbs.h. */
+/* Injected faults (softverbs.h). */
 struct sv_faults {
     uint64_t memlock_limit;     /* bytes, UINT64_MAX = none */
     int raw_packet_error;       /* errno of every RAW_PACKET creation, 0 = supported */
@@ -70,15 +73,15 @@ struct sv_device {
     void *port;                 /* the wire's own state */
     char open_error[SV_EXPLANATION_BYTES];
     unsigned index;             /* never used twice */
-    bool configured;            /* "loop", and what the environment names: always there */
-    unsigned lists;             /* of ibv_get_device_list() that hold it; guarded by the list's mutex */
-    uint8_t mac[6];             /* guarded by the mutex: an interface may get another one */
+    bool configured;            /* "loop" and the devices of the environment: always present */
+    unsigned lists;             /* lists of ibv_get_device_list() that contain it; guarded by the list's mutex */
+    uint8_t mac[6];             /* guarded by the mutex: it changes with the interface's */
     _Atomic uint32_t mtu;
     _Atomic bool port_up;
-    _Atomic bool failed;        /* DEVICE_FATAL: every call that can gives EIO */
+    _Atomic bool failed;        /* DEVICE_FATAL: calls fail with EIO */
     struct sv_mr_table *mrs;
     struct sv_flow_table flows;
-    _Atomic int armed_channels; /* of a wire, with armed queues: frames that arrive must wake somebody */
+    _Atomic int armed_channels; /* with armed queues, on a wire: arriving frames must wake them */
 
     pthread_mutex_t mutex;
     struct sv_context *contexts;
@@ -92,7 +95,7 @@ struct sv_device {
     uint64_t retired_cq_overruns;
 };
 
-/* device_list.c; the device may be forgotten when it is neither listed nor open, and its interface is gone */
+/* device_list.c; a device is freed when it is neither listed nor open and its interface is gone */
 struct sv_device *sv_device_by_name(const char *name);
 
 /* device.c */
@@ -103,9 +106,9 @@ void sv_device_remove_qp(struct sv_device *device, struct sv_qp *qp);
 void sv_device_add_wq(struct sv_device *device, struct sv_wq *wq);
 void sv_device_remove_wq(struct sv_device *device, struct sv_wq *wq);
 
-/* fault.c: the errno that this call has to fail with, or 0 */
+/* fault.c: the errno with which this call has to fail, or 0 */
 int sv_fault(struct sv_device *device, enum softverbs_call call);
-/* What happens to a port or a device that goes away; the caller holds the device's mutex. */
+/* Take down a port or a device. The caller holds the device's mutex. */
 void sv_device_set_port_up(struct sv_device *device, bool up);
 void sv_device_fail(struct sv_device *device);
 
@@ -129,8 +132,8 @@ struct sv_mr_table {
 };
 
 /*
- * Where [address, address + length) is, or NULL when the key does not cover it. Valid as long as the caller keeps the lock
- * that a grace period takes.
+ * Returns where [address, address + length) is, or NULL if the key does not cover it. The result is valid as long as
+ * the caller holds a lock that a grace period takes.
  */
 static inline uint8_t *sv_mr_translate(const struct sv_mr_table *table, const struct sv_pd *pd, uint32_t lkey,
                                        uint64_t address, uint32_t length, uint32_t access)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of devices. A name means the same device for as long as its interface is there, or somebody uses it. */
+/* The list of devices. A name denotes the same device as long as its interface exists or the device is in use. */
 #include "device.h"
 
 #include "wire.h"
@@ -27,7 +27,7 @@ static const struct sv_port_ops *ops_for(const char *name)
     return NULL;
 }
 
-/* A locally administered unicast address that follows from the name (FNV-1a), so that it is the same in every run. */
+/* A locally administered unicast address derived from the name (FNV-1a), the same in every run. */
 static void mac_from_name(const char *name, uint8_t mac[6])
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -52,7 +52,7 @@ static void init_ibv_device(struct ibv_device *ibv, const char *name, unsigned i
     ibv->transport_type = IBV_TRANSPORT_IB;
     snprintf(ibv->name, sizeof ibv->name, "%s", name);
     snprintf(ibv->dev_name, sizeof ibv->dev_name, "softverbs%u", index);
-    /* There is nothing in sysfs; readers of attributes there get "no such file". */
+    /* The device is not in sysfs; readers of attributes there get "no such file". */
     snprintf(ibv->dev_path, sizeof ibv->dev_path, "/sys/class/infiniband_verbs/softverbs%u", index);
     snprintf(ibv->ibdev_path, sizeof ibv->ibdev_path, "/sys/class/infiniband/%s", name);
 }
@@ -80,8 +80,8 @@ static void destroy(struct sv_device *device)
 }
 
 /*
- * Processes that see interfaces come and go, as on hosts of containers, name ever new devices. Of those whose interface
- * is gone and that nobody uses only the last few are kept.
+ * A process on a host with containers sees interfaces come and go, and names ever more devices. Of the unused devices
+ * whose interfaces are gone, only the last few are kept.
  */
 static void forget_old_locked(void)
 {
@@ -109,6 +109,11 @@ static bool make_room_locked(void)
     return true;
 }
 
+static void quiesce_flows(struct sv_flow_table *flows)
+{
+    sv_device_quiesce((struct sv_device *)((uint8_t *)flows - offsetof(struct sv_device, flows)));
+}
+
 static struct sv_device *new_device(const char *name, const struct sv_port_ops *ops)
 {
     static unsigned made;
@@ -116,7 +121,7 @@ static struct sv_device *new_device(const char *name, const struct sv_port_ops *
     if (device == NULL)
         return NULL;
     device->mrs = sv_mr_table_create();
-    if (device->mrs == NULL || sv_flow_table_init(&device->flows) != 0) {
+    if (device->mrs == NULL || sv_flow_table_init(&device->flows, quiesce_flows) != 0) {
         sv_mr_table_destroy(device->mrs);
         free(device);
         return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a burst of frames to runs of frames per receive queue. */
+/* Groups a burst of frames into runs per receive queue. */
 #include "dispatch.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ static inline bool same_way(const struct sv_steer_cache *cache, const struct sv_
 {
     if (SV_UNLIKELY(cache->generation != generation))
         return false;
-    /* The whole window at once is faster than the part that counts; the mask is zero beyond that. */
+    /* Comparing the whole window is faster than a part of it; the mask is zero beyond the part. */
     if (SV_LIKELY(frame->length >= SV_WINDOW))
         return masked_difference(cache, frame->data, SV_WINDOW / 8) == 0;
     return frame->length >= cache->words * 8 && masked_difference(cache, frame->data, cache->words) == 0;
@@ -90,19 +90,19 @@ static void drop(const struct sv_verdict *verdict, struct softverbs_queue_counte
         count_stats(verdict->drop_stats, length);
 }
 
-SV_HOT void sv_dispatch(struct sv_device *device, const struct sv_qp *sender, struct sv_steer_cache *cache,
+SV_HOT void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender, struct sv_steer_cache *cache,
                         struct softverbs_queue_counters *counters, struct sv_frame *frames, unsigned count)
 {
     struct runs runs;
     struct sv_verdict *verdict = &cache->verdict;
-    uint64_t generation = atomic_load_explicit(&device->flows.generation, memory_order_acquire);
+    uint64_t generation = atomic_load_explicit(&flows->generation, memory_order_acquire);
 
     runs.frames = frames;
     runs.open = 0;
     for (unsigned i = 0; i < count; i++) {
         struct sv_frame *frame = &frames[i];
         if (!same_way(cache, frame, generation))
-            sv_steer(&device->flows, sender, frame, cache, generation);
+            sv_steer(flows, sender, frame, cache, generation);
         frame->layout = verdict->layout;
         for (uint32_t t = 0; t < verdict->count; t++) {
             add_to_run(&runs, verdict->target[t].rq, i, verdict->target[t].tag);

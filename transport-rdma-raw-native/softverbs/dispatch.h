@@ -5,10 +5,10 @@
 #include "device.h"
 
 /*
- * Steers a burst and delivers it. `sender` is NULL for frames that came from outside. `cache` and `counters` belong to
- * the caller alone. Something must keep rules and queues alive meanwhile: the sender's sq.lock, or what quiesce waits for.
+ * Steers a burst and delivers it. `sender` is NULL for frames from outside. `cache` and `counters` belong to the caller
+ * alone. The caller holds a lock that keeps rules and queues alive: the sender's sq.lock, or one that quiesce takes.
  */
-void sv_dispatch(struct sv_device *device, const struct sv_qp *sender, struct sv_steer_cache *cache,
+void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender, struct sv_steer_cache *cache,
                  struct softverbs_queue_counters *counters, struct sv_frame *frames, unsigned count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests ask for: see include/softverbs.h. */
+/* Faults for tests: see include/softverbs.h. */
 #include "device.h"
 
 #include <errno.h>
@@ -147,7 +147,7 @@ SV_EXPORT int softverbs_set_mtu(struct ibv_context *context, uint32_t mtu)
     if (mtu < MIN_MTU || mtu > MAX_MTU)
         return EINVAL;
     if (sv_device_of(context)->ops->open != NULL)
-        return EOPNOTSUPP;      /* the network interface's own rules */
+        return EOPNOTSUPP;      /* the interface has its own MTU */
     atomic_store(&sv_device_of(context)->mtu, mtu);
     return 0;
 }

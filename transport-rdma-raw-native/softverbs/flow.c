@@ -15,19 +15,20 @@ static struct sv_rule *new_rule(struct sv_qp *qp, const struct sv_rule_spec *spe
     rule->stats = spec->stats;
     rule->tag = spec->tag;
     rule->drop = spec->drop;
-    /* A sniffer gets copies by nature. */
+    /* A sniffer only gets copies. */
     rule->continues = spec->continues || spec->type == IBV_FLOW_ATTR_SNIFFER;
     return rule;
 }
 
-static int add(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec, struct sv_flow *flow)
+static int add_rule(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec,
+                    struct sv_flow *flow)
 {
-    int error = atomic_load(&device->failed) ? EIO : sv_flow_table_add(device, rule, spec);
+    int error = atomic_load(&device->failed) ? EIO : sv_flow_table_add(&device->flows, rule, spec);
     if (error != 0 || device->ops->rule_added == NULL)
         return error;
     error = device->ops->rule_added(device, spec, rule);
     if (error != 0)
-        sv_flow_table_remove(device, flow);
+        sv_flow_table_remove(&device->flows, flow);
     return error;
 }
 
@@ -38,7 +39,7 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     struct sv_rule_spec spec;
     int error = sv_fault(device, SOFTVERBS_CALL_CREATE_FLOW);
     if (error == 0)
-        error = sv_flow_parse(device, attr, &spec);
+        error = sv_flow_parse(attr, &spec);
     if (error != 0)
         return sv_fail(error);
     struct sv_flow *flow = sv_alloc_zeroed(sizeof *flow);
@@ -57,7 +58,7 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     flow->mask = spec.mask;
 
     pthread_mutex_lock(&device->mutex);
-    error = add(device, rule, &spec, flow);
+    error = add_rule(device, rule, &spec, flow);
     if (error == 0) {
         qp->flows++;
         flow->ibv.handle = device->flows.rules;
@@ -84,7 +85,7 @@ int sv_destroy_flow(struct ibv_flow *ibflow)
     pthread_mutex_lock(&device->mutex);
     if (device->ops->rule_removed != NULL)
         device->ops->rule_removed(device, flow);
-    sv_flow_table_remove(device, flow);
+    sv_flow_table_remove(&device->flows, flow);
     flow->rule->qp->flows--;
     pthread_mutex_unlock(&device->mutex);
     if (flow->stats != NULL)

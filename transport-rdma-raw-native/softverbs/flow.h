@@ -3,15 +3,15 @@
 #define SV_FLOW_H
 
 /*
- * Flow steering. A rule is a key under a mask; rules with the same priority and mask share a shape, which is one hash
- * table (tuple space search). A frame is parsed once into a key and probes one table per shape, lowest priority number
- * first.
+ * Flow steering. A rule is a key under a mask. Rules with the same priority and mask share a shape, which is one hash
+ * table (tuple space search). A frame is parsed once into a key, which probes one table per shape, lowest priority
+ * number first.
  *
  * Readers are senders, each under its sq.lock. They see
  *  - the directory (the list of shapes): immutable, replaced as a whole;
  *  - the slots of a shape's table: written in place, one atomic pointer each;
- *  - the generation, which grows with each change, so that a sender knows when its cached verdict is stale.
- * What was taken out is freed after a grace period (sv_device_quiesce).
+ *  - the generation, which grows with each change and so invalidates cached verdicts.
+ * Removed objects are freed after a grace period (quiesce).
  */
 
 #include "objects.h"
@@ -25,7 +25,7 @@ enum sv_layers {
     SV_LAYER_VXLAN = 32,
 };
 
-/* Everything a rule can look at, in network byte order, at fixed places. */
+/* All fields that a rule can match, in network byte order, at fixed offsets. */
 struct sv_headers {
     uint8_t dst_mac[6];
     uint16_t ether_type;        /* the first: 0x8100 for a tagged frame */
@@ -79,7 +79,7 @@ struct sv_rule {
     bool drop;
     bool continues;             /* DONT_TRAP: takes a copy, and the search goes on */
     bool wire_claims;           /* wire.c: frames to its MAC address stay inside */
-    int wire_filter;            /* wire.c: what the interface lets in for it, or -1 */
+    int wire_filter;            /* wire.c: the entry of the interface's receive filter for it, or -1 */
     struct sv_rule *_Atomic next_same;  /* other queue pairs' rules with the same match */
 };
 
@@ -109,14 +109,15 @@ struct sv_shape {
 struct sv_directory {
     uint32_t shapes;
     bool wants_inner;
-    union sv_key interest;              /* every bit that some rule or RSS hash looks at */
+    union sv_key interest;              /* all bits that rules or RSS hashes use */
     struct sv_shape *shape[];
 };
 
 struct sv_flow_table {
+    void (*quiesce)(struct sv_flow_table *table);   /* the grace period; NULL: readers hold the writers' lock */
     struct sv_directory *_Atomic directory;
     _Atomic uint64_t generation;
-    union sv_key rss_interest;          /* what the hashes look at, of all queue pairs that ever had a rule */
+    union sv_key rss_interest;          /* the fields that the hashes use, of all queue pairs that ever had a rule */
     struct sv_rule *_Atomic sniffer;
     struct sv_rule *_Atomic all_default;
     struct sv_rule *_Atomic multicast_default;
@@ -155,7 +156,7 @@ struct sv_verdict {
 
 enum { SV_WINDOW = 64 };
 
-/* What a sender remembers of its last frame: frames that agree with it in the masked bytes go the same way. */
+/* A sender's cached verdict. It holds for frames that agree with the cached one in the masked bytes. */
 struct sv_steer_cache {
     uint64_t generation;        /* 0: empty */
     uint32_t words;             /* 8-byte words to compare */
@@ -171,14 +172,14 @@ uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_heade
                         uint8_t mask[SV_WINDOW]);
 
 /* flow_parse.c: 0 or an errno */
-int sv_flow_parse(struct sv_device *device, const struct ibv_flow_attr *attr, struct sv_rule_spec *spec);
+int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *spec);
 
-/* flow_table.c: the caller holds the device's mutex */
-extern struct sv_rule sv_tombstone;
-int sv_flow_table_init(struct sv_flow_table *table);
+/* flow_table.c: the caller holds the lock of writers, in softverbs the device's mutex */
+extern const struct sv_rule sv_tombstone;
+int sv_flow_table_init(struct sv_flow_table *table, void (*quiesce)(struct sv_flow_table *table));
 void sv_flow_table_destroy(struct sv_flow_table *table);
-int sv_flow_table_add(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec);
-void sv_flow_table_remove(struct sv_device *device, struct sv_flow *flow);
+int sv_flow_table_add(struct sv_flow_table *table, struct sv_rule *rule, const struct sv_rule_spec *spec);
+void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow);
 uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key);
 
 /* steer.c */

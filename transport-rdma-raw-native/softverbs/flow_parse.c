@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From ibv_flow_attr and the specs behind it to a key and a mask, with the checks that the kernel and mlx5 make. */
+/* Converts ibv_flow_attr and its specs to a key and a mask, with the checks of the kernel and of mlx5. */
 #include "device.h"
 
 #include <arpa/inet.h>
@@ -9,8 +9,8 @@
 
 enum { MAX_SPECS = 10, PRIORITIES = 16, MAX_TAG = 0xffffff };
 
-/* Puts `size` bytes of a filter into the key. A value bit outside the mask is an error: it could never match. */
-static bool put(void *key_value, void *key_mask, const void *value, const void *mask, size_t size)
+/* Copies `size` bytes of a filter to the key. A value bit outside the mask is an error: it could never match. */
+static bool put_field(void *key_value, void *key_mask, const void *value, const void *mask, size_t size)
 {
     const uint8_t *v = value;
     const uint8_t *m = mask;
@@ -23,7 +23,8 @@ static bool put(void *key_value, void *key_mask, const void *value, const void *
 }
 
 #define PUT(field, filter, filter_field) \
-    put(&value->field, &mask->field, &(filter)->val.filter_field, &(filter)->mask.filter_field, sizeof value->field)
+    put_field(&value->field, &mask->field, &(filter)->val.filter_field, &(filter)->mask.filter_field, \
+              sizeof value->field)
 
 static void require_layer(struct sv_headers *value, struct sv_headers *mask, uint16_t required, uint16_t excluded)
 {
@@ -39,7 +40,7 @@ static int parse_eth(const struct ibv_flow_spec_eth *spec, struct sv_headers *va
         return EINVAL;
     if (spec->mask.vlan_tag == 0)
         return PUT(ether_type, spec, ether_type) ? 0 : EINVAL;
-    /* With a tag, the EtherType is the one behind it. */
+    /* With a tag, the EtherType follows the tag. */
     require_layer(value, mask, SV_LAYER_VLAN, 0);
     return PUT(vlan_ether_type, spec, ether_type) ? 0 : EINVAL;
 }
@@ -54,8 +55,8 @@ static int parse_ipv4(const struct ibv_flow_spec_ipv4 *spec, struct sv_headers *
     if (has_l3(mask))
         return EINVAL;
     require_layer(value, mask, SV_LAYER_IPV4, SV_LAYER_IPV6);
-    bool ok = put(value->src_ip, mask->src_ip, &spec->val.src_ip, &spec->mask.src_ip, 4) &&
-              put(value->dst_ip, mask->dst_ip, &spec->val.dst_ip, &spec->mask.dst_ip, 4);
+    bool ok = put_field(value->src_ip, mask->src_ip, &spec->val.src_ip, &spec->mask.src_ip, 4) &&
+              put_field(value->dst_ip, mask->dst_ip, &spec->val.dst_ip, &spec->mask.dst_ip, 4);
     return ok ? 0 : EINVAL;
 }
 
@@ -64,8 +65,8 @@ static int parse_ipv4_ext(const struct ibv_flow_spec_ipv4_ext *spec, struct sv_h
     if (has_l3(mask))
         return EINVAL;
     require_layer(value, mask, SV_LAYER_IPV4, SV_LAYER_IPV6);
-    bool ok = put(value->src_ip, mask->src_ip, &spec->val.src_ip, &spec->mask.src_ip, 4) &&
-              put(value->dst_ip, mask->dst_ip, &spec->val.dst_ip, &spec->mask.dst_ip, 4) &&
+    bool ok = put_field(value->src_ip, mask->src_ip, &spec->val.src_ip, &spec->mask.src_ip, 4) &&
+              put_field(value->dst_ip, mask->dst_ip, &spec->val.dst_ip, &spec->mask.dst_ip, 4) &&
               PUT(protocol, spec, proto) && PUT(traffic_class, spec, tos) && PUT(hop_limit, spec, ttl) &&
               PUT(ip_flags, spec, flags);
     return ok ? 0 : EINVAL;
@@ -158,13 +159,13 @@ static int parse_match(const struct ibv_flow_spec *spec, struct sv_rule_spec *ru
     }
 }
 
-/* Bits of a field that must be `expected`: whether the rule allows that at all. */
+/* Whether the rule allows the bits of a field to be `expected`. */
 static bool agrees(uint32_t value, uint32_t mask, uint32_t expected)
 {
     return ((value ^ expected) & mask) == 0;
 }
 
-/* The layers of a rule must fit each other, or it could never match. */
+/* The layers of a rule must agree; otherwise it could never match. */
 static int check_agreement(struct sv_headers *value, struct sv_headers *mask)
 {
     bool tagged = value->layers & SV_LAYER_VLAN;
@@ -178,7 +179,7 @@ static int check_agreement(struct sv_headers *value, struct sv_headers *mask)
         return EINVAL;
     if ((value->layers & SV_LAYER_UDP) && !agrees(value->protocol, mask->protocol, IPPROTO_UDP))
         return EINVAL;
-    /* A rule that names what is above Ethernet, but no tag, wants untagged frames. */
+    /* A rule with layers above Ethernet but no tag takes untagged frames. */
     if (!tagged && mask->layers != 0)
         require_layer(value, mask, 0, SV_LAYER_VLAN);
     return 0;
@@ -187,7 +188,7 @@ static int check_agreement(struct sv_headers *value, struct sv_headers *mask)
 static int parse_specs(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
 {
     const uint8_t *next = (const uint8_t *)(attr + 1);
-    /* Programs may leave the size out: libibverbs adds up the specs' own. One that is there bounds what is read. */
+    /* attr->size may be 0, since libibverbs adds up the sizes of the specs. A nonzero size bounds what is read. */
     size_t left = attr->size != 0 ? (size_t)attr->size : SIZE_MAX;
     if (left < sizeof *attr)
         return EINVAL;
@@ -218,9 +219,8 @@ static bool matches_anything(const struct sv_rule_spec *rule)
     return memcmp(&rule->mask, &zero, sizeof zero) == 0;
 }
 
-int sv_flow_parse(struct sv_device *device, const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
+int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
 {
-    (void)device;
     memset(rule, 0, sizeof *rule);
     if (attr->comp_mask != 0 || attr->num_of_specs > MAX_SPECS || attr->port != SV_PORT_NUM)
         return EINVAL;

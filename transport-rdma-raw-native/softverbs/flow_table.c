@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules in force: see flow.h. All of this runs under the device's mutex, against readers that take no notice of it. */
+/* The rules in force: see flow.h. The caller holds the writers' lock; readers take none of it. */
 #include "device.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 
 enum { MAX_SHAPES_PER_PRIORITY = 6, FIRST_SLOTS = 16 };
 
-/* Where a rule was taken out: a search must go on behind it. Its key matches nothing, as no frame has these layers. */
-struct sv_rule sv_tombstone = {.key.outer.layers = 0xffff};
+/* A slot whose rule was removed; a search goes on behind it. The key matches no frame, as none has these layers. */
+const struct sv_rule sv_tombstone = {.key.outer.layers = 0xffff};
 
 uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key)
 {
@@ -35,7 +35,7 @@ static struct sv_directory *new_directory(uint32_t shapes)
     return directory;
 }
 
-int sv_flow_table_init(struct sv_flow_table *table)
+int sv_flow_table_init(struct sv_flow_table *table, void (*quiesce)(struct sv_flow_table *table))
 {
     struct sv_directory *directory = new_directory(0);
     if (directory == NULL)
@@ -43,10 +43,11 @@ int sv_flow_table_init(struct sv_flow_table *table)
     atomic_init(&table->directory, directory);
     atomic_init(&table->generation, 1);
     table->capacity = UINT32_MAX;
+    table->quiesce = quiesce;
     return 0;
 }
 
-/* Without rules, and without anybody who looks for some. */
+/* The table has neither rules nor readers. */
 void sv_flow_table_destroy(struct sv_flow_table *table)
 {
     struct sv_directory *directory = directory_of(table);
@@ -161,40 +162,46 @@ static void changed(struct sv_flow_table *table)
     atomic_fetch_add_explicit(&table->generation, 1, memory_order_release);
 }
 
-/* Publishes, waits until nobody looks at the old one, and frees it and the shape that it alone had. */
-static void replace_directory(struct sv_device *device, struct sv_directory *directory, struct sv_shape *gone)
+static void quiesce(struct sv_flow_table *table)
 {
-    struct sv_directory *old = directory_of(&device->flows);
-    atomic_store_explicit(&device->flows.directory, directory, memory_order_release);
-    changed(&device->flows);
-    sv_device_quiesce(device);
+    if (table->quiesce != NULL)
+        table->quiesce(table);
+}
+
+/* Publishes the directory, waits for readers of the old one, and frees it with the shape that only it had. */
+static void replace_directory(struct sv_flow_table *table, struct sv_directory *directory, struct sv_shape *gone)
+{
+    struct sv_directory *old = directory_of(table);
+    atomic_store_explicit(&table->directory, directory, memory_order_release);
+    changed(table);
+    quiesce(table);
     free(old);
     free(gone);
 }
 
-static int add_shape(struct sv_device *device, uint32_t priority, const union sv_key *mask, int *index)
+static int add_shape(struct sv_flow_table *table, uint32_t priority, const union sv_key *mask, int *index)
 {
-    struct sv_directory *old = directory_of(&device->flows);
+    struct sv_directory *old = directory_of(table);
     unsigned same_priority = 0;
     for (uint32_t i = 0; i < old->shapes; i++)
         same_priority += old->shape[i]->priority == priority;
     if (same_priority >= MAX_SHAPES_PER_PRIORITY)
         return ENOMEM;
     struct sv_shape *shape = new_shape(priority, mask, FIRST_SLOTS);
-    struct sv_directory *directory = shape == NULL ? NULL : with_shape(&device->flows, -1, shape);
+    struct sv_directory *directory = shape == NULL ? NULL : with_shape(table, -1, shape);
     if (directory == NULL) {
         free(shape);
         return ENOMEM;
     }
-    replace_directory(device, directory, NULL);
+    replace_directory(table, directory, NULL);
     *index = find_shape(directory, priority, mask);
     return 0;
 }
 
 /* Makes room so that searches stay short: a table at most half full, tombstones included. */
-static int grow_shape(struct sv_device *device, int index)
+static int grow_shape(struct sv_flow_table *table, int index)
 {
-    struct sv_directory *old = directory_of(&device->flows);
+    struct sv_directory *old = directory_of(table);
     struct sv_shape *shape = old->shape[index];
     uint32_t slots = shape->slot_mask + 1;
     if ((shape->live + shape->dead + 1) * 2 <= slots)
@@ -202,7 +209,7 @@ static int grow_shape(struct sv_device *device, int index)
     union sv_key mask;
     full_mask(shape, &mask);
     struct sv_shape *bigger = new_shape(shape->priority, &mask, shape->live * 4 >= slots ? slots * 2 : slots);
-    struct sv_directory *directory = bigger == NULL ? NULL : with_shape(&device->flows, index, bigger);
+    struct sv_directory *directory = bigger == NULL ? NULL : with_shape(table, index, bigger);
     if (directory == NULL) {
         free(bigger);
         return ENOMEM;
@@ -212,32 +219,32 @@ static int grow_shape(struct sv_device *device, int index)
         if (rule != NULL && rule != &sv_tombstone)
             insert(bigger, rule);
     }
-    replace_directory(device, directory, shape);
+    replace_directory(table, directory, shape);
     return 0;
 }
 
-/* What an RSS hash looks at must be in the interest before a rule leads there. */
-static int extend_interest(struct sv_device *device, const struct sv_rss *rss)
+/* The interest must include the fields of an RSS hash before a rule leads there. */
+static int extend_interest(struct sv_flow_table *table, const struct sv_rss *rss)
 {
-    struct sv_directory *old = directory_of(&device->flows);
-    union sv_key interest = device->flows.rss_interest;
+    struct sv_directory *old = directory_of(table);
+    union sv_key interest = table->rss_interest;
     sv_rss_interest(rss, &interest);
-    if (memcmp(&interest, &device->flows.rss_interest, sizeof interest) == 0)
+    if (memcmp(&interest, &table->rss_interest, sizeof interest) == 0)
         return 0;
     struct sv_directory *directory = new_directory(old->shapes);
     if (directory == NULL)
         return ENOMEM;
     memcpy(directory, old, sizeof *old + old->shapes * sizeof old->shape[0]);
-    device->flows.rss_interest = interest;
+    table->rss_interest = interest;
     for (uint32_t i = 0; i < SV_KEY_WORDS; i++)
         directory->interest.words[i] |= interest.words[i];
-    replace_directory(device, directory, NULL);
+    replace_directory(table, directory, NULL);
     return 0;
 }
 
 /* ---- chains of rules with the same match ---- */
 
-static int append(struct sv_rule *_Atomic *head, struct sv_rule *rule, bool several)
+static int append_rule(struct sv_rule *_Atomic *head, struct sv_rule *rule, bool several)
 {
     struct sv_rule *_Atomic *link = head;
     struct sv_rule *there;
@@ -266,35 +273,34 @@ static struct sv_rule *_Atomic *special_head(struct sv_flow_table *table, enum i
     return type == IBV_FLOW_ATTR_ALL_DEFAULT ? &table->all_default : &table->multicast_default;
 }
 
-static int add_normal(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec)
+static int add_normal(struct sv_flow_table *table, struct sv_rule *rule, const struct sv_rule_spec *spec)
 {
-    int index = find_shape(directory_of(&device->flows), spec->priority, &spec->mask);
+    int index = find_shape(directory_of(table), spec->priority, &spec->mask);
     int error = 0;
     if (index < 0)
-        error = add_shape(device, spec->priority, &spec->mask, &index);
+        error = add_shape(table, spec->priority, &spec->mask, &index);
     if (error != 0)
         return error;
-    struct sv_shape *shape = directory_of(&device->flows)->shape[index];
+    struct sv_shape *shape = directory_of(table)->shape[index];
     rule->hash = sv_shape_hash(shape, &rule->key);
     struct sv_rule *_Atomic *slot = find_slot(shape, rule);
     if (slot != NULL)
-        return append(slot, rule, spec->multicast);
-    error = grow_shape(device, index);
+        return append_rule(slot, rule, spec->multicast);
+    error = grow_shape(table, index);
     if (error == 0)
-        insert(directory_of(&device->flows)->shape[index], rule);
+        insert(directory_of(table)->shape[index], rule);
     return error;
 }
 
-int sv_flow_table_add(struct sv_device *device, struct sv_rule *rule, const struct sv_rule_spec *spec)
+int sv_flow_table_add(struct sv_flow_table *table, struct sv_rule *rule, const struct sv_rule_spec *spec)
 {
-    struct sv_flow_table *table = &device->flows;
     if (table->rules >= table->capacity)
         return ENOMEM;
-    int error = rule->qp->rss != NULL ? extend_interest(device, rule->qp->rss) : 0;
+    int error = rule->qp->rss != NULL ? extend_interest(table, rule->qp->rss) : 0;
     if (error == 0 && spec->type == IBV_FLOW_ATTR_NORMAL)
-        error = add_normal(device, rule, spec);
+        error = add_normal(table, rule, spec);
     else if (error == 0)
-        error = append(special_head(table, spec->type), rule, spec->type != IBV_FLOW_ATTR_SNIFFER);
+        error = append_rule(special_head(table, spec->type), rule, spec->type != IBV_FLOW_ATTR_SNIFFER);
     if (error != 0)
         return error;
     table->rules++;
@@ -302,9 +308,8 @@ int sv_flow_table_add(struct sv_device *device, struct sv_rule *rule, const stru
     return 0;
 }
 
-static void remove_normal(struct sv_device *device, struct sv_flow *flow)
+static void remove_normal(struct sv_flow_table *table, struct sv_flow *flow)
 {
-    struct sv_flow_table *table = &device->flows;
     int index = find_shape(directory_of(table), flow->priority, &flow->mask);
     struct sv_shape *shape = directory_of(table)->shape[index];
     struct sv_rule *_Atomic *slot = find_slot(shape, flow->rule);
@@ -313,7 +318,7 @@ static void remove_normal(struct sv_device *device, struct sv_flow *flow)
         unlink_rule(slot, flow->rule);
         return;
     }
-    atomic_store_explicit(slot, &sv_tombstone, memory_order_release);
+    atomic_store_explicit(slot, (struct sv_rule *)&sv_tombstone, memory_order_release);     /* compared, never used */
     shape->live--;
     shape->dead++;
     if (shape->live > 0)
@@ -321,17 +326,16 @@ static void remove_normal(struct sv_device *device, struct sv_flow *flow)
     /* Without memory for a new directory the empty shape stays, which costs a probe but nothing else. */
     struct sv_directory *smaller = with_shape(table, index, NULL);
     if (smaller != NULL)
-        replace_directory(device, smaller, shape);
+        replace_directory(table, smaller, shape);
 }
 
-void sv_flow_table_remove(struct sv_device *device, struct sv_flow *flow)
+void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow)
 {
-    struct sv_flow_table *table = &device->flows;
     if (flow->type == IBV_FLOW_ATTR_NORMAL)
-        remove_normal(device, flow);
+        remove_normal(table, flow);
     else
         unlink_rule(special_head(table, flow->type), flow->rule);
     table->rules--;
     changed(table);
-    sv_device_quiesce(device);
+    quiesce(table);
 }

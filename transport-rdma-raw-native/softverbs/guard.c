@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process per interface and kind. The guard is a listening socket with an abstract name: it goes with its process,
- * and belongs to the network namespace as the interface does, whichever file systems the processes see. But any process
- * of the namespace may have taken the name, as it wants no permission. So one of a user who is neither root nor ours is
- * passed over, and the next name is taken: who holds names cannot keep anybody from opening.
+ * One process per interface and kind. The guard is a listening socket with an abstract name. It lives as long as its
+ * process and belongs to the network namespace, as the interface does, whichever file systems the processes see. But
+ * any process of the namespace can take an abstract name without permission. So a name held by a user other than root
+ * and the process's own is skipped, and the next name is tried: holding names cannot prevent other processes from
+ * opening.
  */
 #define _GNU_SOURCE
 #include "wire.h"
@@ -22,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The last owner may be just ending, so it is tried for a while. */
+/* Retries for a while, since the last owner may be just ending. */
 enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25, MAX_NAMES = 8 };
 
 struct owner {
@@ -30,9 +31,9 @@ struct owner {
     uint32_t uid;
 };
 
-/* ---- who listens ---- */
+/* ---- finding the owner ---- */
 
-/* Names are all alike but for a number at the end: see bind_free(). */
+/* The names differ in a number at the end: see bind_free(). */
 static bool is_of_family(const struct owner *owner, const char *family)
 {
     size_t length = strlen(family);
@@ -84,9 +85,11 @@ static int ask_for_listeners(int fd)
 }
 
 /*
- * Looks for a guard of a user whom we believe, other than the socket whose inode this is. 0 with owner->name set or
- * empty, or an errno: the kernel may have no such diagnosis (CONFIG_UNIX_DIAG). Unlike SO_PEERCRED it tells of sockets
- * that take no connection, or whose queue somebody has filled.
+ * Looks for a guard of root or of the process's own user, other than the socket with this inode. Returns 0 with
+ * owner->name
+ * set or empty, or an errno: the kernel may lack the diagnosis (CONFIG_UNIX_DIAG). Unlike SO_PEERCRED it reports
+ *   sockets
+ * that accept no connection or have a full queue.
  */
 static int find_owner(const char *family, ino_t own, struct owner *owner)
 {
@@ -131,7 +134,7 @@ static socklen_t make_name(struct sockaddr_un *address, const char *text)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-/* The process that listens; 0: it cannot be told, or is of another PID namespace. */
+/* Returns the listening process, or 0 if it is unknown or in another PID namespace. */
 static pid_t process_of(const struct owner *owner)
 {
     struct sockaddr_un address;
@@ -148,7 +151,7 @@ static pid_t process_of(const struct owner *owner)
     return peer.pid;
 }
 
-/* The last name is one that nobody can know and take before. */
+/* The last name is random, so that no process can take it in advance. */
 static void make_text(char *text, size_t size, const char *family, unsigned number)
 {
     unsigned long long secret;
@@ -160,7 +163,7 @@ static void make_text(char *text, size_t size, const char *family, unsigned numb
         snprintf(text, size, "%s/%u", family, number);
 }
 
-/* The first name that nobody has. All of them taken is no error: find_owner() tells by whom. */
+/* Binds the first free name. Returns 0 also if all are taken: find_owner() then reports the owner. */
 static int bind_free(int fd, const char *family, bool *taken)
 {
     *taken = false;
@@ -178,7 +181,7 @@ static int bind_free(int fd, const char *family, bool *taken)
     return 0;
 }
 
-/* 0, EBUSY with *owner, or what else went wrong. */
+/* Returns 0, EBUSY with *owner, or another errno. */
 static int try(struct sv_wire *wire, const char *family, struct owner *owner)
 {
     struct stat facts;
@@ -189,7 +192,7 @@ static int try(struct sv_wire *wire, const char *family, struct owner *owner)
     int error = bind_free(wire->guard, family, &taken);
     if (error != 0)
         return error;
-    /* Who took another name looks for us, as we do for it: of two at least one finds the other. */
+    /* The holder of another name looks for this one, as this one does for it: at least one finds the other. */
     error = find_owner(family, facts.st_ino, owner);
     if (error != 0 ? taken : owner->name[0] != '\0') {
         close(wire->guard);

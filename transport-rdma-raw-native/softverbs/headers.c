@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing a frame into the fields that rules and hashes look at. Never reads beyond `length`. */
+/* Parses a frame into the fields that rules and hashes use. Never reads beyond `length`. */
 #include "flow.h"
+#include "wire_defs.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
-
-enum {
-    ETHERTYPE_IPV4 = 0x0800,
-    ETHERTYPE_IPV6 = 0x86dd,
-    ETHERTYPE_VLAN = 0x8100,
-    ETHERTYPE_QINQ = 0x88a8,
-    VXLAN_PORT = 4789,
-    VXLAN_HEADER = 8,
-    IP_FRAGMENT_BITS = 0x3fff,      /* more fragments, or an offset */
-};
 
 static uint16_t load_be16(const uint8_t *from)
 {
@@ -24,7 +15,7 @@ static uint16_t load_be16(const uint8_t *from)
 static void parse_l4(const uint8_t *data, uint32_t length, uint32_t offset, struct sv_headers *h,
                      struct sv_layout *layout)
 {
-    uint32_t minimum = h->protocol == IPPROTO_TCP ? 20 : 8;
+    uint32_t minimum = h->protocol == IPPROTO_TCP ? SV_TCP_HLEN : SV_UDP_HLEN;
     if ((h->protocol != IPPROTO_TCP && h->protocol != IPPROTO_UDP) || offset + minimum > length)
         return;
     memcpy(&h->src_port, data + offset, 2);
@@ -38,23 +29,23 @@ static void parse_ipv4(const uint8_t *data, uint32_t length, uint32_t offset, st
                        struct sv_layout *layout)
 {
     const uint8_t *ip = data + offset;
-    if (offset + 20 > length || ip[0] >> 4 != 4)
+    if (offset + SV_IPV4_HLEN > length || ip[0] >> 4 != 4)
         return;
     uint32_t header = (ip[0] & 15) * 4u;
-    if (header < 20 || offset + header > length)
+    if (header < SV_IPV4_HLEN || offset + header > length)
         return;
-    uint16_t fragment = load_be16(ip + 6);
+    uint16_t fragment = load_be16(ip + SV_IPV4_FRAGMENT_AT);
     h->layers |= SV_LAYER_IPV4;
-    memcpy(h->src_ip, ip + 12, 4);
-    memcpy(h->dst_ip, ip + 16, 4);
-    h->protocol = ip[9];
-    h->traffic_class = ip[1];
-    h->hop_limit = ip[8];
-    h->ip_flags = (uint8_t)((fragment & 0x4000 ? 2 : 0) | (fragment & 0x2000 ? 4 : 0));
+    memcpy(h->src_ip, ip + SV_IPV4_SOURCE_AT, 4);
+    memcpy(h->dst_ip, ip + SV_IPV4_DESTINATION_AT, 4);
+    h->protocol = ip[SV_IPV4_PROTOCOL_AT];
+    h->traffic_class = ip[SV_IPV4_TOS_AT];
+    h->hop_limit = ip[SV_IPV4_TTL_AT];
+    h->ip_flags = (uint8_t)((fragment & SV_IPV4_DONT_FRAGMENT ? 2 : 0) | (fragment & SV_IPV4_MORE_FRAGMENTS ? 4 : 0));
     layout->l3 = 4;
     layout->l3_offset = (uint8_t)offset;
-    /* No fragment has ports, not even the first: the same flow must not be split over two rules. */
-    if ((fragment & IP_FRAGMENT_BITS) == 0)
+    /* Fragments count as without ports, also the first: one flow must not match two rules. */
+    if ((fragment & SV_IPV4_FRAGMENT_BITS) == 0)
         parse_l4(data, length, offset + header, h, layout);
 }
 
@@ -62,41 +53,41 @@ static void parse_ipv6(const uint8_t *data, uint32_t length, uint32_t offset, st
                        struct sv_layout *layout)
 {
     const uint8_t *ip = data + offset;
-    if (offset + 40 > length || ip[0] >> 4 != 6)
+    if (offset + SV_IPV6_HLEN > length || ip[0] >> 4 != 6)
         return;
     h->layers |= SV_LAYER_IPV6;
-    memcpy(h->src_ip, ip + 8, 16);
-    memcpy(h->dst_ip, ip + 24, 16);
-    h->protocol = ip[6];
+    memcpy(h->src_ip, ip + SV_IPV6_SOURCE_AT, 16);
+    memcpy(h->dst_ip, ip + SV_IPV6_DESTINATION_AT, 16);
+    h->protocol = ip[SV_IPV6_NEXT_HEADER_AT];
     h->traffic_class = (uint8_t)(ip[0] << 4 | ip[1] >> 4);
-    h->hop_limit = ip[7];
+    h->hop_limit = ip[SV_IPV6_HOP_LIMIT_AT];
     h->flow_label = htonl((uint32_t)(ip[1] & 15) << 16 | load_be16(ip + 2));
     layout->l3 = 6;
     layout->l3_offset = (uint8_t)offset;
-    parse_l4(data, length, offset + 40, h, layout);
+    parse_l4(data, length, offset + SV_IPV6_HLEN, h, layout);
 }
 
 static inline void parse(const uint8_t *data, uint32_t start, uint32_t length, struct sv_headers *h,
                          struct sv_layout *layout)
 {
     const uint8_t *eth = data + start;
-    uint32_t offset = start + 14;
+    uint32_t offset = start + ETH_HLEN;
     if (offset > length)
         return;
-    memcpy(h->dst_mac, eth, 6);
-    memcpy(&h->ether_type, eth + 12, 2);
-    memcpy(h->src_mac, eth + 6, 6);
-    uint16_t type = load_be16(eth + 12);
-    if ((type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ) && offset + 4 <= length) {
-        memcpy(&h->vlan_tag, eth + 14, 2);
-        memcpy(&h->vlan_ether_type, eth + 16, 2);
+    memcpy(h->dst_mac, eth, ETH_ALEN);
+    memcpy(&h->ether_type, eth + SV_ETHERTYPE_AT, 2);
+    memcpy(h->src_mac, eth + SV_ETH_SOURCE_AT, ETH_ALEN);
+    uint16_t type = load_be16(eth + SV_ETHERTYPE_AT);
+    if ((type == ETH_P_8021Q || type == ETH_P_8021AD) && offset + SV_VLAN_HLEN <= length) {
+        memcpy(&h->vlan_tag, eth + SV_VLAN_TCI_AT, 2);
+        memcpy(&h->vlan_ether_type, eth + SV_VLAN_ETHERTYPE_AT, 2);
         h->layers |= SV_LAYER_VLAN;
-        type = load_be16(eth + 16);
-        offset += 4;
+        type = load_be16(eth + SV_VLAN_ETHERTYPE_AT);
+        offset += SV_VLAN_HLEN;
     }
-    if (type == ETHERTYPE_IPV4)
+    if (type == ETH_P_IP)
         parse_ipv4(data, length, offset, h, layout);
-    else if (type == ETHERTYPE_IPV6)
+    else if (type == ETH_P_IPV6)
         parse_ipv6(data, length, offset, h, layout);
 }
 
@@ -112,36 +103,38 @@ struct sv_layout sv_parse_key(const uint8_t *data, uint32_t length, bool inner, 
 {
     struct sv_layout layout = sv_parse_headers(data, length, &key->outer);
     memset(&key->inner, 0, sizeof key->inner);
-    uint32_t vxlan = layout.l4_offset + 8u;
-    if (!inner || layout.l4 != IPPROTO_UDP || key->outer.dst_port != htons(VXLAN_PORT) ||
-        vxlan + VXLAN_HEADER > length || !(data[vxlan] & 8))
+    uint32_t vxlan = layout.l4_offset + (uint32_t)SV_UDP_HLEN;
+    if (!inner || layout.l4 != IPPROTO_UDP || key->outer.dst_port != htons(SV_VXLAN_PORT) ||
+        vxlan + SV_VXLAN_HLEN > length || !(data[vxlan] & SV_VXLAN_HAS_VNI))
         return layout;
-    uint8_t vni[4] = {0, data[vxlan + 4], data[vxlan + 5], data[vxlan + 6]};
+    const uint8_t *from = data + vxlan + SV_VXLAN_VNI_AT;
+    uint8_t vni[4] = {0, from[0], from[1], from[2]};
     memcpy(&key->outer.vni, vni, 4);
     key->outer.layers |= SV_LAYER_VXLAN;
     struct sv_layout unused = {0, 0, 0, 0};
-    parse(data, vxlan + VXLAN_HEADER, length, &key->inner, &unused);
+    parse(data, vxlan + SV_VXLAN_HLEN, length, &key->inner, &unused);
     return layout;
 }
 
 /*
- * Which bytes of the first SV_WINDOW decide what happens to a frame of this layout: those that make the layout, and those
- * that `interest` names. Returns how many 8-byte words of the window to compare; 0 if the window does not hold them all.
+ * Computes which bytes of the first SV_WINDOW determine the verdict on a frame of this layout: those that make the
+ * layout, and those that `interest` selects. Returns how many 8-byte words to compare; 0 if the window does not hold
+ * them all.
  */
 uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_headers *headers, struct sv_layout layout,
                         uint8_t mask[SV_WINDOW])
 {
     uint32_t l3 = layout.l3_offset;
     uint32_t l4 = layout.l4_offset;
-    uint32_t end = 14 + (headers->layers & SV_LAYER_VLAN ? 4 : 0);
+    uint32_t end = ETH_HLEN + (headers->layers & SV_LAYER_VLAN ? SV_VLAN_HLEN : 0);
 
     if (layout.l3 != 0)
-        end = l3 + (layout.l3 == 4 ? 20 : 40);
+        end = l3 + (layout.l3 == 4 ? SV_IPV4_HLEN : SV_IPV6_HLEN);
     if (layout.l4 != 0)
-        end = l4 + (layout.l4 == IPPROTO_TCP ? 20 : 8);
+        end = l4 + (layout.l4 == IPPROTO_TCP ? SV_TCP_HLEN : SV_UDP_HLEN);
     /* An IP header that is cut short or broken: not worth a cache. */
     uint16_t type = ntohs(headers->layers & SV_LAYER_VLAN ? headers->vlan_ether_type : headers->ether_type);
-    if (end > SV_WINDOW || (layout.l3 == 0 && (type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6)))
+    if (end > SV_WINDOW || (layout.l3 == 0 && (type == ETH_P_IP || type == ETH_P_IPV6)))
         return 0;
 
     memset(mask, 0, SV_WINDOW);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Follows what the kernel tells of the interface, by rtnetlink: see wire.h. */
+/* Follows the interface by rtnetlink: see wire.h. */
 #define _GNU_SOURCE
 #include "wire.h"
 
@@ -19,7 +19,7 @@ enum { PAUSE_NANOS = 100000, RECEIVE_BUFFER_BYTES = 1 << 20 };
 
 /* ---- what is told ---- */
 
-/* sv_wire_stop() waits for this thread with the mutex held, so it is not to be waited for. */
+/* sv_wire_stop() waits for this thread with the mutex held, so this thread never blocks on it. */
 static bool lock_unless_stopping(struct sv_wire *wire)
 {
     while (pthread_mutex_trylock(&wire->device->mutex) != 0) {
@@ -62,8 +62,8 @@ static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
 }
 
 /*
- * Messages of another family are a protocol's, about what the interface is to it: a bridge says RTM_DELLINK of
- * AF_BRIDGE when a port leaves it (br_ifinfo_notify() in net/bridge/br_netlink.c).
+ * Ignores messages of other address families, which report a protocol's view: a bridge sends RTM_DELLINK of AF_BRIDGE
+ * when a port leaves it (br_ifinfo_notify() in net/bridge/br_netlink.c).
  */
 static bool is_about(const struct sv_wire *wire, const struct nlmsghdr *message)
 {
@@ -95,7 +95,7 @@ static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
 
 /* ---- what was not told ---- */
 
-/* The answer comes like the messages that nobody asked for, and says the same. */
+/* The answer looks like an unsolicited message and is handled as one. */
 static int ask(const struct sv_wire *wire)
 {
     struct {
@@ -109,8 +109,8 @@ static int ask(const struct sv_wire *wire)
 }
 
 /*
- * The kernel says once that it had no room for a message (ENOBUFS). It leaves out all further ones until the socket is
- * empty (NETLINK_S_CONGESTED in net/netlink/af_netlink.c), so only then it is of use to ask.
+ * The kernel reports once that it had no room for a message (ENOBUFS), and omits all further ones until the socket is
+ * empty (NETLINK_S_CONGESTED in net/netlink/af_netlink.c). So this asks only when the socket is empty.
  */
 void sv_link_follow(struct sv_wire *wire)
 {
@@ -135,8 +135,8 @@ void sv_link_follow(struct sv_wire *wire)
 /* ---- opening ---- */
 
 /*
- * What other interfaces do is not to fill the socket: a host may have thousands. Loads are of network byte order, the
- * message is not. Without the filter all still works.
+ * Keeps messages of other interfaces out of the socket: a host may have thousands. The filter loads in network byte
+ * order, the message is in host byte order. Without the filter everything still works.
  */
 static void hear_of_one(int fd, int ifindex)
 {
@@ -157,7 +157,7 @@ static void hear_of_one(int fd, int ifindex)
     (void)!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-/* Changes are told from here on; what changed since the interface was looked at first is asked for once more. */
+/* Messages come from here on. Asks once for changes since the interface was first read. */
 int sv_link_open(struct sv_wire *wire)
 {
     const int bytes = RECEIVE_BUFFER_BYTES;

@@ -23,7 +23,7 @@ struct sv_mr_table *sv_mr_table_create(void)
     struct sv_mr_table *table = sv_alloc_zeroed(sizeof *table);
     if (table == NULL)
         return NULL;
-    /* Reserved, not committed: only the entries in use take memory. */
+    /* Reserved, not committed: only used entries take memory. */
     table->entries = mmap(NULL, SV_MR_SLOTS * sizeof *table->entries, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     table->free_list = malloc(SV_MR_SLOTS * sizeof *table->free_list);
@@ -38,7 +38,7 @@ struct sv_mr_table *sv_mr_table_create(void)
     return table;
 }
 
-/* Registration pins pages on hardware; memory that is not mapped gives EFAULT there, and here. */
+/* Registration pins pages on hardware; unmapped memory gives EFAULT there and here. */
 static int check_mapped(uintptr_t address, size_t length)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -158,7 +158,7 @@ SV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 
     pthread_mutex_lock(&device->mutex);
     atomic_store_explicit(&device->mrs->entries[mr->index].key, 0, memory_order_release);
-    /* Who translated an address with the key before is done with the memory once the grace period is over. */
+    /* Users of an address translated before are done with the memory after the grace period. */
     sv_device_quiesce(device);
     device->mrs->free_list[device->mrs->free_count++] = mr->index;
     device->registered_bytes -= pinned_bytes((uintptr_t)ibv->addr, ibv->length);

@@ -3,21 +3,22 @@
 #define SV_OBJECTS_H
 
 /*
- * The verbs objects. Each starts with the public structure of <infiniband/verbs.h>, so that a pointer to one is a pointer
- * to the other.
+ * The verbs objects. Each starts with the public structure of <infiniband/verbs.h>, so that a pointer to one is a
+ * pointer to the other. The binary interface is that of libibverbs 1.14 (rdma-core 44).
  *
  * Locks, outermost first; a thread takes them only in this order:
  *   device.mutex         object lists, flow rules, faults (control calls only)
- *   sq.lock              one sender at a time; also pins the flow rules and memory regions that the sender looks at
+ *   sq.lock              one sender at a time; also pins the flow rules and memory regions that the sender uses
  *   rq.post_lock         one poster at a time
  *   rq.deliver_lock      one deliverer at a time
  *   cq.produce_lock      adds completions, arms
  *   cq.consume_lock      polls
- *   channel.mutex        who publishes a completion with the produce lock held raises its event
+ *   channel.mutex        a thread that publishes a completion raises its event with the produce lock held
  *   context's async mutex
- * Of a wire: receiver.lock (who moves received frames) comes before rq.deliver_lock; watch_mutex (who watches for frames)
- * is taken and released with none of the others held or taken.
- * A grace period is "take and release every sq.lock (and every deliver_lock)": who still looked at the old state held one.
+ * On a wire receiver.lock (a thread that moves received frames) comes before rq.deliver_lock; event_mutex (the epoll
+ * instance of the sockets) is taken and released with none of the others held or taken.
+ *
+ * A grace period takes and releases every sq.lock and every deliver_lock: a reader of the old state held one of them.
  */
 
 #include <infiniband/verbs.h>
@@ -69,8 +70,8 @@ struct sv_mr {
 /* ---- completion ---- */
 
 /*
- * What a poller needs to know of a work queue to complete its work requests. It belongs to the core that posts and polls:
- * wr_ids never travel to the core that sends or delivers.
+ * The part of a work queue that a poller needs to complete its work requests. It belongs to the core that posts and
+ * polls: wr_ids never travel to the core that sends or delivers.
  */
 struct sv_queue {
     _Atomic uint32_t retired;   /* work requests before this have been polled, so their slots are free */
@@ -113,7 +114,7 @@ static inline enum ibv_wc_status sv_cqe_status(const struct sv_cqe *cqe)
     return (enum ibv_wc_status)(cqe->info >> SV_CQE_STATUS_SHIFT & 31);
 }
 
-/* The caller polls this queue's completions, and nobody else does. */
+/* Only for the thread that polls this queue's completions. */
 static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
 {
     uint32_t retired = atomic_load_explicit(&queue->retired, memory_order_relaxed);
@@ -121,16 +122,17 @@ static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
 }
 
 /*
- * Each event that nobody has got yet has a token, or is bare while a thread looks for events itself. The public
- * descriptor is readable while there is a token: it is the eventfd of the tokens, or, of a wire, an epoll instance that
- * has it and at times the wire's sockets (see watch.c).
+ * Each unread event has a token, or none while a thread looks for events itself. The public descriptor is readable
+ * while
+ * there is a token: it is the eventfd of the tokens, or, on a wire, an epoll instance that contains it and at times the
+ * wire's sockets (see event_source.c).
  */
 struct sv_channel {
     struct ibv_comp_channel ibv;
     int tokens;                 /* an eventfd in semaphore mode */
     _Atomic uint32_t armed;     /* of its completion queues */
     pthread_mutex_t mutex;
-    struct sv_cq *first;        /* completion queues with events that nobody has got yet */
+    struct sv_cq *first;        /* completion queues with unread events */
     struct sv_cq *last;
     uint32_t lookers;           /* threads in ibv_get_cq_event() that move frames themselves */
     uint32_t bare_events;
@@ -143,16 +145,16 @@ struct sv_cq {
     uint32_t mask;
     uint32_t capacity;
     struct sv_device *progress_device;  /* non-null when polling has to move the wire */
-    _Atomic bool receives;      /* receives complete here, so that who polls it waits for frames */
+    _Atomic bool receives;      /* receives complete here, so a poller waits for frames */
     bool single_threaded;
     bool ignore_overrun;
     _Atomic uint32_t users;
 
-    /* The one line that both sides touch all the time: pollers read it, so nothing else of the producers' is here. */
+    /* The only line that both sides access all the time. The producers' own fields are on other lines. */
     SV_SEPARATE _Atomic uint32_t produced;
 
     SV_SEPARATE struct sv_spin produce_lock;
-    uint32_t next;              /* the producers' own copy of `produced`, so that they need not fetch it back */
+    uint32_t next;              /* the producers' copy of `produced`, which saves them a fetch */
     uint32_t consumed_seen;
     uint32_t armed;             /* enum sv_arm */
     bool overrun;
@@ -161,7 +163,7 @@ struct sv_cq {
     SV_SEPARATE struct sv_spin consume_lock;
     _Atomic uint32_t consumed;
     uint32_t produced_seen;
-    struct sv_cqe current;      /* the one that an extended poll stands on */
+    struct sv_cqe current;      /* the current completion of an extended poll */
 
     /* Completion events: guarded by the channel's mutex. */
     SV_SEPARATE struct sv_cq *next_pending;
@@ -279,7 +281,7 @@ struct sv_device *sv_device_of(struct ibv_context *context);
 /* Sets errno and returns NULL: the way object-creating verbs fail. */
 void *sv_fail(int error);
 void *sv_alloc_zeroed(size_t size);
-/* Keeps a sentence for softverbs_open_error() in this thread; returns `error`. */
+/* Stores a sentence for softverbs_open_error() in this thread; returns `error`. */
 enum { SV_EXPLANATION_BYTES = 256 };
 int sv_explain(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *sv_explanation(void);

@@ -71,7 +71,7 @@ int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t fram
     int error = sv_receiver_init(&ring->receiver, count_drops);
     if (error != 0)
         return error;
-    ring->frame_bytes = sv_round_up_pow2(mtu + 18 + HEADER_BYTES);
+    ring->frame_bytes = sv_round_up_pow2(mtu + SV_MAX_OVERHEAD + HEADER_BYTES);
     ring->map_bytes = ((size_t)ring->frame_bytes * frames + BLOCK_BYTES - 1) & ~(size_t)(BLOCK_BYTES - 1);
     ring->frames = (uint32_t)(ring->map_bytes / ring->frame_bytes);
     ring->receiver.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -110,14 +110,14 @@ void sv_packet_ring_close(struct sv_packet_ring *ring)
     ring->receiver.fd = -1;
 }
 
-/* The kernel takes the outer tag out of every frame; it goes back to where it was. */
+/* The kernel removes the outer tag from every frame; this puts it back. */
 static uint8_t *put_tag_back(const struct tpacket2_hdr *header, uint8_t *data, uint32_t *length)
 {
     if (!(header->tp_status & TP_STATUS_VLAN_VALID))
         return data;
     uint16_t tpid = htons(header->tp_status & TP_STATUS_VLAN_TPID_VALID ? header->tp_vlan_tpid : ETH_P_8021Q);
     uint16_t tci = htons(header->tp_vlan_tci);
-    memmove(data - 4, data, 12);
+    memmove(data - SV_VLAN_HLEN, data, SV_ETHERTYPE_AT);
     memcpy(data + 8, &tpid, 2);
     memcpy(data + 10, &tci, 2);
     *length += 4;
@@ -125,7 +125,8 @@ static uint8_t *put_tag_back(const struct tpacket2_hdr *header, uint8_t *data, u
 }
 
 /* False: the frame is lost, and counted. */
-static bool take(struct sv_packet_ring *ring, struct tpacket2_hdr *header, uint32_t longest, struct sv_frame *frame)
+static bool take_frame(struct sv_packet_ring *ring, struct tpacket2_hdr *header, uint32_t longest,
+                       struct sv_frame *frame)
 {
     uint8_t *data = (uint8_t *)header + header->tp_mac;
     uint32_t length = header->tp_len;
@@ -133,10 +134,10 @@ static bool take(struct sv_packet_ring *ring, struct tpacket2_hdr *header, uint3
     if (whole)
         data = put_tag_back(header, data, &length);
     if (!whole || length > longest) {
-        ring->receiver.counters.length_errors++;    /* longer than the MTU: a segment that was never cut up */
+        ring->receiver.counters.length_errors++;    /* longer than the MTU: a large packet that was not segmented */
         return false;
     }
-    /* The sender's kernel left the checksum to an interface that does not exist (veth): fill it in here. */
+    /* The sender's kernel left the checksum to hardware that veth does not have: fill it in here. */
     if (header->tp_status & TP_STATUS_CSUMNOTREADY) {
         struct sv_headers headers;
         sv_checksum_fill(data, length, sv_parse_headers(data, length, &headers));
@@ -154,7 +155,7 @@ static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *devic
     unsigned taken = 0;
     unsigned seen = 0;
     while (seen < SV_BURST && (status_of(ring, next) & TP_STATUS_USER)) {
-        taken += take(ring, slot(ring, next), longest, &frames[taken]);
+        taken += take_frame(ring, slot(ring, next), longest, &frames[taken]);
         seen++;
         next = next + 1 == ring->frames ? 0 : next + 1;
     }

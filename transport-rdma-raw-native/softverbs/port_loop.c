@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop device's wire: what is sent comes back in, on the sender's thread. */
+/* The loop device's wire: receives sent frames at once, on the sender's thread. */
 #include "dispatch.h"
 
 static SV_HOT void transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count)
@@ -12,7 +12,7 @@ static SV_HOT void transmit(struct sv_device *device, struct sv_qp *sender, stru
     for (unsigned i = 0; i < count; i++)
         counters->bytes += frames[i].length;
     counters->frames += count;
-    sv_dispatch(device, sender, sender->sq.cache, counters, frames, count);
+    sv_dispatch(&device->flows, sender, sender->sq.cache, counters, frames, count);
 }
 
 const struct sv_port_ops sv_loop_ops = {.transmit = transmit};

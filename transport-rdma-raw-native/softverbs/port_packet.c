@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packet:<interface>, a port through AF_PACKET: one receive ring, sending by sendmmsg straight from registered memory.
+ * packet:<interface>, a port through AF_PACKET: one receive ring, and sending by sendmmsg straight from registered
+ * memory.
  *
- * The kernel sees every frame as well. Where eBPF may be used, a program on the interface's ingress takes our frames
- * away from it after the ring has seen them, so that it answers nothing, and a filter keeps the kernel's frames out of
- * the ring. Without that permission the ring sees everything and the library's own table sorts it. Where there is no
- * such program, for want of permission or of TCX (Linux 6.6), sockets keep the kernel quiet on the ports that rules name
- * (placeholders.h); the environment's SOFTVERBS_PACKET_QUIET=sockets asks for that.
+ * The kernel sees every frame as well. Where eBPF is permitted, a program on the interface's ingress drops the frames
+ * that rules take after the ring has copied them, so that the kernel answers none of them, and a socket filter keeps
+ * all other frames out of the ring. Without that permission the ring sees everything and the library's own table sorts
+ * it. Without the program, for want of permission or of TCX (Linux 6.6), sockets keep the kernel quiet on the ports
+ * that rules name (port_reservation.h); SOFTVERBS_PACKET_QUIET=sockets in the environment selects that.
  */
 #define _GNU_SOURCE
-#include "placeholders.h"
+#include "port_reservation.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -28,8 +29,8 @@ struct packet_port {
     struct sv_wire wire;
     struct sv_packet_ring ring;
     int send_socket;
-    int ingress;        /* the program that keeps our frames from the kernel; -1: placeholders do */
-    struct sv_placeholders placeholders;
+    int ingress;        /* the program that keeps these frames from the kernel; -1: port reservations do */
+    struct sv_port_reservations reservations;
 };
 
 static unsigned drain(struct sv_wire *wire)
@@ -47,12 +48,12 @@ static int open_send_socket(struct packet_port *port)
     port->send_socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (port->send_socket < 0 || bind(port->send_socket, (struct sockaddr *)&address, sizeof address) != 0)
         return errno;
-    /* Loopback has no queueing discipline to go round. */
+    /* Loopback has no queueing discipline to bypass. */
     (void)!setsockopt(port->send_socket, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on);
     return 0;
 }
 
-/* Returns the descriptor of the ring's filter, or -1 when the port has to work without eBPF. */
+/* Returns the descriptor of the ring's filter, or -1 if the port has to work without eBPF. */
 static int steer(struct packet_port *port)
 {
     struct sv_wire *wire = &port->wire;
@@ -90,7 +91,7 @@ static void detach(struct sv_wire *wire)
     struct packet_port *port = (struct packet_port *)wire;
     if (port->ingress >= 0)
         close(port->ingress);
-    sv_placeholders_close(&port->placeholders);
+    sv_port_reservations_close(&port->reservations);
 }
 
 static void close_port(struct sv_wire *wire)
@@ -103,7 +104,7 @@ static void close_port(struct sv_wire *wire)
 
 /* ---- sending ---- */
 
-/* The interface's queue is short; the driver empties it within microseconds. */
+/* The interface's queue is short, and the driver empties it within microseconds. */
 static unsigned send_all(struct packet_port *port, struct mmsghdr *messages, unsigned count, int *error)
 {
     unsigned sent = 0;
@@ -141,19 +142,19 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sen
 static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct packet_port *port = device->port;
-    int error = port->ingress < 0 ? sv_placeholders_add(&port->placeholders, spec) : 0;
+    int error = port->ingress < 0 ? sv_port_reservations_add(&port->reservations, spec) : 0;
     if (error != 0)
         return error;
     error = sv_wire_rule_added(device, spec, rule);
     if (error != 0)
-        sv_placeholders_remove(&port->placeholders, spec->type, &spec->mask, rule);
+        sv_port_reservations_remove(&port->reservations, spec->type, &spec->mask, rule);
     return error;
 }
 
 static void rule_removed(struct sv_device *device, struct sv_flow *flow)
 {
     struct packet_port *port = device->port;
-    sv_placeholders_remove(&port->placeholders, flow->type, &flow->mask, flow->rule);
+    sv_port_reservations_remove(&port->reservations, flow->type, &flow->mask, flow->rule);
     sv_wire_rule_removed(device, flow);
 }
 
@@ -162,7 +163,7 @@ static void add_counters(struct sv_device *device, struct softverbs_counters *co
     struct packet_port *port = device->port;
     sv_wire_add_counters(device, counters);
     if (port != NULL)
-        counters->unquiet_rules = port->placeholders.unquiet;
+        counters->kernel_visible_rules = port->reservations.kernel_visible;
 }
 
 static const struct sv_wire_kind packet_kind = {
@@ -188,8 +189,8 @@ const struct sv_port_ops sv_packet_ops = {
     .transmit_large = sv_wire_transmit_large,
     .progress = sv_wire_progress,
     .arm = sv_wire_arm,
-    .look = sv_wire_look,
-    .relieve = sv_wire_relieve,
+    .poll = sv_wire_poll,
+    .release = sv_wire_release,
     .rule_added = rule_added,
     .rule_removed = rule_removed,
     .quiesce = sv_wire_quiesce,

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * xdp:<interface>, a port through AF_XDP: sockets for each receive queue of the interface, and an XDP program that
- * redirects to them what the rules take. What they don't take goes on to the kernel. XDP can't copy a frame, so what
- * both the kernel and we want (DONT_TRAP, sniffer, multicast defaults) comes by an AF_PACKET ring beside.
+ * redirects to them the frames that rules take. All other frames go on to the kernel. XDP cannot copy a frame, so
+ * frames for both the kernel and the library (DONT_TRAP, sniffer, multicast defaults) come through an AF_PACKET ring.
  *
- * The environment's SOFTVERBS_XDP_MODE says how. `generic`, the default, works with every driver and leaves the kernel's
- * own traffic its offloads, but the kernel copies large frames of its own before the program sees them. `native` is the
- * driver's own XDP; `zerocopy` is the same, and the driver works on our memory itself. With `tap` a tc ingress program redirects ours to an interface of our own, on which the sockets and
- * generic XDP are: nothing of the kernel's is copied, and ours go through the kernel's queue of packets once more.
+ * SOFTVERBS_XDP_MODE in the environment selects the mode:
+ *   generic   the default: works with every driver and keeps offloads for the kernel's own traffic, but the kernel
+ *     copies its own large frames before the program sees them
+ *   native    the driver's own XDP
+ *   zerocopy  the same, and the driver works on the library's memory itself
+ *   tap       a tc ingress program redirects the frames to a TAP interface with the sockets and generic XDP: the
+ *     kernel's own frames are never copied, and the library's pass the kernel's packet queue once more
  */
 #include "tap.h"
 #include "xdp_interface.h"
@@ -24,7 +27,7 @@ struct xdp_port {
     struct sv_wire wire;
     struct sv_packet_ring copies;
     int program;            /* the link that holds the XDP program on the interface */
-    int redirect;           /* the link of the tc program, where an interface of our own has the XDP program; or -1 */
+    int redirect;           /* the link of the tc program in tap mode, or -1 */
     struct sv_tap tap;
     bool native;
     bool zero_copy;
@@ -33,8 +36,8 @@ struct xdp_port {
 };
 
 /*
- * The copies come first, but how far the other rings were filled is read before: so a frame that was sent before one to
- * these rings is seen before it.
+ * Drains the copies first, but reads the fill level of the other rings before that. So a copy of a frame is seen before
+ * a frame that was sent later and is in one of these rings.
  */
 static unsigned drain(struct sv_wire *wire)
 {
@@ -50,10 +53,10 @@ static unsigned drain(struct sv_wire *wire)
 
 /* ---- opening ---- */
 
-static struct sv_xdp_place place_of(const struct xdp_port *port, uint32_t number)
+static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, uint32_t number)
 {
     const struct sv_wire *wire = &port->wire;
-    return (struct sv_xdp_place){
+    return (struct sv_xdp_queue_config){
         .ifindex = wire->ifindex,
         .receive_ifindex = port->tap.ifindex != 0 ? port->tap.ifindex : wire->ifindex,
         .number = number,
@@ -68,15 +71,15 @@ static int open_queue(struct xdp_port *port, uint32_t number)
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return ENOMEM;
-    const struct sv_xdp_place place = place_of(port, number);
-    int error = sv_xdp_queue_open(queue, &place);
+    const struct sv_xdp_queue_config config = queue_config_of(port, number);
+    int error = sv_xdp_queue_open(queue, &config);
     if (error != 0) {
         free(queue);
         return error;
     }
     port->queue[port->queues++] = queue;
     wire->max_mtu = sv_xdp_queue_max_mtu(queue);
-    sv_steering_set_longest_syn(wire->steering, wire->max_mtu + 18);
+    sv_steering_set_longest_syn(wire->steering, wire->max_mtu + SV_MAX_OVERHEAD);
     error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
     if (error == 0)
         error = sv_wire_add_receiver(wire, &queue->main.receiver);
@@ -84,8 +87,8 @@ static int open_queue(struct xdp_port *port, uint32_t number)
 }
 
 /*
- * Frames of a receive queue without sockets would go to the kernel, which resets what it does not know: some connections
- * would work and others not.
+ * Frames of a receive queue without sockets would go to the kernel, which resets connections that it does not know:
+ * some connections would work and others would not.
  */
 static int too_many_queues(const struct sv_wire *wire)
 {
@@ -100,9 +103,9 @@ static bool has_more_queues(struct xdp_port *port)
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return true;
-    struct sv_xdp_place place = place_of(port, port->queues);
-    place.receive_ifindex = place.ifindex;
-    int error = sv_xdp_queue_open(queue, &place);
+    struct sv_xdp_queue_config config = queue_config_of(port, port->queues);
+    config.receive_ifindex = config.ifindex;
+    int error = sv_xdp_queue_open(queue, &config);
     if (error == 0)
         sv_xdp_queue_close(queue);
     free(queue);
@@ -110,8 +113,8 @@ static bool has_more_queues(struct xdp_port *port)
 }
 
 /*
- * Binding tells how many queues there are, also where the driver does not; but among them may be some that only send, and
- * those may be more than are served.
+ * A socket can be bound to each existing queue, so binding finds their number where the driver does not report it. But
+ * some queues may only send, and there may be more than can be served.
  */
 static int open_queues(struct xdp_port *port)
 {
@@ -123,7 +126,7 @@ static int open_queues(struct xdp_port *port)
         int error = port->tap.ifindex != 0 && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
         if (error == 0)
             error = open_queue(port, i);
-        /* Under a low memlock limit there may be nothing left to look for a queue with that is not there. */
+        /* Under a low memlock limit no memory may be left to try a queue that does not exist. */
         if (i > 0 && (error == EINVAL || (error == ENOMEM && told && receiving > 0 && i >= receiving))) {
             if (port->tap.ifindex != 0)
                 sv_tap_remove_queue(&port->tap);
@@ -149,11 +152,11 @@ static int open_copies(struct xdp_port *port)
     return error != 0 ? error : sv_wire_add_receiver(wire, &port->copies.receiver);
 }
 
-/* The XDP program of our own interface first: until the other redirects frames there, it sees none. */
-static int attach_beside(struct xdp_port *port)
+/* The XDP program of the TAP interface comes first: until the tc program redirects frames there, it sees none. */
+static int attach_tap_mode(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
-    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_PLACE, port->tap.ifindex, SV_XDP_GENERIC);
+    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex, SV_XDP_GENERIC);
     if (port->program < 0)
         return sv_explain(-port->program, "the XDP program can't be put on '%s'", port->tap.name);
     sv_steering_redirect_to(wire->steering, port->tap.ifindex);
@@ -168,7 +171,7 @@ static int attach_program(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
     if (port->tap.ifindex != 0)
-        return attach_beside(port);
+        return attach_tap_mode(port);
     bool jumbo = sv_xdp_is_jumbo(atomic_load(&wire->device->mtu));
     enum sv_xdp_mode mode = !port->native ? SV_XDP_GENERIC : jumbo ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
     port->program = sv_steering_attach(wire->steering, SV_PROGRAM_XDP, wire->ifindex, mode);
@@ -204,8 +207,8 @@ static int choose_mode(struct xdp_port *port)
 }
 
 /*
- * A rule without a VLAN would take frames of all VLANs, past what keeps them apart on this host, and what answers them
- * would leave untagged. In tap mode the tc program sees tags wherever they are.
+ * A rule without a VLAN would take frames of all VLANs and break their isolation, and answers would leave untagged. In
+ * tap mode the tc program sees tags in either form.
  */
 static int check_tags(const struct xdp_port *port)
 {
@@ -264,13 +267,13 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sen
                                    unsigned count, int *error)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
-    sv_connections_learn(sv_steering_connections(wire->steering), frames, count);
+    sv_connections_track(sv_steering_connections(wire->steering), frames, count);
     return sv_xdp_queue_send(port->queue[sender->ibv.qp_num % port->queues], frames, count, error);
 }
 
 /*
- * Without a rule that wants copies the kernel need not ask the filter about each frame that it keeps. The first such
- * rule has it ask, before the rule is in force.
+ * Without rules that want copies the kernel need not run the filter for each frame. The first such rule attaches the
+ * ring, before the rule is in force.
  */
 static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
@@ -307,8 +310,8 @@ const struct sv_port_ops sv_xdp_ops = {
     .transmit_large = sv_wire_transmit_large,
     .progress = sv_wire_progress,
     .arm = sv_wire_arm,
-    .look = sv_wire_look,
-    .relieve = sv_wire_relieve,
+    .poll = sv_wire_poll,
+    .release = sv_wire_release,
     .rule_added = rule_added,
     .rule_removed = sv_wire_rule_removed,
     .quiesce = sv_wire_quiesce,

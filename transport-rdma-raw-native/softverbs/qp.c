@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creating and destroying queue pairs. Only raw packet ones exist, plain or spreading over work queues (RSS). */
+/* Creating and destroying queue pairs. Only raw packet queue pairs exist, plain or over work queues (RSS). */
 #include "device.h"
 #include "burst.h"
 
@@ -42,7 +42,7 @@ static int check_plain(const struct ibv_context *context, const struct ibv_qp_in
     return (attr->comp_mask & IBV_QP_INIT_ATTR_RX_HASH) ? EINVAL : 0;
 }
 
-/* An RSS queue pair has neither queues nor completion queues of its own. */
+/* An RSS queue pair has no queues and no completion queues. */
 static int check_rss(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
     if (!(attr->comp_mask & IBV_QP_INIT_ATTR_RX_HASH) || attr->rwq_ind_tbl == NULL ||
@@ -102,7 +102,7 @@ static int init_plain(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
     return 0;
 }
 
-static void release(struct sv_qp *qp)
+static void release_qp(struct sv_qp *qp)
 {
     sv_rq_destroy(&qp->rq);
     free(qp->sq.queue.wr_ids);
@@ -137,7 +137,7 @@ struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
     pthread_cond_init(&qp->ibv.cond, NULL);
     error = rss ? init_rss(qp, attr) : init_plain(qp, attr);
     if (error != 0) {
-        release(qp);
+        release_qp(qp);
         return sv_fail(error);
     }
     atomic_fetch_add(&((struct sv_pd *)attr->pd)->users, 1);
@@ -206,12 +206,12 @@ SV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
     drop_references(qp);
     pthread_mutex_destroy(&ibqp->mutex);
     pthread_cond_destroy(&ibqp->cond);
-    release(qp);
+    release_qp(qp);
     return 0;
 }
 
 SV_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
-    (void)qp;       /* no queue pair is created with send_ops_flags */
+    (void)qp;       /* no queue pair has send_ops_flags */
     return NULL;
 }

@@ -11,7 +11,7 @@ struct transition {
     int optional;
 };
 
-/* Row: from, column: to. See ib_modify_qp_is_ok() in the kernel: RESET and ERR can be reached from nearly everywhere. */
+/* Row: from, column: to, as in ib_modify_qp_is_ok() of the kernel. RESET and ERR can follow nearly every state. */
 static const struct transition transitions[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
     [IBV_QPS_RESET] = {[IBV_QPS_RESET] = {true, 0, 0}, [IBV_QPS_INIT] = {true, IBV_QP_PORT, 0}},
     [IBV_QPS_INIT] = {[IBV_QPS_RESET] = {true, 0, 0}, [IBV_QPS_ERR] = {true, 0, 0},
@@ -41,8 +41,9 @@ static int check_transition(enum ibv_qp_state from, enum ibv_qp_state to, const 
 }
 
 /*
- * To ERR: what is posted completes as flushed. The caller holds deliver_lock. A poster that comes later sees the state,
- * or its work requests are seen here: see the fence in sv_rq_post().
+ * To ERR: posted work requests complete as flushed. The caller holds deliver_lock. A later poster sees the state, or
+ * its
+ * work requests are seen here: see the fence in sv_rq_post().
  */
 void sv_qp_enter_error_delivering(struct sv_qp *qp)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the device, the port and their tables say of themselves. */
+/* Queries of the device, the port and their tables. */
 #include "device.h"
 
 #include <arpa/inet.h>
@@ -150,7 +150,7 @@ SV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
     return error != 0 ? -error : 1;
 }
 
-/* Asked by ibv_devinfo. The values are those of libibverbs' private enum ibv_gid_type_sysfs: 0 is "IB or RoCE v1". */
+/* ibv_devinfo reads this. The values are those of libibverbs' private enum ibv_gid_type_sysfs: 0 is "IB or RoCE v1". */
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index, int *type);
 SV_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index, int *type)
 {

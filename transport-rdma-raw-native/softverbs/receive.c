@@ -29,7 +29,7 @@ void sv_rq_destroy(struct sv_rq *rq)
 /* With post_lock and deliver_lock held. */
 void sv_rq_reset(struct sv_rq *rq)
 {
-    /* Frames that nobody will ever see. */
+    /* These frames are lost. */
     rq->counters.not_ready += sv_cq_purge(rq->cq, &rq->queue);
     atomic_store_explicit(&rq->posted, 0, memory_order_relaxed);
     atomic_store_explicit(&rq->queue.retired, 0, memory_order_relaxed);

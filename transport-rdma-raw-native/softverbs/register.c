@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing registers of devices whose rings Java drives itself: the JVM has no fence for it on every processor. */
+/* Register writes for devices whose rings Java drives itself: the JVM lacks the fence on some processors. */
 #include "include/softverbs.h"
 #include "objects.h"
 

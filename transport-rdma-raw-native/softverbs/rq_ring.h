@@ -11,15 +11,15 @@ static inline struct ibv_sge *sv_rq_wqe(const struct sv_rq *rq, uint32_t index)
 }
 
 /*
- * Work requests were written by another core, completions and buffers were last touched by it: each line comes over at a
- * cost of about 100 ns, and a core waits for a dozen at a time at most. So they are asked for early: work requests one
- * burst ahead, the buffers that they name while the burst is being built, completions within the burst.
+ * Another core wrote the work requests and last touched completions and buffers. Each line comes over at a cost of
+ * about 100 ns, a dozen at a time at most. So lines are prefetched: work requests one burst ahead, the buffers that
+ * they name while the burst is being built, completions within the burst.
  */
 enum { SV_PREFETCH_REQUESTS = SV_BURST, SV_PREFETCH_COMPLETIONS = 16, SV_PER_LINE = 4 };
 
 /*
- * The buffer of the n-th receive from now on. A hint, read without the lock: it may be stale or half written, which costs
- * a wasted fetch and nothing else. So the thread sanitizer is not to look at it.
+ * Prefetches the buffer of the n-th next receive. It reads without the lock: a stale or torn value costs a wasted fetch
+ * only. So the thread sanitizer skips this function.
  */
 __attribute__((no_sanitize("thread"))) static inline void sv_rq_prefetch_buffer(const struct sv_rq *rq, uint32_t n)
 {

@@ -3,15 +3,19 @@
 
 #include "checksum.h"
 #include "flow.h"
+#include "wire_defs.h"
 
 #include <netinet/in.h>
-
-enum { TCP_FIN = 0x01, TCP_PSH = 0x08, TCP_CWR = 0x80 };
 
 static void put_be16(uint8_t *to, uint32_t value)
 {
     to[0] = (uint8_t)(value >> 8);
     to[1] = (uint8_t)value;
+}
+
+static uint32_t get_be16(const uint8_t *from)
+{
+    return (uint32_t)from[0] << 8 | from[1];
 }
 
 static uint32_t get_be32(const uint8_t *from)
@@ -30,17 +34,17 @@ void sv_segment_patch(uint8_t *segment, struct sv_layout layout, uint32_t length
 {
     uint8_t *ip = segment + layout.l3_offset;
     if (layout.l3 == 4) {
-        put_be16(ip + 2, length - layout.l3_offset);
-        put_be16(ip + 4, ((uint32_t)ip[4] << 8 | ip[5]) + number);
+        put_be16(ip + SV_IPV4_TOTAL_LENGTH_AT, length - layout.l3_offset);
+        put_be16(ip + SV_IPV4_ID_AT, get_be16(ip + SV_IPV4_ID_AT) + number);
     } else {
-        put_be16(ip + 4, length - layout.l3_offset - 40);
+        put_be16(ip + SV_IPV6_PAYLOAD_LENGTH_AT, length - layout.l3_offset - SV_IPV6_HLEN);
     }
     uint8_t *tcp = segment + layout.l4_offset;
-    put_be32(tcp + 4, get_be32(tcp + 4) + offset);
+    put_be32(tcp + SV_TCP_SEQUENCE_AT, get_be32(tcp + SV_TCP_SEQUENCE_AT) + offset);
     if (!last)
-        tcp[13] &= (uint8_t)~(TCP_FIN | TCP_PSH);
+        tcp[SV_TCP_FLAGS_AT] &= (uint8_t)~(SV_TCP_FIN | SV_TCP_PSH);
     if (number > 0)
-        tcp[13] &= (uint8_t)~TCP_CWR;       /* RFC 3168 6.1.2: once */
+        tcp[SV_TCP_FLAGS_AT] &= (uint8_t)~SV_TCP_CWR;       /* RFC 3168 6.1.2: once */
     sv_checksum_fill(segment, length, layout);
 }
 
@@ -50,6 +54,6 @@ bool sv_segment_parse(const uint8_t *header, uint32_t length, struct sv_layout *
     *layout = sv_parse_headers(header, length, &headers);
     if (layout->l4 != IPPROTO_TCP)
         return false;
-    uint32_t tcp_header = (header[layout->l4_offset + 12] >> 4) * 4u;
+    uint32_t tcp_header = (header[layout->l4_offset + SV_TCP_DATA_OFFSET_AT] >> 4) * 4u;
     return layout->l4_offset + tcp_header == length;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * post_send. Frames leave on the caller's thread: the work requests of a call are built into bursts, a burst goes to the
- * wire in one call, and then its completions are added under one lock.
+ * post_send. Frames leave on the caller's thread. A call builds its work requests into bursts, passes each burst to the
+ * wire in one call, and then adds the completions under one lock.
  */
 #include "burst.h"
 
 #include "checksum.h"
 #include "copy.h"
 #include "cq_ring.h"
+#include "frame_limits.h"
 #include "tso.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ static void add_completions(struct sv_burst *burst)
     }
 }
 
-static void finish(struct sv_burst *burst)
+static void finish_burst(struct sv_burst *burst)
 {
     sv_burst_transmit(burst);
     if (burst->completions > 0)
@@ -50,7 +51,7 @@ static void finish(struct sv_burst *burst)
 }
 
 /* Copies a work request's gather list. */
-static enum ibv_wc_status gather(const struct sv_qp *qp, const struct ibv_send_wr *wr, uint8_t *to)
+static enum ibv_wc_status gather_elements(const struct sv_qp *qp, const struct ibv_send_wr *wr, uint8_t *to)
 {
     for (int i = 0; i < wr->num_sge; i++) {
         const struct ibv_sge *sge = &wr->sg_list[i];
@@ -68,11 +69,9 @@ static enum ibv_wc_status gather(const struct sv_qp *qp, const struct ibv_send_w
     return IBV_WC_SUCCESS;
 }
 
-/* A VLAN tag may make a frame four bytes longer. */
 static inline bool fits_mtu(const struct sv_device *device, const uint8_t *data, uint32_t length)
 {
-    uint32_t limit = atomic_load_explicit(&device->mtu, memory_order_relaxed) + 14;
-    return SV_LIKELY(length <= limit) || (length <= limit + 4 && data[12] == 0x81 && data[13] == 0);
+    return sv_frame_fits(atomic_load_explicit(&device->mtu, memory_order_relaxed), data, length);
 }
 
 /* Frames that have to be copied: several elements, or a checksum to be filled in. */
@@ -81,7 +80,7 @@ static enum ibv_wc_status build_copy(struct sv_burst *burst, const struct ibv_se
     if (length > SV_MAX_FRAME)
         return IBV_WC_LOC_LEN_ERR;
     uint8_t *copy = sv_burst_scratch(burst, length);
-    enum ibv_wc_status status = gather(burst->qp, wr, copy);
+    enum ibv_wc_status status = gather_elements(burst->qp, wr, copy);
     if (status != IBV_WC_SUCCESS)
         return status;
     if (!fits_mtu(burst->qp->device, copy, length))
@@ -94,7 +93,7 @@ static enum ibv_wc_status build_copy(struct sv_burst *burst, const struct ibv_se
     return IBV_WC_SUCCESS;
 }
 
-static inline enum ibv_wc_status build(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t length)
+static inline enum ibv_wc_status build_frame(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t length)
 {
     struct sv_qp *qp = burst->qp;
     if (SV_UNLIKELY(qp->sq.fail_next != 0)) {
@@ -122,7 +121,7 @@ static inline enum ibv_wc_status build(struct sv_burst *burst, const struct ibv_
 }
 
 /* The errors that mlx5 finds before it queues anything; returns the sum of the elements through *length. */
-static inline int check(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t *length)
+static inline int check_request(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t *length)
 {
     if (SV_UNLIKELY(wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_TSO))
         return EINVAL;
@@ -141,8 +140,8 @@ static inline int check(const struct sv_sq *sq, const struct ibv_send_wr *wr, ui
     return SV_UNLIKELY((wr->send_flags & IBV_SEND_INLINE) && sum > sq->max_inline) ? ENOMEM : 0;
 }
 
-static inline void complete(struct sv_burst *burst, const struct ibv_send_wr *wr, enum ibv_wc_status status,
-                            uint32_t length)
+static inline void complete_request(struct sv_burst *burst, const struct ibv_send_wr *wr, enum ibv_wc_status status,
+                                    uint32_t length)
 {
     struct sv_sq *sq = &burst->qp->sq;
     uint32_t index = sq->head - 1;
@@ -152,7 +151,7 @@ static inline void complete(struct sv_burst *burst, const struct ibv_send_wr *wr
                     burst->qp->ibv.qp_num);
 }
 
-static void fail(struct sv_burst *burst, const struct ibv_send_wr *wr, enum ibv_wc_status status)
+static void fail_request(struct sv_burst *burst, const struct ibv_send_wr *wr, enum ibv_wc_status status)
 {
     struct softverbs_queue_counters *counters = &burst->qp->sq.counters;
     if (status == IBV_WC_LOC_LEN_ERR)
@@ -162,8 +161,8 @@ static void fail(struct sv_burst *burst, const struct ibv_send_wr *wr, enum ibv_
     else if (status == IBV_WC_WR_FLUSH_ERR)
         counters->flushed++;
     burst->error = true;
-    complete(burst, wr, status, 0);
-    finish(burst);      /* what came before leaves, and its completions come first */
+    complete_request(burst, wr, status, 0);
+    finish_burst(burst);      /* earlier frames leave, and their completions come first */
     if (atomic_load_explicit(&burst->qp->state, memory_order_relaxed) != IBV_QPS_ERR)
         sv_qp_enter_error(burst->qp);
 }
@@ -181,17 +180,17 @@ static inline void send_one(struct sv_burst *burst, const struct ibv_send_wr *wr
     struct sv_sq *sq = &burst->qp->sq;
     enum ibv_wc_status status = IBV_WC_WR_FLUSH_ERR;
     if (SV_LIKELY(atomic_load_explicit(&burst->qp->state, memory_order_relaxed) != IBV_QPS_ERR))
-        status = build(burst, wr, length);
+        status = build_frame(burst, wr, length);
     sq->head++;
     if (SV_UNLIKELY(status != IBV_WC_SUCCESS))
-        fail(burst, wr, status);
+        fail_request(burst, wr, status);
     else if ((wr->send_flags & IBV_SEND_SIGNALED) || sq->signal_all)
-        complete(burst, wr, IBV_WC_SUCCESS, length);
+        complete_request(burst, wr, IBV_WC_SUCCESS, length);
     if (burst->frames == SV_BURST || burst->completions == SV_BURST)
-        finish(burst);
+        finish_burst(burst);
 }
 
-/* The sq.lock keeps what the cache names alive, as long as no rule has changed. */
+/* The sq.lock keeps the cached target alive as long as no rule has changed. */
 static inline const struct sv_rq *likely_target(const struct sv_qp *qp)
 {
     const struct sv_steer_cache *cache = qp->sq.cache;
@@ -221,14 +220,14 @@ SV_HOT int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_
     uint32_t retired = atomic_load_explicit(&sq->queue.retired, memory_order_acquire);
     for (; wr != NULL; wr = wr->next) {
         uint32_t length = 0;
-        error = SV_UNLIKELY(queue_full(sq, &retired)) ? ENOMEM : check(sq, wr, &length);
+        error = SV_UNLIKELY(queue_full(sq, &retired)) ? ENOMEM : check_request(sq, wr, &length);
         if (SV_UNLIKELY(error != 0)) {
             *bad_wr = wr;
             break;
         }
         send_one(&burst, wr, length);
     }
-    finish(&burst);
+    finish_burst(&burst);
     sv_spin_unlock(&sq->lock);
     return error;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding out where a frame goes. The caller holds the sender's sq.lock, which keeps rules alive. */
+/* Steering of one frame. The caller holds the sender's sq.lock, which keeps rules alive. */
 #include "dispatch.h"
 
 #include <string.h>
@@ -98,6 +98,6 @@ void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const str
     if (cache->words == 0 || frame->length < cache->words * 8)
         return;
     memcpy(cache->mask, mask, sizeof mask);
-    memcpy(cache->header, frame->data, cache->words * 8);     /* what is behind it is masked out */
+    memcpy(cache->header, frame->data, cache->words * 8);     /* beyond the header the mask is zero */
     cache->generation = generation;
 }

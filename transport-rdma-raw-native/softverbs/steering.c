@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps and programs by bpf(2): see steering.h, steering_maps.h and bpf/steer.bpf.c. */
+/* Maps and programs by bpf_call(2): see steering.h, steering_maps.h and bpf/steer.bpf.c. */
 #include "steering.h"
 
 #include "device.h"
 #include "steering_maps.h"
 #include "steering_programs.h"
+#include "wire_defs.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 /* Newer than the oldest <linux/bpf.h> this builds with: BPF_TCX_INGRESS, Linux 6.6. */
-enum { TCX_INGRESS = 46, MAX_IDLE_SHAPES = 8, MAX_INSTRUCTIONS = 4096 };
+enum { TCX_INGRESS = 46, MAX_IDLE_SHAPES = 8, MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = 1 << 20 };
 
 _Static_assert(sizeof(struct sv_steer_headers) == sizeof(struct sv_headers), "the programs see the same key");
 _Static_assert(offsetof(struct sv_steer_headers, vni) == offsetof(struct sv_headers, vni), "the same key");
@@ -46,12 +47,12 @@ struct sv_steering {
     struct shape shape[SV_STEER_MAX_SHAPES];    /* lowest priority number first */
 };
 
-static int bpf(enum bpf_cmd command, union bpf_attr *attr)
+static int bpf_call(enum bpf_cmd command, union bpf_attr *attr)
 {
     return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
 }
 
-static uint64_t pointer(const void *address)
+static uint64_t address_of(const void *address)
 {
     return (uint64_t)(uintptr_t)address;
 }
@@ -67,17 +68,17 @@ static int create_map(enum bpf_map_type type, uint32_t key, uint32_t value, uint
     attr.value_size = value;
     attr.max_entries = entries;
     attr.map_flags = flags;
-    return bpf(BPF_MAP_CREATE, &attr);
+    return bpf_call(BPF_MAP_CREATE, &attr);
 }
 
-static int update(int map, const void *key, const void *value)
+static int map_update(int map, const void *key, const void *value)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.map_fd = (uint32_t)map;
-    attr.key = pointer(key);
-    attr.value = pointer(value);
-    return bpf(BPF_MAP_UPDATE_ELEM, &attr) == 0 ? 0 : errno;
+    attr.key = address_of(key);
+    attr.value = address_of(value);
+    return bpf_call(BPF_MAP_UPDATE_ELEM, &attr) == 0 ? 0 : errno;
 }
 
 static void *map_memory(int map, size_t bytes)
@@ -86,17 +87,17 @@ static void *map_memory(int map, size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-static int create_marks(int *map, uint32_t places, struct sv_steer_marks **marks)
+static int create_marks(int *map, uint32_t buckets, struct sv_steer_marks **marks)
 {
-    *map = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof **marks, places, BPF_F_MMAPABLE);
+    *map = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof **marks, buckets, BPF_F_MMAPABLE);
     if (*map < 0)
         return errno;
-    *marks = map_memory(*map, places * sizeof **marks);
+    *marks = map_memory(*map, buckets * sizeof **marks);
     return *marks == NULL ? errno : 0;
 }
 
-/* What SV_PROGRAM_PLACE needs. */
-static int create_places(struct sv_steering *steering)
+/* The maps of SV_PROGRAM_CLASSIFY. */
+static int create_classifier_maps(struct sv_steering *steering)
 {
     int *map = steering->map;
     map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, SV_STEER_SOCKETS * SV_STEER_MAX_QUEUES, 0);
@@ -108,9 +109,9 @@ static int create_places(struct sv_steering *steering)
     map[SV_MAP_PROGRAMS] = create_map(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
     if (map[SV_MAP_PROGRAMS] < 0)
         return errno;
-    int error = create_marks(&map[SV_MAP_KNOWN], SV_STEER_KNOWN_PLACES, &steering->connections.known);
+    int error = create_marks(&map[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
     return error != 0 ? error
-                      : create_marks(&map[SV_MAP_OPENING], SV_STEER_OPENING_PLACES, &steering->connections.opening);
+                      : create_marks(&map[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
 }
 
 static int create_maps(struct sv_steering *steering)
@@ -155,14 +156,30 @@ static const struct program {
     {"rdma_raw_" #NAME, TYPE, ATTACH, sv_program_##NAME, sizeof sv_program_##NAME / 8, sv_program_##NAME##_maps, \
      sizeof sv_program_##NAME##_maps / sizeof sv_program_##NAME##_maps[0]}
     [SV_PROGRAM_XDP] = PROGRAM(xdp, BPF_PROG_TYPE_XDP, BPF_XDP),
-    [SV_PROGRAM_PLACE] = PROGRAM(place, BPF_PROG_TYPE_XDP, BPF_XDP),
+    [SV_PROGRAM_CLASSIFY] = PROGRAM(classify, BPF_PROG_TYPE_XDP, BPF_XDP),
     [SV_PROGRAM_REDIRECT] = PROGRAM(redirect, BPF_PROG_TYPE_SCHED_CLS, 0),
     [SV_PROGRAM_TC] = PROGRAM(tc, BPF_PROG_TYPE_SCHED_CLS, 0),
     [SV_PROGRAM_FILTER] = PROGRAM(filter, BPF_PROG_TYPE_SOCKET_FILTER, 0),
     [SV_PROGRAM_COPIES] = PROGRAM(copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
 };
 
-static int load(struct sv_steering *steering, enum sv_program which, uint32_t flags)
+/* Loads a program that was refused once more, and prints why. */
+static void print_verifier_log(const struct program *program, union bpf_attr *attr)
+{
+    char *log = calloc(1, VERIFIER_LOG_BYTES);
+    if (log == NULL)
+        return;
+    attr->log_level = 1;
+    attr->log_size = VERIFIER_LOG_BYTES;
+    attr->log_buf = address_of(log);
+    int fd = bpf_call(BPF_PROG_LOAD, attr);
+    fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log);
+    free(log);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int load_program(struct sv_steering *steering, enum sv_program which, uint32_t flags)
 {
     const struct program *program = &programs[which];
     struct bpf_insn code[MAX_INSTRUCTIONS];
@@ -179,41 +196,32 @@ static int load(struct sv_steering *steering, enum sv_program which, uint32_t fl
     attr.prog_type = program->type;
     attr.prog_flags = flags;
     attr.expected_attach_type = program->attach_type;
-    attr.insns = pointer(code);
+    attr.insns = address_of(code);
     attr.insn_cnt = (uint32_t)program->instructions;
-    attr.license = pointer("Apache-2.0");
+    attr.license = address_of("Apache-2.0");
     strncpy(attr.prog_name, program->name, sizeof attr.prog_name - 1);
-    int fd = bpf(BPF_PROG_LOAD, &attr);
+    int fd = bpf_call(BPF_PROG_LOAD, &attr);
     if (fd >= 0)
         return fd;
     int error = errno;
-    const char *log_to = getenv("SOFTVERBS_BPF_LOG");
-    if (log_to != NULL) {
-        static char log[1 << 20];
-        attr.log_level = 1;
-        attr.log_size = sizeof log;
-        attr.log_buf = pointer(log);
-        fd = bpf(BPF_PROG_LOAD, &attr);
-        fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log);
-        if (fd >= 0)
-            close(fd);
-    }
+    if (getenv("SOFTVERBS_BPF_LOG") != NULL)
+        print_verifier_log(program, &attr);
     return -error;
 }
 
 int sv_steering_load(struct sv_steering *steering, enum sv_program which)
 {
-    return load(steering, which, 0);
+    return load_program(steering, which, 0);
 }
 
-/* The XDP program ends with another one. */
-static int load_place(struct sv_steering *steering, uint32_t flags)
+/* The XDP program ends with a tail call of the classifier. */
+static int load_classifier(struct sv_steering *steering, uint32_t flags)
 {
     const uint32_t first = 0;
-    int program = load(steering, SV_PROGRAM_PLACE, flags);
+    int program = load_program(steering, SV_PROGRAM_CLASSIFY, flags);
     if (program < 0)
         return program;
-    int error = update(steering->map[SV_MAP_PROGRAMS], &first, &program);
+    int error = map_update(steering->map[SV_MAP_PROGRAMS], &first, &program);
     close(program);     /* the map holds it */
     return -error;
 }
@@ -221,9 +229,9 @@ static int load_place(struct sv_steering *steering, uint32_t flags)
 int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, enum sv_xdp_mode mode)
 {
     uint32_t flags = mode == SV_XDP_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0;
-    int program = which == SV_PROGRAM_XDP ? load_place(steering, flags) : 0;
+    int program = which == SV_PROGRAM_XDP ? load_classifier(steering, flags) : 0;
     if (program == 0)
-        program = load(steering, which, flags);
+        program = load_program(steering, which, flags);
     if (program < 0)
         return program;
     union bpf_attr attr;
@@ -236,7 +244,7 @@ int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int 
     } else {
         attr.link_create.attach_type = (enum bpf_attach_type)TCX_INGRESS;
     }
-    int link = bpf(BPF_LINK_CREATE, &attr);
+    int link = bpf_call(BPF_LINK_CREATE, &attr);
     int error = errno;
     close(program);     /* the link holds it */
     return link >= 0 ? link : -error;
@@ -250,12 +258,12 @@ void sv_steering_redirect_to(struct sv_steering *steering, int ifindex)
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns)
 {
     const uint32_t main = queue * SV_STEER_SOCKETS;
-    const uint32_t apart = main + 1;
+    const uint32_t syn_index = main + 1;
     if (queue >= SV_STEER_MAX_QUEUES)
         return ENOSPC;
-    int error = update(steering->map[SV_MAP_SOCKETS], &main, &socket);
+    int error = map_update(steering->map[SV_MAP_SOCKETS], &main, &socket);
     if (error == 0)
-        error = update(steering->map[SV_MAP_SOCKETS], &apart, &syns);
+        error = map_update(steering->map[SV_MAP_SOCKETS], &syn_index, &syns);
     if (error == 0)
         __atomic_store_n(&steering->directory->queues, queue + 1, __ATOMIC_RELEASE);
     return error;
@@ -266,7 +274,7 @@ void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes)
     __atomic_store_n(&steering->directory->longest_syn, bytes, __ATOMIC_RELAXED);
 }
 
-static void limit(unsigned long long *until_nanos)
+static void extend_limit(unsigned long long *until_nanos)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -276,12 +284,12 @@ static void limit(unsigned long long *until_nanos)
 
 void sv_steering_limit_syns(struct sv_steering *steering)
 {
-    limit(&steering->directory->syns_limited_until_nanos);
+    extend_limit(&steering->directory->syns_limited_until_nanos);
 }
 
-void sv_steering_limit_strangers(struct sv_steering *steering)
+void sv_steering_limit_unsolicited(struct sv_steering *steering)
 {
-    limit(&steering->directory->strangers_limited_until_nanos);
+    extend_limit(&steering->directory->unsolicited_limited_until_nanos);
 }
 
 uint64_t sv_steering_dropped_syns(const struct sv_steering *steering)
@@ -289,9 +297,9 @@ uint64_t sv_steering_dropped_syns(const struct sv_steering *steering)
     return __atomic_load_n(&steering->directory->syns_dropped, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_steering_dropped_strangers(const struct sv_steering *steering)
+uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering)
 {
-    return __atomic_load_n(&steering->directory->strangers_dropped, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->directory->unsolicited_dropped, __ATOMIC_RELAXED);
 }
 
 uint64_t sv_steering_long_syns(const struct sv_steering *steering)
@@ -311,10 +319,11 @@ const struct sv_connections *sv_steering_connections(const struct sv_steering *s
 
 /* ---- life ---- */
 
-/* Which bits of an ordinary frame make it one, and which of them the rules look at: see struct sv_steer_head. */
+/* Computes the bits of an ordinary frame that make it one or that rules match: see struct sv_steer_head. */
 static void head_mask(const unsigned long long *seen, unsigned long long *head)
 {
-    static const struct sv_layout ordinary = {.l3 = 4, .l3_offset = 14, .l4 = IPPROTO_TCP, .l4_offset = 34};
+    static const struct sv_layout ordinary = {.l3 = 4, .l3_offset = ETH_HLEN, .l4 = IPPROTO_TCP,
+                                             .l4_offset = ETH_HLEN + SV_IPV4_HLEN};
     const struct sv_headers untagged = {.layers = 0};
     struct sv_headers interest;
     uint8_t mask[SV_WINDOW];
@@ -324,14 +333,14 @@ static void head_mask(const unsigned long long *seen, unsigned long long *head)
     memcpy(head, mask, SV_STEER_HEAD_WORDS * sizeof head[0]);
 }
 
-/* The rules are as they shall be: what programs remember of before is void. */
-static void forget_verdicts(struct sv_steering *steering)
+/* The rules have changed: invalidates the verdicts that programs have cached. */
+static void invalidate_verdicts(struct sv_steering *steering)
 {
     __atomic_fetch_add(&steering->directory->generation, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Early after the host's start it waits until there is entropy: a secret that is known would be none. */
-static int draw(unsigned long long *secret)
+/* Draws the secret. Early after boot this waits for entropy: a predictable secret is useless. */
+static int draw_secret(unsigned long long *secret)
 {
     ssize_t bytes;
     do
@@ -340,7 +349,7 @@ static int draw(unsigned long long *secret)
     return bytes == (ssize_t)sizeof *secret ? 0 : bytes < 0 ? errno : EAGAIN;
 }
 
-int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool places)
+int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classifies)
 {
     struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
     if (steering == NULL)
@@ -349,15 +358,15 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool places
         steering->map[i] = -1;
     memcpy(steering->mac, mac, 6);
     int error = create_maps(steering);
-    if (error == 0 && places)
-        error = create_places(steering);
+    if (error == 0 && classifies)
+        error = create_classifier_maps(steering);
     if (error != 0) {
         sv_steering_close(steering);
         return sv_explain(error, error == EPERM
             ? "eBPF maps can't be made: the process needs CAP_BPF and CAP_NET_ADMIN (or CAP_SYS_ADMIN)"
             : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
     }
-    error = draw(&steering->directory->secret);
+    error = draw_secret(&steering->directory->secret);
     if (error != 0) {
         sv_steering_close(steering);
         return sv_explain(error, "the kernel gives no random numbers: getrandom(2) failed");
@@ -368,12 +377,12 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool places
     steering->connections.secret = steering->directory->secret;
     memcpy(steering->directory->half[0].mac, mac, 6);
     head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
-    forget_verdicts(steering);      /* 0 is what empty places have */
+    invalidate_verdicts(steering);      /* empty entries have 0 */
     *out = steering;
     return 0;
 }
 
-static void unmap(void *memory, size_t bytes)
+static void unmap_memory(void *memory, size_t bytes)
 {
     if (memory != NULL)
         munmap(memory, bytes);
@@ -383,9 +392,9 @@ void sv_steering_close(struct sv_steering *steering)
 {
     if (steering == NULL)
         return;
-    unmap(steering->directory, sizeof *steering->directory);
-    unmap(steering->connections.known, SV_STEER_KNOWN_PLACES * sizeof *steering->connections.known);
-    unmap(steering->connections.opening, SV_STEER_OPENING_PLACES * sizeof *steering->connections.opening);
+    unmap_memory(steering->directory, sizeof *steering->directory);
+    unmap_memory(steering->connections.known, SV_STEER_KNOWN_BUCKETS * sizeof *steering->connections.known);
+    unmap_memory(steering->connections.opening, SV_STEER_OPENING_BUCKETS * sizeof *steering->connections.opening);
     for (int i = 0; i < SV_MAP_COUNT; i++)
         if (steering->map[i] >= 0)
             close(steering->map[i]);
@@ -394,14 +403,14 @@ void sv_steering_close(struct sv_steering *steering)
 
 /* ---- rules ---- */
 
-/* Writes the half that programs do not read, then points them to it. */
-static void publish(struct sv_steering *steering)
+/* Writes the half that programs do not read, then makes it current. */
+static void publish_rules(struct sv_steering *steering)
 {
     struct sv_steer_directory *directory = steering->directory;
     uint32_t sequence = __atomic_load_n(&directory->sequence, __ATOMIC_RELAXED) + 1;
     struct sv_steer_half *half = &directory->half[sequence & 1];
     union sv_key all = {.words = {0}};
-    /* Whoever sees a part of what follows sees this too, and that the half's last use is over. */
+    /* A program that sees a part of the following also sees this, and that the half is no longer current. */
     __atomic_store_n(&directory->filling, sequence, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     half->shapes = steering->shapes;
@@ -425,13 +434,13 @@ static void publish(struct sv_steering *steering)
         memset(half->seen, 0xff, sizeof all.outer.dst_mac);     /* the first word begins with it */
     head_mask(half->seen, half->head);
     __atomic_store_n(&directory->sequence, sequence, __ATOMIC_SEQ_CST);
-    forget_verdicts(steering);
+    invalidate_verdicts(steering);
 }
 
 void sv_steering_set_mac(struct sv_steering *steering, const uint8_t mac[6])
 {
     memcpy(steering->mac, mac, 6);
-    publish(steering);
+    publish_rules(steering);
 }
 
 static struct shape *find_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
@@ -443,10 +452,9 @@ static struct shape *find_shape(struct sv_steering *steering, uint32_t priority,
 }
 
 /*
- * Shapes without rules are kept, since rules that come and go tend to look alike; but only a few, as each costs a
- * probe.
+ * Keeps a few shapes without rules, since the next rules tend to have the same shape. More would each cost a probe.
  */
-static void forget_idle_shapes(struct sv_steering *steering)
+static void drop_idle_shapes(struct sv_steering *steering)
 {
     uint32_t idle = 0;
     uint32_t kept = 0;
@@ -475,7 +483,7 @@ static int rules_of(const struct sv_steering *steering, const struct shape *shap
 
 static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
 {
-    forget_idle_shapes(steering);
+    drop_idle_shapes(steering);
     if (steering->shapes == SV_STEER_MAX_SHAPES)
         return NULL;
     uint32_t at = 0;
@@ -486,7 +494,7 @@ static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, 
     steering->shapes++;
     *shape = (struct shape){.priority = priority, .id = ++steering->next_id,
                             .deep = is_deep(mask), .mask = *mask};
-    publish(steering);
+    publish_rules(steering);
     return shape;
 }
 
@@ -502,9 +510,9 @@ static struct sv_steer_rule read_rule(int map, const struct sv_steer_rule_key *k
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.map_fd = (uint32_t)map;
-    attr.key = pointer(key);
-    attr.value = pointer(&rule);
-    if (bpf(BPF_MAP_LOOKUP_ELEM, &attr) != 0)
+    attr.key = address_of(key);
+    attr.value = address_of(&rule);
+    if (bpf_call(BPF_MAP_LOOKUP_ELEM, &attr) != 0)
         return (struct sv_steer_rule){0, 0};
     return rule;
 }
@@ -513,7 +521,7 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
 {
     if (spec->type != IBV_FLOW_ATTR_NORMAL) {
         steering->specials[spec->type]++;
-        publish(steering);
+        publish_rules(steering);
         return 0;
     }
     struct shape *shape = find_shape(steering, spec->priority, &spec->mask);
@@ -528,8 +536,8 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
         rule = read_rule(rules_of(steering, shape), &key);
     rule.takers += !spec->continues;
     rule.copies += spec->continues;
-    int error = update(rules_of(steering, shape), &key, &rule);
-    forget_verdicts(steering);
+    int error = map_update(rules_of(steering, shape), &key, &rule);
+    invalidate_verdicts(steering);
     if (error == 0)
         shape->rules++;
     return error == E2BIG ? ENOMEM : error;
@@ -539,7 +547,7 @@ void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow
 {
     if (flow->type != IBV_FLOW_ATTR_NORMAL) {
         steering->specials[flow->type]--;
-        publish(steering);
+        publish_rules(steering);
         return;
     }
     struct shape *shape = find_shape(steering, flow->priority, &flow->mask);
@@ -552,14 +560,14 @@ void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow
     rule.copies -= flow->rule->continues;
     shape->rules--;
     if (rule.takers + rule.copies > 0) {
-        update(rules_of(steering, shape), &key, &rule);
-        forget_verdicts(steering);
+        map_update(rules_of(steering, shape), &key, &rule);
+        invalidate_verdicts(steering);
         return;
     }
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.map_fd = (uint32_t)rules_of(steering, shape);
-    attr.key = pointer(&key);
-    bpf(BPF_MAP_DELETE_ELEM, &attr);
-    forget_verdicts(steering);
+    attr.key = address_of(&key);
+    bpf_call(BPF_MAP_DELETE_ELEM, &attr);
+    invalidate_verdicts(steering);
 }

@@ -6,21 +6,29 @@
 #include "flow.h"
 
 /*
- * The kernel's half of flow steering: eBPF programs that know the device's rules and tell our frames from the kernel's.
- * All calls are made with the device's mutex held; the programs run beside them.
+ * The kernel's half of flow steering: eBPF programs that know the device's rules and separate the frames that rules
+ * take from the kernel's. The caller holds the device's mutex; the programs run concurrently.
  *
- * Everything hangs on file descriptors. When the process ends, however it ends, the kernel closes them, detaches the
- * programs and has its frames back.
+ * All kernel objects are held by file descriptors. However the process ends, the kernel closes them and detaches the
+ * programs.
  */
 struct sv_steering;
 
-/* Native with fragments: for drivers that bring frames in several pages. In generic mode that would only cost. */
+/* Native with fragments is for drivers that deliver a frame in several pages. Generic mode does not need it. */
 enum sv_xdp_mode { SV_XDP_GENERIC, SV_XDP_NATIVE, SV_XDP_NATIVE_FRAGS };
 
-enum sv_program { SV_PROGRAM_XDP, SV_PROGRAM_PLACE, SV_PROGRAM_REDIRECT, SV_PROGRAM_TC, SV_PROGRAM_FILTER, SV_PROGRAM_COPIES };
+/* The programs of bpf/steer.bpf.c. */
+enum sv_program {
+    SV_PROGRAM_XDP,
+    SV_PROGRAM_CLASSIFY,
+    SV_PROGRAM_REDIRECT,
+    SV_PROGRAM_TC,
+    SV_PROGRAM_FILTER,
+    SV_PROGRAM_COPIES,
+};
 
-/* 0 or an errno, with the reason explained. `places`: SV_PROGRAM_PLACE will run, which takes 13 MiB. */
-int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6], bool places);
+/* Returns 0 or an errno with an explanation. `classifies`: SV_PROGRAM_CLASSIFY will run, which takes 13 MiB. */
+int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6], bool classifies);
 /* The interface has another address. */
 void sv_steering_set_mac(struct sv_steering *steering, const uint8_t mac[6]);
 void sv_steering_close(struct sv_steering *steering);
@@ -32,27 +40,27 @@ int sv_steering_load(struct sv_steering *steering, enum sv_program program);
  * errno.
  */
 int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex, enum sv_xdp_mode mode);
-/* Where SV_PROGRAM_REDIRECT redirects to. Before it is attached. */
+/* Sets the interface to which SV_PROGRAM_REDIRECT redirects, before it is attached. */
 void sv_steering_redirect_to(struct sv_steering *steering, int ifindex);
 /*
- * Frames of this receive queue that are ours go to an AF_XDP socket, and SYNs among them to another. In turn, from queue
- * 0 on: those of later queues go to the kernel.
+ * Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other frames that rules take. Call it for queue
+ * 0 first, then in ascending order. Frames of queues without sockets go to the kernel.
  */
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns);
-/* Longer SYNs are dropped. Before SV_PROGRAM_PLACE is attached. */
+/* Sets the length above which SYNs are dropped, before SV_PROGRAM_CLASSIFY is attached. */
 void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes);
 
-/* More SYNs come than are looked at: for a second only a few are let through. At any time, by any thread. */
+/* SYNs arrive faster than they are handled: admits only a few for a second. Any thread may call this at any time. */
 void sv_steering_limit_syns(struct sv_steering *steering);
-/* More comes than is looked at: for a second only a few segments of no connection are let through. As before. */
-void sv_steering_limit_strangers(struct sv_steering *steering);
-/* How many were not. */
+/* Frames arrive faster than they are handled: admits only a few unsolicited segments for a second. As above. */
+void sv_steering_limit_unsolicited(struct sv_steering *steering);
+/* The numbers of segments dropped. */
 uint64_t sv_steering_dropped_syns(const struct sv_steering *steering);
-uint64_t sv_steering_dropped_strangers(const struct sv_steering *steering);
+uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering);
 uint64_t sv_steering_long_syns(const struct sv_steering *steering);
-/* Frames of ours that the kernel got, as they came by a receive queue without sockets. */
+/* Frames that rules take but the kernel got, from receive queues without sockets. */
 uint64_t sv_steering_unserved(const struct sv_steering *steering);
-/* What tells the two apart; whoever sends has it learn. */
+/* The connections that tell unsolicited segments apart. Threads that send frames track them there. */
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);

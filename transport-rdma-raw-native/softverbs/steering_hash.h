@@ -3,8 +3,8 @@
 #define SV_STEERING_HASH_H
 
 /*
- * Hashes that the library and the eBPF programs must agree on. They begin with a secret, so that who sends cannot know
- * what collides. Words are as they lie in frames; addresses first those of our own end.
+ * Hashes that the library and the eBPF programs must agree on. They start with a secret, so that senders cannot predict
+ * collisions. Words are in network byte order. The local address comes before the peer's.
  */
 #include "steering_maps.h"
 
@@ -14,34 +14,34 @@ static inline __attribute__((always_inline)) unsigned long long sv_steer_mix(uns
     return hash ^ hash >> 32;
 }
 
-/* `addresses`: the mix of our address and the peer's; `ports`: as in segments that we receive, the peer's first. */
+/* `addresses`: the mix of the local address and the peer's. `ports`: as in received segments, the peer's first. */
 static inline __attribute__((always_inline)) unsigned long long sv_steer_connection(unsigned long long addresses,
                                                                                     unsigned int ports)
 {
     return sv_steer_mix(addresses, ports);
 }
 
-/* A segment of a connection that acknowledges this number, as it is in headers. */
+/* A segment of a connection that acknowledges this number, in network byte order. */
 static inline __attribute__((always_inline)) unsigned long long sv_steer_proof(unsigned long long connection,
                                                                                unsigned int acknowledgement)
 {
     return sv_steer_mix(connection ^ SV_STEER_PROOF, acknowledgement);
 }
 
-/* Our own end alone. `address`: the mix of our address. */
+/* The local endpoint alone. `address`: the mix of the local address. */
 static inline __attribute__((always_inline)) unsigned long long sv_steer_endpoint(unsigned long long address,
                                                                                   unsigned int ports)
 {
     return sv_steer_mix(sv_steer_mix(address, SV_STEER_ENDPOINT), ports >> 16);
 }
 
-/* Where marks of such a hash are. `places`: a power of two. */
-static inline __attribute__((always_inline)) unsigned int sv_steer_place(unsigned long long hash, unsigned int places)
+/* The bucket of a hash. `buckets`: a power of two. */
+static inline __attribute__((always_inline)) unsigned int sv_steer_bucket(unsigned long long hash, unsigned int buckets)
 {
-    return (unsigned int)hash & (places - 1);
+    return (unsigned int)hash & (buckets - 1);
 }
 
-/* With room for the time in the lowest bits; never 0, which is an empty place. */
+/* A mark with room for the time in the lowest bits. Never 0, which is an empty entry. */
 static inline __attribute__((always_inline)) unsigned int sv_steer_mark(unsigned long long hash)
 {
     return ((unsigned int)(hash >> 32) | 1u << 31) & ~(unsigned int)SV_STEER_MARK_TIMES;

@@ -3,66 +3,65 @@
 #define SV_STEERING_MAPS_H
 
 /*
- * What the library and the eBPF programs share: flow rules as tuple space, in the layout of union sv_key (flow.h).
- * Included by both, so it knows only the compiler's own types.
+ * The maps that the library and the eBPF programs share: flow rules as tuple space, in the layout of union sv_key
+ * (flow.h). Both include this file, so it uses only the compiler's own types.
  *
- * The directory is written by the library straight into the mapped array. It has two halves; the library fills the one
- * that is not in use and then publishes it by the sequence number, whose lowest bit names the half. Before it fills one it
- * says for which number: a program that finds after its search that this is two ahead of its own has perhaps read a half
- * that was being rewritten, and leaves the frame to the kernel.
+ * The library writes the directory straight into the mapped array. The directory has two halves. The library fills the
+ * half that is not in use and publishes it by the sequence number, whose lowest bit selects the half. Before it fills a
+ * half it writes the new number to `filling`. A program that finds `filling` two ahead of its own number after its
+ * search may have read a half that was being rewritten, and leaves the frame to the kernel.
  */
 
 enum {
     SV_STEER_KEY_WORDS = 18,
-    SV_STEER_PLAIN_WORDS = 8,       /* those that rules without a tunnel look at: hashing a key costs by its length */
+    SV_STEER_PLAIN_WORDS = 8,       /* the words that rules without a tunnel match: shorter keys hash faster */
     SV_STEER_MAX_SHAPES = 128,
     SV_STEER_MAX_RULES = 65536,
     SV_STEER_MAX_QUEUES = 64,
-    SV_STEER_SOCKETS = 2,           /* of each receive queue, side by side: for SYNs, and before it for the rest */
-    SV_STEER_WANTS_INNER = 1,       /* some rule looks behind VXLAN */
+    SV_STEER_SOCKETS = 2,           /* per receive queue, side by side: the main one, then the one for SYNs */
+    SV_STEER_WANTS_INNER = 1,       /* a rule matches headers inside VXLAN */
     SV_STEER_ALL_DEFAULT = 2,
     SV_STEER_MULTICAST_DEFAULT = 4,
     SV_STEER_SNIFFER = 8,
     SV_STEER_RECENT = 256,          /* a power of two */
     SV_STEER_HEAD_WORDS = 5,        /* Ethernet, IPv4 without options, ports: 38 bytes */
-    SV_STEER_HEAD_BYTES = 54,       /* with a TCP header whole */
+    SV_STEER_HEAD_BYTES = 54,       /* with a whole TCP header */
 };
 
 /*
- * SYNs of the last minutes, each at a place that follows from its hash: a mark, which is the hash's upper bits, and when
- * it came. Who means it and got no answer sends the same again after a second, and then later still; a flood of ever
- * other SYNs does not, and one that repeats its own does so sooner. Newer ones take the places of older ones: with half a
- * million of them in a second three of five are still known when it is over.
+ * The SYNs of the last minutes. Each is stored at an index derived from its hash, as a mark (the hash's upper bits) and
+ * its time. A genuine client that gets no answer repeats its SYN after a second, then later still. A flood of changing
+ * SYNs does not, and one that repeats its SYNs does so sooner. Newer entries replace older ones: after half a million
+ * SYNs within a second, three of five are still stored.
  */
 enum {
     SV_STEER_SYNS = 1 << 20,
-    SV_STEER_SYN_AGES = 0xfff,      /* the bits of the time; the rest is the mark */
+    SV_STEER_SYN_AGES = 0xfff,      /* the bits of the time; the others are the mark */
     SV_STEER_SYN_AGE_SHIFT = 27,    /* of nanoseconds: units of 0.13 s */
     SV_STEER_SYN_LEAST_AGE = 6,
     SV_STEER_SYN_LAST_AGE = 64,
-    SV_STEER_SYN_WINDOW_SHIFT = 20, /* of nanoseconds: in each such millisecond */
-    SV_STEER_SYNS_PER_WINDOW = 8,   /* so many are taken for repeated at most, and of others while these are limited; */
-                                    /* on each core */
+    SV_STEER_SYN_WINDOW_SHIFT = 20, /* of nanoseconds: windows of a millisecond */
+    SV_STEER_SYNS_PER_WINDOW = 8,   /* limit per core of retransmissions, and, while SYNs are limited, of others */
 };
 
 /*
- * Marks of connections (connections.h): a hash's upper bits, and the second that it was last written in. Many share a
- * place, which is a line of the cache; a new one takes that of the oldest.
+ * Marks of connections (connections.h): a hash's upper bits and the second of the last write. A bucket is a cache line
+ * of marks; a new mark replaces the oldest of its bucket.
  */
 enum {
     SV_STEER_MARKS = 16,
     SV_STEER_MARK_TIMES = 0x3ff,
     SV_STEER_MARK_TIME_SHIFT = 30,          /* of nanoseconds: units of 1.07 s */
-    SV_STEER_KNOWN_PLACES = 1 << 16,        /* a million connections and own ends */
-    SV_STEER_OPENING_PLACES = 1 << 15,      /* a quarter of a million: each has two marks */
+    SV_STEER_KNOWN_BUCKETS = 1 << 16,       /* a million connections and local endpoints */
+    SV_STEER_OPENING_BUCKETS = 1 << 15,     /* a quarter of a million connections: each has two marks */
     SV_STEER_OPENING_LAST_AGE = 8,
-    SV_STEER_OPENING_PER_WINDOW = 64,       /* so many segments of connections that are being opened, in each window */
-                                            /* of a millisecond and on each core, while strangers are limited; */
-    SV_STEER_STRANGER_WINDOWS = 16,         /* and one of a stranger in each so many windows: to answer is work; */
-    SV_STEER_STRANGERS_FLOOD = 64,          /* with so many in one window they are limited for another second */
+    /* Limits while unsolicited segments are limited, per core: */
+    SV_STEER_OPENING_PER_WINDOW = 64,       /* segments of opening connections in each window */
+    SV_STEER_UNSOLICITED_WINDOWS = 16,      /* one unsolicited segment in each 16 windows: each costs an answer */
+    SV_STEER_UNSOLICITED_FLOOD = 64,        /* so many in one window extend the limit by a second */
     SV_STEER_LIMITED_NANOS = 1000000000,
-    SV_STEER_ENDPOINT = 1,                  /* tells our own end's hash from one of a connection, */
-    SV_STEER_PROOF = 2,                     /* and this the hash of what proves that there is one */
+    SV_STEER_ENDPOINT = 1,                  /* separates hashes of local endpoints from those of connections */
+    SV_STEER_PROOF = 2,                     /* likewise hashes of acknowledgments that prove a connection */
 };
 
 struct sv_steer_marks {
@@ -101,8 +100,8 @@ struct sv_steer_half {
     unsigned int shapes;
     unsigned int flags;
     unsigned char mac[8];           /* the interface's own */
-    unsigned long long seen[SV_STEER_PLAIN_WORDS];      /* what of a plain frame the verdict depends on */
-    unsigned long long head[SV_STEER_HEAD_WORDS];       /* the same as bits of an ordinary frame, see below */
+    unsigned long long seen[SV_STEER_PLAIN_WORDS];      /* the bits of a plain key that the verdict depends on */
+    unsigned long long head[SV_STEER_HEAD_WORDS];       /* the same bits in an ordinary frame, see below */
     struct sv_steer_shape shape[SV_STEER_MAX_SHAPES];   /* lowest priority number first */
 };
 
@@ -110,23 +109,23 @@ struct sv_steer_directory {
     unsigned int sequence;
     unsigned int generation;        /* grows after each change of any rule */
     unsigned int filling;           /* the sequence number for which a half is filled, or was last */
-    unsigned int loads_reorder;     /* nonzero: this processor may turn loads around, so programs need barriers */
-    unsigned long long secret;      /* makes hashes unknown to who sends */
-    unsigned long long syns_limited_until_nanos;    /* of the monotonic clock */
-    unsigned long long syns_dropped;                /* because they were limited */
-    unsigned long long strangers_limited_until_nanos;   /* 0: they are not */
-    unsigned long long strangers_dropped;
-    unsigned long long redirect_to;                 /* the interface of our own, where there is one */
-    unsigned int queues;                            /* receive queues that have sockets: the first so many */
-    unsigned int longest_syn;                       /* bytes; longer ones are no connection's beginning */
-    unsigned long long syns_too_long;               /* dropped */
-    unsigned long long unserved;                    /* ours, but of another receive queue: the kernel got them */
+    unsigned int loads_reorder;     /* nonzero: the processor may reorder loads, so programs need barriers */
+    unsigned long long secret;      /* makes hashes unpredictable for senders */
+    unsigned long long syns_limited_until_nanos;    /* CLOCK_MONOTONIC */
+    unsigned long long syns_dropped;                /* while SYNs were limited */
+    unsigned long long unsolicited_limited_until_nanos; /* 0: not limited */
+    unsigned long long unsolicited_dropped;
+    unsigned long long redirect_to;                 /* index of the TAP interface, where there is one */
+    unsigned int queues;                            /* number of receive queues with sockets, from queue 0 on */
+    unsigned int longest_syn;                       /* bytes; longer SYNs are dropped */
+    unsigned long long syns_too_long;
+    unsigned long long unserved;                    /* frames of receive queues without sockets: the kernel's */
     struct sv_steer_half half[2];
 };
 
 /*
- * Verdicts found lately, for each core, at a place that follows from the headers. They are good for one generation, so
- * whoever changes rules has changed them before the generation grows.
+ * A cache of verdicts per core, indexed by a hash of the headers. An entry is valid for one generation. The library
+ * therefore changes rules before it increments the generation.
  */
 struct sv_steer_recent {
     unsigned long long words[SV_STEER_PLAIN_WORDS];
@@ -135,8 +134,8 @@ struct sv_steer_recent {
 };
 
 /*
- * The same for ordinary frames, which are most: IPv4 without a tag, options or fragments, with TCP or UDP. Their first
- * words tell such a frame and its verdict without being parsed, as half->head has the bits that make it one.
+ * The same for ordinary frames, which are the majority: untagged TCP or UDP over IPv4 without options or fragments.
+ * Their first words determine the verdict without parsing: half->head includes the bits that make a frame ordinary.
  */
 struct sv_steer_head {
     unsigned long long words[SV_STEER_HEAD_WORDS];
@@ -144,7 +143,7 @@ struct sv_steer_head {
     unsigned int verdict;
 };
 
-/* Keys of the plain rules end behind the plain words. */
+/* The keys of plain rules end after the plain words. */
 struct sv_steer_rule_key {
     unsigned long long shape_id;
     unsigned long long words[SV_STEER_KEY_WORDS];
@@ -156,23 +155,23 @@ struct sv_steer_rule {
     unsigned int copies;
 };
 
-/* Where a program works: more than its stack holds. */
+/* A program's variables that exceed its stack. */
 struct sv_steer_scratch {
     struct sv_steer_headers outer;
     struct sv_steer_headers inner;
     struct sv_steer_rule_key probe;
-    unsigned long long copies;      /* nonzero: a rule that matched wants one */
+    unsigned long long copies;      /* nonzero: a matching rule wants a copy */
     unsigned long long seen[SV_STEER_PLAIN_WORDS];
     unsigned long long head[SV_STEER_HEAD_WORDS];
     unsigned int seen_index;
     unsigned int head_index;
     unsigned int is_ordinary;
     unsigned int syn_window;
-    unsigned int syns_again;        /* in that window */
+    unsigned int syns_again;        /* in that window, as are the next three */
     unsigned int syns_first;
     unsigned int opening;
-    unsigned int strangers;
-    unsigned long long barrier;     /* of nobody else: what atomic operations are done on for their order */
+    unsigned int unsolicited;
+    unsigned long long barrier;     /* target of the atomic operations in order_loads() */
 };
 
 /* The maps, in the order in which bpf/build.py numbers them. */

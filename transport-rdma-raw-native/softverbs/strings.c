@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of states, statuses and events, as short as they read well in a log line. */
+/* Short names of states, statuses and events, for log lines. */
 #include "objects.h"
 
 #include <stddef.h>

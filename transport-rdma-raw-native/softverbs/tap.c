@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What is_skb_forwardable() of the kernel compares a frame with: any that the network interface lets in. */
+/* The limit that is_skb_forwardable() of the kernel applies: any frame that the network interface accepts. */
 enum { TAP_MTU = 65521 };
 
 static int add_queue(struct sv_tap *tap)
@@ -40,8 +40,8 @@ static int add_queue(struct sv_tap *tap)
     return 0;
 }
 
-/* An attribute that is the last in all of those around it. */
-static struct rtattr *append(struct nlmsghdr *message, unsigned short type, const void *data, size_t bytes)
+/* Appends an attribute, which is the last in all enclosing ones. */
+static struct rtattr *append_attribute(struct nlmsghdr *message, unsigned short type, const void *data, size_t bytes)
 {
     struct rtattr *attribute = (struct rtattr *)((char *)message + NLMSG_ALIGN(message->nlmsg_len));
     attribute->rta_type = type;
@@ -81,18 +81,18 @@ static int ask(int netlink, const struct link_request *request)
     return -answer.error.error;
 }
 
-/* Nobody is to find the host there: no IPv6 address, no ARP. Before the interface is up, or it has an address at once. */
+/* The host must not be reachable there: no IPv6 address, no ARP. Set before the interface is up and gets an address. */
 static int make_quiet(const struct sv_tap *tap, int netlink)
 {
     const uint32_t mtu = TAP_MTU;
     const uint8_t no_addresses = IN6_ADDR_GEN_MODE_NONE;
     struct link_request request = link_request(tap);
     request.link.ifi_flags = request.link.ifi_change = IFF_NOARP;
-    append(&request.header, IFLA_MTU, &mtu, sizeof mtu);
+    append_attribute(&request.header, IFLA_MTU, &mtu, sizeof mtu);
     if (access("/proc/net/if_inet6", F_OK) == 0) {
-        struct rtattr *families = append(&request.header, IFLA_AF_SPEC, NULL, 0);
-        struct rtattr *inet6 = append(&request.header, AF_INET6, NULL, 0);
-        append(&request.header, IFLA_INET6_ADDR_GEN_MODE, &no_addresses, sizeof no_addresses);
+        struct rtattr *families = append_attribute(&request.header, IFLA_AF_SPEC, NULL, 0);
+        struct rtattr *inet6 = append_attribute(&request.header, AF_INET6, NULL, 0);
+        append_attribute(&request.header, IFLA_INET6_ADDR_GEN_MODE, &no_addresses, sizeof no_addresses);
         char *end = (char *)&request + request.header.nlmsg_len;
         families->rta_len = (unsigned short)(end - (char *)families);
         inet6->rta_len = (unsigned short)(end - (char *)inet6);
@@ -131,7 +131,7 @@ int sv_tap_open(struct sv_tap *tap)
               "--device /dev/net/tun");
     tap->ifindex = (int)if_nametoindex(tap->name);
     error = configure(tap);
-    return error == 0 ? 0 : sv_explain(error, "the interface '%s' of our own can't be brought up", tap->name);
+    return error == 0 ? 0 : sv_explain(error, "the TAP interface '%s' can't be brought up", tap->name);
 }
 
 int sv_tap_add_queue(struct sv_tap *tap)

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * An interface of our own, to which a tc ingress program redirects our frames: XDP works there, so that the kernel's own
- * frames on the network interface are left alone. Nothing is read from the descriptors; the interface has as many
- * receive queues as there are of them, and goes with the last, also when the process is killed.
+ * A TAP interface to which a tc ingress program redirects the frames that rules take. XDP runs there, so that it does
+ * not affect the kernel's own frames on the network interface. The descriptors are never read. The interface has one
+ * receive queue per descriptor, and the kernel removes it with the last one, also when the process is killed.
  */
 enum { SV_TAP_MAX_QUEUES = 64 };
 
@@ -18,7 +18,7 @@ struct sv_tap {
     int queue[SV_TAP_MAX_QUEUES];
 };
 
-/* With one queue, up and without addresses. 0 or an errno, with the reason explained. */
+/* Opens it with one queue, up and without addresses. Returns 0 or an errno with an explanation. */
 int sv_tap_open(struct sv_tap *tap);
 int sv_tap_add_queue(struct sv_tap *tap);
 void sv_tap_remove_queue(struct sv_tap *tap);

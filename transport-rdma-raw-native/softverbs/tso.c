@@ -2,6 +2,7 @@
 /* Large sends: IBV_WR_TSO cuts a TCP payload into segments, each behind a copy of the header that the caller gives. */
 #include "tso.h"
 
+#include "frame_limits.h"
 #include "segment.h"
 
 #include <errno.h>
@@ -82,7 +83,7 @@ enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr 
     struct sv_layout layout;
     uint32_t mtu = atomic_load_explicit(&burst->qp->device->mtu, memory_order_relaxed);
 
-    if (payload > SV_MAX_TSO_PAYLOAD || (uint32_t)wr->tso.hdr_sz + wr->tso.mss > mtu + 14u)
+    if (payload > SV_MAX_TSO_PAYLOAD || !sv_frame_fits(mtu, wr->tso.hdr, (uint32_t)wr->tso.hdr_sz + wr->tso.mss))
         return IBV_WC_LOC_LEN_ERR;
     if (!sv_segment_parse(wr->tso.hdr, wr->tso.hdr_sz, &layout))
         return IBV_WC_LOC_QP_OP_ERR;

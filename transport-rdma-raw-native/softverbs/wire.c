@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See wire.h: an interface, and its share in steering. */
+/* A network interface and its share in steering: see wire.h. */
 #include "wire.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* No MAC address: a place of the table that is free. */
+/* Not a MAC address: marks a free entry of the table. */
 #define UNCLAIMED UINT64_MAX
 
 bool sv_wire_name(const char *name, const char *prefix)
@@ -87,8 +87,8 @@ static int make_descriptors(struct sv_wire *wire)
 
 int sv_wire_open(struct sv_wire *wire)
 {
-    wire->guard = wire->filters = wire->large = wire->link = wire->kick = wire->epoll = wire->watching = -1;
-    pthread_mutex_init(&wire->watch_mutex, NULL);
+    wire->guard = wire->filters = wire->large = wire->link = wire->kick = wire->epoll = wire->event_epoll = -1;
+    pthread_mutex_init(&wire->event_mutex, NULL);
     wire->max_mtu = wire->kind->max_mtu;
     snprintf(wire->netdev, sizeof wire->netdev, "%s", strchr(wire->device->ibv.name, ':') + 1);
     int error = make_descriptors(wire);
@@ -118,7 +118,7 @@ void sv_wire_close(struct sv_wire *wire)
     close_one(wire->link);
     close_one(wire->kick);
     close_one(wire->epoll);
-    pthread_mutex_destroy(&wire->watch_mutex);
+    pthread_mutex_destroy(&wire->event_mutex);
     /* A device that failed with its interface may be opened anew. */
     atomic_store(&wire->device->failed, false);
     atomic_store(&wire->device->port_up, true);
@@ -134,7 +134,7 @@ void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6])
 
 /* ---- rules ---- */
 
-/* What the interface's own address filter must let in for a rule. Membership of the socket ends with the process. */
+/* Adds a rule's address to the receive filter of the interface. The membership of the socket ends with the process. */
 static int filter_type(const struct sv_wire *wire, enum ibv_flow_attr_type type, const struct sv_headers *mask,
                        const uint8_t mac[6])
 {
@@ -157,11 +157,11 @@ static void change_filter(struct sv_wire *wire, int type, const uint8_t mac[6], 
         return;
     struct packet_mreq request = {.mr_ifindex = wire->ifindex, .mr_type = (unsigned short)type, .mr_alen = 6};
     memcpy(request.mr_address, mac, 6);
-    /* Interfaces without such a filter refuse, and let everything in. */
+    /* Interfaces without such a filter fail here and accept every frame. */
     (void)!setsockopt(wire->filters, SOL_PACKET, option, &request, sizeof request);
 }
 
-/* Readers look without a lock: an address stays where it is while rules name it. */
+/* Readers take no lock, so an address keeps its index while rules name it. */
 static int find_claim(const struct sv_wire *wire, uint64_t mac)
 {
     uint32_t used = atomic_load_explicit(&wire->claimed_used, memory_order_acquire);
@@ -171,7 +171,7 @@ static int find_claim(const struct sv_wire *wire, uint64_t mac)
     return -1;
 }
 
-/* Beyond the table's size frames simply leave; whoever is on the wire may have that address too. */
+/* Frames to addresses beyond the table's size leave, even if they could stay inside. */
 static bool claim(struct sv_wire *wire, uint64_t mac)
 {
     int at = find_claim(wire, mac);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Large sends by the kernel: a payload and its headers become one packet of the kernel's, which it cuts on the way out.
- * So segments cost no buffer, no entry of a ring and no pass over their bytes of our own, like those of
- * the kernel's TCP. AF_XDP knows nothing of that; a packet socket does, with a struct virtio_net_hdr in front, which
- * packet(7) calls PACKET_VNET_HDR.
+ * Large sends by the kernel: a payload and its headers become one packet, which the kernel segments on its way out. So
+ * segments cost no buffer, no ring entry and no copy in the library, as with the kernel's own TCP. AF_XDP has no such
+ * operation. A packet socket has one, with a struct virtio_net_hdr in front: PACKET_VNET_HDR of packet(7).
  */
 #include "checksum.h"
 #include "segment.h"
@@ -22,8 +21,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { ETHERNET_BYTES = 14, MAX_HEADER_BYTES = 128, TCP_CHECKSUM_OFFSET = 16, SEND_BUFFER_BYTES = 8 << 20 };
-/* IPv4's total length, and the one of IPv6 that no jumbo option extends. */
+enum { MAX_HEADER_BYTES = 128, SEND_BUFFER_BYTES = 8 << 20 };
+/* The limit of IPv4's total length and of IPv6's payload length without the jumbo option. */
 enum { MAX_IP_BYTES = 65535 };
 
 static int open_socket(int ifindex)
@@ -62,28 +61,29 @@ static bool is_off(const struct sv_wire *wire, uint32_t question)
 }
 
 /*
- * An interface with these offloads cuts nothing when it is a virtual one: what comes out at the other end is the large
- * packet, without checksums. Kernels like that; a peer that reads frames, as we do, could not use it. Without them the
- * kernel cuts and sums before the interface sees anything.
+ * A virtual interface with these offloads does not segment: the large packet without checksums comes out at its other
+ * end. Linux accepts that packet; a peer that reads frames, as this library does, cannot use it. Without the offloads
+ * the kernel segments and computes checksums before the interface sees anything.
  */
 void sv_wire_large_check(struct sv_wire *wire)
 {
     atomic_store(&wire->large_cut, wire->large >= 0 && is_off(wire, ETHTOOL_GTSO) && is_off(wire, ETHTOOL_GTXCSUM));
 }
 
-/* Plain headers only; whatever else there may be is cut by ourselves. */
+/* Plain headers only; the library segments all others itself. */
 static bool is_plain(const struct sv_wire *wire, const struct sv_large_send *send)
 {
     struct sv_layout layout = send->layout;
-    uint32_t ip_bytes = send->header_bytes - ETHERNET_BYTES + send->payload_bytes;
-    return layout.l3_offset == ETHERNET_BYTES && layout.l4_offset == ETHERNET_BYTES + (layout.l3 == 4 ? 20 : 40) &&
+    uint32_t ip_bytes = send->header_bytes - ETH_HLEN + send->payload_bytes;
+    uint32_t header_bytes = layout.l3 == 4 ? SV_IPV4_HLEN : SV_IPV6_HLEN;
+    return layout.l3_offset == ETH_HLEN && layout.l4_offset == ETH_HLEN + header_bytes &&
            send->header_bytes <= MAX_HEADER_BYTES && ip_bytes <= MAX_IP_BYTES && !(send->header[0] & 1) &&
            !sv_wire_stays_inside(wire, send->header);
 }
 
 /*
- * The headers as of one packet: the kernel takes each segment's from them, and expects the sum of the pseudo header
- * where the checksum of TCP belongs.
+ * Adapts the headers to one packet. The kernel derives each segment's headers from them, and expects the sum of the
+ * pseudo header in the TCP checksum field.
  */
 static void write_header(uint8_t *header, const struct sv_large_send *send)
 {
@@ -91,17 +91,17 @@ static void write_header(uint8_t *header, const struct sv_large_send *send)
     uint32_t l4_bytes = send->header_bytes - layout.l4_offset + send->payload_bytes;
     memcpy(header, send->header, send->header_bytes);
     uint8_t *ip = header + layout.l3_offset;
-    uint16_t ip_field = htons((uint16_t)(layout.l3 == 4 ? 20 + l4_bytes : l4_bytes));
+    uint16_t ip_field = htons((uint16_t)(layout.l3 == 4 ? SV_IPV4_HLEN + l4_bytes : l4_bytes));
     if (layout.l3 == 4) {
         memcpy(ip + 2, &ip_field, 2);
         memset(ip + 10, 0, 2);
-        uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(ip, 20, 0));
+        uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(ip, SV_IPV4_HLEN, 0));
         memcpy(ip + 10, &sum, 2);
     } else {
         memcpy(ip + 4, &ip_field, 2);
     }
     uint16_t pseudo = sv_sum_fold(sv_checksum_pseudo_sum(ip, layout, l4_bytes));
-    memcpy(header + layout.l4_offset + TCP_CHECKSUM_OFFSET, &pseudo, 2);
+    memcpy(header + layout.l4_offset + SV_TCP_CHECKSUM_AT, &pseudo, 2);
 }
 
 static ssize_t send_packet(const struct sv_wire *wire, const struct sv_large_send *send)
@@ -112,14 +112,14 @@ static ssize_t send_packet(const struct sv_wire *wire, const struct sv_large_sen
         .hdr_len = (uint16_t)send->header_bytes,
         .gso_size = (uint16_t)send->segment_bytes,
         .csum_start = send->layout.l4_offset,
-        .csum_offset = TCP_CHECKSUM_OFFSET,
+        .csum_offset = SV_TCP_CHECKSUM_AT,
     };
     uint8_t header[MAX_HEADER_BYTES];
     struct iovec parts[2 + SV_MAX_SGE] = {{&offload, sizeof offload}, {header, send->header_bytes}};
     write_header(header, send);
     memcpy(parts + 2, send->parts, send->part_count * sizeof parts[0]);
     struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = wire->ifindex, .sll_halen = 6};
-    memcpy(&to.sll_protocol, send->header + 12, 2);
+    memcpy(&to.sll_protocol, send->header + SV_ETHERTYPE_AT, 2);
     memcpy(to.sll_addr, send->header, 6);
     struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = parts,
                              .msg_iovlen = 2 + send->part_count};
@@ -136,7 +136,7 @@ SV_HOT bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sende
         SV_UNLIKELY(!atomic_load_explicit(&device->port_up, memory_order_relaxed)))
         return false;
     if (SV_UNLIKELY(send_packet(wire, send) < 0)) {
-        /* Lost on the way: what has left of it nobody knows, so it must not be sent again from here. */
+        /* Lost on the way: some segments may have left, so the library must not send them again. */
         if (errno == ENOBUFS || errno == ENOMEM) {
             counters->wire_full += segments;
             return true;

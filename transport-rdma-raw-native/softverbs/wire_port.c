@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ports on network interfaces do alike, whatever their kind: see wire.h. */
+/* Operations common to all ports on network interfaces: see wire.h. */
 #include "wire.h"
 
 #include "dispatch.h"
@@ -34,7 +34,7 @@ int sv_wire_port_open(struct sv_device *device, const struct sv_wire_kind *kind)
     return error;
 }
 
-/* Keeps the port's own counters with the device's. */
+/* Adds the port's own counters to the device's. */
 static void retire_counters(struct sv_wire *wire)
 {
     struct softverbs_counters last;
@@ -60,11 +60,11 @@ void sv_wire_port_close(struct sv_device *device)
 /* ---- sending ---- */
 
 /*
- * Delivers inside what the port sends to itself, and counts that. Returns how many frames have to leave; they are in
+ * Delivers frames that the port sends to itself, and counts them. Returns how many frames have to leave; they are in
  * `out`, which has room for SV_BURST.
  */
-static unsigned split(struct sv_wire *wire, struct sv_qp *sender, const struct sv_frame *frames, unsigned count,
-                      struct sv_frame *out)
+static unsigned deliver_inside(struct sv_wire *wire, struct sv_qp *sender, const struct sv_frame *frames,
+                               unsigned count, struct sv_frame *out)
 {
     struct softverbs_queue_counters *counters = &sender->sq.counters;
     struct sv_frame own[SV_BURST];
@@ -86,11 +86,11 @@ static unsigned split(struct sv_wire *wire, struct sv_qp *sender, const struct s
         out[outside++] = frames[i];
     }
     if (inside > 0)
-        sv_dispatch(wire->device, sender, sender->sq.cache, counters, own, inside);
+        sv_dispatch(&wire->device->flows, sender, sender->sq.cache, counters, own, inside);
     if (groups > 0) {
         struct softverbs_queue_counters copies = {0};
-        sv_dispatch(wire->device, sender, sender->sq.cache, &copies, group, groups);
-        copies.no_match = 0;    /* nobody here wanted a copy: no loss */
+        sv_dispatch(&wire->device->flows, sender, sender->sq.cache, &copies, group, groups);
+        copies.no_match = 0;    /* no queue here wanted a copy, which is no loss */
         sv_counters_add(counters, &copies);
     }
     return outside;
@@ -112,7 +112,7 @@ SV_HOT void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, str
         counters->port_down += count;
         return;
     }
-    count = split(wire, sender, frames, count, out);
+    count = deliver_inside(wire, sender, frames, count, out);
     if (count == 0)
         return;
     unsigned sent = wire->kind->send(wire, sender, out, count, &error);
@@ -145,7 +145,7 @@ void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device
                           unsigned count)
 {
     receiver->counters.copied += count;
-    sv_dispatch(device, NULL, receiver->cache, &receiver->counters, frames, count);
+    sv_dispatch(&device->flows, NULL, receiver->cache, &receiver->counters, frames, count);
 }
 
 void sv_wire_quiesce(struct sv_device *device)
@@ -157,7 +157,7 @@ void sv_wire_quiesce(struct sv_device *device)
     }
 }
 
-/* What no rule takes is the kernel's, and not a drop: without eBPF the ring sees those frames too. */
+/* Frames that no rule takes are the kernel's and no drops: without eBPF the ring sees them too. */
 void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *counters)
 {
     struct sv_wire *wire = device->port;
@@ -173,7 +173,7 @@ void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *c
     if (wire == NULL || wire->steering == NULL)
         return;
     counters->received.syns_full += sv_steering_dropped_syns(wire->steering);
-    counters->received.strangers_full += sv_steering_dropped_strangers(wire->steering);
+    counters->received.unsolicited_full += sv_steering_dropped_unsolicited(wire->steering);
     counters->received.length_errors += sv_steering_long_syns(wire->steering);
     counters->received.unserved += sv_steering_unserved(wire->steering);
 }

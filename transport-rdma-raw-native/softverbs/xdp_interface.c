@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* 0 or an errno: EOPNOTSUPP from drivers that do not know the question. */
+/* 0 or an errno: EOPNOTSUPP from drivers without this query. */
 static int ask(const struct sv_wire *wire, void *question)
 {
     struct ifreq request;

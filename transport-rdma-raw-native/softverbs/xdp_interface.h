@@ -4,15 +4,15 @@
 
 #include "wire.h"
 
-/* What an interface must be like for AF_XDP to see all its frames as they are: asked of its driver (ethtool). */
+/* Properties that an interface needs so that AF_XDP sees all its frames unchanged, as its driver reports (ethtool). */
 
-/* 0 and how many receive queues it has; or EOPNOTSUPP: its driver does not tell. */
+/* Returns 0 and the number of receive queues; or EOPNOTSUPP if the driver does not report it. */
 int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues);
-/* Whether the interface gets its frames from others: on the way the kernel takes VLAN tags out, also those in frames. */
+/* Whether the interface is on top of another one. The kernel removes VLAN tags on the way. */
 bool sv_xdp_is_above(const struct sv_wire *wire);
 /*
- * Whether it is one of these, or takes VLAN tags out of frames and gives them beside (rx-vlan-offload): an XDP program
- * does not see those, so a frame of a VLAN looks like one without a tag. Of veth it is not known: there the peer decides.
+ * Whether it is such an interface, or moves VLAN tags from frames to metadata (rx-vlan-offload). An XDP program does
+ * not see the metadata, so a tagged frame looks untagged. Of veth this cannot be known: the peer decides.
  */
 bool sv_xdp_hides_tags(const struct sv_wire *wire);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See xdp_queue.h: what goes through a socket. */
+/* Traffic through AF_XDP sockets: see xdp_queue.h. */
 #include "xdp_queue.h"
 
 #include "copy.h"
@@ -13,30 +13,30 @@ enum { DRAIN_BURSTS = 4, FEW_SYNS = 8, KICK_TRIES = 1000, DRIVER_TRIES = 64 };
 
 /* ---- receiving ---- */
 
-/* In the upper bits there is how far behind the chunk's beginning the frame lies, when chunks are not aligned. */
+/* With unaligned chunks the upper bits have the offset of the frame in its chunk. */
 static inline const uint8_t *data_at(const struct sv_xdp_queue *queue, uint64_t address)
 {
     return queue->umem + (address & XSK_UNALIGNED_BUF_ADDR_MASK) + (address >> XSK_UNALIGNED_BUF_OFFSET_SHIFT);
 }
 
-static const struct xdp_desc *received(const struct sv_xdp_ring *rx, uint32_t position)
+static const struct xdp_desc *rx_descriptor(const struct sv_xdp_ring *rx, uint32_t position)
 {
     return (const struct xdp_desc *)rx->entries + (position & rx->mask);
 }
 
-static inline uint32_t produced(const struct sv_xdp_ring *rx)
+static inline uint32_t rx_produced(const struct sv_xdp_ring *rx)
 {
     return __atomic_load_n(rx->producer, __ATOMIC_ACQUIRE);
 }
 
 /*
- * A frame in several chunks, all before `end`, where the kernel has got to. Returns how many, or 0: the last one is not
- * there yet, or there is no room for the frame.
+ * Assembles a frame from several chunks, all before `end`, up to which the kernel has filled the ring. Returns the
+ * number of chunks, or 0 if the last one is missing or there is no room for the frame.
  */
-static unsigned assemble(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position, uint32_t end,
-                         struct sv_frame *frame)
+static unsigned assemble_frame(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position,
+                               uint32_t end, struct sv_frame *frame)
 {
-    const uint32_t room = SV_XDP_MAX_MTU + 18;
+    const uint32_t room = SV_XDP_MAX_MTU + SV_MAX_OVERHEAD;
     unsigned parts = 0;
     uint32_t length = 0;
     bool more = true;
@@ -44,10 +44,10 @@ static unsigned assemble(struct sv_xdp_queue *queue, const struct sv_xdp_ring *r
         return 0;
     uint8_t *to = queue->scratch + queue->scratch_used * room;
     for (; more && (int32_t)(end - (position + parts)) > 0; parts++) {
-        const struct xdp_desc *part = received(rx, position + parts);
+        const struct xdp_desc *part = rx_descriptor(rx, position + parts);
         if (part->len <= room && length <= room - part->len)
             memcpy(to + length, data_at(queue, part->addr), part->len);
-        length += part->len;    /* beyond the room it is too long in any case */
+        length += part->len;    /* above the limit in any case */
         more = part->options & XDP_PKT_CONTD;
     }
     if (more)
@@ -57,12 +57,12 @@ static unsigned assemble(struct sv_xdp_queue *queue, const struct sv_xdp_ring *r
     return parts;
 }
 
-static inline unsigned take(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position,
-                            uint32_t end, struct sv_frame *frame)
+static inline unsigned take_frame(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position,
+                                  uint32_t end, struct sv_frame *frame)
 {
-    const struct xdp_desc *descriptor = received(rx, position);
+    const struct xdp_desc *descriptor = rx_descriptor(rx, position);
     if (SV_UNLIKELY(descriptor->options & XDP_PKT_CONTD))
-        return assemble(queue, rx, position, end, frame);
+        return assemble_frame(queue, rx, position, end, frame);
     *frame = (struct sv_frame){.data = data_at(queue, descriptor->addr), .length = descriptor->len};
     __builtin_prefetch(frame->data);
     return 1;
@@ -74,9 +74,8 @@ static inline bool wants_wakeup(const struct sv_xdp_ring *ring)
 }
 
 /*
- * A driver that does without copies and found no chunk to receive into has stopped, and does not look by itself whether
- * there are some again (af_xdp.rst, XDP_USE_NEED_WAKEUP). It may say so a moment after the last chunk was given back, so
- * each poll looks.
+ * A zero-copy driver that found no free chunk has stopped, and does not notice new chunks by itself (af_xdp.rst,
+ * XDP_USE_NEED_WAKEUP). It may set the flag a moment after the last chunk was returned, so each poll checks it.
  */
 static inline void wake_driver(const struct sv_xdp_queue *queue)
 {
@@ -84,27 +83,27 @@ static inline void wake_driver(const struct sv_xdp_queue *queue)
         (void)recvfrom(queue->main.receiver.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 }
 
-/* Gives chunks back, and has the kernel see it. */
-static void refill(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, unsigned count)
+/* Returns chunks to the kernel through the fill ring. */
+static void return_chunks(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, unsigned count)
 {
     uint64_t *fill = queue->fill.entries;
     for (unsigned i = 0; i < count; i++)
-        fill[queue->fill.position++ & queue->fill.mask] = received(rx, rx->position + i)->addr & queue->base_mask;
+        fill[queue->fill.position++ & queue->fill.mask] = rx_descriptor(rx, rx->position + i)->addr & queue->base_mask;
     rx->position += count;
     __atomic_store_n(rx->consumer, rx->position, __ATOMIC_RELEASE);
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
 }
 
-/* Returns how many frames are left, in their order. */
-static unsigned drop_strangers(struct sv_xdp_queue *queue, struct sv_device *device, struct sv_frame *frames,
-                               unsigned count)
+/* Keeps the other frames in order and returns their number. */
+static unsigned drop_unsolicited(struct sv_xdp_queue *queue, struct sv_device *device, struct sv_frame *frames,
+                                 unsigned count)
 {
     const struct sv_connections *connections =
         sv_steering_connections(((struct sv_wire *)device->port)->steering);
     unsigned kept = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (sv_connections_is_stranger(connections, &frames[i]))
-            queue->main.receiver.counters.strangers_full++;
+        if (sv_connections_is_unsolicited(connections, &frames[i]))
+            queue->main.receiver.counters.unsolicited_full++;
         else
             frames[kept++] = frames[i];
     }
@@ -112,8 +111,8 @@ static unsigned drop_strangers(struct sv_xdp_queue *queue, struct sv_device *dev
 }
 
 /*
- * Takes at most so many frames, each of which begins before `limit`. The caller's limit may be older than the lock that
- * it holds; the kernel's own producer, read here, is what nothing goes beyond.
+ * Takes at most `most` frames that begin before `limit`. The limit may be older than the lock that the caller holds;
+ * the kernel's producer, read here, is the bound in any case.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane, struct sv_device *device,
                             uint32_t limit, unsigned most)
@@ -122,7 +121,7 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane
     struct sv_xdp_ring *rx = &lane->rx;
     uint32_t longest = sv_wire_longest_frame(device);
     uint32_t position = rx->position;
-    uint32_t end = produced(rx);
+    uint32_t end = rx_produced(rx);
     unsigned taken = 0;
     unsigned seen = 0;
 
@@ -130,38 +129,38 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane
         limit = end;
     queue->scratch_used = 0;
     for (unsigned i = 0; i < most && (int32_t)(limit - (position + seen)) > 0; i++) {
-        unsigned parts = take(queue, rx, position + seen, end, &frames[taken]);
+        unsigned parts = take_frame(queue, rx, position + seen, end, &frames[taken]);
         if (SV_UNLIKELY(parts == 0))
             break;
         seen += parts;
-        if (SV_UNLIKELY(frames[taken].length < 14 || frames[taken].length > longest))
+        if (SV_UNLIKELY(frames[taken].length < ETH_HLEN || frames[taken].length > longest))
             lane->receiver.counters.length_errors++;
         else
             taken++;
     }
     if (lane == &queue->main && SV_UNLIKELY((int32_t)(queue->sorted_until - position) > 0))
-        taken = drop_strangers(queue, device, frames, taken);
+        taken = drop_unsolicited(queue, device, frames, taken);
     else if (lane == &queue->main)
-        queue->sorted_until = position;     /* keeps up, so that it is not ahead again after 2^31 frames */
+        queue->sorted_until = position;     /* follows, so that it is not ahead again after 2^31 frames */
     if (taken > 0)
         sv_receiver_dispatch(&lane->receiver, device, frames, taken);
-    refill(queue, rx, seen);
+    return_chunks(queue, rx, seen);
     return seen;
 }
 
-static inline uint32_t taken_of(const struct sv_xdp_ring *rx)
+static inline uint32_t rx_consumed(const struct sv_xdp_ring *rx)
 {
     return __atomic_load_n(rx->consumer, __ATOMIC_RELAXED);
 }
 
 /*
- * SYNs come after everything else, and at most a burst, so what comes next for a connection waits for no more than these.
- * When more than half of their ring is full they come faster than they are looked at: then fewer are let through, and
- * it is emptied little by little. So many are frames, not descriptors: a frame of many takes as many at once.
+ * Drains SYNs last, and at most one burst, so that the next segment of a connection waits for no more than these. If
+ * more than half of their ring is full, SYNs arrive faster than they are handled: then fewer are admitted, and the ring
+ * is emptied slowly. The limits count frames, not descriptors.
  */
 static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
 {
-    uint32_t end = produced(&queue->syns.rx);
+    uint32_t end = rx_produced(&queue->syns.rx);
     unsigned most = SV_BURST;
     if (SV_LIKELY(end == queue->syns.rx.position))
         return 0;
@@ -169,22 +168,23 @@ static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
         sv_steering_limit_syns(((struct sv_wire *)device->port)->steering);
         most = FEW_SYNS;
     }
-    sv_spin_lock(&queue->syns.receiver.lock);   /* who asks for this lane's counters holds no other */
+    sv_spin_lock(&queue->syns.receiver.lock);   /* a thread that reads this lane's counters holds no other lock */
     unsigned seen = drain_burst(queue, &queue->syns, device, end, most);
     sv_spin_unlock(&queue->syns.receiver.lock);
     return seen;
 }
 
 /*
- * When more than half of the main ring is full, frames come faster than they are looked at, and soon some are lost. Let
- * it be those that belong to no connection: from now on few are let through, and those that wait already are dropped,
- * since to answer a thousand of them would take longer than a connection's patience.
+ * If more than half of the main ring is full, frames arrive faster than they are handled, and soon some are lost. These
+ * should be unsolicited ones: from now on few are admitted, and those already in the ring are dropped, since to answer
+ *   a
+ * thousand of them would take longer than a connection's retransmission timeout.
  */
-static void watch_main(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
+static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
     if (SV_LIKELY((int32_t)(limit - queue->main.rx.position) <= (int32_t)(queue->main.entries / 2)))
         return;
-    sv_steering_limit_strangers(((struct sv_wire *)device->port)->steering);
+    sv_steering_limit_unsolicited(((struct sv_wire *)device->port)->steering);
     queue->sorted_until = limit;
 }
 
@@ -192,11 +192,11 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
 {
     unsigned total = 0;
     wake_driver(queue);
-    /* A hint, as the positions are another thread's: at worst this looks once more, or a poll later. */
-    if ((limit == taken_of(&queue->main.rx) && produced(&queue->syns.rx) == taken_of(&queue->syns.rx)) ||
+    /* The positions belong to another thread, so this is a hint: at worst it drains once more, or a poll later. */
+    if ((limit == rx_consumed(&queue->main.rx) && rx_produced(&queue->syns.rx) == rx_consumed(&queue->syns.rx)) ||
         !sv_receiver_try(&queue->main.receiver))
         return 0;
-    watch_main(queue, device, limit);
+    limit_unsolicited(queue, device, limit);
     for (int i = 0; i < DRAIN_BURSTS; i++) {
         unsigned burst = drain_burst(queue, &queue->main, device, limit, SV_BURST);
         total += burst;
@@ -216,30 +216,30 @@ static void take_completions(struct sv_xdp_queue *queue)
     const uint64_t *done = queue->completion.entries;
     uint32_t end = __atomic_load_n(queue->completion.producer, __ATOMIC_ACQUIRE);
     for (; queue->completion.position != end; queue->completion.position++)
-        if (SV_LIKELY(queue->free_count < queue->send_chunks))      /* the kernel may err: beyond is not our memory */
+        if (SV_LIKELY(queue->free_count < queue->send_chunks))      /* never beyond the array */
             queue->free_chunks[queue->free_count++] = done[queue->completion.position & queue->completion.mask];
     __atomic_store_n(queue->completion.consumer, queue->completion.position, __ATOMIC_RELEASE);
 }
 
-static bool is_passing(int error)
+static bool is_transient(int error)
 {
     return error == EAGAIN || error == EBUSY || error == ENOBUFS || error == EINTR;
 }
 
-/* Has the driver look at the ring, if it does not by itself. It sends when it likes. */
+/* Wakes the driver if it asks for it. The driver sends when it likes. */
 static int kick_driver(const struct sv_xdp_queue *queue)
 {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);    /* either it sees the frames, or we that it has stopped */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);    /* the driver sees the frames, or this sees it stopped */
     if (!wants_wakeup(&queue->tx) || sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
         return 0;
-    return is_passing(errno) ? 0 : errno;
+    return is_transient(errno) ? 0 : errno;
 }
 
 /*
- * Has the kernel send what is in the ring. Where it copies it does so during the call, takes a few dozen at a time, and
- * says EAGAIN when there are more.
+ * Makes the kernel send the frames in the ring. In copy mode it sends during the call, a few dozen at a time, and
+ * returns EAGAIN if there are more.
  */
-static int kick(struct sv_xdp_queue *queue)
+static int kick_kernel(struct sv_xdp_queue *queue)
 {
     if (queue->zero_copy)
         return kick_driver(queue);
@@ -248,7 +248,7 @@ static int kick(struct sv_xdp_queue *queue)
             return 0;
         if (sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
             continue;
-        if (!is_passing(errno))
+        if (!is_transient(errno))
             return errno;
         if (i > 8)
             sched_yield();
@@ -256,7 +256,7 @@ static int kick(struct sv_xdp_queue *queue)
     return ENOBUFS;
 }
 
-static void put_part(struct sv_xdp_queue *queue, const uint8_t *data, uint32_t length, uint32_t options)
+static void put_chunk(struct sv_xdp_queue *queue, const uint8_t *data, uint32_t length, uint32_t options)
 {
     uint64_t chunk = queue->free_chunks[--queue->free_count];
     struct xdp_desc *descriptors = queue->tx.entries;
@@ -265,7 +265,7 @@ static void put_part(struct sv_xdp_queue *queue, const uint8_t *data, uint32_t l
         (struct xdp_desc){.addr = chunk, .len = length, .options = options};
 }
 
-static unsigned put(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count)
+static unsigned put_frames(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count)
 {
     uint32_t room = queue->tx.mask + 1 - (queue->tx.position - __atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE));
     uint32_t chunk_bytes = queue->chunk_bytes;
@@ -280,8 +280,8 @@ static unsigned put(struct sv_xdp_queue *queue, const struct sv_frame *frames, u
             break;
         room -= parts;
         for (; left > chunk_bytes; left -= chunk_bytes, data += chunk_bytes)
-            put_part(queue, data, chunk_bytes, XDP_PKT_CONTD);
-        put_part(queue, data, left, 0);
+            put_chunk(queue, data, chunk_bytes, XDP_PKT_CONTD);
+        put_chunk(queue, data, left, 0);
     }
     __atomic_store_n(queue->tx.producer, queue->tx.position, __ATOMIC_RELEASE);
     return n;
@@ -296,10 +296,10 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
     sv_spin_lock(&queue->send_lock);
     while (sent < count && *error == 0) {
         take_completions(queue);
-        unsigned n = put(queue, frames + sent, count - sent);
+        unsigned n = put_frames(queue, frames + sent, count - sent);
         sent += n;
-        *error = kick(queue);
-        /* All chunks are with the interface: it will give some back soon, or it is stuck. */
+        *error = kick_kernel(queue);
+        /* The interface has all chunks: it returns some soon, or it is stuck. */
         if (n == 0) {
             sched_yield();
             if (++idle > tries)

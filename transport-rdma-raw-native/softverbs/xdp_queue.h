@@ -18,16 +18,16 @@
  * The AF_XDP sockets of one receive queue of the interface, with a UMEM of their own. See af_xdp.rst of the kernel.
  */
 
-/* Frames lie behind the headroom that XDP keeps in front of them; those beyond a large chunk come in several. */
+/* Each frame follows the headroom of XDP; a frame longer than a large chunk takes several. */
 enum { SV_XDP_HEADROOM = 256, SV_XDP_SMALL_CHUNK = 2048, SV_XDP_LARGE_CHUNK = 4096, SV_XDP_MAX_MTU = 9000 };
 
 /*
- * With chunks a power of two apart the heads of all frames would share a few sets of every cache, and a ring of them
- * would not fit in any. Where the kernel copies, chunks may lie anywhere, so they are a line further apart.
+ * With chunks a power of two apart the heads of all frames would share a few cache sets, and a ring of them would not
+ * fit in any cache. In copy mode chunks may be unaligned, so they are one line further apart.
  */
 enum { SV_XDP_SPREAD = 64 };
 
-enum { SV_XDP_SCRATCH_FRAMES = 16, SV_XDP_SCRATCH_BYTES = SV_XDP_SCRATCH_FRAMES * (SV_XDP_MAX_MTU + 18) };
+enum { SV_XDP_SCRATCH_FRAMES = 16, SV_XDP_SCRATCH_BYTES = SV_XDP_SCRATCH_FRAMES * (SV_XDP_MAX_MTU + SV_MAX_OVERHEAD) };
 
 /* A ring shared with the kernel. `position` is our own side's index. */
 struct sv_xdp_ring {
@@ -49,17 +49,16 @@ struct sv_xdp_lane {
 };
 
 /*
- * SYNs, of which anybody can send any number, come by a socket of their own. When there are more than are looked at,
- * that one is full, and what belongs to connections still finds room. Both sockets share the UMEM and the fill ring, so
- * the lock of `main` is good for both.
+ * SYNs can come in any number, so they have a socket of their own. If they arrive faster than they are handled, only
+ * that socket is full. Both sockets share the UMEM and the fill ring, so the lock of `main` covers both.
  */
 struct sv_xdp_queue {
     struct sv_xdp_lane main;
     struct sv_xdp_lane syns;
     struct sv_xdp_ring fill;
-    uint32_t sorted_until;          /* position in the main ring: strangers before it are dropped */
+    uint32_t sorted_until;          /* position in the main ring: unsolicited segments before it are dropped */
     bool multi_buffer;              /* frames may come in several chunks */
-    bool zero_copy;                 /* the driver works on the chunks, by itself: it says when it wants to be woken */
+    bool zero_copy;                 /* the driver uses the chunks directly and reports when it has to be woken */
     uint32_t chunk_bytes;
     uint32_t stride_bytes;          /* from chunk to chunk */
     uint64_t base_mask;             /* of a received frame's address: where its chunk begins */
@@ -78,39 +77,39 @@ struct sv_xdp_queue {
     uint64_t *free_chunks;          /* of the part of the UMEM that sends */
 };
 
-/* What a queue is opened on. */
-struct sv_xdp_place {
+/* The configuration of a queue. */
+struct sv_xdp_queue_config {
     int ifindex;                    /* of the network interface */
-    int receive_ifindex;            /* of the interface that our frames come by: the same, or one of our own */
+    int receive_ifindex;            /* of the interface that receives: the same, or the TAP interface */
     uint32_t number;                /* of the queue, on both */
     uint32_t mtu;
-    bool zero_copy;                 /* by the driver, or not at all */
+    bool zero_copy;                 /* zero copy by the driver, or an error */
 };
 
 /*
- * 0 or an errno. EINVAL from a queue number above 0 means that the interface has no such queue. EBUSY: somebody else
- * has the queue, and still had it after a while.
+ * Returns 0 or an errno. EINVAL for a queue number above 0 means that the interface has no such queue. EBUSY means that
+ * another process has the queue, and still had it after a while.
  */
-int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_place *place);
+int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config);
 void sv_xdp_queue_close(struct sv_xdp_queue *queue);
 /* The largest MTU that the queue can carry. */
 uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue);
 /* Whether frames of this MTU need several chunks. */
 static inline bool sv_xdp_is_jumbo(uint32_t mtu)
 {
-    return mtu + 18 + SV_XDP_HEADROOM > SV_XDP_LARGE_CHUNK;
+    return mtu + SV_MAX_OVERHEAD + SV_XDP_HEADROOM > SV_XDP_LARGE_CHUNK;
 }
 
-/* How far the kernel has filled the main receive ring by now. */
+/* Returns the kernel's producer index of the main receive ring. */
 static inline uint32_t sv_xdp_queue_produced(const struct sv_xdp_queue *queue)
 {
     return __atomic_load_n(queue->main.rx.producer, __ATOMIC_ACQUIRE);
 }
 
-/* Dispatches what came by the main ring before `limit`, and then some SYNs; returns how many frames. */
+/* Dispatches the frames of the main ring before `limit`, and then some SYNs; returns their number. */
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
 
-/* Copies frames out and has the kernel send them. Returns how many it took; *error is why not all. */
+/* Copies frames out and makes the kernel send them. Returns how many it took; *error is the reason for less. */
 unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
 
 #endif

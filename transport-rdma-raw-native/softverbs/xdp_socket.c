@@ -21,8 +21,8 @@
 #endif
 
 /*
- * The fill ring takes every chunk that receives, so giving one back never fails. The kernel goes through all of them in
- * turn: more would absorb longer pauses, and cost every frame cache misses. Under a low memlock limit there are fewer.
+ * The fill ring has room for every receive chunk, so returning one never fails. The kernel cycles through all chunks:
+ * more would absorb longer pauses, but cost cache misses for every frame. Under a low memlock limit there are fewer.
  */
 enum { RECEIVE_CHUNKS = 2048, MIN_RECEIVE_CHUNKS = 512, PAGE = 4096 };
 enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25, UNUSED_ENTRIES = 2 };
@@ -127,7 +127,7 @@ static int register_umem(struct sv_xdp_queue *queue)
     return error;
 }
 
-/* A socket that was closed a moment ago, by us or by a process that has just ended, holds its queue a little longer. */
+/* A socket closed a moment ago, here or by a process that has just ended, holds its queue a little longer. */
 static int bind_patiently(int fd, const struct sockaddr_xdp *address)
 {
     for (int i = 0; bind(fd, (const struct sockaddr *)address, sizeof *address) != 0; i++) {
@@ -139,19 +139,19 @@ static int bind_patiently(int fd, const struct sockaddr_xdp *address)
     return 0;
 }
 
-static int bind_main(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
+static int bind_main(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     struct sockaddr_xdp address;
     memset(&address, 0, sizeof address);
     address.sxdp_family = AF_XDP;
-    address.sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (place->zero_copy ? XDP_ZEROCOPY : XDP_COPY) |
+    address.sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (config->zero_copy ? XDP_ZEROCOPY : XDP_COPY) |
                                     (queue->multi_buffer ? XDP_USE_SG : 0));
-    address.sxdp_ifindex = (uint32_t)place->receive_ifindex;
-    address.sxdp_queue_id = place->number;
+    address.sxdp_ifindex = (uint32_t)config->receive_ifindex;
+    address.sxdp_queue_id = config->number;
     return bind_patiently(queue->main.receiver.fd, &address);
 }
 
-/* On the memory of the main socket, with its flags. */
+/* Binds a socket that shares the memory and the flags of the main one. */
 static int bind_shared(const struct sv_xdp_queue *queue, int fd, int ifindex, uint32_t number)
 {
     struct sockaddr_xdp address;
@@ -178,10 +178,10 @@ static int set_up_sending(struct sv_xdp_queue *queue)
     return error;
 }
 
-static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
+static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     int fd = queue->main.receiver.fd;
-    bool sends = place->receive_ifindex == place->ifindex;
+    bool sends = config->receive_ifindex == config->ifindex;
     int error = register_umem(queue);
     queue->main.entries = queue->receive_chunks;
     if (error == 0)
@@ -195,13 +195,13 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
         error = sends ? set_up_sending(queue) : set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     if (error != 0)
         return error;
-    error = bind_main(queue, place);
-    if ((error == EOPNOTSUPP || error == EINVAL) && place->number == 0 && place->zero_copy)
+    error = bind_main(queue, config);
+    if ((error == EOPNOTSUPP || error == EINVAL) && config->number == 0 && config->zero_copy)
         return sv_explain(EOPNOTSUPP, "the interface's driver has no zero copy for AF_XDP, or not with this MTU: "
                           "SOFTVERBS_XDP_MODE=native copies");
-    if (error == EINVAL && place->number == 0 && queue->multi_buffer)
+    if (error == EINVAL && config->number == 0 && queue->multi_buffer)
         return sv_explain(EOPNOTSUPP, "AF_XDP carries frames of this MTU from Linux 6.6 on: set the MTU to %d or less, "
-                          "or use soft:packet:", SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - 18);
+                          "or use soft:packet:", SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - SV_MAX_OVERHEAD);
     return error;
 }
 
@@ -215,8 +215,8 @@ static int open_socket(int *fd)
                                        "CONFIG_XDP_SOCKETS; soft:packet: works without");
 }
 
-/* Half of the chunks at most wait with SYNs in them. The socket takes flags and rings of the other as they are. */
-static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
+/* SYNs occupy at most half of the chunks. The socket shares flags and rings with the other. */
+static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     struct sv_xdp_lane *syns = &queue->syns;
     struct xdp_mmap_offsets offsets;
@@ -229,18 +229,18 @@ static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_place *plac
         error = ring_offsets(syns->receiver.fd, &offsets);
     if (error == 0)
         error = map_receive_ring(syns, &offsets);
-    return error != 0 ? error : bind_shared(queue, syns->receiver.fd, place->receive_ifindex, place->number);
+    return error != 0 ? error : bind_shared(queue, syns->receiver.fd, config->receive_ifindex, config->number);
 }
 
-/* Frames that come by an interface of our own are not sent there. Another interface's socket wants rings of its own. */
-static int open_sender(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
+/* In tap mode frames leave by the network interface itself, and its socket needs rings of its own. */
+static int open_sender(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     int error = open_socket(&queue->sender);
     if (error == 0)
         error = set_ring(queue->sender, XDP_UMEM_FILL_RING, UNUSED_ENTRIES);
     if (error == 0)
         error = set_up_sending(queue);
-    return error != 0 ? error : bind_shared(queue, queue->sender, place->ifindex, place->number);
+    return error != 0 ? error : bind_shared(queue, queue->sender, config->ifindex, config->number);
 }
 
 static int hand_out_chunks(struct sv_xdp_queue *queue)
@@ -258,7 +258,7 @@ static int hand_out_chunks(struct sv_xdp_queue *queue)
     return 0;
 }
 
-/* The kernel counts from the opening of the socket on. */
+/* The kernel counts from when the socket was opened. */
 static void count_drops_as(struct sv_receiver *receiver, uint64_t *counter)
 {
     struct xdp_statistics statistics;
@@ -278,10 +278,11 @@ static void count_dropped_syns(struct sv_receiver *receiver)
     count_drops_as(receiver, &receiver->counters.syns_full);
 }
 
-/* A driver that does without copies may refuse chunks that cross pages, so there they are aligned. */
+/* A zero-copy driver may refuse chunks that cross pages, so they are aligned for it. */
 static void choose_chunks(struct sv_xdp_queue *queue, uint32_t mtu, bool zero_copy)
 {
-    queue->chunk_bytes = mtu + 18 + SV_XDP_HEADROOM <= SV_XDP_SMALL_CHUNK ? SV_XDP_SMALL_CHUNK : SV_XDP_LARGE_CHUNK;
+    queue->chunk_bytes = mtu + SV_MAX_OVERHEAD + SV_XDP_HEADROOM <= SV_XDP_SMALL_CHUNK ? SV_XDP_SMALL_CHUNK
+                                                                              : SV_XDP_LARGE_CHUNK;
     queue->stride_bytes = queue->chunk_bytes + (zero_copy ? 0 : SV_XDP_SPREAD);
     queue->base_mask = zero_copy ? ~(uint64_t)(queue->chunk_bytes - 1) : XSK_UNALIGNED_BUF_ADDR_MASK;
     queue->multi_buffer = sv_xdp_is_jumbo(mtu);
@@ -290,25 +291,25 @@ static void choose_chunks(struct sv_xdp_queue *queue, uint32_t mtu, bool zero_co
 
 uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue)
 {
-    return queue->multi_buffer ? SV_XDP_MAX_MTU : queue->chunk_bytes - SV_XDP_HEADROOM - 18;
+    return queue->multi_buffer ? SV_XDP_MAX_MTU : queue->chunk_bytes - SV_XDP_HEADROOM - SV_MAX_OVERHEAD;
 }
 
-int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_place *place)
+int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     memset(queue, 0, sizeof *queue);
     queue->sender = -1;
-    choose_chunks(queue, place->mtu, place->zero_copy);
+    choose_chunks(queue, config->mtu, config->zero_copy);
     int error = sv_receiver_init(&queue->main.receiver, count_drops);
     if (error == 0)
         error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);
     if (error == 0)
         error = open_socket(&queue->main.receiver.fd);
     if (error == 0)
-        error = set_up(queue, place);
+        error = set_up(queue, config);
     if (error == 0)
-        error = open_syns(queue, place);
+        error = open_syns(queue, config);
     if (error == 0 && queue->sender < 0)
-        error = open_sender(queue, place);
+        error = open_sender(queue, config);
     if (error == 0)
         error = hand_out_chunks(queue);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)

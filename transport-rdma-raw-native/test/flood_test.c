@@ -165,7 +165,7 @@ static void test_a_large_syn_holds_up_no_others(void)
 
 /* ---- segments of no connection ---- */
 
-enum { STRANGERS = 4096, MAIN_RING = 2048, MANY = 400, FEW = 8, FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10 };
+enum { UNSOLICITED = 4096, MAIN_RING = 2048, MANY = 400, FEW = 8, FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10 };
 enum { HANDSHAKE_SECONDS = 10 };      /* for less who was sent a SYN is being connected */
 
 /* How segments look: each is read in another way by the XDP program. */
@@ -241,25 +241,25 @@ static struct softverbs_queue_counters settle(struct flooded *f)
     do {
         check_empty(f->wire.side[1].cq);
         received = received_by(&f->wire);
-        counted = received.copied + received.wire_full + received.syns_full + received.strangers_full;
+        counted = received.copied + received.wire_full + received.syns_full + received.unsolicited_full;
         CHECK(!overdue(start));
     } while (counted < f->sent);
     CHECK_EQ(f->sent, counted);
     return received;
 }
 
-/* Fills the ring, so that from now on strangers are limited, for a second. Returns how many frames came out of it. */
+/* Fills the ring, which limits unsolicited segments for a second. Returns how many frames came out of it. */
 static uint64_t flood(struct flooded *f)
 {
     uint64_t before = settle(f).copied;
     uint64_t lost = received_by(&f->wire).wire_full;
-    for (uint32_t i = 0; i < STRANGERS; i++)
+    for (uint32_t i = 0; i < UNSOLICITED; i++)
         ask(f, (uint16_t)(10000 + i), ACK, i);
     /* Nothing is polled before all have come, or the ring would have room for more of them. */
     struct timespec start = now();
-    while (received_by(&f->wire).wire_full < lost + STRANGERS - MAIN_RING)
+    while (received_by(&f->wire).wire_full < lost + UNSOLICITED - MAIN_RING)
         CHECK(!overdue(start));
-    CHECK_EQ(lost + STRANGERS - MAIN_RING, settle(f).wire_full);
+    CHECK_EQ(lost + UNSOLICITED - MAIN_RING, settle(f).wire_full);
     return received_by(&f->wire).copied - before;
 }
 
@@ -280,10 +280,10 @@ static void flooded_close(struct flooded *f)
 /* How many of so many segments are dropped. */
 static uint64_t dropped(struct flooded *f, unsigned count, uint16_t client_port)
 {
-    uint64_t before = received_by(&f->wire).strangers_full;
+    uint64_t before = received_by(&f->wire).unsolicited_full;
     for (uint32_t i = 0; i < count; i++)
         ask(f, client_port, ACK, i);
-    return settle(f).strangers_full - before;
+    return settle(f).unsolicited_full - before;
 }
 
 static void connections_pass(const char *kind, enum form form)
@@ -319,10 +319,10 @@ static void segments_of_handshakes_pass_a_flood(const char *kind)
 
 static uint64_t dropped_acknowledging(struct flooded *f, uint16_t client_port, uint32_t acknowledgement)
 {
-    uint64_t before = received_by(&f->wire).strangers_full;
+    uint64_t before = received_by(&f->wire).unsolicited_full;
     for (uint32_t i = 0; i < MANY; i++, f->sent++)
         send_built(&f->wire.side[0], f->form, client_port, FIN | ACK, i, acknowledgement, false);
-    return settle(f).strangers_full - before;
+    return settle(f).unsolicited_full - before;
 }
 
 /* A server may have nothing to say until the client closes: then all it ever sent is the SYN that is acknowledged. */
@@ -364,13 +364,13 @@ static void a_full_ring_keeps_what_belongs_to_connections(const char *kind)
             ask(&f, 5002, ACK, i);
         struct softverbs_queue_counters received = settle(&f);
         CHECK_EQ(2 * FEW, received.copied);
-        CHECK_EQ(MAIN_RING - 2 * FEW, received.strangers_full);
+        CHECK_EQ(MAIN_RING - 2 * FEW, received.unsolicited_full);
         flooded_close(&f);
     }
 }
 
 /* Who gets no answer sends the same again after a while; sooner it is no sign of that. */
-static void a_stranger_who_comes_again_is_not_kept_out(const char *kind)
+static void a_repeated_unsolicited_segment_is_admitted(const char *kind)
 {
     struct flooded f;
     flooded_open(&f, kind, PLAIN);
@@ -385,8 +385,8 @@ static void a_stranger_who_comes_again_is_not_kept_out(const char *kind)
     flooded_close(&f);
 }
 
-/* Perhaps its answers leave by another interface: then nobody can tell who is a stranger. */
-static void where_nothing_is_answered_nobody_is_a_stranger(const char *kind)
+/* Its answers may leave by another interface, so the library cannot tell which segments are unsolicited. */
+static void a_port_that_sends_nothing_takes_all_segments(const char *kind)
 {
     struct flooded f;
     flooded_open(&f, kind, PLAIN);
@@ -416,8 +416,8 @@ IN_BOTH_MODES(a_syn_that_comes_again_is_not_kept_out)
 IN_BOTH_MODES(segments_of_connections_pass_a_flood)
 IN_BOTH_MODES(segments_of_handshakes_pass_a_flood)
 IN_BOTH_MODES(a_full_ring_keeps_what_belongs_to_connections)
-IN_BOTH_MODES(a_stranger_who_comes_again_is_not_kept_out)
-IN_BOTH_MODES(where_nothing_is_answered_nobody_is_a_stranger)
+IN_BOTH_MODES(a_repeated_unsolicited_segment_is_admitted)
+IN_BOTH_MODES(a_port_that_sends_nothing_takes_all_segments)
 IN_BOTH_MODES(syns_of_all_forms_have_a_ring_of_their_own)
 
 const struct test flood_tests[] = {
@@ -429,8 +429,8 @@ const struct test flood_tests[] = {
     {"xdp: segments of handshakes pass a flood of others", test_segments_of_handshakes_pass_a_flood},
     {"xdp: connections without an answer pass a flood of others", test_connections_without_an_answer_pass_a_flood},
     {"xdp: a full ring keeps what belongs to connections", test_a_full_ring_keeps_what_belongs_to_connections},
-    {"xdp: a stranger who comes again is not kept out", test_a_stranger_who_comes_again_is_not_kept_out},
-    {"xdp: where nothing is answered nobody is a stranger", test_where_nothing_is_answered_nobody_is_a_stranger},
+    {"xdp: a repeated unsolicited segment is admitted", test_a_repeated_unsolicited_segment_is_admitted},
+    {"xdp: a port that sends nothing takes all segments", test_a_port_that_sends_nothing_takes_all_segments},
     {"xdp: SYNs of all forms have a ring of their own", test_syns_of_all_forms_have_a_ring_of_their_own},
     {NULL, NULL},
 };

@@ -144,11 +144,11 @@ static void oversized(const char *kind)
 
 /* ---- the kernel's silence ---- */
 
-static void check_unquiet(const struct wire *wire, struct ibv_flow *flow, unsigned expected)
+static void check_kernel_visible(const struct wire *wire, struct ibv_flow *flow, unsigned expected)
 {
-    CHECK_EQ(expected, counters_of(wire, 1).unquiet_rules);
+    CHECK_EQ(expected, counters_of(wire, 1).kernel_visible_rules);
     CHECK_EQ(0, ibv_destroy_flow(flow));
-    CHECK_EQ(0, counters_of(wire, 1).unquiet_rules);
+    CHECK_EQ(0, counters_of(wire, 1).kernel_visible_rules);
 }
 
 static void rules_that_the_kernel_answers_are_counted(void)
@@ -159,14 +159,14 @@ static void rules_that_the_kernel_answers_are_counted(void)
         return;
     CHECK_EQ(0, setenv("SOFTVERBS_PACKET_QUIET", "sockets", 1));
     wire_open(&wire, "packet", 1500, 1);
-    check_unquiet(&wire, udp_rule(&wire.side[1], 2000), 0);
-    check_unquiet(&wire, steer_mac(&wire.side[1], mac_b), 1);
+    check_kernel_visible(&wire, udp_rule(&wire.side[1], 2000), 0);
+    check_kernel_visible(&wire, steer_mac(&wire.side[1], mac_b), 1);
     struct sockaddr_in taken = {.sin_family = AF_INET, .sin_port = htons(2001)};
     int holder = socket(AF_INET, SOCK_DGRAM, 0);
     CHECK_EQ(0, bind(holder, (struct sockaddr *)&taken, sizeof taken));
-    check_unquiet(&wire, udp_rule(&wire.side[1], 2001), 1);
+    check_kernel_visible(&wire, udp_rule(&wire.side[1], 2001), 1);
     close(holder);
-    check_unquiet(&wire, udp_rule(&wire.side[1], 2001), 0);
+    check_kernel_visible(&wire, udp_rule(&wire.side[1], 2001), 0);
     /* No descriptors left. */
     CHECK_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
     int next = dup(0);
@@ -175,7 +175,7 @@ static void rules_that_the_kernel_answers_are_counted(void)
     CHECK_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
     struct ibv_flow *flow = udp_rule(&wire.side[1], 2002);
     CHECK_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-    check_unquiet(&wire, flow, 1);
+    check_kernel_visible(&wire, flow, 1);
     CHECK_EQ(0, unsetenv("SOFTVERBS_PACKET_QUIET"));
     wire_close(&wire);
 }

@@ -98,7 +98,7 @@ static void *change_rules(void *argument)
     return NULL;
 }
 
-/* A poller, the watcher (the queue is armed all the time) and one that changes rules, all at once. */
+/* A poller, the receive thread (the queue is armed all the time) and one that changes rules, all at once. */
 static void threads_share_a_port(const char *kind)
 {
     enum { FRAMES = 3000 };

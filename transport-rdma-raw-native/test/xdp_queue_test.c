@@ -13,7 +13,7 @@
 static bool fake_try(struct sv_receiver *receiver);
 static void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
                           unsigned count);
-static bool fake_is_stranger(const struct sv_connections *connections, const struct sv_frame *frame);
+static bool fake_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
 static void fake_limit(struct sv_steering *steering);
 static const struct sv_connections *fake_connections(const struct sv_steering *steering);
 static ssize_t fake_sendto(void);
@@ -23,9 +23,9 @@ static ssize_t fake_recvfrom(void);
 #define sv_xdp_queue_send tested_send
 #define sv_receiver_try fake_try
 #define sv_receiver_dispatch fake_dispatch
-#define sv_connections_is_stranger fake_is_stranger
+#define sv_connections_is_unsolicited fake_is_unsolicited
 #define sv_steering_limit_syns fake_limit
-#define sv_steering_limit_strangers fake_limit
+#define sv_steering_limit_unsolicited fake_limit
 #define sv_steering_connections fake_connections
 #define sv_spin_lock(lock) ((void)(lock))
 #define sv_spin_unlock(lock) ((void)(lock))
@@ -63,7 +63,7 @@ static struct kernel {
     unsigned seen[SEEN];        /* how often the frame of a number was dispatched */
     unsigned dispatched;
     unsigned limited;
-    bool all_are_strangers;
+    bool all_are_unsolicited;
     void (*meanwhile)(void);    /* what another thread does just before the lock is ours */
     unsigned wakes;
     unsigned sends;
@@ -99,11 +99,11 @@ static void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device
     }
 }
 
-static bool fake_is_stranger(const struct sv_connections *connections, const struct sv_frame *frame)
+static bool fake_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame)
 {
     (void)connections;
     (void)frame;
-    return k.all_are_strangers;
+    return k.all_are_unsolicited;
 }
 
 static void fake_limit(struct sv_steering *steering)
@@ -331,10 +331,10 @@ static void a_flood_of_syns_is_taken_little_by_little(void)
 static void only_what_waited_is_sorted(void)
 {
     kernel_open(0);
-    k.all_are_strangers = true;
+    k.all_are_unsolicited = true;
     arrive_many(&k.main, ENTRIES);
     drain_all();
-    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.strangers_full);
+    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.unsolicited_full);
     arrive_many(&k.main, 1);
     drain_all();
     /* Two thousand million frames later. */
@@ -345,7 +345,7 @@ static void only_what_waited_is_sorted(void)
     arrive_many(&k.main, 1);
     drain_all();
     CHECK_EQ(3, k.dispatched);
-    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.strangers_full);
+    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.unsolicited_full);
 }
 
 /* ---- drivers without copies ---- */

@@ -3,8 +3,8 @@
 #define CONNECTX_EMULATOR_H
 
 /*
- * What tests may ask of an emulated ConnectX. Programs that run under the preloaded library find these functions with
- * dlsym(RTLD_DEFAULT, ...). Devices go by name: mlx5_0, mlx5_1, ...
+ * Functions of the emulated ConnectX for tests. Programs that run under the preloaded library find them with
+ * dlsym(RTLD_DEFAULT, ...). Devices are identified by name: mlx5_0, mlx5_1, ...
  *
  * Functions return 0 or an errno value; all are safe to call from any thread.
  */
@@ -20,11 +20,11 @@ struct cxemu_counters {
     uint64_t sent_bytes;
     uint64_t received_frames;       /* per receive queue that got one */
     uint64_t received_bytes;
-    uint64_t no_match;              /* no rule wanted it */
+    uint64_t no_match;              /* no rule matched */
     uint64_t no_receive;            /* no receive was posted */
     uint64_t not_ready;             /* the receive queue was in no state to receive */
     uint64_t port_down;             /* sent, or come in, while the port was down */
-    uint64_t wire_lost;             /* the wire took no more, or brought what is no frame */
+    uint64_t wire_lost;             /* the wire was full, or delivered an invalid frame */
     uint64_t dropped_by_test;
     uint64_t duplicated_by_test;
     uint64_t send_errors;           /* completions with an error, flushed requests not among them */
@@ -39,19 +39,19 @@ struct cxemu_counters {
 
 int cxemu_query_counters(const char *device, struct cxemu_counters *counters);
 
-/* A bell that rang. */
+/* A doorbell that rang. */
 struct cxemu_doorbell {
     uint32_t page;                  /* of doorbells, in the context */
     uint32_t offset;                /* in the page: 0x20 arms completion queues, from 0x800 on are send queues' */
     uint64_t value;                 /* the eight bytes as they were written */
 };
 
-/* Copies the last `*count` bells, oldest first, at most 1024; sets *count to how many there were. */
+/* Copies the last `*count` rings, oldest first, at most 1024; sets *count to their number. */
 int cxemu_trace(const char *device, struct cxemu_doorbell *bells, uint32_t *count);
 
-/* Step by step: the engine works only when told to. */
+/* Step mode: the engine works only on demand. */
 int cxemu_set_stepping(const char *device, int on);
-/* Rings what was rung and executes up to `requests` work requests; sets *done. */
+/* Handles the rung doorbells and executes up to `requests` work requests; sets *done. */
 int cxemu_step(const char *device, uint32_t requests, uint32_t *done);
 
 /*
@@ -61,9 +61,9 @@ int cxemu_step(const char *device, uint32_t requests, uint32_t *done);
 int cxemu_fail_next_completion(const char *device, uint32_t number, int receive, uint8_t syndrome);
 /* The queue pair goes to ERR, with IBV_EVENT_QP_FATAL. */
 int cxemu_fail_qp(const char *device, uint32_t number);
-/* As if the program had let the queue run over. */
+/* As if the program had let the queue overrun. */
 int cxemu_overrun_cq(const char *device, uint32_t cqn);
-/* The same for the queue where a queue pair's or a work queue's receives, or else sends, complete. */
+/* The same for the completion queue of a queue pair's or work queue's receives, or of its sends. */
 int cxemu_overrun_completions(const char *device, uint32_t number, int receive);
 int cxemu_drop_frames(const char *device, uint32_t frames);
 int cxemu_duplicate_frames(const char *device, uint32_t frames);
@@ -76,7 +76,7 @@ int cxemu_restore_device(const char *device);
 #define CXEMU_ANY_COMMAND UINT32_MAX
 int cxemu_fail_commands(const char *device, uint32_t command, int error, uint32_t count);
 int cxemu_set_mtu(const char *device, uint32_t mtu);
-/* A frame from outside. */
+/* Delivers a frame from outside. */
 int cxemu_inject(const char *device, const void *frame, uint32_t length);
 
 #ifdef __cplusplus

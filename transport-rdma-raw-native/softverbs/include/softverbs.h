@@ -3,7 +3,7 @@
 #define SOFTVERBS_H
 
 /*
- * What softverbs offers beyond libibverbs: devices by name, counters, and faults for tests.
+ * Functions of softverbs beyond libibverbs: devices by name, counters, and faults for tests.
  *
  * Functions return 0 or an errno value. All are safe to call from any thread.
  */
@@ -26,14 +26,14 @@ extern "C" {
  */
 int softverbs_add_device(const char *name);
 
-/* Why ibv_open_device() failed on this device the last time, as a sentence, or "" when its errno says all there is. */
+/* The reason of the last failure of ibv_open_device() on this device, as a sentence, or "" if the errno says it all. */
 const char *softverbs_open_error(const struct ibv_device *device);
 
-/* One queue's counters. The frames and bytes are those that went through, the others are drops by reason. */
+/* The counters of one queue: frames and bytes that went through, then drops by reason. */
 struct softverbs_queue_counters {
     uint64_t frames;
     uint64_t bytes;
-    uint64_t no_match;          /* sent: no rule wanted it */
+    uint64_t no_match;          /* sent: no rule matched */
     uint64_t dropped_by_rule;   /* sent: a DROP rule took it */
     uint64_t blocked_self;      /* sent: own multicast, withheld (BLOCK_SELF_MCAST_LB) */
     uint64_t port_down;         /* sent: while the port was down */
@@ -47,9 +47,9 @@ struct softverbs_queue_counters {
     uint64_t cq_overruns;       /* completions lost because the completion queue was full */
     uint64_t wire_full;         /* sent: the interface took no more; received: its ring was full (a device's counter) */
     uint64_t copied;            /* frames copied between registered memory and the interface's rings */
-    uint64_t syns_full;         /* received: SYNs, when more came than were looked at (a device's counter) */
-    uint64_t strangers_full;    /* received: TCP segments of no connection, when more came (a device's counter) */
-    uint64_t unserved;          /* received: of a queue of the interface without a socket: the kernel's (a device's) */
+    uint64_t syns_full;         /* received: SYNs dropped under overload (a device's counter) */
+    uint64_t unsolicited_full;  /* received: unsolicited TCP segments dropped under overload (a device's counter) */
+    uint64_t unserved;          /* received on a queue of the interface without a socket: the kernel's (a device's) */
 };
 
 /* A device's counters since it was first opened: the sum over all its queues, living and gone. */
@@ -58,7 +58,7 @@ struct softverbs_counters {
     struct softverbs_queue_counters received;
     uint64_t flow_rules;        /* in force now */
     uint64_t registered_bytes;  /* now */
-    uint64_t unquiet_rules;     /* in force now: a packet device cannot keep the kernel from answering what they take */
+    uint64_t kernel_visible_rules;  /* in force now: rules of a packet device for which the kernel may answer too */
 };
 
 int softverbs_query_counters(struct ibv_context *context, struct softverbs_counters *counters);
@@ -67,15 +67,15 @@ int softverbs_query_qp_counters(struct ibv_qp *qp, struct softverbs_queue_counte
                                 struct softverbs_queue_counters *received);
 int softverbs_query_wq_counters(struct ibv_wq *wq, struct softverbs_queue_counters *received);
 
-/* The longest payload of a frame, 68..9000; 1500 at first. A frame may be 14 bytes longer, or 18 with a VLAN tag. */
+/* The MTU, 68..9000, at first 1500. A frame may be 14 bytes longer, or 18 with an 802.1Q tag. */
 int softverbs_set_mtu(struct ibv_context *context, uint32_t mtu);
 int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu);
 /* The device's own MAC address. */
 int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
 
 /*
- * Writes a register of any device, with one store: after all that was written to memory before, and before all that is
- * written later. For programs that drive rings themselves and have no such barriers, as Java has none on aarch64.
+ * Writes a device register with one store, after all earlier writes to memory and before all later ones. For programs
+ * that drive rings themselves and lack such barriers, as Java does on aarch64.
  */
 void softverbs_write_register(void *address, uint64_t value);
 

@@ -4,7 +4,8 @@
  * <p>{@link io.rdmaraw.channel} is what a server uses: {@link io.rdmaraw.channel.RdmaRawEventLoopGroup} for its loops,
  * {@link io.rdmaraw.channel.RdmaRawIoHandlerConfig} for the device they are on, and a class of channels for frames,
  * datagrams or streams. {@link io.rdmaraw.verbs} has the rules that steer frames to a channel,
- * {@link io.rdmaraw.verbs.FlowSpec}, and libibverbs itself for whoever goes below the channels. Whether the transport
+ * {@link io.rdmaraw.verbs.flow.FlowSpec}, and libibverbs itself for users who go below the channels. Whether the
+ * transport
  * can be used here tells {@link io.rdmaraw.channel.RdmaRaw}.
  */
 @SuppressWarnings("requires-automatic") // Micrometer has no module descriptor.
@@ -18,6 +19,11 @@ module io.rdmaraw {
     requires static jdk.jfr;
     requires static micrometer.core;
 
+    uses io.rdmaraw.queue.DirectRings;
+    provides io.rdmaraw.queue.DirectRings with io.rdmaraw.queue.mlx5.Mlx5DirectRings;
+
     exports io.rdmaraw.channel;
+    exports io.rdmaraw.metrics;
     exports io.rdmaraw.verbs;
+    exports io.rdmaraw.verbs.flow;
 }

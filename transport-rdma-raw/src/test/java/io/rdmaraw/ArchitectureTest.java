@@ -7,35 +7,63 @@ import com.tngtech.archunit.lang.ArchRule;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 /** Holds docs/architecture.md against the code: each layer knows only those below it. */
 @AnalyzeClasses(packages = "io.rdmaraw", importOptions = ImportOption.DoNotIncludeTests.class)
 class ArchitectureTest {
     @ArchTest
     static final ArchRule DEPENDENCIES_POINT_DOWNWARDS = layeredArchitecture().consideringOnlyDependenciesInLayers()
+            .ensureAllClassesAreContainedInArchitecture()
             .layer("channel").definedBy("io.rdmaraw.channel")
+            .layer("tcp.stack").definedBy("io.rdmaraw.tcp.stack")
+            .layer("host.userspace").definedBy("io.rdmaraw.host.userspace")
+            .layer("host.loopback").definedBy("io.rdmaraw.host.loopback")
             .layer("host").definedBy("io.rdmaraw.host")
+            .layer("device").definedBy("io.rdmaraw.device")
             .layer("loop").definedBy("io.rdmaraw.loop")
-            .layer("tcp").definedBy("io.rdmaraw.tcp..")
-            .layer("route").definedBy("io.rdmaraw.route..")
-            .layer("wire").definedBy("io.rdmaraw.wire..")
-            .layer("queue").definedBy("io.rdmaraw.queue")
+            .layer("tcp").definedBy("io.rdmaraw.tcp", "io.rdmaraw.tcp.segment", "io.rdmaraw.tcp.send",
+                    "io.rdmaraw.tcp.congestion")
+            .layer("net").definedBy("io.rdmaraw.net..")
+            .layer("wire").definedBy("io.rdmaraw.wire")
+            .layer("queue").definedBy("io.rdmaraw.queue..")
             .layer("memory").definedBy("io.rdmaraw.memory")
             .layer("verbs").definedBy("io.rdmaraw.verbs..")
+            .layer("pcap").definedBy("io.rdmaraw.pcap")
+            .layer("metrics").definedBy("io.rdmaraw.metrics..")
             .layer("ffi").definedBy("io.rdmaraw.ffi")
             .whereLayer("channel").mayNotBeAccessedByAnyLayer()
-            .whereLayer("host").mayOnlyBeAccessedByLayers("channel")
-            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "host")
-            .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel")
-            .whereLayer("route").mayOnlyBeAccessedByLayers("channel", "host", "tcp")
-            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "host", "tcp", "route")
-            .whereLayer("queue").mayOnlyBeAccessedByLayers("channel")
-            .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "queue")
-            .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "host", "queue", "memory");
+            .whereLayer("tcp.stack").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("host.userspace").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("host.loopback").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("host").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback")
+            .whereLayer("device").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace")
+            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host", "device")
+            .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel", "tcp.stack")
+            .whereLayer("net").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback",
+                    "host")
+            .whereLayer("queue").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "device")
+            .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "device",
+                    "queue")
+            .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback",
+                    "host", "device", "queue", "memory")
+            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback",
+                    "host", "device", "tcp", "net", "verbs")
+            .whereLayer("metrics").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "device")
+            .whereLayer("pcap").mayOnlyBeAccessedByLayers("channel");
+
+    @ArchTest
+    static final ArchRule NO_CYCLES_BETWEEN_PACKAGES = slices().matching("io.rdmaraw.(**)").should().beFreeOfCycles();
+
+    @ArchTest
+    static final ArchRule VENDORS_HAVE_PACKAGES_OF_THEIR_OWN = noClasses()
+            .that().resideOutsideOfPackages("..mlx5")
+            .should().dependOnClassesThat().resideInAPackage("..mlx5");
 
     @ArchTest
     static final ArchRule NOTHING_BELOW_THE_CHANNELS_KNOWS_NETTYS = noClasses()
-            .that().resideOutsideOfPackages("io.rdmaraw.channel", "io.rdmaraw.loop")
+            .that().resideOutsideOfPackages("io.rdmaraw.channel", "io.rdmaraw.loop", "io.rdmaraw.tcp.stack",
+                    "io.rdmaraw.host.userspace")
             .should().dependOnClassesThat().resideInAPackage("io.netty.channel..");
 
     @ArchTest

@@ -57,7 +57,7 @@ public final class Main implements Runnable {
             "Netty " + Version.identify().get("netty-transport").artifactVersion()};
     }
 
-    /** What is wrong, and where the options are told. */
+    /** Prints what is wrong, and which command explains the options. */
     private static int refuse(ParameterException e) {
         CommandLine command = e.getCommandLine();
         command.getErr().println(command.getCommandName() + ": " + message(e) + "; see ./"
@@ -72,7 +72,7 @@ public final class Main implements Runnable {
                 + unknown.getUnmatched().getFirst() + "', but " + String.join(", ", servers.keySet()) : e.getMessage();
     }
 
-    /** What the user can put right is a sentence; anything else is our fault and shows where it happened. */
+    /** Prints one sentence for what the user can correct; any other failure is a defect and prints its stack trace. */
     private static int report(Exception e, CommandLine command) {
         if (e instanceof NoSuchFileException) {
             command.getErr().println(command.getCommandName() + ": there is no file " + e.getMessage());

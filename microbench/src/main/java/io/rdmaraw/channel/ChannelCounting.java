@@ -1,29 +1,33 @@
 package io.rdmaraw.channel;
 
+import java.util.Map;
+import io.rdmaraw.device.DeviceEvents;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.device.PortStatistics;
 import io.rdmaraw.queue.QueueCounting;
 import io.rdmaraw.queue.SharedDevice;
 
-/** Counts as a port's queue and a channel on it do, for the bench of what that costs. */
+/** Updates the counters of a device queue and of a channel, so that a bench can measure what counting costs. */
 public final class ChannelCounting implements AutoCloseable {
     private final SharedDevice device = SharedDevice.acquire("soft:loop:counting");
-    private final RdmaRawPortStatistics port;
+    private final PortStatistics port;
     private final RdmaRawChannelStatistics channel = new RdmaRawChannelStatistics();
-    private final PortEvents events;
+    private final DeviceEvents events;
     private final QueueCounting queue;
 
-    /** Counts for a queue. */
+    /** Adds the counters of a device queue and a channel to those of a receive queue. */
     public ChannelCounting(QueueCounting queue) {
         this.queue = queue;
-        port = new RdmaRawPortStatistics(device, 1, queue.counters());
-        events = new PortEvents(device.name(), 1);
+        port = new PortStatistics(device, 1, queue.counters(), Map.of());
+        events = new DeviceEvents(device.name(), 1);
     }
 
-    /** As {@link PortQueue} and {@link FrameInbox} do once for each burst. */
+    /** As {@link DeviceQueue} and {@link FrameInbox} do once for each burst. */
     public void burst(int frames, int bytes) {
         port.burst(frames);
         channel.receivedFrames += frames;
         channel.receivedBytes += bytes;
-        events.burst(queue.counters().copiedOutFrames());
+        events.burst(queue.counters().copiedOutFrames);
     }
 
     @Override

@@ -1,10 +1,10 @@
 package io.rdmaraw.queue;
 
-/** Counts as a receive queue does, for the bench of what that costs. */
+/** Updates the counters of a receive queue, so that a bench can measure what counting costs. */
 public final class QueueCounting {
     private final QueueCounters counters = new QueueCounters();
 
-    /** Returns what is counted in. */
+    /** Returns the counters. */
     public QueueCounters counters() {
         return counters;
     }

@@ -1,7 +1,7 @@
 package io.rdmaraw.testsuite;
 
 import io.rdmaraw.testsuite.goodput.GoodputMain;
-import io.rdmaraw.testsuite.net.RelayMain;
+import io.rdmaraw.testsuite.net.LinkEmulatorMain;
 import io.rdmaraw.testsuite.sim.SimMain;
 
 import java.util.Arrays;
@@ -11,7 +11,7 @@ public final class Main {
     private static final String USAGE = """
             usage: ./rdma-raw sim [OPTIONS]            seeds of the simulation, in virtual time
                    ./rdma-raw sim goodput [OPTIONS]    bulk transfers over impaired paths, beside the kernel's TCP
-                   ./rdma-raw sim relay [OPTIONS]      an impaired path between two interfaces, until Ctrl-C
+                   ./rdma-raw sim link [OPTIONS]       an impaired path between two interfaces, until Ctrl-C
 
             sim:      --seeds N     how many seeds (1000)
                       --from S      the first seed (1)
@@ -25,7 +25,7 @@ public final class Main {
                       --case TEXT   only cases whose name contains TEXT
                       --sim         only virtual time: no root needed, and every run gives the same figures
                       --json        print one JSON object as the last line
-            relay:    --left IF, --right IF     the interfaces, without addresses and with their offloads off
+            link:     --left IF, --right IF     the interfaces, without addresses and with their offloads off
                       --both TEXT, --to-right TEXT, --to-left TEXT
                                     what a direction does to frames, such as rate=1G,buffer=256K,delay=10ms,
                                     jitter=1ms,loss=0.1%,reorder=1%/2ms
@@ -43,7 +43,7 @@ public final class Main {
         }
         String[] rest = args.length == 0 ? args : Arrays.copyOfRange(args, 1, args.length);
         System.exit(switch (args.length == 0 ? "" : args[0]) {
-            case "relay" -> RelayMain.run(rest, System.out);
+            case "link" -> LinkEmulatorMain.run(rest, System.out);
             case "goodput" -> GoodputMain.run(rest, System.out);
             default -> SimMain.run(args, System.out);
         });

@@ -5,9 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.rdmaraw.pcap.PcapFormat;
+import io.rdmaraw.pcap.PcapWriter;
 import io.rdmaraw.tools.pcap.PcapFrame;
 import io.rdmaraw.tools.pcap.PcapReader;
-import io.rdmaraw.tools.pcap.PcapWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
@@ -75,7 +76,7 @@ class CommandsTest {
     @Test
     void pktgenSendsWhatPktgenReceives(@TempDir Path directory) throws Exception {
         Path sent = directory.resolve("sent.pcap");
-        try (PcapWriter writer = PcapWriter.create(sent)) {
+        try (PcapWriter writer = PcapWriter.create(sent, PcapFormat.LINKTYPE_ETHERNET)) {
             for (int i = 0; i < 3; i++) {
                 byte[] frame = new byte[60 + i];
                 frame[5] = 2;
@@ -147,7 +148,7 @@ class CommandsTest {
         assertEquals(0, run.exitCode(), run.err());
         JsonNode probe = run.json().get("probe");
         assertEquals(40, probe.get("streams").asInt());
-        // A transmission that began before the rule stood ends a stream's numbers, and the next begins them anew.
+        // A transmission that began before the rule stood ends a stream's numbers; the next one starts them again.
         assertEquals(400, probe.get("frames").asLong() + probe.get("duplicates").asLong());
         assertEquals(0, probe.get("withoutProbe").asLong());
         assertTrue(probe.get("latencyMicros").get("min").asDouble() > 0);

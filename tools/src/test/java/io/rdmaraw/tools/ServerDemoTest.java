@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.server.ServerNetwork;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -42,6 +44,7 @@ class ServerDemoTest {
     }
 
     @Test
+    @Tag("root")
     void httpOnAVethPair() {
         requireRoot();
         http(NOTHING_FOR_THE_KERNEL, "demo", "http");
@@ -56,6 +59,7 @@ class ServerDemoTest {
     }
 
     @Test
+    @Tag("root")
     void dnsOnAVethPair() {
         requireDig();
         requireRoot();

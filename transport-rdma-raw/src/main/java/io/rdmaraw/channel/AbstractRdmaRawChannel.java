@@ -2,14 +2,19 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.AbstractChannel;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEvent;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.Future;
+import io.netty.util.internal.StringUtil;
 
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.UnresolvedAddressException;
 
 /** What all channels of this transport have in common: that they are open, and which loop they are on. */
 abstract class AbstractRdmaRawChannel extends AbstractChannel {
@@ -58,7 +63,47 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     }
 
     /** Auto-read was switched off. Any thread. */
+    final void autoReadCleared() {
+        if (!isRegistered() || eventLoop().inEventLoop()) {
+            stopReading();
+        } else {
+            eventLoop().execute(() -> {
+                if (!config().isAutoRead()) {
+                    stopReading();
+                }
+            });
+        }
+    }
+
+    /** The user reads no more. */
     abstract void stopReading();
+
+    /** Returns an address that a channel of IP can use. */
+    static InetSocketAddress checked(SocketAddress address) {
+        if (!(address instanceof InetSocketAddress inet)) {
+            throw new IllegalArgumentException("the channel has InetSocketAddresses, not a "
+                    + StringUtil.simpleClassName(address));
+        }
+        if (inet.isUnresolved()) {
+            throw new UnresolvedAddressException();
+        }
+        return inet;
+    }
+
+    /**
+     * Takes a message that was shown out of the outbound buffer. Netty passes over cancelled messages when it shows
+     * them, and leaves them in their place.
+     */
+    static void complete(ChannelOutboundBuffer in, Object msg, Throwable failureOrNull) {
+        while (in.current() != msg && in.remove()) {
+            // Goes on until the message is the current one, or a listener has closed the channel.
+        }
+        if (failureOrNull == null) {
+            in.remove();
+        } else {
+            in.remove(failureOrNull);
+        }
+    }
 
     /** The channel leaves its loop; a closed channel may have left it before. */
     abstract void leaveLoop();

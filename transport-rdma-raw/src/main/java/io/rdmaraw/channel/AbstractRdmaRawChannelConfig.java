@@ -60,7 +60,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
 
     @Override
     protected final void autoReadCleared() {
-        rdmaRawChannel.stopReading();
+        rdmaRawChannel.autoReadCleared();
     }
 
     @Override

@@ -1,7 +1,7 @@
 package io.rdmaraw.channel;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.SourceFilter;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.SourceFilter;
 
 import java.util.HashMap;
 import java.util.HashSet;

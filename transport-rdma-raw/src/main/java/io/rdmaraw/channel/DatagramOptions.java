@@ -1,7 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.rdmaraw.host.DatagramNetwork;
-import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.net.PortSharing;
 
 import java.net.InetAddress;
 

@@ -3,19 +3,21 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.socket.DatagramPacket;
-import io.rdmaraw.host.HostView;
-import io.rdmaraw.host.PacketReassembly;
-import io.rdmaraw.host.ReassemblyLimits;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.host.IpContext;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PacketReassembly;
+import io.rdmaraw.net.ReassemblyLimits;
 import io.rdmaraw.queue.ReceiveBurst;
-import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.wire.BufferAddress;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.IcmpHeader;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
 import io.rdmaraw.wire.UdpHeader;
-import io.rdmaraw.wire.UdpIpv4Head;
+import io.rdmaraw.wire.UdpIpv4HeaderCodec;
 
 import java.net.InetSocketAddress;
 import java.net.PortUnreachableException;
@@ -26,7 +28,7 @@ final class DatagramReceiver {
     private final RdmaRawDatagramStatistics statistics;
     private final DatagramInbox inbox;
     private final DatagramMemberships memberships;
-    private HostView loop;
+    private IpContext loop;
     private PacketReassembly fragments;
     /** Looks at what was put together, which is no frame that came. */
     private final FrameParser wholeParser = new FrameParser(new ParseCounters());
@@ -46,7 +48,7 @@ final class DatagramReceiver {
     }
 
     /** The channel is on this loop now. */
-    void moveTo(HostView newLoop) {
+    void moveTo(IpContext newLoop) {
         loop = newLoop;
     }
 
@@ -70,18 +72,18 @@ final class DatagramReceiver {
 
     /**
      * Takes ordinary datagrams of a burst as long as the user reads all that comes and the channel stays where it is;
-     * returns behind the last one. What is left needs a closer look, or comes to nobody. See
+     * returns behind the last one. What is left needs the full parser, or has no receiver. See
      * {@link FrameInbox#receiveRun} for why the loop is short.
      */
     int receiveRun(ReceiveBurst burst, int from, int end) {
         RdmaRawDatagramChannelConfig config = channel.config();
-        PortQueue port = channel.port();
+        DeviceQueue port = channel.port();
         ChannelPipeline pipeline = channel.pipeline();
         int next = from;
         int messages = 0;
         int bytes = 0;
         while (next < end && inbox.takesNow() && config.isAutoRead() && channel.port() == port && isUdp(burst, next)) {
-            UdpIpv4Head udp = loop.udp();
+            UdpIpv4HeaderCodec udp = loop.udp();
             ByteBuf frame = burst.takeFrame(next++);
             if (!accepts(0, udp.sourceLow(), udp.sourcePort(), 0, udp.destinationLow(), udp.destinationPort())) {
                 statistics.droppedNotForChannel++;
@@ -92,7 +94,7 @@ final class DatagramReceiver {
             messages++;
             bytes += lengthBytes;
             inbox.beginBurst();
-            pipeline.fireChannelRead(new DatagramPacket(content(frame, UdpIpv4Head.LENGTH_BYTES, lengthBytes),
+            pipeline.fireChannelRead(new DatagramPacket(content(frame, UdpIpv4HeaderCodec.LENGTH_BYTES, lengthBytes),
                     recipient(0, udp.destinationLow()), loop.addresses().get(0, udp.sourceLow(), udp.sourcePort())));
         }
         inbox.taken(messages, bytes);
@@ -187,7 +189,7 @@ final class DatagramReceiver {
         if (frame == null) {
             return false;
         }
-        if (wholeParser.parse(HostView.addressOf(frame), frame.readableBytes(), false, whole) != ParseVerdict.UDP) {
+        if (wholeParser.parse(BufferAddress.of(frame), frame.readableBytes(), false, whole) != ParseVerdict.UDP) {
             fragments.refuseLast();
             frame.release();
             return false;
@@ -235,7 +237,7 @@ final class DatagramReceiver {
     void reportPortUnreachable() {
         statistics.portUnreachable++;
         if (connected) {
-            inbox.error(new PortUnreachableException("nobody has port " + remotePort + " at " + remoteAddress));
+            inbox.error(new PortUnreachableException("port " + remotePort + " at " + remoteAddress + " is closed"));
         }
     }
 

@@ -5,12 +5,13 @@ import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.util.IllegalReferenceCountException;
+import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.host.DatagramNetwork;
 import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.KernelSocket;
 import io.rdmaraw.host.PathCache;
+import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueue;
-import io.rdmaraw.route.IpAddress;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -49,7 +50,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     }
 
     /** The channel sends by this queue from now on. */
-    void moveTo(PortQueue port) {
+    void moveTo(DeviceQueue port) {
         writer = new DatagramWriter(port.queue(), port.limits().mtuBytes(), channel.config());
     }
 
@@ -73,16 +74,9 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         for (int i = 0; i < done; i++) {
             Throwable failure = failures[i];
             failures[i] = null;
-            // Netty passes over cancelled messages when it shows them, and leaves them in their place.
-            while (in.current() != finishedMessages[i] && in.remove()) {
-                // Goes on until the message is the current one, or a listener has closed the channel.
-            }
+            Object message = finishedMessages[i];
             finishedMessages[i] = null;
-            if (failure == null) {
-                in.remove();
-            } else {
-                in.remove(failure);
-            }
+            AbstractRdmaRawChannel.complete(in, message, failure);
         }
         if (done > 0) {
             // What the burst could not finish is now the oldest message.
@@ -173,7 +167,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                     failures[finished] = failure;
                 }
             }
-            case UNRESOLVED -> channel.hostView().awaitNeighbor(new WaitingDatagram(channel, path,
+            case UNRESOLVED -> channel.hostView().awaitNeighbor(new PendingDatagram(channel, path,
                     PooledByteBufAllocator.DEFAULT.directBuffer(lengthBytes).writeBytes(content, index, lengthBytes)));
             case PORT_UNREACHABLE -> receiver.reportPortUnreachable();
             case SELF -> {

@@ -12,7 +12,7 @@ import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.Ipv4Header;
 import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.wire.UdpHeader;
-import io.rdmaraw.wire.UdpIpv4Head;
+import io.rdmaraw.wire.UdpIpv4HeaderCodec;
 
 import java.io.IOException;
 
@@ -31,7 +31,7 @@ final class DatagramWriter {
     /** The device fills in checksums; only in whole datagrams, as those of fragments cover more than a frame. */
     private final boolean offload;
     private final RdmaRawDatagramChannelConfig config;
-    private final UdpIpv4Head head = new UdpIpv4Head();
+    private final UdpIpv4HeaderCodec head = new UdpIpv4HeaderCodec();
 
     DatagramWriter(FrameQueue queue, int mtuBytes, RdmaRawDatagramChannelConfig config) {
         this.queue = queue;
@@ -116,13 +116,14 @@ final class DatagramWriter {
 
     private void writeHeaders(DatagramPath path, long address, int lengthBytes, long contentSum) {
         if (path.isIpv4()) {
-            // RFC 6864: only packets that nobody may cut up go without an identification.
+            // RFC 6864: only packets that must not be fragmented go without an identification.
             boolean whole = path.isDontFragment();
             head.write(address, path.targetMac(), path.sourceMac(), config.getTrafficClass(), lengthBytes,
                     whole ? 0 : path.nextIdentification(), whole ? Ipv4Header.DONT_FRAGMENT : 0, timeToLive(path),
                     path.source().ipv4(), path.target().ipv4(), path.sourcePort(), path.targetPort());
             if (!offload) {
-                writeUdp(path, address + UdpIpv4Head.LENGTH_BYTES - UdpHeader.LENGTH_BYTES, lengthBytes, contentSum);
+                writeUdp(path, address + UdpIpv4HeaderCodec.LENGTH_BYTES - UdpHeader.LENGTH_BYTES, lengthBytes,
+                        contentSum);
             }
             return;
         }

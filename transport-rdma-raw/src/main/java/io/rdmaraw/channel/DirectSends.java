@@ -33,7 +33,7 @@ final class DirectSends {
     private int flushedEnd;
     private long pendingBytes;
     private boolean flushing;
-    /** Which frames of the burst somebody has released who had written them: a bit for each. */
+    /** Which frames of the burst their writer has released too early: a bit for each. */
     private long released;
     private boolean promisesToKeep;
     private boolean onlySlots = true;

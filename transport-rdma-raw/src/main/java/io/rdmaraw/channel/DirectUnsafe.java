@@ -7,6 +7,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.device.DeviceQueue;
 
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -30,7 +31,7 @@ final class DirectUnsafe implements Channel.Unsafe {
 
     @Override
     public void write(Object msg, ChannelPromise promise) {
-        PortQueue port = channel.port();
+        DeviceQueue port = channel.port();
         if (port == null || overflowing || !channel.isActive()) {
             writeBuffered(msg, promise);
         } else if (msg instanceof ByteBuf frame) {
@@ -42,7 +43,7 @@ final class DirectUnsafe implements Channel.Unsafe {
         }
     }
 
-    private void writeFrame(ByteBuf frame, ChannelPromise promise, PortQueue port) {
+    private void writeFrame(ByteBuf frame, ChannelPromise promise, DeviceQueue port) {
         if (!port.limits().allows(frame)) {
             IllegalArgumentException refusal = port.limits().refusal(frame);
             frame.release();
@@ -55,7 +56,7 @@ final class DirectUnsafe implements Channel.Unsafe {
         }
     }
 
-    private void writeBurst(FrameBurst burst, ChannelPromise promise, PortQueue port) {
+    private void writeBurst(FrameBurst burst, ChannelPromise promise, DeviceQueue port) {
         IllegalArgumentException refusal = null;
         for (int i = 0; i < burst.size() && refusal == null; i++) {
             refusal = port.limits().allows(burst.frame(i)) ? null : port.limits().refusal(burst.frame(i));
@@ -96,7 +97,7 @@ final class DirectUnsafe implements Channel.Unsafe {
     @Override
     public void flush() {
         if (!sends.isEmpty()) {
-            PortQueue port = channel.port();
+            DeviceQueue port = channel.port();
             if (port == null || !sends.flush(port.queue())) {
                 overflow();
             }

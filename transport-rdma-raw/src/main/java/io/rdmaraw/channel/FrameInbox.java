@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPipeline;
+import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 
 /** The frames that a raw channel received, one by one or as {@link FrameBurst}s. */
@@ -53,7 +54,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
 
     private int fire(ReceiveBurst burst, int from, int end) {
         beginBurst();
-        PortQueue port = channel.port();
+        DeviceQueue port = channel.port();
         ChannelPipeline pipeline = channel.pipeline();
         RdmaRawChannelConfig config = channel.config();
         int next = from;
@@ -66,7 +67,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
     private int collect(ReceiveBurst burst, int from, int end) {
         beginBurst();
         if (currentBurst == null) {
-            currentBurst = channel.port().burstPool().take();
+            currentBurst = channel.ioHandler().burstPool().take();
         }
         int next = from;
         while (next < end && !currentBurst.isFull()) {
@@ -81,7 +82,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
             return super.deliver(frame);
         }
         if (currentBurst == null) {
-            currentBurst = channel.port().burstPool().take();
+            currentBurst = channel.ioHandler().burstPool().take();
         }
         currentBurst.add(frame);
         return !currentBurst.isFull();

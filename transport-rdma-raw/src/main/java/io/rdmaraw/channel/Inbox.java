@@ -7,8 +7,7 @@ import io.netty.util.ReferenceCountUtil;
 import java.util.ArrayDeque;
 
 /**
- * Hands what was received to the pipeline while the user reads, and keeps it while he does not. For the loop's thread,
- * except {@link #autoReadCleared()}.
+ * Hands what was received to the pipeline while the user reads, and keeps it otherwise. For the loop's thread.
  *
  * @param <M> what one read is of
  */
@@ -29,7 +28,7 @@ abstract class Inbox<M> {
 
     abstract int bytesOf(M message);
 
-    /** Tells whether a message that nobody reads yet is to be kept beside those that are. */
+    /** Tells whether one more message may be queued until a read. */
     abstract boolean hasRoom(M message, int keptMessages, long keptBytes);
 
     /** Notes that there was no room for a message, or no open channel any more. */
@@ -104,7 +103,7 @@ abstract class Inbox<M> {
         backlogBytes += bytesOf(message);
     }
 
-    /** Lets go of a message that nobody will read. */
+    /** Releases a message that will not be read. */
     void discard(M message) {
         ReferenceCountUtil.release(message);
     }
@@ -122,11 +121,6 @@ abstract class Inbox<M> {
 
     final boolean isReadPending() {
         return readPending;
-    }
-
-    /** A read has been answered without a message. */
-    final void clearReadPending() {
-        readPending = false;
     }
 
     final int keptMessages() {
@@ -211,17 +205,9 @@ abstract class Inbox<M> {
         }
     }
 
-    /** Auto-read was switched off; any thread. */
-    final void autoReadCleared() {
-        if (!channel.isRegistered() || channel.eventLoop().inEventLoop()) {
-            readPending = false;
-        } else {
-            channel.eventLoop().execute(() -> {
-                if (!channel.config().isAutoRead()) {
-                    readPending = false;
-                }
-            });
-        }
+    /** The user reads no more. */
+    final void stopReading() {
+        readPending = false;
     }
 
     /** Drops what is kept; returns how many messages that were. */

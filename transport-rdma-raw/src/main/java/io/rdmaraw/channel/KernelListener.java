@@ -7,8 +7,8 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.host.TcpNetwork;
-import io.rdmaraw.route.ServerDescriptor;
-import io.rdmaraw.route.SocketFilter;
+import io.rdmaraw.net.socket.ServerDescriptor;
+import io.rdmaraw.net.socket.SocketFilter;
 
 import java.io.IOException;
 import java.net.BindException;
@@ -27,7 +27,7 @@ import java.util.function.Consumer;
  * The kernel's side of a listening port: an ordinary listening socket. It keeps the port from other programs and
  * accepts what does not come by the device: connections from this host and by other interfaces.
  *
- * <p>A thread waits for these, which are few. On the server's loop the socket would be a guest like any NIO channel,
+ * <p>A thread waits for these, which are few. On the server's loop the socket would be one more NIO channel,
  * and the loop would have to sleep in a selector and be woken by another thread for each frame.
  */
 final class KernelListener {

@@ -5,14 +5,14 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.DatagramChannel;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.host.GroupChange;
-import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.net.IpAddress;
 
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 
-/** The many forms in which a datagram channel's groups can be joined and left, led back to one. */
+/** Maps Netty's overloads of join, leave and block to {@link #changeGroup}. */
 abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implements DatagramChannel {
     MulticastDatagramChannel() {
         super(null);

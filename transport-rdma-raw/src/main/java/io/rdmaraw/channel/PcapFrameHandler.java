@@ -5,6 +5,7 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.pcap.PcapFormat;
 
 import java.io.IOException;
 import java.io.OutputStream;
@@ -23,11 +24,6 @@ import java.util.concurrent.LinkedBlockingQueue;
  * complete when the handler has been removed or its channel is closed.
  */
 public final class PcapFrameHandler extends ChannelDuplexHandler {
-    // draft-ietf-opsawg-pcap: file and record headers.
-    private static final int MAGIC_NANOS = 0xa1b23c4d;
-    private static final int LINKTYPE_ETHERNET = 1;
-    private static final int RECORD_HEADER_BYTES = 16;
-    private static final int MAX_SNAP_BYTES = 262_144;
     private static final int BUFFER_BYTES = 1 << 20;
     private static final int BUFFERS = 8;
     private static final ByteBuffer END = ByteBuffer.allocate(0);
@@ -43,12 +39,12 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
 
     private PcapFrameHandler(OutputStream out, int snapBytes) {
         this.out = ObjectUtil.checkNotNull(out, "out");
-        this.snapBytes = ObjectUtil.checkInRange(snapBytes, 14, MAX_SNAP_BYTES, "snapBytes");
+        this.snapBytes = ObjectUtil.checkInRange(snapBytes, 14, PcapFormat.MAX_CAPTURED_BYTES, "snapBytes");
     }
 
     /** Writes whole frames to a file, which is made or replaced now. */
     public static PcapFrameHandler toFile(Path file) throws IOException {
-        return toStream(Files.newOutputStream(file), MAX_SNAP_BYTES);
+        return toStream(Files.newOutputStream(file), PcapFormat.MAX_CAPTURED_BYTES);
     }
 
     /**
@@ -76,8 +72,7 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
             free.add(ByteBuffer.allocate(BUFFER_BYTES).order(ByteOrder.LITTLE_ENDIAN));
         }
         current = free.remove();
-        current.putInt(MAGIC_NANOS).putShort((short) 2).putShort((short) 4).putInt(0).putInt(0);
-        current.putInt(snapBytes).putInt(LINKTYPE_ETHERNET);
+        PcapFormat.putFileHeader(current, snapBytes, PcapFormat.LINKTYPE_ETHERNET);
         writer = Thread.ofPlatform().daemon().name("pcap " + ctx.channel().id().asShortText()).start(this::writeAll);
         ctx.channel().closeFuture().addListener(future -> finish());
     }
@@ -124,7 +119,7 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
     private void record(ByteBuf frame) {
         int lengthBytes = frame.readableBytes();
         int keptBytes = Math.min(lengthBytes, snapBytes);
-        if (current != null && current.remaining() < RECORD_HEADER_BYTES + keptBytes) {
+        if (current != null && current.remaining() < PcapFormat.RECORD_HEADER_BYTES + keptBytes) {
             full.add(current);
             current = null;
         }
@@ -136,7 +131,7 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
             return;
         }
         Instant now = Instant.now();
-        current.putInt((int) now.getEpochSecond()).putInt(now.getNano()).putInt(keptBytes).putInt(lengthBytes);
+        PcapFormat.putRecordHeader(current, now.getEpochSecond(), now.getNano(), keptBytes, lengthBytes);
         frame.getBytes(frame.readerIndex(), current.array(), current.position(), keptBytes);
         current.position(current.position() + keptBytes);
     }

@@ -1,7 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.net.SocketAddress;
 import java.util.List;

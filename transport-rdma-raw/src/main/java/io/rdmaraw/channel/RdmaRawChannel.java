@@ -6,9 +6,13 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.device.FrameReceiver;
+import io.rdmaraw.device.QueueEvent;
+import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.net.BindException;
 import java.net.SocketAddress;
@@ -27,13 +31,13 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     private static final ChannelMetadata METADATA = new ChannelMetadata(false);
 
     private final RdmaRawChannelConfig config = new RdmaRawChannelConfig(this);
-    private final QueueSide queueSide = new QueueSide();
+    private final Receiver receiver = new Receiver();
     private final ChannelOutboundBuffer.MessageProcessor offerBuffered = this::offerBuffered;
     private final RdmaRawChannelStatistics statistics = new RdmaRawChannelStatistics();
     private final FrameInbox inbox = new FrameInbox(this, statistics);
     /** Made while the super constructor runs, which is why it has no initialiser: that would set it to null again. */
     private DirectUnsafe directUnsafe;
-    private PortQueue port;
+    private DeviceQueue port;
     private volatile RdmaRawAddress localAddress;
     private boolean waitingForRoom;
     /** The frames of the outbound buffer that a burst is made of. */
@@ -91,14 +95,14 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
      * @throws IllegalStateException when the channel is not bound
      */
     public String queueMode() {
-        PortQueue bound = port;
+        DeviceQueue bound = port;
         if (bound == null) {
             throw new IllegalStateException("the channel has no queue before it is bound: bind it first");
         }
         return bound.queue().mode();
     }
 
-    PortQueue port() {
+    DeviceQueue port() {
         return port;
     }
 
@@ -139,19 +143,19 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     private void joinQueue(RdmaRawAddress address) {
-        PortQueue joined = ioHandler().port(address.deviceName(), address.portNumber());
-        joined.attach(queueSide, address.flows());
+        DeviceQueue joined = ioHandler().port(address.deviceName(), address.portNumber());
+        joined.attach(receiver, address.flows());
         port = joined;
     }
 
     @Override
     void leaveLoop() {
-        PortQueue left = port;
+        DeviceQueue left = port;
         if (left != null) {
             directUnsafe.leaveQueue();
             waitingForRoom = false;
             port = null;
-            left.detach(queueSide);
+            left.detach(receiver);
         }
     }
 
@@ -163,10 +167,10 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     @Override
     protected void doClose() {
         markClosed();
-        PortQueue left = port;
+        DeviceQueue left = port;
         port = null;
         if (left != null) {
-            left.detach(queueSide);
+            left.detach(receiver);
         }
         directUnsafe.failPending();
         inbox.close();
@@ -177,10 +181,9 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         inbox.beginRead();
     }
 
-    /** Auto-read was switched off, on any thread. */
     @Override
     void stopReading() {
-        inbox.autoReadCleared();
+        inbox.stopReading();
     }
 
     @Override
@@ -197,14 +200,14 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
 
     @Override
     protected void doWrite(ChannelOutboundBuffer in) {
-        PortQueue current = port;
+        DeviceQueue current = port;
         boolean room = current != null;
         while (room && !in.isEmpty()) {
             room = writeBurst(in, current.queue());
         }
         if (!in.isEmpty() && current != null && !waitingForRoom) {
             waitingForRoom = true;
-            current.awaitRoom(queueSide);
+            current.awaitRoom(receiver);
         }
         directUnsafe.buffered(in);
     }
@@ -233,16 +236,9 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
         long refused = queue.post();
         for (int i = 0; i < offered; i++) {
-            // Netty passes over cancelled messages when it shows them, and leaves them in their place.
-            while (in.current() != buffered[i] && in.remove()) {
-                // Goes on until the frame is the current one, or a listener has closed the channel.
-            }
+            Object frame = buffered[i];
             buffered[i] = null;
-            if ((refused >>> i & 1) == 0) {
-                in.remove();
-            } else {
-                in.remove(SendRefusedException.of(queue.refusalErrno()));
-            }
+            complete(in, frame, (refused >>> i & 1) == 0 ? null : SendRefusedException.of(queue.refusalErrno()));
         }
         return true;
     }
@@ -262,10 +258,25 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     /** What the channel's queue knows of it. */
-    private final class QueueSide implements QueueChannel {
+    private final class Receiver implements FrameReceiver {
         @Override
-        public RdmaRawChannel channel() {
-            return RdmaRawChannel.this;
+        public String id() {
+            return RdmaRawChannel.this.id().asShortText();
+        }
+
+        @Override
+        public String label() {
+            return id() + ' ' + RdmaRawChannel.this.localAddress();
+        }
+
+        @Override
+        public void queueEvent(QueueEvent event) {
+            pipeline().fireUserEventTriggered(RdmaRawQueueEvent.of(event));
+        }
+
+        @Override
+        public void queueGone() {
+            unsafe().close(unsafe().voidPromise());
         }
 
         @Override

@@ -12,7 +12,7 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf(RdmaRawChannelOption.class, "FRAME_BURSTS");
 
     /**
-     * How many received frames a channel keeps while nobody reads (auto-read off). What exceeds it is dropped and
+     * How many received frames a channel keeps while reads are paused (auto-read off). What exceeds it is dropped and
      * counted. Default 256.
      */
     public static final ChannelOption<Integer> RECEIVE_BACKLOG =

@@ -1,5 +1,9 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.metrics.internal.MetricTable;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetric;
+
 import java.util.List;
 
 /**
@@ -10,7 +14,8 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
     static final MetricTable<RdmaRawChannelStatistics> TABLE = new MetricTable<RdmaRawChannelStatistics>()
             .traffic("received.frames", RdmaRawChannelStatistics::receivedFrames, "frames handed to the pipeline")
             .traffic("received.bytes", RdmaRawChannelStatistics::receivedBytes, "bytes of those frames")
-            .drop("not-read", RdmaRawChannelStatistics::droppedWithoutRead, "nobody read and the backlog was full")
+            .drop("not-read", RdmaRawChannelStatistics::droppedWithoutRead,
+                    "reads were paused and the backlog was full")
             .drop("closed", RdmaRawChannelStatistics::droppedAtClose, "in the backlog when the channel closed");
 
 
@@ -32,7 +37,7 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
         return receivedBytes;
     }
 
-    /** Frames dropped because nobody read and the backlog was full. */
+    /** Frames dropped because reads were paused and the backlog was full. */
     public long droppedWithoutRead() {
         return droppedWithoutRead;
     }

@@ -2,28 +2,35 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.AddressedEnvelope;
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.device.FrameReceiver;
+import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.host.DatagramNetwork;
 import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.GroupChange;
-import io.rdmaraw.host.HostView;
+import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.KernelSocket;
-import io.rdmaraw.host.LoopNetwork;
 import io.rdmaraw.host.PortOwner;
-import io.rdmaraw.host.SharedNetwork;
+import io.rdmaraw.host.SharedDatagramNetwork;
+import io.rdmaraw.host.loopback.LoopbackDatagramNetwork;
+import io.rdmaraw.host.userspace.UserspaceDatagramNetwork;
+import io.rdmaraw.host.userspace.UserspaceHostConfig;
+import io.rdmaraw.host.userspace.UserspaceIpHost;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.net.IcmpError;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.socket.SocketErrorQueue;
 import io.rdmaraw.queue.ReceiveBurst;
-import io.rdmaraw.route.IcmpError;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.LoopHost;
-import io.rdmaraw.route.OwnHostConfig;
-import io.rdmaraw.route.SocketErrorQueue;
+import io.rdmaraw.verbs.DeviceName;
+import io.rdmaraw.wire.BufferAddress;
 import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.IcmpErrorKind;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -59,11 +66,11 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private final boolean ipv4Only;
     private volatile DatagramNetwork network;
     private DatagramSender sender;
-    private DatagramSteering steering;
+    private DatagramFlowRules steering;
     private final Runnable onHostChange = () -> steering.hostChanged();
     /** What was done about groups before there was a port. */
     private final List<GroupChange> beforeBinding = new ArrayList<>();
-    private PortQueue port;
+    private DeviceQueue port;
     private volatile InetSocketAddress localAddress;
     private volatile InetSocketAddress remoteAddress;
 
@@ -125,7 +132,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         return statistics;
     }
 
-    HostView hostView() {
+    IpContext hostView() {
         return ioHandler().hostView();
     }
 
@@ -139,7 +146,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
     }
 
-    PortQueue port() {
+    DeviceQueue port() {
         return port;
     }
 
@@ -178,7 +185,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         if (network == null) {
             DatagramNetwork chosen = newNetwork(ioHandler().config().ipDevice());
             sender = new DatagramSender(this, chosen, kernel, inbox, receiver);
-            steering = new DatagramSteering(chosen, memberships, receiver, statistics, QueueSide::new);
+            steering = new DatagramFlowRules(chosen, memberships, receiver, statistics, Receiver::new);
             network = chosen;
         }
         InetSocketAddress bound = network.bind(local);
@@ -199,28 +206,18 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     private DatagramNetwork newNetwork(String device) throws IOException {
         DatagramNetwork.Options options = new DatagramOptions(config);
-        OwnHostConfig ownHost = ioHandler().config().ownHostOrNull();
-        if (ownHost != null) {
-            HostView hostView = ioHandler().hostView();
-            OwnNetworkHost host = OwnNetworkHost.join(device, ownHost, ioHandler().port(device, PORT_NUMBER),
+        UserspaceHostConfig userspaceHost = ioHandler().config().userspaceHostOrNull();
+        if (userspaceHost != null) {
+            IpContext hostView = ioHandler().hostView();
+            UserspaceIpHost host = UserspaceIpHost.join(device, userspaceHost, ioHandler().port(device, PORT_NUMBER),
                     hostView, eventLoop());
-            return new OwnNetwork(device, host, ipv4Only, options, new FromOwnHost(), hostView, eventLoop());
+            return new UserspaceDatagramNetwork(device, host, ipv4Only, options, new FromUserspaceHost(), hostView,
+                    eventLoop());
         }
-        if (LoopHost.isLoopDevice(device)) {
-            return new LoopNetwork(device, ipv4Only, options, kernel);
+        if (new DeviceName(device).isLoopback()) {
+            return new LoopbackDatagramNetwork(device, ipv4Only, options, kernel);
         }
-        return new SharedNetwork(device, ipv4Only, options, kernel, ioHandler().hostView(), eventLoop());
-    }
-
-    private static InetSocketAddress checked(SocketAddress address) {
-        if (!(address instanceof InetSocketAddress inet)) {
-            throw new IllegalArgumentException("a datagram channel has InetSocketAddresses, not a "
-                    + StringUtil.simpleClassName(address));
-        }
-        if (inet.isUnresolved()) {
-            throw new UnresolvedAddressException();
-        }
-        return inet;
+        return new SharedDatagramNetwork(device, ipv4Only, options, kernel, ioHandler().hostView(), eventLoop());
     }
 
     private void bindIfNecessary() throws IOException {
@@ -230,7 +227,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private void joinQueue() {
-        PortQueue joined = ioHandler().port(network.deviceName(), PORT_NUMBER);
+        DeviceQueue joined = ioHandler().port(network.deviceName(), PORT_NUMBER);
         sender.moveTo(joined);
         steering.join(joined);
         port = joined;
@@ -314,10 +311,9 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         inbox.beginRead();
     }
 
-    /** Auto-read was switched off, on any thread. */
     @Override
     void stopReading() {
-        inbox.autoReadCleared();
+        inbox.stopReading();
     }
 
     @Override
@@ -350,10 +346,25 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     /** What the channel's queue knows of it. */
-    private final class QueueSide implements QueueChannel {
+    private final class Receiver implements FrameReceiver {
         @Override
-        public Channel channel() {
-            return RdmaRawDatagramChannel.this;
+        public String id() {
+            return RdmaRawDatagramChannel.this.id().asShortText();
+        }
+
+        @Override
+        public String label() {
+            return id() + ' ' + RdmaRawDatagramChannel.this.localAddress();
+        }
+
+        @Override
+        public void queueEvent(QueueEvent event) {
+            pipeline().fireUserEventTriggered(RdmaRawQueueEvent.of(event));
+        }
+
+        @Override
+        public void queueGone() {
+            unsafe().close(unsafe().voidPromise());
         }
 
         @Override
@@ -412,8 +423,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
     }
 
-    /** What a host of our own hands over. */
-    private final class FromOwnHost implements PortOwner {
+    /** What a userspace host hands over. */
+    private final class FromUserspaceHost implements PortOwner {
         @Override
         public Executor loop() {
             RdmaRawIoHandler current = ioHandler();
@@ -426,7 +437,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
                 frame.release();
                 return;
             }
-            if (EthernetHeader.isGroup(EthernetHeader.destination(HostView.addressOf(frame)))
+            if (EthernetHeader.isGroup(EthernetHeader.destination(BufferAddress.of(frame)))
                     && !statistics.coarselySteered) {
                 // The host's copy of what the channel's own rule for the group has brought.
                 frame.release();
@@ -452,9 +463,9 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             if (!isOpen() || !isRegistered()) {
                 return;
             }
-            if (error.kind() == IcmpError.Kind.PORT_UNREACHABLE) {
+            if (error.kind() == IcmpErrorKind.PORT_UNREACHABLE) {
                 receiver.reportPortUnreachable();
-            } else if (error.kind() == IcmpError.Kind.PACKET_TOO_BIG && error.nextHopMtuBytes() > 0) {
+            } else if (error.kind() == IcmpErrorKind.PACKET_TOO_BIG && error.nextHopMtuBytes() > 0) {
                 sender.pathTooBig(error.destination(), error.nextHopMtuBytes());
             }
         }

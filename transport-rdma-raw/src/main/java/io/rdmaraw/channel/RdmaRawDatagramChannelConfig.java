@@ -4,7 +4,7 @@ import io.netty.channel.ChannelException;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.DatagramChannelConfig;
 import io.netty.util.internal.ObjectUtil;
-import io.rdmaraw.route.HostInterfaces;
+import io.rdmaraw.net.socket.HostInterfaces;
 
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -88,13 +88,13 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
         return this;
     }
 
-    /** Returns how many bytes of datagrams are kept while nobody reads. */
+    /** Returns how many bytes of datagrams are kept while reads are paused. */
     @Override
     public int getReceiveBufferSize() {
         return receiveBufferBytes;
     }
 
-    /** Sets how many bytes of datagrams are kept while nobody reads; what exceeds them is dropped and counted. */
+    /** Sets how many bytes of datagrams are kept while reads are paused; what exceeds them is dropped and counted. */
     @Override
     public RdmaRawDatagramChannelConfig setReceiveBufferSize(int bytes) {
         receiveBufferBytes = ObjectUtil.checkPositive(bytes, "receiveBufferSize");

@@ -1,6 +1,9 @@
 package io.rdmaraw.channel;
 
-import io.rdmaraw.host.ReassemblyCounters;
+import io.rdmaraw.metrics.internal.MetricTable;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.net.ReassemblyCounters;
 
 import java.util.List;
 
@@ -28,14 +31,14 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .drop("martian", RdmaRawDatagramStatistics::droppedMartians,
                     "with an address that no packet on a link can have")
             .drop("foreign-vlan", RdmaRawDatagramStatistics::droppedForeignVlans,
-                    "with the tag of a VLAN, which the link is none of")
+                    "with the tag of a VLAN: the link has none")
             .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel, "another peer, group or source")
-            .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull, "nobody read and SO_RCVBUF was full")
+            .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull, "reads were paused and SO_RCVBUF was full")
             .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "waited to be read when the channel closed")
             .drop("fragment", RdmaRawDatagramStatistics::droppedFragments,
                     "overlapping, too many, too late, or of an unsound packet")
             .drop("unresolved", RdmaRawDatagramStatistics::droppedUnresolved, "the next hop's MAC is not known")
-            .error("port-unreachable", RdmaRawDatagramStatistics::portUnreachable, "sent to a port nobody has");
+            .error("port-unreachable", RdmaRawDatagramStatistics::portUnreachable, "sent to a closed port");
 
     long receivedDatagrams;
     long receivedBytes;
@@ -120,7 +123,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
         return droppedNotForChannel;
     }
 
-    /** Datagrams dropped because nobody read and {@code SO_RCVBUF} bytes were waiting. */
+    /** Datagrams dropped because reads were paused and {@code SO_RCVBUF} bytes were waiting. */
     public long droppedBufferFull() {
         return droppedBufferFull;
     }
@@ -132,17 +135,17 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
 
     /** Fragments received. */
     public long receivedFragments() {
-        return fragments.received();
+        return fragments.received;
     }
 
     /** Datagrams put together from fragments. */
     public long reassembledDatagrams() {
-        return fragments.reassembled();
+        return fragments.reassembled;
     }
 
     /** Fragments dropped: overlapping, too many at a time, too late, or of a packet that is unsound as a whole. */
     public long droppedFragments() {
-        return fragments.dropped();
+        return fragments.dropped;
     }
 
     /** Datagrams that the device took. */
@@ -175,7 +178,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
         return droppedUnresolved;
     }
 
-    /** Datagrams to a port that nobody has. */
+    /** Datagrams sent to a closed port. */
     public long portUnreachable() {
         return portUnreachable;
     }

@@ -10,6 +10,8 @@ import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
+import io.rdmaraw.loop.LoopTasks;
+import io.rdmaraw.tcp.stack.TcpStack;
 
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -19,12 +21,12 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 
-/** A loop that knows its channels, its own and the NIO guests, as Netty's own loops do. */
+/** An event loop that knows its channels, those of the transport and NIO channels, as Netty's own loops do. */
 final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
     /** Each knows its place here. */
     private final List<AbstractRdmaRawChannel> channels = new ArrayList<>();
     /** The NIO channels. */
-    private final Set<Channel> guests = new LinkedHashSet<>();
+    private final Set<Channel> nioChannels = new LinkedHashSet<>();
 
     RdmaRawEventLoop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory ioHandlerFactory) {
         super(parent, executor, ioHandlerFactory);
@@ -51,7 +53,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
         return registered.addListener(future -> {
             if (future.isSuccess()) {
                 // The listener runs on this loop, which is the channel's now.
-                guests.add(channel);
+                nioChannels.add(channel);
                 channel.closeFuture().addListener(closed -> forget(channel));
             }
         });
@@ -91,40 +93,40 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
         if (inEventLoop()) {
             make.run();
         } else {
-            try {
-                execute(make);
-            } catch (RejectedExecutionException e) {
-                promise.setFailure(e);
-            }
+            LoopTasks.executeOrElse(this, make,
+                    () -> promise.setFailure(new RejectedExecutionException("the event loop has ended")));
         }
         return promise;
     }
 
-    private void forget(Channel guest) {
+    private void forget(Channel nioChannel) {
         if (inEventLoop()) {
-            guests.remove(guest);
+            nioChannels.remove(nioChannel);
         } else if (!isShuttingDown()) {
-            execute(() -> guests.remove(guest));
+            execute(() -> nioChannels.remove(nioChannel));
         }
     }
 
     @Override
     public int registeredChannels() {
-        dropGuestsGone();
-        return channels.size() + guests.size();
+        dropNioChannelsGone();
+        return channels.size() + nioChannels.size();
     }
 
     @Override
     public Iterator<Channel> registeredChannelsIterator() {
         assert inEventLoop();
-        dropGuestsGone();
+        dropNioChannelsGone();
         List<Channel> all = new ArrayList<>(channels);
-        all.addAll(guests);
+        all.addAll(nioChannels);
         return new ChannelsReadOnlyIterator<>(all);
     }
 
-    /** A NIO channel that moves to another loop says nothing to this one, so it is found when somebody asks. */
-    private void dropGuestsGone() {
-        guests.removeIf(guest -> !guest.isRegistered() || guest.eventLoop() != this);
+    /**
+     * A NIO channel does not tell its old loop when it moves to another, so moved channels are removed before each
+     * read.
+     */
+    private void dropNioChannelsGone() {
+        nioChannels.removeIf(nioChannel -> !nioChannel.isRegistered() || nioChannel.eventLoop() != this);
     }
 }

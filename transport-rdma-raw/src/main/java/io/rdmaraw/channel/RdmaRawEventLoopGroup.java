@@ -11,6 +11,7 @@ import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import io.netty.util.concurrent.PromiseCombiner;
+import io.rdmaraw.tcp.stack.TcpStack;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -101,8 +102,8 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
 
     /** Returns the loop of this group that a channel's segments come to, or null. */
     private EventLoop home(Channel channel) {
-        if (channel instanceof RdmaRawSocketChannel socket && socket.carrier() != null) {
-            EventLoop loop = socket.carrier().loop();
+        if (channel instanceof RdmaRawSocketChannel socket && socket.transport() != null) {
+            EventLoop loop = socket.transport().loop();
             return loop.parent() == this ? loop : null;
         }
         return null;

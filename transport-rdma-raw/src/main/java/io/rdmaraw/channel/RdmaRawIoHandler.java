@@ -9,19 +9,31 @@ import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.netty.util.internal.ObjectUtil;
 import io.netty.util.internal.StringUtil;
-import io.rdmaraw.host.HostView;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.host.IpContext;
+import io.rdmaraw.host.userspace.UserspaceHostStatistics;
 import io.rdmaraw.loop.LoopDescriptors;
+import io.rdmaraw.loop.LoopFailures;
+import io.rdmaraw.loop.LoopService;
 import io.rdmaraw.loop.LoopSleeper;
 import io.rdmaraw.loop.NioLoop;
 import io.rdmaraw.loop.SpinPolicy;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.internal.MetricsExporters;
 import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.tcp.stack.TcpStack;
+import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import io.rdmaraw.verbs.CompletionChannel;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.stream.Stream;
 
 /**
  * Drives the raw-packet queues of one event loop, and the ordinary NIO channels that are registered on it.
@@ -44,15 +56,23 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
     private final SpinPolicy spinPolicy;
+    private static final Map<String, List<RdmaRawMetric>> CHANNEL_KINDS = Map.of(
+            "channel", RdmaRawChannelStatistics.TABLE.metrics(),
+            "datagram", RdmaRawDatagramStatistics.TABLE.metrics(),
+            "host", UserspaceHostStatistics.TABLE.metrics(),
+            "tcp", TcpStackStatistics.TABLE.metrics());
+
     private final FrameBurstPool burstPool = new FrameBurstPool();
-    private final RdmaRawLoopStatistics statistics = new RdmaRawLoopStatistics();
-    private final LoopFailures failures = new LoopFailures(statistics);
-    private HostView hostView;
+    private final LoopFailures failures = new LoopFailures();
+    private final LoopStatistics statistics = new LoopStatistics(failures);
+    private IpContext hostView;
     private TcpStack tcp;
+    /** Replaced as a whole: iterating an array needs no iterator. */
+    private LoopService[] services = {};
     private final Set<Registration> registrations = new LinkedHashSet<>();
-    private final List<PortQueue> ports = new ArrayList<>();
+    private final List<DeviceQueue> ports = new ArrayList<>();
     /** The same as {@link #ports}; an array is iterated without an iterator. */
-    private PortQueue[] polledPorts = {};
+    private DeviceQueue[] polledPorts = {};
     private int nioCountdown;
     private int asyncCountdown;
     private int descriptorCountdown;
@@ -96,11 +116,12 @@ public final class RdmaRawIoHandler implements IoHandler {
     public void initialize() {
         Thread thread = Thread.currentThread();
         burstPool.ownedBy(thread);
-        for (PortQueue port : polledPorts) {
+        for (DeviceQueue port : polledPorts) {
             port.queue().slots().ownedBy(thread);
         }
         useRegisteredMemory();
-        RdmaRawMetrics.loopStarted(statistics, thread.getName());
+        MetricsExporters.ensureStarted();
+        RdmaRawMetrics.loopStarted(statistics, thread.getName(), statistics::name);
         nio.initialize();
     }
 
@@ -133,7 +154,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     /** One round over everything without blocking; returns how many queues and channels had work. */
     private int serve(IoHandlerContext context) {
         int served = pollPorts();
-        served += runTcp();
+        served += runServices();
         // A loop about to wait looks at its selector there: in bursts that follow one another it never gets so far.
         if (nio.hasHandles() && (nio.holdsClosed() || served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
@@ -152,7 +173,7 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     private int pollPorts() {
         int served = 0;
-        for (PortQueue port : polledPorts) {
+        for (DeviceQueue port : polledPorts) {
             if (port.poll() > 0) {
                 served++;
             }
@@ -160,26 +181,32 @@ public final class RdmaRawIoHandler implements IoHandler {
         return served;
     }
 
-    private int runTcp() {
-        return tcp != null && tcp.run() ? 1 : 0;
+    private int runServices() {
+        int served = 0;
+        for (LoopService service : services) {
+            if (service.run()) {
+                served++;
+            }
+        }
+        return served;
     }
 
     private void dispatchAsyncEvents() {
-        for (PortQueue port : polledPorts) {
+        for (DeviceQueue port : polledPorts) {
             port.device().dispatchAsyncEvents();
         }
     }
 
     /**
-     * Spins, then sleeps; returns how many queues had work, 0 when something else ended the wait. TCP has seen that
-     * work then; after a sleep the round that follows does all there is to do.
+     * Spins, then sleeps; returns how many queues had work, 0 when something else ended the wait. The services have
+     * seen that work then; after a sleep the round that follows does all there is to do.
      */
     private int waitForWork(IoHandlerContext context) {
         int served = spin(context);
         if (served > 0 || sleeper.isWoken() || !context.canBlock()) {
             sleeper.clearWoken();
         } else {
-            for (PortQueue port : polledPorts) {
+            for (DeviceQueue port : polledPorts) {
                 port.arm();
             }
             // What came in before the arming raises no event.
@@ -189,7 +216,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             }
         }
         if (served > 0) {
-            runTcp();
+            runServices();
         }
         return served;
     }
@@ -211,7 +238,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void takeEvents() {
-        for (PortQueue port : polledPorts) {
+        for (DeviceQueue port : polledPorts) {
             port.takeEvent();
         }
     }
@@ -270,9 +297,9 @@ public final class RdmaRawIoHandler implements IoHandler {
         return registrations.size();
     }
 
-    HostView hostView() {
+    IpContext hostView() {
         if (hostView == null) {
-            hostView = new HostView(executor, config.maxUnresolvedPackets(), config.frameOrigin());
+            hostView = new IpContext(executor, config.maxUnresolvedPackets(), config.frameOrigin());
             statistics.hostView(hostView);
         }
         return hostView;
@@ -280,7 +307,11 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     /** When the loop has to look at its timers, apart from Netty's. */
     private long nextDeadlineNanos() {
-        return tcp == null ? Long.MAX_VALUE : tcp.nextDeadlineNanos();
+        long earliest = Long.MAX_VALUE;
+        for (LoopService service : services) {
+            earliest = Math.min(earliest, service.nextDeadlineNanos());
+        }
+        return earliest;
     }
 
     /**
@@ -290,9 +321,15 @@ public final class RdmaRawIoHandler implements IoHandler {
      */
     TcpStack tcp() {
         if (tcp == null) {
-            tcp = TcpStacks.open(this, executor);
+            tcp = TcpStackFactory.open(this, executor);
+            services = Stream.concat(Arrays.stream(services), Stream.of(tcp)).toArray(LoopService[]::new);
         }
         return tcp;
+    }
+
+    /** Returns where the loop's channels get their bursts from. */
+    FrameBurstPool burstPool() {
+        return burstPool;
     }
 
     /** Returns the kernel's sockets that the loop serves. */
@@ -309,27 +346,27 @@ public final class RdmaRawIoHandler implements IoHandler {
      *
      * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
      */
-    PortQueue port(String deviceName, int portNumber) {
-        for (PortQueue port : polledPorts) {
+    DeviceQueue port(String deviceName, int portNumber) {
+        for (DeviceQueue port : polledPorts) {
             if (port.portNumber() == portNumber && port.device().name().equals(deviceName)) {
                 return port;
             }
         }
-        PortQueue opened = open(deviceName, portNumber);
+        DeviceQueue opened = open(deviceName, portNumber);
         ports.add(opened);
         statistics.add(opened.statistics());
         portsChanged();
         return opened;
     }
 
-    private PortQueue open(String deviceName, int portNumber) {
+    private DeviceQueue open(String deviceName, int portNumber) {
         SharedDevice device = SharedDevice.acquire(deviceName);
         CompletionChannel channel = null;
         try {
             device.checkPort(portNumber);
             channel = device.context().createCompletionChannel();
-            return new PortQueue(device, portNumber, channel, executor, burstPool, config, failures,
-                    this::closeGone);
+            return new DeviceQueue(device, portNumber, channel, executor, config.queueOptions(), CHANNEL_KINDS,
+                    failures::add, this::closeGone);
         } catch (RuntimeException e) {
             if (channel != null) {
                 channel.close();
@@ -339,11 +376,13 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
     }
 
-    private void closeGone(PortQueue port) {
+    private void closeGone(DeviceQueue port) {
         if (tcp != null && tcp.port() == port) {
-            tcp.shutdown();
+            // What a channel that has just closed may have asked for ends too; the next use opens TCP anew.
+            tcp.close();
             tcp = null;
         }
+        services = Arrays.stream(services).filter(service -> !service.isOver()).toArray(LoopService[]::new);
         ports.remove(port);
         statistics.remove(port.statistics());
         portsChanged();
@@ -357,7 +396,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void portsChanged() {
-        polledPorts = ports.toArray(PortQueue[]::new);
+        polledPorts = ports.toArray(DeviceQueue[]::new);
         useRegisteredMemory();
         watchDescriptors();
     }
@@ -384,10 +423,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         // Netty has not always done so, nor after the last task, which may have been the registration of a channel: it
         // would never hear of the loop's end, and keep what it has received.
         prepareToDestroy();
-        if (tcp != null) {
-            tcp.shutdown();
+        for (LoopService service : services) {
+            service.close();
         }
-        for (PortQueue port : polledPorts) {
+        for (DeviceQueue port : polledPorts) {
             statistics.remove(port.statistics());
             closeWithoutStopping(port);
         }
@@ -403,7 +442,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     /** A device that fails to let go of one queue must not keep the loop from ending with the others. */
-    private void closeWithoutStopping(PortQueue port) {
+    private void closeWithoutStopping(DeviceQueue port) {
         try {
             port.close();
         } catch (RuntimeException e) {

@@ -1,17 +1,18 @@
 package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.host.userspace.UserspaceAddress;
+import io.rdmaraw.host.userspace.UserspaceHostConfig;
+import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueueOptions;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.LoopHost;
-import io.rdmaraw.route.OwnAddress;
-import io.rdmaraw.route.OwnHostConfig;
-import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConfig;
-import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.stack.TcpStackOptions;
+import io.rdmaraw.verbs.DeviceName;
+import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
-import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameOrigin;
+import io.rdmaraw.wire.MacAddress;
 
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -44,7 +45,7 @@ public final class RdmaRawIoHandlerConfig {
     private final int maxReceiveBufferBytes;
     private final int maxUnresolvedPackets;
     private final String ipDevice;
-    private final OwnHostConfig ownHost;
+    private final UserspaceHostConfig userspaceHost;
     private final long fastOpenKeyHigh;
     private final long fastOpenKeyLow;
     private final RdmaRawTcpLimits tcpLimits;
@@ -64,7 +65,7 @@ public final class RdmaRawIoHandlerConfig {
         SecureRandom random = new SecureRandom();
         fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh : random.nextLong();
         fastOpenKeyLow = builder.fastOpenKeyLow != 0 ? builder.fastOpenKeyLow : random.nextLong();
-        ownHost = builder.ownMac == 0 ? null : new OwnHostConfig(builder.ownMac, builder.ownAddresses,
+        userspaceHost = builder.ownMac == 0 ? null : new UserspaceHostConfig(builder.ownMac, builder.ownAddresses,
                 builder.ownGateways, builder.detectDuplicates);
     }
 
@@ -88,7 +89,11 @@ public final class RdmaRawIoHandlerConfig {
         return tcpLimits.applyTo(TcpConfig.builder()).mtuBytes(mtuBytes)
                 .maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES)).segmentationBytes(segmentationBytes)
                 .maxReceiveBufferBytes(maxReceiveBufferBytes)
-                .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow).secrets(TcpStacks.SECRETS).build();
+                .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow).secrets(TcpStackFactory.SECRETS).build();
+    }
+
+    TcpStackOptions tcpOptions() {
+        return new TcpStackOptions(segmentationOffload, frameOrigin(), this::tcpConfig);
     }
 
     FrameQueueOptions queueOptions() {
@@ -102,12 +107,12 @@ public final class RdmaRawIoHandlerConfig {
 
     /** Returns where the frames come from that channels with IP addresses get. */
     FrameOrigin frameOrigin() {
-        return ownHost == null && LoopHost.isLoopDevice(ipDevice) ? FrameOrigin.HOST : FrameOrigin.LINK;
+        return userspaceHost == null && new DeviceName(ipDevice).isLoopback() ? FrameOrigin.HOST : FrameOrigin.LINK;
     }
 
-    /** Returns the host of our own that the channels are on, or null when they are on the kernel's. */
-    OwnHostConfig ownHostOrNull() {
-        return ownHost;
+    /** Returns the userspace host that the channels are on, or null when they are on the kernel's. */
+    UserspaceHostConfig userspaceHostOrNull() {
+        return userspaceHost;
     }
 
     /** Returns for how long a loop without work polls before it sleeps, in nanoseconds. */
@@ -156,7 +161,7 @@ public final class RdmaRawIoHandlerConfig {
     }
 
     /** Returns whether the rings of mlx5 devices are used in place. */
-    public DirectVerbs directVerbs() {
+    public DirectAccess directVerbs() {
         return queueOptions.directVerbs();
     }
 
@@ -177,7 +182,7 @@ public final class RdmaRawIoHandlerConfig {
         private int maxSendSge;
         private int slotCount = 4096;
         private int slotBytes = 2048;
-        private DirectVerbs directVerbs = DirectVerbs.ofProperty();
+        private DirectAccess directVerbs = DirectAccess.ofProperty();
         private boolean compressedCompletions = Boolean.getBoolean(COMPRESSED_COMPLETIONS_PROPERTY);
         private StridingReceive stridingReceive = StridingReceive.ofProperty();
         private boolean segmentationOffload = !"false".equals(System.getProperty(SEGMENTATION_OFFLOAD_PROPERTY));
@@ -185,12 +190,12 @@ public final class RdmaRawIoHandlerConfig {
         private int maxReceiveBufferBytes = -1;
         private long spinNanos = Math.max(0, Long.getLong(SPIN_PROPERTY, TimeUnit.MICROSECONDS.toNanos(20)));
         private int maxUnresolvedPackets = 128;
-        private String ipDevice = "soft:loop";
+        private String ipDevice = DeviceName.HOST_LOOPBACK;
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
         private long ownMac;
-        private final List<OwnAddress> ownAddresses = new ArrayList<>();
+        private final List<UserspaceAddress> ownAddresses = new ArrayList<>();
         private final List<IpAddress> ownGateways = new ArrayList<>();
         private boolean detectDuplicates = true;
 
@@ -211,9 +216,9 @@ public final class RdmaRawIoHandlerConfig {
 
         /**
          * Sets whether the rings of mlx5 devices are used in place, which is done by default where it can be; the
-         * system property {@value DirectVerbs#PROPERTY} changes the default.
+         * system property {@value DirectAccess#PROPERTY} changes the default.
          */
-        public Builder directVerbs(DirectVerbs choice) {
+        public Builder directVerbs(DirectAccess choice) {
             directVerbs = ObjectUtil.checkNotNull(choice, "choice");
             return this;
         }
@@ -267,7 +272,7 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets how far the receive buffer of a TCP connection whose {@code SO_RCVBUF} nobody has set grows by itself,
+         * Sets how far the receive buffer of a TCP connection whose {@code SO_RCVBUF} is not set grows by itself,
          * with what its user reads in a round trip (tcp_rmem of Linux): 0, for not at all, to 2^30 bytes. The default
          * is a quarter of the slots' memory, 6 MiB at most: what was received lies in slots until it is read.
          */
@@ -367,13 +372,13 @@ public final class RdmaRawIoHandlerConfig {
          * @param gatewayOrNull where to send what is not on the link; IPv6 routers are learned too
          */
         public Builder ownAddress(String mac, String cidr, String gatewayOrNull) {
-            long parsed = EthernetHeader.parseMac(mac);
+            long parsed = MacAddress.parse(mac);
             if (ownMac != 0 && ownMac != parsed) {
-                throw new IllegalArgumentException("a host of our own has one MAC address, not " + mac
+                throw new IllegalArgumentException("a userspace host has one MAC address, not " + mac
                         + " beside the one named before");
             }
             ownMac = parsed;
-            ownAddresses.add(OwnAddress.parse(cidr));
+            ownAddresses.add(UserspaceAddress.parse(cidr));
             if (gatewayOrNull != null) {
                 ownGateways.add(IpAddress.parse(gatewayOrNull));
             }
@@ -381,7 +386,7 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets whether an address of our own is used only after nobody else on the link has claimed it (RFC 5227, RFC
+         * Sets whether an address of our own is used only after no other host on the link has claimed it (RFC 5227, RFC
          * 4862), which takes up to 7 seconds; the default. What is sent meanwhile waits as for an unknown neighbour.
          */
         public Builder detectDuplicateAddresses(boolean detect) {

@@ -1,6 +1,6 @@
 package io.rdmaraw.channel;
 
-import io.rdmaraw.verbs.AsyncEvent;
+import io.rdmaraw.device.QueueEvent;
 
 /**
  * Something that happened to the queue under a channel; fired as a user event. The channel stays open unless the device
@@ -26,13 +26,8 @@ public record RdmaRawQueueEvent(Kind kind, String deviceName, int portNumber, lo
         DEVICE_REMOVED
     }
 
-    static Kind kindOf(AsyncEvent event) {
-        return switch (event.type()) {
-            case CQ_ERR, QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR, WQ_FATAL -> Kind.QUEUE_FAILED;
-            case PORT_ERR -> Kind.PORT_DOWN;
-            case PORT_ACTIVE -> Kind.PORT_UP;
-            case DEVICE_FATAL -> Kind.DEVICE_REMOVED;
-            default -> null;
-        };
+    static RdmaRawQueueEvent of(QueueEvent event) {
+        return new RdmaRawQueueEvent(Kind.valueOf(event.kind().name()), event.deviceName(), event.portNumber(),
+                event.lostFrames());
     }
 }

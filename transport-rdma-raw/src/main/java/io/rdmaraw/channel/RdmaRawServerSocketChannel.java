@@ -7,16 +7,22 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.concurrent.Future;
+import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.host.TcpNetwork;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.loop.LoopTasks;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.tcp.stack.ConnectionAcceptor;
+import io.rdmaraw.tcp.stack.ListeningPort;
+import io.rdmaraw.tcp.stack.TcpStack;
+import io.rdmaraw.tcp.stack.TcpStackStatistics;
+import io.rdmaraw.tcp.stack.TcpTransport;
 
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.List;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -34,6 +40,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private volatile InetSocketAddress localAddress;
     /** Of the loops that serve the port. */
     private List<TcpStack> stacks;
+    private final ConnectionAcceptor acceptor = new Acceptor();
     private volatile ListeningPort port;
     /** Connections that are on their way to the pipeline, or wait there to be read. */
     private final AtomicInteger waiting = new AtomicInteger();
@@ -85,13 +92,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return null;
     }
 
-    /** Returns the port that the channel listens on; null when it does not. Any thread. */
-    ListeningPort port() {
-        return port;
-    }
-
     /** Takes a place in the queue of connections that the user has not accepted yet, if there is one. Any thread. */
-    boolean mayAccept() {
+    private boolean mayAccept() {
         if (isOpen() && waiting.incrementAndGet() <= config.getBacklog()) {
             return true;
         }
@@ -105,47 +107,31 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     /** A connection, which has a place in the queue, was opened by a peer: makes it a channel. On any loop. */
-    void accepted(TcpFlow flow) {
-        onLoop(() -> makeChannel(flow), () -> flow.closeByChannel(true));
+    void accepted(TcpTransport transport) {
+        onLoop(() -> makeChannel(transport), () -> transport.closeByChannel(true));
     }
 
     /** Does something on the loop that the channel is on by then: it may move while a task of the old one waits. */
     private void onLoop(Runnable action, Runnable ended) {
         if (eventLoop().inEventLoop()) {
             action.run();
-            return;
-        }
-        try {
-            eventLoop().execute(() -> onLoop(action, ended));
-        } catch (RejectedExecutionException e) {
-            ended.run();
+        } else {
+            LoopTasks.executeOrElse(eventLoop(), () -> onLoop(action, ended), ended);
         }
     }
 
-    private void makeChannel(TcpFlow flow) {
+    private void makeChannel(TcpTransport transport) {
         if (!isOpen()) {
-            flow.closeByChannel(true);
+            transport.closeByChannel(true);
             return;
         }
-        fire(new RdmaRawSocketChannel(this, flow));
+        fire(new RdmaRawSocketChannel(this, transport));
     }
 
     private void fire(Channel child) {
         if (inbox.receive(child)) {
             inbox.endBurst();
         }
-    }
-
-    /** Something happened to the device of a loop that serves the port. On any loop; each tells of the device's end. */
-    void queueEvent(RdmaRawQueueEvent event) {
-        onLoop(() -> {
-            if (isOpen()) {
-                pipeline().fireUserEventTriggered(event);
-                if (event.kind() == RdmaRawQueueEvent.Kind.DEVICE_REMOVED) {
-                    unsafe().close(unsafe().voidPromise());
-                }
-            }
-        }, () -> { });
     }
 
     /** All loops of a group serve its ports; each needs a queue for it. */
@@ -182,7 +168,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (localAddress != null) {
             throw new BindException("the channel is bound already, to " + localAddress);
         }
-        localAddress = listen(RdmaRawSocketChannel.checked(address));
+        localAddress = listen(checked(address));
     }
 
     private InetSocketAddress listen(InetSocketAddress address) throws IOException {
@@ -212,10 +198,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
         ListeningPort kept = ListeningPort.find(stacks.getFirst(), binding.flows());
         if (kept == null) {
-            return ListeningPort.open(binding, stacks, this);
+            return ListeningPort.open(binding, stacks, acceptor);
         }
         binding.close();
-        if (!kept.reopen(stacks, this)) {
+        if (!kept.reopen(stacks, acceptor)) {
             throw new BindException("Address already in use: connections to port " + binding.port()
                     + " are open on loops of another group; close them first");
         }
@@ -228,7 +214,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void takeFromKernel(Channel child) {
-        RdmaRawTcpStatistics counters = stacks.getFirst().counters();
+        TcpStackStatistics counters = stacks.getFirst().counters();
         if (port != null && mayAccept()) {
             counters.kernelConnections++;
             fire(child);
@@ -238,14 +224,6 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             counters.refusedByBacklog++;
         }
         child.unsafe().closeForcibly();
-    }
-
-    /** The device brings this: the kernel's socket of the port is not to answer what of it reaches the kernel. */
-    void keepFromKernel(TcpNetwork.Steered steered) {
-        KernelListener open = kernel;
-        if (open != null) {
-            open.refuse(steered);
-        }
     }
 
     private void closeKernel() {
@@ -277,10 +255,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         inbox.beginRead();
     }
 
-    /** Auto-read was switched off, on any thread. */
     @Override
     void stopReading() {
-        inbox.autoReadCleared();
+        inbox.stopReading();
     }
 
     @Override
@@ -290,12 +267,66 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     @Override
     protected void doWrite(ChannelOutboundBuffer in) {
-        throw new UnsupportedOperationException("a server channel has nobody to write to");
+        throw new UnsupportedOperationException("a server channel does not send");
     }
 
     @Override
     protected Object filterOutboundMessage(Object msg) {
-        throw new UnsupportedOperationException("a server channel has nobody to write to");
+        throw new UnsupportedOperationException("a server channel does not send");
+    }
+
+    /** What the stacks of the loops that serve the port see of the channel. */
+    private final class Acceptor implements ConnectionAcceptor {
+        @Override
+        public ListeningPort port() {
+            return port;
+        }
+
+        @Override
+        public boolean mayAccept() {
+            return RdmaRawServerSocketChannel.this.mayAccept();
+        }
+
+        @Override
+        public void accepted(TcpTransport transport) {
+            RdmaRawServerSocketChannel.this.accepted(transport);
+        }
+
+        @Override
+        public int backlog() {
+            return config.getBacklog();
+        }
+
+        @Override
+        public int fastOpenBacklog() {
+            return config.getTcpFastopen();
+        }
+
+        @Override
+        public boolean isReusePort() {
+            return config.isReusePort();
+        }
+
+        /** Each loop tells of the device's end. */
+        @Override
+        public void queueEvent(QueueEvent event) {
+            onLoop(() -> {
+                if (isOpen()) {
+                    pipeline().fireUserEventTriggered(RdmaRawQueueEvent.of(event));
+                    if (event.kind() == QueueEvent.Kind.DEVICE_REMOVED) {
+                        unsafe().close(unsafe().voidPromise());
+                    }
+                }
+            }, () -> { });
+        }
+
+        @Override
+        public void keepFromKernel(TcpNetwork.Steered steered) {
+            KernelListener open = kernel;
+            if (open != null) {
+                open.refuse(steered);
+            }
+        }
     }
 
     private final class ServerUnsafe extends AbstractUnsafe {

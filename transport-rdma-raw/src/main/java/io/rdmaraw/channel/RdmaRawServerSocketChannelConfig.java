@@ -24,7 +24,7 @@ public final class RdmaRawServerSocketChannelConfig
                             RdmaRawServerSocketChannelConfig::setAcceptGroup);
 
     private volatile int backlog = Math.max(1, NetUtil.SOMAXCONN);
-    /** 0 while nobody has set it. */
+    /** 0 while it is not set. */
     private volatile int receiveBufferBytes;
     private volatile boolean reuseAddress = true;
     private volatile boolean reusePort;

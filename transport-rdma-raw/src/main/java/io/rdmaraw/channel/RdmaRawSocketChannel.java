@@ -11,7 +11,12 @@ import io.netty.channel.socket.SocketChannel;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.stack.ConnectionListener;
+import io.rdmaraw.tcp.stack.StreamTransport;
+import io.rdmaraw.tcp.stack.TcpStack;
+import io.rdmaraw.tcp.stack.TcpTransport;
 
 import java.io.IOException;
 import java.net.BindException;
@@ -19,7 +24,6 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
-import java.nio.channels.UnresolvedAddressException;
 import java.util.function.Consumer;
 
 /**
@@ -39,9 +43,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     private final RdmaRawSocketChannelConfig config = new RdmaRawSocketChannelConfig(this);
     private final StreamInbox inbox = new StreamInbox(this);
-    private final StreamSender sender = new StreamSender(this);
+    private final ConnectionListener connectionListener = new Listener();
     /** The connection, from the call of connect or from the accepting on; kept when the channel is closed. */
-    private volatile StreamCarrier carrier;
+    private volatile StreamTransport transport;
     private volatile TcpStack loopStack;
     private volatile boolean established;
     private volatile boolean outputShutdown;
@@ -55,9 +59,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Makes the channel of an accepted connection. */
-    RdmaRawSocketChannel(RdmaRawServerSocketChannel parent, TcpFlow accepted) {
+    RdmaRawSocketChannel(RdmaRawServerSocketChannel parent, TcpTransport accepted) {
         super(parent);
-        carrier = accepted;
+        transport = accepted;
         parent.config().applyTo(config);
         establish();
     }
@@ -89,9 +93,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     public InetSocketAddress localAddress() {
-        StreamCarrier current = carrier;
+        StreamTransport current = transport;
         if (localAddress == null && current != null) {
-            // Made when somebody asks: with all their parts the two are a tenth of a short connection's garbage.
+            // Made on demand: with all their parts the two are a tenth of a short connection's garbage.
             localAddress = current.localAddress();
         }
         return localAddress;
@@ -100,7 +104,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     public InetSocketAddress remoteAddress() {
         if (remoteAddress == null && established) {
-            remoteAddress = carrier.remoteAddress();
+            remoteAddress = transport.remoteAddress();
         }
         return remoteAddress;
     }
@@ -122,7 +126,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      */
     public Future<RdmaRawTcpInfo> tcpInfo() {
         Promise<RdmaRawTcpInfo> promise = eventLoop().newPromise();
-        StreamCarrier current = carrier;
+        StreamTransport current = transport;
         if (current == null) {
             return promise.setFailure(new NotYetConnectedException());
         }
@@ -131,20 +135,16 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Returns the connection; null before there is one. */
-    StreamCarrier carrier() {
-        return carrier;
+    StreamTransport transport() {
+        return transport;
     }
 
     /** A setting has changed, which the connection, if there is one, is told on its loop. */
     void settingChanged(Consumer<TcpConnection> change) {
-        StreamCarrier current = carrier;
+        StreamTransport current = transport;
         if (current != null) {
             current.settingChanged(change);
         }
-    }
-
-    StreamSender sender() {
-        return sender;
     }
 
     // ---- its loop ----
@@ -152,17 +152,17 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
         inbox.joinedLoop();
-        if (carrier != null) {
+        if (transport != null) {
             loopStack = loop.tcp();
-            carrier.attach(this, loop);
+            transport.attach(connectionListener, loopStack);
         }
     }
 
     @Override
     void leaveLoop() {
         loopStack = null;
-        if (carrier != null) {
-            carrier.detach();
+        if (transport != null) {
+            transport.detach();
         }
     }
 
@@ -175,23 +175,12 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     protected void doBind(SocketAddress address) throws IOException {
-        if (carrier != null || requestedLocal != null) {
+        if (transport != null || requestedLocal != null) {
             throw new BindException("the channel is bound already, to " + localAddress);
         }
         requestedLocal = checked(address);
         ioHandler().tcp().opener().checkLocal(requestedLocal);
         localAddress = requestedLocal;
-    }
-
-    static InetSocketAddress checked(SocketAddress address) {
-        if (!(address instanceof InetSocketAddress inet)) {
-            throw new IllegalArgumentException("a socket channel has InetSocketAddresses, not a "
-                    + StringUtil.simpleClassName(address));
-        }
-        if (inet.isUnresolved()) {
-            throw new UnresolvedAddressException();
-        }
-        return inet;
     }
 
     private void startConnecting(InetSocketAddress remote, SocketAddress localOrNull) throws IOException {
@@ -200,19 +189,19 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
         loopStack = ioHandler().tcp();
         if (loopStack.opener().isForKernel(requestedLocal, remote)) {
-            KernelConnection opening = new KernelConnection(this, loopStack.counters());
-            carrier = opening;
+            KernelTransport opening = new KernelTransport(this, loopStack.counters());
+            transport = opening;
             if (config.isTcpFastOpenConnect()) {
                 flushed();
             }
             opening.connect(requestedLocal, remote);
         } else {
-            TcpFlow opening = loopStack.opener().connect(requestedLocal, remote, this);
-            carrier = opening;
+            TcpTransport opening = loopStack.opener().connect(requestedLocal, remote, connectionListener);
+            transport = opening;
             // The port of an address that the user chose may be the system's choice.
             localAddress = null;
             if (config.isTcpFastOpenConnect()) {
-                opening.openFast(flushed());
+                opening.openFast(flushed(), alloc());
             }
         }
     }
@@ -229,15 +218,15 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         established = true;
     }
 
-    // ---- what the carrier reports ----
+    // ---- what the transport reports ----
 
     /** Something happened to the connection. */
-    void carrierChanged() {
+    void transportChanged() {
         if (!isOpen()) {
-            // The carrier has not heard of it yet; then it drops what came in.
+            // The transport has not heard of it yet; then it drops what came in.
             return;
         }
-        StreamCarrier current = carrier;
+        StreamTransport current = transport;
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
         if (current.isConnected() && !established) {
             establish();
@@ -253,7 +242,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             }
             return;
         }
-        inbox.receiveFrom(current);
+        inbox.transportChanged(current);
         if (current.takeSendRoom()) {
             unsafe.resumeFlush();
         }
@@ -266,10 +255,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         inbox.beginRead();
     }
 
-    /** Auto-read was switched off, on any thread. */
     @Override
     void stopReading() {
-        inbox.autoReadCleared();
+        inbox.stopReading();
     }
 
     @Override
@@ -317,16 +305,11 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     protected void doWrite(ChannelOutboundBuffer in) throws Exception {
-        StreamCarrier current = carrier;
+        StreamTransport current = transport;
         // While the connection moves between loops, what is written waits; attaching resumes it.
         if (current.isAttached()) {
-            current.write(in);
+            current.write(in, alloc());
         }
-    }
-
-    /** The flow has reached the channel's loop: what was written meanwhile goes out. */
-    void resumeWriting() {
-        ((StreamUnsafe) unsafe()).resumeFlush();
     }
 
     @Override
@@ -351,7 +334,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     /**
      * Netty takes the outbound buffer away, with an exception that tells those whose writes are in it. Its stack trace
-     * costs as much as a fifth of a short connection, so it is not made when there is nobody to tell.
+     * costs as much as a fifth of a short connection, so it is not made when no write is pending.
      */
     private void shutdownOutputNow(ChannelPromise promise) {
         ChannelOutboundBuffer written = unsafe().outboundBuffer();
@@ -398,7 +381,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             throw new NotYetConnectedException();
         }
         outputShutdown = true;
-        carrier.shutdownOutput();
+        transport.shutdownOutput();
     }
 
     @Override
@@ -446,11 +429,33 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         markClosed();
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
         unsafe.connector.close();
-        // First, since a carrier whose loop has ended refuses.
-        inbox.close();
-        StreamCarrier current = carrier;
+        inbox.stopReading();
+        StreamTransport current = transport;
         if (current != null) {
             current.closeByChannel(config.getSoLinger() == 0);
+        }
+    }
+
+    /** Keeps the transport's calls out of what users of the channel see. */
+    private final class Listener implements ConnectionListener {
+        @Override
+        public void transportChanged() {
+            RdmaRawSocketChannel.this.transportChanged();
+        }
+
+        @Override
+        public TcpStack loopStack() {
+            return loopStack;
+        }
+
+        @Override
+        public int sendBufferBytes(TcpConnection connection) {
+            return config.sendBufferBytes(connection);
+        }
+
+        @Override
+        public void applyOptions(TcpConnection connection) {
+            config.applyTo(connection);
         }
     }
 

@@ -12,11 +12,13 @@ import java.net.SocketOption;
 /** The settings of a {@link RdmaRawSocketChannel}. Can be set on any thread. */
 public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawSocketChannelConfig>
         implements SocketChannelConfig {
-    /** What a receive buffer that nobody has set begins with; it grows as {@link RdmaRawIoHandlerConfig} allows. */
+    /**
+     * Initial size of the receive buffer if SO_RCVBUF is not set; it grows as {@link RdmaRawIoHandlerConfig} allows.
+     */
     static final int DEFAULT_RECEIVE_BUFFER_BYTES = 256 * 1024;
-    /** A send buffer that nobody has set holds between so much and ... */
+    /** Initial size of the send buffer if SO_SNDBUF is not set, in bytes. */
     private static final int DEFAULT_SEND_BUFFER_BYTES = 512 * 1024;
-    /** ... so much, as Linux's tcp_wmem has it. */
+    /** Auto-tuning limit of the send buffer, in bytes (Linux: tcp_wmem[2]). */
     private static final int MOST_SEND_BUFFER_BYTES = 4 * 1024 * 1024;
     private static final int LEAST_RECEIVE_BUFFER_BYTES = 2048;
     private static final int MAX_BYTE = 255;
@@ -24,7 +26,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private static final OptionTable<RdmaRawSocketChannelConfig> TABLE = newTable();
 
     private final RdmaRawSocketChannel channel;
-    /** Both are 0 while nobody has set them. */
+    /** Both are 0 while they are not set. */
     private volatile int sendBufferBytes;
     private volatile int receiveBufferBytes;
     private volatile int soLinger = -1;
@@ -69,7 +71,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         }
     }
 
-    /** Hands the settings to a socket of the kernel's; buffers that nobody has set are for the kernel to size. */
+    /** Hands the settings to a socket of the kernel's; the kernel sizes buffers that are not set. */
     void applyTo(SocketChannelConfig socket) {
         socket.setTcpNoDelay(tcpNoDelay).setKeepAlive(keepAlive).setTrafficClass(trafficClass)
                 .setReuseAddress(reuseAddress);

@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.ConnectTimeoutException;
 import io.netty.util.concurrent.Future;
+import io.rdmaraw.tcp.stack.StreamErrors;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -11,7 +12,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.util.concurrent.TimeUnit;
 
-/** A connection attempt of a channel: its promise, its timeout and its cancelling. For the loop's thread. */
+/** A connection attempt of a channel: its promise, timeout and cancellation. For the loop's thread. */
 final class StreamConnector {
     private final RdmaRawSocketChannel channel;
     private final Runnable closing;

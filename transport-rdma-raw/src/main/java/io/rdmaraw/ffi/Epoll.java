@@ -42,7 +42,7 @@ public final class Epoll implements AutoCloseable {
         return fd;
     }
 
-    /** Watches a descriptor for {@link #EPOLLIN}; errors are told too. */
+    /** Watches a descriptor for {@link #EPOLLIN}; errors are reported too. */
     public void add(int watchedFd, int data) {
         long event = event(maxEvents);
         NativeMemory.putInt(event, EPOLLIN);
@@ -53,12 +53,12 @@ public final class Epoll implements AutoCloseable {
         }
     }
 
-    /** Watches a descriptor no longer; it may be closed already. */
+    /** Stops watching a descriptor, which may be closed already. */
     public void remove(int watchedFd) {
         NativeCall.status(CTL, fd, EPOLL_CTL_DEL, watchedFd, event(maxEvents));
     }
 
-    /** Looks which descriptors are ready; returns how many of them {@link #data} and {@link #ready} tell of. */
+    /** Looks which descriptors are ready; returns how many {@link #data} and {@link #ready} describe. */
     public int poll() {
         return Math.max(0, NativeCall.intValue(WAIT, fd, events, maxEvents, 0));
     }

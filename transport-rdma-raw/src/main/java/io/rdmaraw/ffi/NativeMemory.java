@@ -66,44 +66,6 @@ public final class NativeMemory {
         LONG.set(ALL, address, value);
     }
 
-    /** Returns the 16-bit big-endian value at {@code address}, unsigned. */
-    public static int getUnsignedShortBigEndian(long address) {
-        short raw = getShort(address);
-        return (SWAP ? Short.reverseBytes(raw) : raw) & 0xffff;
-    }
-
-    /** Returns the 32-bit big-endian value at {@code address}. */
-    public static int getIntBigEndian(long address) {
-        int raw = getInt(address);
-        return SWAP ? Integer.reverseBytes(raw) : raw;
-    }
-
-    /** Returns the 64-bit big-endian value at {@code address}. */
-    public static long getLongBigEndian(long address) {
-        long raw = getLong(address);
-        return SWAP ? Long.reverseBytes(raw) : raw;
-    }
-
-    /** Writes a 16-bit value in big-endian order. */
-    public static void putShortBigEndian(long address, int value) {
-        putShort(address, SWAP ? Short.reverseBytes((short) value) : (short) value);
-    }
-
-    /** Writes a 32-bit value in big-endian order. */
-    public static void putIntBigEndian(long address, int value) {
-        putInt(address, SWAP ? Integer.reverseBytes(value) : value);
-    }
-
-    /** Writes a 64-bit value in big-endian order. */
-    public static void putLongBigEndian(long address, long value) {
-        putLong(address, SWAP ? Long.reverseBytes(value) : value);
-    }
-
-    /** Returns the value whose bytes in memory are those of {@code value} in big-endian order. */
-    public static long toBigEndian(long value) {
-        return SWAP ? Long.reverseBytes(value) : value;
-    }
-
     /** Returns the byte at {@code address}; what is read later is not older than it. */
     public static byte getByteAcquire(long address) {
         return (byte) BYTE.getAcquire(ALL, address);
@@ -153,7 +115,7 @@ public final class NativeMemory {
         ALL.asSlice(address, lengthBytes).fill(value);
     }
 
-    /** Returns a segment over the given range that never expires; the owner of the memory answers for its life time. */
+    /** Returns a segment over the given range that never expires; the owner of the memory keeps it mapped. */
     public static MemorySegment segment(long address, long lengthBytes) {
         return ALL.asSlice(address, lengthBytes);
     }

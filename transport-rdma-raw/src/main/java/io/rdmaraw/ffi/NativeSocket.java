@@ -83,7 +83,7 @@ public final class NativeSocket implements AutoCloseable {
     }
 
     /**
-     * Receives a datagram with what the kernel tells of it, see recvmsg(2); returns its length or the negated error
+     * Receives a datagram with its control messages, see recvmsg(2); returns its length or the negated error
      * number: -EAGAIN when there is none.
      *
      * @param msghdr a {@code struct msghdr} in native memory
@@ -106,13 +106,13 @@ public final class NativeSocket implements AutoCloseable {
         return setOption(fd, level, option, value, lengthBytes);
     }
 
-    /** As {@link #setOption(int, int, long, int)}, of a socket that somebody else has opened. */
+    /** As {@link #setOption(int, int, long, int)}, of a socket that this class has not opened. */
     public static int setOption(int fd, int level, int option, long value, int lengthBytes) {
         return NativeCall.intValue(SETSOCKOPT, fd, level, option, value, lengthBytes);
     }
 
     /**
-     * Reads an option of a socket that somebody else has opened; returns 0 or the negated error number.
+     * Reads an option of a socket that this class has not opened; returns 0 or the negated error number.
      *
      * @param lengthAddress where an int holds the room for the value, and then its length
      */

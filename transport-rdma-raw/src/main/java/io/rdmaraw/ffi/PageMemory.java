@@ -50,9 +50,9 @@ public final class PageMemory implements AutoCloseable {
     }
 
     /**
-     * Maps memory that transparent huge pages can back: aligned to one, and advised before it is first touched, since
-     * the kernel makes small pages huge only in the background. It matters: a ring of 2 KiB slots touches another
-     * page with every second frame, which the address translation cache does not hold as small pages.
+     * Maps memory that transparent huge pages can back: aligned to one, and advised before its first use, since the
+     * kernel merges small pages only in the background. It matters: a ring of 2 KiB slots goes to another page with
+     * every second frame, and the TLB does not hold that many small pages.
      */
     private static PageMemory mapTransparent(long lengthBytes) {
         long mapped = mapOrThrow(lengthBytes + HUGE_PAGE_BYTES, 0);

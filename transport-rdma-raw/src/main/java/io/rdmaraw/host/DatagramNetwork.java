@@ -1,9 +1,9 @@
 package io.rdmaraw.host;
 
 import io.netty.buffer.ByteBuf;
-import io.rdmaraw.route.PortSharing;
-import io.rdmaraw.route.SourceFilter;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.net.SourceFilter;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -15,7 +15,7 @@ import java.util.List;
  * {@link #unbind()}.
  */
 public interface DatagramNetwork {
-    /** What the user has chosen for the channel; asked each time, as he may change it. */
+    /** The channel's settings; read on every use because the user may change them. */
     interface Options {
         /** Returns who else may have the port. */
         PortSharing portSharing();
@@ -60,7 +60,7 @@ public interface DatagramNetwork {
     List<FlowSpec> flows();
 
     /** Returns those of the channel's rules that it shares with channels of the same port on other loops. */
-    List<FlowSpec> spreadFlows();
+    List<FlowSpec> rssFlows();
 
     /**
      * Returns what to do with when the device has no room for the channel's rules: fewer and coarser ones, which bring
@@ -93,10 +93,10 @@ public interface DatagramNetwork {
     }
 
     /**
-     * Hands a datagram to whoever has its port on this host; for paths of the kind {@link DatagramPath.Kind#SELF}.
+     * Hands a datagram to the owner of its port on this host; for paths of the kind {@link DatagramPath.Kind#SELF}.
      *
      * @param content taken from by index; keeps its reference
-     * @return false when nobody has the port
+     * @return false when the port is closed
      */
     default boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         throw new UnsupportedOperationException("this network has no such paths");

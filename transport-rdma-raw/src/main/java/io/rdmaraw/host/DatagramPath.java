@@ -1,7 +1,7 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.PacketIdentifications;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PacketIdentifications;
 import io.rdmaraw.wire.FlowLabels;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
@@ -11,10 +11,20 @@ import java.net.InetSocketAddress;
 import java.security.SecureRandom;
 
 /**
- * The way from a channel to one destination: what the headers of every datagram to it have in common. Immutable; worth
- * something as long as the network's generation is the same.
+ * The path from a channel to one destination: what the headers of every datagram to it have in common. Immutable; valid
+ * as long as the network's generation is the same.
+ *
+ * @param generation of the network when the path was found
+ * @param destination as the user gave it
+ * @param nextHopOrNull the next hop, null when there is none to be kept fresh
+ * @param mtuBytes the longest IP packet, where that is less than the link's
+ * @param flowLabel of IPv6, the same for all datagrams between two ports
+ * @param identificationCounter chooses the counter of {@link PacketIdentifications}
+ * @param pseudoHeaderSum the checksum's sum over the addresses; protocol and length are still to be added
  */
-public final class DatagramPath {
+public record DatagramPath(Kind kind, long generation, InetSocketAddress destination, IpAddress source, int sourcePort,
+        IpAddress target, int targetPort, long sourceMac, long targetMac, NextHop nextHopOrNull, int mtuBytes,
+        int flowLabel, int identificationCounter, long pseudoHeaderSum) {
     /** How datagrams get there. */
     public enum Kind {
         /** By the device. */
@@ -23,104 +33,63 @@ public final class DatagramPath {
         KERNEL,
         /** By the device, once the next hop's MAC address is known. */
         UNRESOLVED,
-        /** To a port of the same host of our own, by its {@link DatagramNetwork#handOver}. */
+        /** To a port of the same userspace host, by its {@link DatagramNetwork#handOver}. */
         SELF,
-        /** Nobody has the port. */
+        /** The port is free. */
         PORT_UNREACHABLE
     }
 
     private static final FlowLabels FLOW_LABELS = flowLabels(new SecureRandom());
 
-    private final Kind kind;
-    private final long generation;
-    private final InetSocketAddress destination;
-    private final IpAddress source;
-    private final IpAddress target;
-    private final int sourcePort;
-    private final int targetPort;
-    private final long sourceMac;
-    private final long targetMac;
-    private final long pseudoHeaderSum;
-    private final NextHop nextHop;
-    private final int flowLabel;
-    private final int identificationCounter;
-    /** The longest IP packet, where that is less than the link's. */
-    private int mtuBytes = Integer.MAX_VALUE;
-
-    DatagramPath(Kind kind, long generation, InetSocketAddress destination, IpAddress source, int sourcePort,
-                 IpAddress target, int targetPort, long sourceMac, long targetMac, NextHop nextHop) {
-        this.nextHop = nextHop;
-        this.kind = kind;
-        this.generation = generation;
-        this.destination = destination;
-        this.source = source;
-        this.target = target;
-        this.sourcePort = sourcePort;
-        this.targetPort = targetPort;
-        this.sourceMac = sourceMac;
-        this.targetMac = targetMac;
-        flowLabel = target.isIpv4() ? 0 : FLOW_LABELS.of(source.high(), source.low(), sourcePort, target.high(),
-                target.low(), targetPort, 0);
-        identificationCounter = PacketIdentifications.SHARED.counterOf(source, target, IpProtocol.UDP);
-        pseudoHeaderSum = target.isIpv4()
-                ? InternetChecksum.pseudoHeaderIpv4(source.ipv4(), target.ipv4(), 0, 0)
-                : InternetChecksum.pseudoHeaderIpv6(source.high(), source.low(), target.high(), target.low(), 0, 0);
-    }
-
     private static FlowLabels flowLabels(SecureRandom random) {
         return new FlowLabels(new SipHash(random.nextLong(), random.nextLong()));
     }
 
-    /** Makes the path of a destination whose next hop is on the device, or that needs none. */
-    static DatagramPath direct(Kind kind, long generation, InetSocketAddress destination, IpAddress source,
-                               int sourcePort, IpAddress target, long sourceMac, long targetMac) {
-        return new DatagramPath(kind, generation, destination, source, sourcePort, target, destination.getPort(),
-                sourceMac, targetMac, null);
+    /** Makes the path to a destination by a next hop. */
+    static DatagramPath byHop(Kind kind, long generation, InetSocketAddress destination, IpAddress source,
+            int sourcePort, IpAddress target, long sourceMac, long targetMac, NextHop nextHopOrNull, int mtuBytes) {
+        int targetPort = destination.getPort();
+        int label = target.isIpv4() ? 0 : FLOW_LABELS.of(source.high(), source.low(), sourcePort, target.high(),
+                target.low(), targetPort, 0);
+        long sum = target.isIpv4() ? InternetChecksum.pseudoHeaderIpv4(source.ipv4(), target.ipv4(), 0, 0)
+                : InternetChecksum.pseudoHeaderIpv6(source.high(), source.low(), target.high(), target.low(), 0, 0);
+        return new DatagramPath(kind, generation, destination, source, sourcePort, target, targetPort, sourceMac,
+                targetMac, nextHopOrNull, mtuBytes, label,
+                PacketIdentifications.SHARED.counterOf(source, target, IpProtocol.UDP), sum);
     }
 
-    /** Returns the same way with the MAC address that has become known. */
+    /** Makes the path to a destination that is on the device's link itself, or that needs no next hop. */
+    public static DatagramPath direct(Kind kind, long generation, InetSocketAddress destination, IpAddress source,
+            int sourcePort, IpAddress target, long sourceMac, long targetMac) {
+        return byHop(kind, generation, destination, source, sourcePort, target, sourceMac, targetMac, null,
+                Integer.MAX_VALUE);
+    }
+
+    /** Returns the same path with the MAC address that has become known. */
     public DatagramPath resolved(long mac) {
-        return new DatagramPath(Kind.DEVICE, generation, destination, source, sourcePort, target, targetPort,
-                sourceMac, mac, nextHop).limitedTo(mtuBytes);
+        return with(Kind.DEVICE, mac, mtuBytes);
     }
 
-    /** Says that no packet on the path may be longer; to be called before the path is used. */
+    /** Returns the same path for packets that are not longer. */
     DatagramPath limitedTo(int packetBytes) {
-        mtuBytes = Math.min(mtuBytes, packetBytes);
-        return this;
+        return packetBytes >= mtuBytes ? this : with(kind, targetMac, packetBytes);
     }
 
-    public int mtuBytes() {
-        return mtuBytes;
+    private DatagramPath with(Kind newKind, long newTargetMac, int newMtuBytes) {
+        return new DatagramPath(newKind, generation, destination, source, sourcePort, target, targetPort, sourceMac,
+                newTargetMac, nextHopOrNull, newMtuBytes, flowLabel, identificationCounter, pseudoHeaderSum);
     }
 
-    /** Returns the next hop, or null when there is none to be kept fresh. */
-    public NextHop nextHopOrNull() {
-        return nextHop;
-    }
-
-    /** Tells whether a router may not cut the packet up: on a link of our own there is none to do so. */
+    /** Tells whether routers may not fragment the packet: on the device's own link there is no router. */
     public boolean isDontFragment() {
-        return nextHop == null;
+        return nextHopOrNull == null;
     }
 
-    /** A datagram goes this way. */
+    /** Keeps the next hop fresh: a datagram goes this way. */
     public void touch() {
-        if (nextHop != null && nextHop.use() != null) {
-            nextHop.use().touch();
+        if (nextHopOrNull != null) {
+            nextHopOrNull.touch();
         }
-    }
-
-    public Kind kind() {
-        return kind;
-    }
-
-    long generation() {
-        return generation;
-    }
-
-    public InetSocketAddress destination() {
-        return destination;
     }
 
     public boolean isIpv4() {
@@ -131,43 +100,9 @@ public final class DatagramPath {
         return target.isMulticast();
     }
 
-    /** Returns the flow label of IPv6, the same for all datagrams between two ports. */
-    public int flowLabel() {
-        return flowLabel;
-    }
-
-    /** Returns the identification of the next datagram that may be cut up: 16 bits for IPv4, 32 for IPv6. */
+    /** Returns the identification of the next datagram that may be fragmented: 16 bits for IPv4, 32 for IPv6. */
     public int nextIdentification() {
         return isIpv4() ? PacketIdentifications.SHARED.nextIpv4(identificationCounter)
                 : PacketIdentifications.SHARED.nextIpv6(identificationCounter);
-    }
-
-    public IpAddress source() {
-        return source;
-    }
-
-    public IpAddress target() {
-        return target;
-    }
-
-    public int sourcePort() {
-        return sourcePort;
-    }
-
-    public int targetPort() {
-        return targetPort;
-    }
-
-    public long sourceMac() {
-        return sourceMac;
-    }
-
-    public long targetMac() {
-        return targetMac;
-    }
-
-    /** Returns the checksum's sum over the addresses; protocol and length are still to be added. */
-    public long pseudoHeaderSum() {
-        return pseudoHeaderSum;
     }
 }

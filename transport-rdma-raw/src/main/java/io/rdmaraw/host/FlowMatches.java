@@ -1,31 +1,32 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.verbs.FlowSpec;
-import io.rdmaraw.verbs.FlowSpecBuilder;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.flow.FlowSpecBuilder;
 import io.rdmaraw.wire.EthernetHeader;
 
 /** Steering rules of channels with IP addresses. */
-final class FlowMatches {
+public final class FlowMatches {
     /**
      * The better a rule fits the earlier it is looked at; few shapes of match per priority keep the search short. In
-     * steps of two: a rule that loops share uses the odd priority too, see {@link io.rdmaraw.queue.SpreadFlows}.
+     * steps of two: a rule that loops share uses the odd priority too, see {@link io.rdmaraw.queue.RssFlows}.
      */
     static final int CONNECTED_PRIORITY = 0;
     static final int ADDRESS_PRIORITY = 2;
     static final int WILDCARD_PRIORITY = 4;
     /** What has no ports: fragments. */
-    static final int REST_PRIORITY = 6;
+    public static final int REST_PRIORITY = 6;
 
     private FlowMatches() {
     }
 
-    static FlowSpecBuilder toMac(long mac, int priority) {
+    public static FlowSpecBuilder toMac(long mac, int priority) {
         return FlowSpec.builder().priority(priority).destinationMac(mac, EthernetHeader.BROADCAST);
     }
 
     /** Returns the rule for UDP that comes to a port: by three fields, or by five when connected. */
-    static FlowSpec udp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort, int ipVersion) {
+    public static FlowSpec udp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort,
+            int ipVersion) {
         return ports(addresses(mac, local, remoteOrNull, ipVersion).udp(), port, remoteOrNull, remotePort);
     }
 
@@ -64,37 +65,37 @@ final class FlowMatches {
     }
 
     /** Returns a rule for a group's packets, to be completed with a port. */
-    static FlowSpecBuilder group(IpAddress group) {
+    public static FlowSpecBuilder group(IpAddress group) {
         FlowSpecBuilder flow = toMac(groupMac(group), ADDRESS_PRIORITY);
         setDestination(flow, group);
         return flow;
     }
 
     /** Returns the rule for a group's fragments. */
-    static FlowSpec groupFragments(IpAddress group) {
+    public static FlowSpec groupFragments(IpAddress group) {
         FlowSpecBuilder flow = toMac(groupMac(group), REST_PRIORITY).allowHostTraffic();
         setDestination(flow, group);
         return flow.build();
     }
 
-    static long groupMac(IpAddress group) {
+    public static long groupMac(IpAddress group) {
         return group.isIpv4() ? EthernetHeader.multicastOfIpv4(group.ipv4())
                 : EthernetHeader.multicastOfIpv6(group.low());
     }
 
     private static void setDestination(FlowSpecBuilder flow, IpAddress address) {
         if (address.isIpv4()) {
-            flow.ipv4Destination(address.toString());
+            flow.ipv4Destination(address.ipv4(), -1);
         } else {
-            flow.ipv6Destination(address.toString());
+            flow.ipv6Destination(address.high(), address.low());
         }
     }
 
     private static void setSource(FlowSpecBuilder flow, IpAddress address) {
         if (address.isIpv4()) {
-            flow.ipv4Source(address.toString());
+            flow.ipv4Source(address.ipv4(), -1);
         } else {
-            flow.ipv6Source(address.toString());
+            flow.ipv6Source(address.high(), address.low());
         }
     }
 }

@@ -3,8 +3,8 @@ package io.rdmaraw.host;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.FdWaiter;
-import io.rdmaraw.route.IcmpError;
-import io.rdmaraw.route.IcmpSocket;
+import io.rdmaraw.net.IcmpError;
+import io.rdmaraw.net.socket.IcmpSocket;
 
 import java.io.IOException;
 import java.nio.file.Files;

@@ -5,7 +5,7 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.EventFd;
 import io.rdmaraw.ffi.FdWaiter;
-import io.rdmaraw.route.SegmentSocket;
+import io.rdmaraw.net.socket.SegmentSocket;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -37,7 +37,7 @@ final class HostSegments {
     private final int[] holders = new int[PORTS];
     private final BitSet ports = new BitSet();
     private boolean portsChanged;
-    /** Nobody reads any more. */
+    /** The sockets are not read any more. */
     private boolean ended;
 
     private HostSegments(String name, String linkName) {
@@ -79,7 +79,7 @@ final class HostSegments {
         }
     }
 
-    /** They are not any more, unless somebody else holds the port too. */
+    /** They are not any more, unless the port has another user. */
     synchronized void release(int port) {
         if (--holders[port] == 0) {
             ports.clear(port);
@@ -130,7 +130,7 @@ final class HostSegments {
 
     private void run(SegmentSocket socket) {
         try (socket; FdWaiter waiter = new FdWaiter(socket.fd(), socket.fdv6(), wakeup.fd())) {
-            SnapshotBudget budget = new SnapshotBudget(System.nanoTime());
+            SnapshotRateLimiter budget = new SnapshotRateLimiter(System.nanoTime());
             while (!isOver()) {
                 waiter.await(select(socket, budget));
                 wakeup.drain();
@@ -145,7 +145,7 @@ final class HostSegments {
      * Has the filters follow the ports. The kernel compiles each, and connections that come and go change them all the
      * time, so that is held to a share of it. Returns for how long to wait until it may go on, or -1.
      */
-    private long select(SegmentSocket socket, SnapshotBudget budget) {
+    private long select(SegmentSocket socket, SnapshotRateLimiter budget) {
         long now = System.nanoTime();
         if (!budget.allows(now)) {
             return Math.max(1, budget.dueNanos() - now);

@@ -1,13 +1,13 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.NetworkSnapshot;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.NetworkSnapshot;
 
 import java.util.function.Consumer;
 
 /**
  * The host whose addresses the channels of a device have: the one the process runs on, by the kernel's knowledge
- * ({@link HostNetwork}), or one of our own. Thread-safe.
+ * ({@link KernelIpHost}), or one of our own. Thread-safe.
  */
 public interface IpHost {
     /** Returns the links, addresses, routes and neighbours as they are now. */

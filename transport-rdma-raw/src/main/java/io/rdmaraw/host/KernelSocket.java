@@ -4,10 +4,10 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.loop.LoopDescriptors;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.KernelUdpSocket;
-import io.rdmaraw.route.PortSharing;
-import io.rdmaraw.route.SocketErrorQueue;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.net.socket.KernelUdpSocket;
+import io.rdmaraw.net.socket.SocketErrorQueue;
 
 import java.io.IOException;
 import java.net.Inet6Address;
@@ -37,7 +37,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
 
     private final Receiver receiver;
     private final boolean ipv4Only;
-    private HostView loop;
+    private IpContext loop;
     private LoopDescriptors descriptors;
     private KernelUdpSocket socket;
     private boolean connected;
@@ -48,7 +48,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /** The owner is on this loop now; the socket goes along. */
-    public void joinLoop(HostView newLoop, LoopDescriptors newDescriptors) {
+    public void joinLoop(IpContext newLoop, LoopDescriptors newDescriptors) {
         loop = newLoop;
         descriptors = newDescriptors;
         if (socket != null) {
@@ -66,7 +66,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /** Opens the socket; returns the port. */
-    int bind(InetSocketAddress local, PortSharing sharing) throws IOException {
+    public int bind(InetSocketAddress local, PortSharing sharing) throws IOException {
         KernelUdpSocket opened = KernelUdpSocket.open(ipv4Only);
         try {
             int scope = local.getAddress() instanceof Inet6Address address ? address.getScopeId() : 0;
@@ -81,7 +81,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /** Connects; returns the local address that the kernel has chosen. */
-    InetAddress connect(InetSocketAddress remote) throws IOException {
+    public InetAddress connect(InetSocketAddress remote) throws IOException {
         if (connected) {
             disconnect();
         }
@@ -90,7 +90,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         return local.toInetAddress();
     }
 
-    void disconnect() throws IOException {
+    public void disconnect() throws IOException {
         if (connected) {
             connected = false;
             socket.disconnect();
@@ -156,7 +156,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         }
     }
 
-    void close() {
+    public void close() {
         KernelUdpSocket open = socket;
         if (open != null) {
             if (descriptors != null) {

@@ -2,15 +2,14 @@ package io.rdmaraw.host;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.Link;
-import io.rdmaraw.route.LocalAddress;
-import io.rdmaraw.route.NetworkSnapshot;
-import io.rdmaraw.route.PortSharing;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Link;
+import io.rdmaraw.net.LocalAddress;
+import io.rdmaraw.net.NetworkSnapshot;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.io.IOException;
-import java.net.BindException;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -30,19 +29,19 @@ import java.util.concurrent.ScheduledExecutorService;
 public abstract class LinkTcpNetwork implements TcpNetwork {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkTcpNetwork.class);
 
-    /** A link with more addresses takes connections to the rest by the kernel, or by the rules of a host of our own. */
+    /** A link with more addresses takes connections to the rest by the kernel, or by the rules of a userspace host. */
     private static final int MAX_WILDCARD_RULES = 64;
 
     private final String deviceName;
     private final String linkName;
     private final IpHost host;
     private final LoopNeighbors neighbors;
-    private final HostView hostView;
+    private final IpContext hostView;
     private final RouteCache routes;
     private final ScheduledExecutorService loop;
     private final OurAddresses ours = new OurAddresses();
 
-    protected LinkTcpNetwork(String deviceName, IpHost host, HostView hostView, ScheduledExecutorService loop)
+    protected LinkTcpNetwork(String deviceName, IpHost host, IpContext hostView, ScheduledExecutorService loop)
             throws IOException {
         this.deviceName = deviceName;
         this.loop = loop;
@@ -84,11 +83,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     private Link link(NetworkSnapshot snapshot) throws SocketException {
-        Link link = snapshot.link(linkName);
-        if (link == null) {
-            throw LinkErrors.missing(deviceName, linkName);
-        }
-        return link;
+        return Refusals.requireLink(snapshot, deviceName, linkName);
     }
 
     @Override
@@ -273,8 +268,8 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         if (!reaches(snapshot, remote, way.pathOrNull)) {
             throw new NoRouteToHostException("No route to host: " + elsewhere(remote));
         }
-        if (!source.isAny() && source.version() != remote.version()) {
-            throw new SocketException("Network is unreachable: " + remote + " cannot be reached from " + source);
+        if (!source.isAny()) {
+            Refusals.requireSameVersion(source, remote);
         }
         if (way.pathOrNull == null) {
             throw new NoRouteToHostException("Network is unreachable");
@@ -287,7 +282,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     @Override
     public final void checkLocal(IpAddress local) throws IOException {
         if (!local.isAny() && !host.snapshot().isLocal(local)) {
-            throw new BindException("Cannot assign requested address: " + local + " is not an address of this host");
+            throw Refusals.notLocal(local);
         }
     }
 
@@ -297,7 +292,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public final void await(WaitingPacket packet) {
+    public final void await(PendingPacket packet) {
         neighbors.await(packet);
     }
 

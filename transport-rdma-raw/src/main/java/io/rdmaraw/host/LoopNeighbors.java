@@ -1,11 +1,11 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.Link;
-import io.rdmaraw.route.LocalAddress;
-import io.rdmaraw.route.Neighbor;
-import io.rdmaraw.route.NeighborTable;
-import io.rdmaraw.route.NetworkSnapshot;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Link;
+import io.rdmaraw.net.LocalAddress;
+import io.rdmaraw.net.Neighbor;
+import io.rdmaraw.net.NeighborTable;
+import io.rdmaraw.net.NetworkSnapshot;
 
 import java.util.List;
 import java.util.concurrent.Executor;
@@ -24,7 +24,7 @@ final class LoopNeighbors {
 
     private final IpHost host;
     private final Executor loop;
-    private final NeighborTable<WaitingPacket> table;
+    private final NeighborTable<PendingPacket> table;
     private final Runnable onHostChange;
     private final Consumer<NetworkSnapshot> listener;
     /** Solicitations that the host refused; counted on its thread. */
@@ -43,14 +43,14 @@ final class LoopNeighbors {
         this.onHostChange = onHostChange;
         links = host.snapshot().links();
         addresses = host.snapshot().addresses();
-        table = new NeighborTable<>(this::solicit, new NeighborTable.Outlet<>() {
+        table = new NeighborTable<>(this::solicit, new NeighborTable.PacketSink<>() {
             @Override
-            public void send(WaitingPacket packet, long mac) {
+            public void send(PendingPacket packet, long mac) {
                 packet.send(mac);
             }
 
             @Override
-            public void discard(WaitingPacket packet) {
+            public void discard(PendingPacket packet) {
                 packet.discard();
             }
         }, maxWaiting);
@@ -59,8 +59,8 @@ final class LoopNeighbors {
     }
 
     /**
-     * The host does the asking and the waiting for an answer; an address that it has stays good until it says no. What
-     * waits for one that is known by now is sent later: whoever asks may be about to send a burst.
+     * The host does the asking and the waiting for an answer; an address that it has stays good until it says no. A
+     * packet that waits for one that is known by now is sent later: the caller may be about to send a burst.
      */
     private void solicit(int linkIndex, IpAddress hop) {
         host.solicit(linkIndex, hop, refusals::increment);
@@ -91,7 +91,7 @@ final class LoopNeighbors {
 
     /**
      * Returns a hop as frames are sent to it now. One that the host has forgotten is known here as long as it is in
-     * use: the kernel's table is small, and whoever floods the link with addresses fills it.
+     * use: the kernel's table is small, and a flood of addresses on the link fills it.
      */
     NextHop find(NetworkSnapshot snapshot, int linkIndex, IpAddress hop, ScheduledExecutorService timers) {
         Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
@@ -104,7 +104,7 @@ final class LoopNeighbors {
         return new NextHop(linkIndex, hop, mac, mac == Neighbor.NO_MAC ? null : table.useOf(linkIndex, hop));
     }
 
-    void await(WaitingPacket packet) {
+    void await(PendingPacket packet) {
         NextHop hop = packet.nextHop();
         runTimer(packet.loop());
         table.await(hop.linkIndex(), hop.address(), packet, System.nanoTime());

@@ -1,5 +1,7 @@
 package io.rdmaraw.host;
 
+import io.rdmaraw.verbs.DeviceName;
+
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -18,8 +20,9 @@ public final class NetworkDevices {
      * @param deviceName such as {@code mlx5_0} or {@code soft:xdp:eth0}
      */
     public static String ofDevice(String deviceName) throws IOException {
-        if (deviceName.startsWith("soft:")) {
-            return deviceName.substring(deviceName.lastIndexOf(':') + 1);
+        DeviceName name = new DeviceName(deviceName);
+        if (name.isSoftware()) {
+            return name.interfaceName();
         }
         Path networkDevices = RDMA_DEVICES.resolve(deviceName).resolve("device/net");
         if (!Files.isDirectory(networkDevices)) {

@@ -1,8 +1,8 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.Neighbor;
-import io.rdmaraw.route.NeighborTable;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Neighbor;
+import io.rdmaraw.net.NeighborTable;
 
 /**
  * The host on the link that frames go to.
@@ -13,6 +13,13 @@ import io.rdmaraw.route.NeighborTable;
  * @param use tells that it is being sent to; null while its MAC address is not known
  */
 public record NextHop(int linkIndex, IpAddress address, long mac, NeighborTable.Use use) {
+    /** Keeps the neighbour fresh: a packet goes to it. */
+    void touch() {
+        if (use != null) {
+            use.touch();
+        }
+    }
+
     boolean isResolved() {
         return mac != Neighbor.NO_MAC;
     }

@@ -1,7 +1,7 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.NetworkSnapshot;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.NetworkSnapshot;
 
 /**
  * Which destinations are unicast addresses of this host that others may send to. Remembers the last answers, so that

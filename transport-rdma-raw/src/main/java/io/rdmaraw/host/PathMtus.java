@@ -1,6 +1,6 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.net.IpAddress;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -37,7 +37,7 @@ public final class PathMtus {
         limits.put(destination, new Limit(mtu, nowNanos + LIFETIME_NANOS));
     }
 
-    /** Returns the longest IP packet for a destination, Integer.MAX_VALUE when nobody has said anything. */
+    /** Returns the longest IP packet for a destination, Integer.MAX_VALUE when no limit is known. */
     int limit(IpAddress destination, long nowNanos) {
         Limit limit = limits.get(destination);
         if (limit == null) {

@@ -1,8 +1,8 @@
 package io.rdmaraw.host;
 
 import io.netty.buffer.ByteBuf;
-import io.rdmaraw.route.IcmpError;
-import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.net.IcmpError;
+import io.rdmaraw.net.IpAddress;
 
 import java.util.concurrent.Executor;
 

@@ -1,7 +1,7 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.NetworkSnapshot;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.NetworkSnapshot;
 
 /**
  * The ways between two addresses that were found last, for a host that has to ask its kernel for each: a system call,

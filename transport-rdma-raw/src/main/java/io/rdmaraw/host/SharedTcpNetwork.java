@@ -2,8 +2,8 @@ package io.rdmaraw.host;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -18,15 +18,15 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SharedTcpNetwork.class);
 
     private final HostIcmp icmp;
-    private final OutboundPorts ports;
+    private final EphemeralPorts ports;
     /** Null where nothing is to be had from the kernel. */
     private HostSegments segments;
 
-    public SharedTcpNetwork(String deviceName, HostView hostView, ScheduledExecutorService loop)
+    public SharedTcpNetwork(String deviceName, IpContext hostView, ScheduledExecutorService loop)
             throws IOException {
-        super(deviceName, HostNetwork.ofCallingThread(), hostView, loop);
+        super(deviceName, KernelIpHost.ofCallingThread(), hostView, loop);
         icmp = HostIcmp.ofCallingThread();
-        ports = OutboundPorts.ofCallingThread();
+        ports = EphemeralPorts.ofCallingThread();
     }
 
     @Override
@@ -55,7 +55,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
 
     @Override
     protected Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
-        OutboundPorts.Reservation taken = ports.take(local, scopeOf(local), port, remote, remotePort);
+        EphemeralPorts.Reservation taken = ports.take(local, scopeOf(local), port, remote, remotePort);
         return held(taken.port(), taken::close);
     }
 

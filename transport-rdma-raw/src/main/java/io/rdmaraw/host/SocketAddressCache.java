@@ -1,6 +1,6 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.net.IpAddress;
 
 import java.net.InetSocketAddress;
 

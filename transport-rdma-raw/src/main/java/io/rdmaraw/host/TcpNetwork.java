@@ -1,8 +1,8 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.PortSharing;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -135,7 +135,7 @@ public interface TcpNetwork {
     }
 
     /** Keeps a packet until its next hop's address is known, or newer ones take its place. */
-    void await(WaitingPacket packet);
+    void await(PendingPacket packet);
 
     /** Has a next hop's address found out for what does not wait for it. */
     default void request(NextHop hop) {

@@ -17,8 +17,8 @@ public record TcpPath(long generation, long sourceMac, long targetMac, int mtuBy
 
     /** A segment goes this way. */
     public void touch() {
-        if (hopOrNull != null && hopOrNull.use() != null) {
-            hopOrNull.use().touch();
+        if (hopOrNull != null) {
+            hopOrNull.touch();
         }
     }
 }

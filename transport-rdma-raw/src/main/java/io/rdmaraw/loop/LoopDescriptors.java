@@ -5,22 +5,22 @@ import io.rdmaraw.ffi.Epoll;
 import java.util.Arrays;
 
 /**
- * The kernel's descriptors that a loop serves itself, beside its queues: sockets that stand behind channels. An epoll
+ * The descriptors that a loop serves itself, beside its queues: the kernel sockets behind channels. An epoll
  * instance, made with the first of them, tells which are ready. For the loop's thread.
  */
 public final class LoopDescriptors implements AutoCloseable {
     private static final int MAX_EVENTS = 64;
     private static final int NO_FD = -1;
 
-    /** Who owns a descriptor. */
+    /** The owner of a descriptor. */
     public interface Handler {
-        /** The descriptor is readable, or has an error; told again until that is over. */
+        /** The descriptor is readable, or has an error; called again until that is over (level triggered). */
         void ready();
     }
 
     private final Runnable onChange;
     private Epoll epoll;
-    /** By the number that epoll carries. */
+    /** Owners by the number that epoll carries. */
     private Handler[] handlers = new Handler[4];
     private int count;
 
@@ -53,7 +53,7 @@ public final class LoopDescriptors implements AutoCloseable {
         count++;
     }
 
-    /** Serves the descriptor no longer; to be called before it is closed. */
+    /** Stops serving the descriptor; to be called before it is closed. */
     public void remove(int fd, Handler handler) {
         int index = Arrays.asList(handlers).indexOf(handler);
         if (index >= 0) {
@@ -70,7 +70,7 @@ public final class LoopDescriptors implements AutoCloseable {
         }
         int ready = epoll.poll();
         for (int i = 0; i < ready; i++) {
-            // A handler before may have removed this one.
+            // An earlier handler may have removed this one.
             Handler handler = handlers[epoll.data(i)];
             if (handler != null) {
                 handler.ready();

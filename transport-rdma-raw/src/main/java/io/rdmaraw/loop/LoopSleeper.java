@@ -13,7 +13,7 @@ import java.util.stream.Stream;
 /**
  * Lets a loop sleep until a completion event, an asynchronous event, a wake-up or a timer.
  *
- * <p>No wake-up is lost: the loop announces its sleep with a compare-and-set and looks at its tasks once more before it
+ * <p>No wake-up is lost: the loop announces its sleep with a compare-and-set and checks its tasks again before it
  * blocks; a waker that finds it blocked makes the descriptor readable, one that finds it awake leaves a mark that the
  * loop sees before it announces.
  */
@@ -35,7 +35,7 @@ public final class LoopSleeper implements AutoCloseable {
     private int descriptorBit;
     private int readyBits;
     private FdWaiter waiter = new FdWaiter(wakeupFd.fd());
-    private PortWatcher portWatcher;
+    private CompletionWatcher portWatcher;
     /** A waker has seen the loop blocked and signals, or has signalled, without the loop having seen it. */
     private boolean signalOutstanding;
 
@@ -46,8 +46,8 @@ public final class LoopSleeper implements AutoCloseable {
     /**
      * Waits for these descriptors from now on.
      *
-     * @param asyncFdsOfPorts what tells of devices' asynchronous events; ports of one device have the same
-     * @param completionFds what tells of completions
+     * @param asyncFdsOfPorts descriptors of the devices' asynchronous events; ports of one device share one
+     * @param completionFds descriptors of the completion channels
      * @param descriptorFd that of the {@link LoopDescriptors}, or -1
      */
     public void watch(int[] asyncFdsOfPorts, int[] completionFds, int descriptorFd) {
@@ -142,7 +142,7 @@ public final class LoopSleeper implements AutoCloseable {
     private void sleepInSelector(IoHandlerContext context, long deadlineNanos) {
         if (portFds.length > 0) {
             if (portWatcher == null) {
-                portWatcher = new PortWatcher(portFds, this::wakeup);
+                portWatcher = new CompletionWatcher(portFds, this::wakeup);
             }
             portWatcher.watch();
         }

@@ -11,8 +11,8 @@ import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.netty.util.concurrent.Ticker;
 
 /**
- * The ordinary NIO channels of a loop: Netty's own NIO handler, run in turns with the queues. Its selector is made with
- * the first such channel, so that a loop without any pays nothing.
+ * The ordinary NIO channels of a loop: Netty's own NIO handler, which alternates with the queues. Its selector is
+ * created with the first such channel, so that a loop without any pays nothing.
  */
 public final class NioLoop {
     private final ThreadAwareExecutor executor;

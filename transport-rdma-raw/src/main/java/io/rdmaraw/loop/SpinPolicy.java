@@ -4,10 +4,10 @@ import java.util.random.RandomGenerator;
 
 /**
  * Whether polling on before a sleep is worth it. A spin that finds a frame spares the loop a sleep and a wake-up; where
- * that costs less than the spins do, the loop sleeps at once, and only a wait now and then tries. For one loop.
+ * that costs less than the spins do, the loop sleeps at once and tries a spin only occasionally. For one loop.
  *
- * <p>What a sleep is worth is said in parts of the longest spin: so whoever has loops spin longer says that a short
- * latency is worth more of the processor's time.
+ * <p>The cost of a sleep is a fraction of the longest spin. A longer spin setting therefore also means that a short
+ * latency is worth more processor time.
  */
 public final class SpinPolicy {
     /**
@@ -15,20 +15,20 @@ public final class SpinPolicy {
      * a sleep and a wake-up; the other half is for the answer that comes sooner.
      */
     private static final int WORTH_PART = 2;
-    /** So many of the longest spins may be in vain in a row before spins become rare. */
+    /** Number of consecutive full-length spins without a frame after which the loop spins only occasionally. */
     private static final int PATIENCE = 4;
-    /** Waits between trials, about, to find out whether times have changed; more while they have not. */
+    /** Approximate number of waits between trials, which find out whether the load has changed; it grows meanwhile. */
     private static final int SHORTEST_TRIAL_INTERVAL = 16;
     private static final int LONGEST_TRIAL_INTERVAL = 128;
     /**
-     * A trial is so many waits in a row, at times that nobody can foresee: two loops that answer each other find out
-     * that spins pay only when both try at once.
+     * Number of consecutive waits of a trial. Trials come at random times: of two loops that answer each other, spins
+     * pay only when both try at once.
      */
     private static final int TRIAL_SPINS = 4;
 
     private final long spinNanos;
     private final RandomGenerator random;
-    /** What spins have spared, without what they have cost, as far as it is remembered. Negative: spins are rare. */
+    /** What spins have saved less what they have cost, bounded on both sides. Negative: spins are rare. */
     private long balanceNanos;
     private int trialInterval = SHORTEST_TRIAL_INTERVAL;
     private int waitsUntilTrial;

@@ -11,9 +11,9 @@ import java.lang.invoke.VarHandle;
 /**
  * The reference count of a buffer, in the buffer itself.
  *
- * <p>As Netty's own ({@link io.netty.buffer.AbstractReferenceCountedByteBuf}), but for the last reference: whoever has
- * that is alone with the buffer, so giving it back needs no atomic operation, which is most of what a release costs. A
- * buffer that is released once too often is found out as ever, unless two threads do it at the same moment.
+ * <p>As Netty's own ({@link io.netty.buffer.AbstractReferenceCountedByteBuf}), but for the last reference: its holder
+ * is alone with the buffer, so the release needs no atomic operation, which is most of its cost. A buffer that is
+ * released once too often is detected as in Netty, unless two threads do it at the same moment.
  */
 abstract class CountedByteBuf extends AbstractByteBuf {
     private static final VarHandle REFERENCES;
@@ -33,10 +33,10 @@ abstract class CountedByteBuf extends AbstractByteBuf {
         super(Integer.MAX_VALUE);
     }
 
-    /** Gives the memory back; the buffer has no reference any more. */
+    /** Returns the memory; the buffer has no reference any more. */
     abstract void deallocate();
 
-    /** A buffer without references gets one. */
+    /** Gives a buffer without references its first one. */
     final void resetRefCnt() {
         REFERENCES.setRelease(this, 1);
     }

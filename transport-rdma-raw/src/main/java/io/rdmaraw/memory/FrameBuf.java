@@ -21,7 +21,7 @@ public final class FrameBuf extends NativeByteBuf {
 
     private final SlotPool pool;
     private final long slotAddress;
-    /** How long views have to be: those of a stride go on to the end of its chunk. */
+    /** Length of the views: those of a stride reach to the end of its chunk. */
     private final int viewBytes;
     private final int slotIndex;
     private final int lkey;
@@ -40,7 +40,7 @@ public final class FrameBuf extends NativeByteBuf {
      */
     private int attachedSlot = NONE;
     private ByteBuf attachedForeign;
-    /** The memory in use instead of the slot, or null. */
+    /** The memory that replaces the slot since the buffer has outgrown it, or null. */
     private ByteBuffer overflow;
     /** The next buffer in the pool's list of buffers that other threads gave back. */
     FrameBuf nextReturned;
@@ -85,7 +85,7 @@ public final class FrameBuf extends NativeByteBuf {
         return openFilled(lengthBytes);
     }
 
-    /** The frame is gone: this is the buffer of one stride again. Returns how many it was of. */
+    /** The frame is gone: this is the buffer of one stride again. Returns how many strides the frame had. */
     int closeStrides(int strideBytes) {
         int closed = strides;
         strides = 1;
@@ -112,8 +112,8 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     /**
-     * Makes what is readable begin so many bytes earlier, over whatever lies there, if the slot has room in front of it
-     * and the caller holds the one reference: then nobody else can want those bytes any more.
+     * Makes the readable bytes begin earlier, over the bytes in front of them, if the slot has room there and the
+     * caller holds the only reference: then no other holder can need those bytes.
      *
      * @return whether that could be done; else nothing has changed
      */
@@ -154,7 +154,7 @@ public final class FrameBuf extends NativeByteBuf {
         return pool == other;
     }
 
-    /** Says what can be told of a slot that somebody has not released; headers of a frame lie where the slot begins. */
+    /** Describes a slot that has not been released; a frame's headers lie where the slot begins. */
     String describeHeld() {
         byte[] head = new byte[Math.min(viewBytes, DESCRIBED_BYTES)];
         NativeMemory.getBytes(slotAddress, head, 0, head.length);
@@ -219,7 +219,6 @@ public final class FrameBuf extends NativeByteBuf {
         NativeMemory.copy(address, largerAddress, capacityBytes);
         overflow = larger;
         address = largerAddress;
-        pool.countMovedOut();
     }
 
     @Override
@@ -234,7 +233,7 @@ public final class FrameBuf extends NativeByteBuf {
             slotView = view;
         }
         int offset = (int) (address - slotAddress);
-        // Whoever had the views before may have set limits (internalNioBuffer does); slices keep within them.
+        // The previous user of the views may have set limits (internalNioBuffer does); slices keep within them.
         view.clear();
         return offset == 0 ? view : windowView(view, offset).clear();
     }
@@ -268,7 +267,7 @@ public final class FrameBuf extends NativeByteBuf {
         try {
             releaseAttached();
         } finally {
-            // Also when somebody else has released what was attached.
+            // Also when another holder has released what was attached.
             pool.giveBack(this);
         }
     }

@@ -16,7 +16,7 @@ import java.nio.channels.ScatteringByteChannel;
 /**
  * Content access of a buffer over native memory by absolute address, without Unsafe.
  *
- * <p>What the memory is and when it goes back is the subclass's concern.
+ * <p>The subclass owns the memory and decides when to return it.
  */
 abstract class NativeByteBuf extends CountedByteBuf {
     private static final boolean SWAP = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;

@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.LongAdder;
  * released on any thread.
  */
 public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
-    /** A prime, so that buffers which are allocated in turns are all shown. */
+    /** A prime, so that sampling meets every kind of buffer when allocations follow a regular pattern. */
     private static final int SHOWN_INTERVAL = 13;
 
     private final SlotPool pool;
@@ -51,8 +51,8 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
 
     /**
      * Returns a wrapper through which the leak detector watches a buffer, or the buffer if the detector passes it over.
-     * What it waits for is the end of an object that nobody reaches any more, and its pool reaches the buffer of a slot
-     * for ever: so it is shown a duplicate, which only those have who have the wrapper.
+     * The detector waits until an object becomes unreachable, but the pool always reaches the buffer of a slot. So it
+     * watches a duplicate, which only the holders of the wrapper reach.
      */
     public static ByteBuf track(ByteBuf buf) {
         ByteBuf shown = buf.duplicate();
@@ -60,7 +60,7 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
         return watched == shown ? buf : watched;
     }
 
-    /** At its default level the detector watches one of 128 that it is shown, and need not be shown all of them. */
+    /** At its default level the detector samples one of 128 buffers; it is offered only a sample to begin with. */
     private boolean isShown() {
         return isReceivedTracked() || ResourceLeakDetector.isEnabled() && ++handedOut % SHOWN_INTERVAL == 0;
     }

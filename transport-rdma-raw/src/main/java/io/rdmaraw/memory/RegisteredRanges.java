@@ -3,15 +3,15 @@ package io.rdmaraw.memory;
 import java.util.Arrays;
 
 /**
- * Says of any address whether a device may read it and with which key: all memory that is registered in one protection
- * domain. Read without locks by every loop of the device; slabs come and go rarely.
+ * The memory that is registered in one protection domain: whether a device may read an address, and with which key.
+ * Read without locks by every loop of the device; slabs come and go rarely.
  */
 public final class RegisteredRanges {
     /** {@link #lkeyOf}: the memory is not registered. */
     public static final long UNREGISTERED = -1;
     private static final int FIELDS = 3;
 
-    /** Start, end (exclusive) and key of each range. A handful at most, so a scan beats a search. */
+    /** Start, end (exclusive) and key of each range. There are few, so a linear scan is fastest. */
     private volatile long[] ranges = {};
 
     /** Adds a range. */

@@ -12,11 +12,11 @@ import java.util.concurrent.ConcurrentHashMap;
  * Page-aligned memory, registered as one memory region and cut into slots of one size,
  * behind chunks of strides if there are any.
  *
- * <p>Handlers may hold frames longer than the loop lives. Closing therefore ends the taking of slots at once, and gives
- * the memory back when the last slot has been released.
+ * <p>Handlers may hold frames longer than the loop lives. After closing, no slot can be taken, and the memory is freed
+ * when the last slot has been released.
  */
 public final class Slab {
-    /** {@code enum ibv_access_flags}: the device may write to the memory. */
+    /** {@code IBV_ACCESS_LOCAL_WRITE}: the device may write to the memory. */
     private static final int IBV_ACCESS_LOCAL_WRITE = 1;
     private static final Set<Slab> HELD = ConcurrentHashMap.newKeySet();
 
@@ -84,16 +84,16 @@ public final class Slab {
     }
 
     /**
-     * Returns how many slabs of this process are closed and still there, because somebody has not released a slot of
-     * theirs. Any thread.
+     * Returns how many slabs of this process are closed but not freed, because a slot has not been released. Any
+     * thread.
      */
     public static int heldAfterClose() {
         return HELD.size();
     }
 
     /**
-     * Returns for each slot that keeps a closed slab from being given back what can be told of it: how many references
-     * there are, and how its content begins. For the search of who has them; any thread.
+     * Describes each slot that keeps a closed slab from being freed: its number of references, and how its content
+     * begins. For the search for the leak; any thread.
      */
     public static List<String> heldSlots() {
         return HELD.stream().flatMap(slab -> slab.pool.heldSlots().stream()).toList();

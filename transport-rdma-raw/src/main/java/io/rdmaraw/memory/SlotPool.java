@@ -5,7 +5,6 @@ import io.netty.buffer.ByteBufAllocator;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.List;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.IntStream;
 
 /**
@@ -39,12 +38,11 @@ public final class SlotPool {
     private final int[] free;
     private final SlotPoison poison;
     private final RegisteredByteBufAllocator allocator;
-    private final LongAdder movedOut = new LongAdder();
     private int freeCount;
     private volatile Thread owner;
     @SuppressWarnings("unused") // through RETURNED
     private volatile FrameBuf returned;
-    /** Set once the owner is gone; from then on whoever returns the last slot runs {@link #onAllReturned}. */
+    /** Set once the owner is gone; from then on the thread that returns the last slot runs {@link #onAllReturned}. */
     private volatile Runnable onAllReturned;
 
     SlotPool(long firstSlotAddress, int slotCount, int placeBytes, int lkey, SlotPoison poison) {
@@ -93,7 +91,7 @@ public final class SlotPool {
         return strideBytes < LEAST_COLOURED_BYTES ? 0 : slotIndex % COLOURS * CACHE_LINE_BYTES;
     }
 
-    /** Says which thread takes slots from now on. Called by the loop whenever it (re)starts on a thread. */
+    /** Sets the thread that takes slots from now on. Called by the loop whenever it (re)starts on a thread. */
     public void ownedBy(Thread thread) {
         owner = thread;
     }
@@ -131,7 +129,7 @@ public final class SlotPool {
         return chunks.available();
     }
 
-    /** Tells whether little is left of what frames are received in. Owner's thread only. */
+    /** Tells whether few slots or chunks are left to receive into. Owner's thread only. */
     public boolean isReceiveMemoryLow() {
         return strideSlots > 0 ? availableChunks() < chunks.layout().chunks() / 4 : available() < slots.length / 4;
     }
@@ -179,8 +177,8 @@ public final class SlotPool {
     }
 
     /**
-     * Takes a free slot without making it a live buffer: what is posted to a receive queue has no user yet, and is
-     * opened by {@link #openReceived} when a frame has come in.
+     * Takes a free slot without making it a live buffer: a slot that is posted to a receive queue has no user yet; it
+     * is opened by {@link #openReceived} when a frame has come in.
      */
     public FrameBuf takeClosed() {
         if (freeCount == 0 && available() == 0) {
@@ -210,15 +208,6 @@ public final class SlotPool {
     /** Returns the allocator that hands out these slots. */
     public RegisteredByteBufAllocator allocator() {
         return allocator;
-    }
-
-    /** Returns how often a buffer outgrew its slot, after which its content is no longer registered. */
-    public long movedOutCount() {
-        return movedOut.sum();
-    }
-
-    void countMovedOut() {
-        movedOut.increment();
     }
 
     boolean isOwner(Thread thread) {
@@ -279,7 +268,7 @@ public final class SlotPool {
         }
     }
 
-    /** Returns what can be told of each slot that is not back. Only after {@link #disown}, if the memory is there. */
+    /** Describes each slot that has not been released. Only after {@link #disown}, while the memory is mapped. */
     synchronized List<String> heldSlots() {
         if (onAllReturned == null) {
             return List.of();

@@ -4,7 +4,7 @@ import java.util.Arrays;
 
 /**
  * Which chunks of a {@link StrideLayout} can be handed to the device. The device writes to a chunk as a whole, so it
- * may have it again only when nobody holds a frame in any of its strides. For the owner of the slots.
+ * may have it again only when no frame in any of its strides is held. For the owner of the slots.
  */
 final class StrideChunks {
     private final StrideLayout layout;

@@ -4,10 +4,10 @@ import io.netty.buffer.ByteBuf;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.VerbsObject;
 import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
 /**
  * A send and a receive queue of Ethernet frames on one port, driven by one event loop.
@@ -155,7 +155,7 @@ public interface FrameQueue extends AutoCloseable {
     Flow steer(FlowSpec spec) throws VerbsException;
 
     /**
-     * Returns the work queue by which rules that are spread over several queues lead here, see {@link SpreadFlows};
+     * Returns the work queue by which rules that are spread over several queues lead here, see {@link RssFlows};
      * made on first use. What comes by it is received as the rest is.
      *
      * @throws IllegalStateException when there are not slots enough for it

@@ -1,6 +1,6 @@
 package io.rdmaraw.queue;
 
-import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 
 /**
@@ -18,7 +18,7 @@ import io.rdmaraw.verbs.StridingReceive;
  *        frames of the longest kind can come in
  */
 public record FrameQueueOptions(int receiveQueueDepth, int sendQueueDepth, int maxSendSge, int slotCount,
-                                int slotBytes, DirectVerbs directVerbs, boolean compressedCompletions,
+                                int slotBytes, DirectAccess directVerbs, boolean compressedCompletions,
                                 StridingReceive stridingReceive) {
     /** Checks the values against each other. */
     public FrameQueueOptions {

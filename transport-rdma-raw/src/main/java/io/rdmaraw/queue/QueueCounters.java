@@ -5,124 +5,44 @@ package io.rdmaraw.queue;
  * be a little old, which is right for statistics and costs the hot path nothing.
  */
 public final class QueueCounters {
-    long receivedFrames;
-    long receivedBytes;
-    long receivePolls;
-    long emptyReceivePolls;
-    long receiveErrors;
-    long receiveQueueLow;
-    long copiedOutFrames;
-    long noMemoryFrames;
-    long sentFrames;
-    long sentBytes;
-    long sendBursts;
-    long copiedInFrames;
-    long coalescedFrames;
-    long paddedFrames;
-    long segmentedFrames;
-    long sendErrors;
-    long refusedFrames;
-    long lostInFlightFrames;
-    long releasedEarlyFrames;
-    long recoveries;
-
     /** Frames received and handed up. */
-    public long receivedFrames() {
-        return receivedFrames;
-    }
-
+    public long receivedFrames;
     /** Bytes of the frames received. */
-    public long receivedBytes() {
-        return receivedBytes;
-    }
-
+    public long receivedBytes;
     /** Polls of the receive completion queue. */
-    public long receivePolls() {
-        return receivePolls;
-    }
-
+    public long receivePolls;
     /** Polls that found nothing. */
-    public long emptyReceivePolls() {
-        return emptyReceivePolls;
-    }
-
+    public long emptyReceivePolls;
     /** Receive completions with an error status, flushed ones not counted. */
-    public long receiveErrors() {
-        return receiveErrors;
-    }
-
+    public long receiveErrors;
     /** Times that the receive queue could not be filled because handlers hold the slots. */
-    public long receiveQueueLow() {
-        return receiveQueueLow;
-    }
-
+    public long receiveQueueLow;
     /** Frames copied to unregistered memory on receipt because slots were short. */
-    public long copiedOutFrames() {
-        return copiedOutFrames;
-    }
-
+    public long copiedOutFrames;
     /** Frames that were dropped because there was no memory to copy them to. */
-    public long noMemoryFrames() {
-        return noMemoryFrames;
-    }
-
+    public long noMemoryFrames;
     /** Frames that the device took. */
-    public long sentFrames() {
-        return sentFrames;
-    }
-
+    public long sentFrames;
     /** Bytes of those frames. */
-    public long sentBytes() {
-        return sentBytes;
-    }
-
+    public long sentBytes;
     /** Doorbells rung. */
-    public long sendBursts() {
-        return sendBursts;
-    }
-
+    public long sendBursts;
     /** Frames copied to a slot on sending because they were not in registered memory. */
-    public long copiedInFrames() {
-        return copiedInFrames;
-    }
-
+    public long copiedInFrames;
     /** Frames copied to a slot on sending because they had more parts than the device gathers. */
-    public long coalescedFrames() {
-        return coalescedFrames;
-    }
-
+    public long coalescedFrames;
     /** Frames that were filled up to the least length of Ethernet. */
-    public long paddedFrames() {
-        return paddedFrames;
-    }
-
+    public long paddedFrames;
     /** Frames that the device had to cut into segments. */
-    public long segmentedFrames() {
-        return segmentedFrames;
-    }
-
+    public long segmentedFrames;
     /** Send completions with an error status, flushed ones not counted. */
-    public long sendErrors() {
-        return sendErrors;
-    }
-
+    public long sendErrors;
     /** Frames that the device refused at the post. */
-    public long refusedFrames() {
-        return refusedFrames;
-    }
-
+    public long refusedFrames;
     /** Frames that were accepted but not sent because the queue failed. */
-    public long lostInFlightFrames() {
-        return lostInFlightFrames;
-    }
-
-    /** Frames that whoever wrote them had released before the device was done with them. */
-    public long releasedEarlyFrames() {
-        return releasedEarlyFrames;
-    }
-
+    public long lostInFlightFrames;
+    /** Frames that their writer had released before the device was done with them. */
+    public long releasedEarlyFrames;
     /** Recoveries of a failed queue. */
-    public long recoveries() {
-        return recoveries;
-    }
+    public long recoveries;
 }

@@ -15,14 +15,20 @@ import io.rdmaraw.verbs.WorkQueue;
  * <p>A handler that keeps frames takes slots away. When few are left, frames are copied out to other memory and their
  * slots posted again: the receive queue neither runs dry nor stalls the loop, and the copies are counted.
  */
-abstract class ReceiveRing {
+public abstract class ReceiveRing {
+    /**
+     * Free slots below which received frames are copied out. What remains serves frames that have to be copied on
+     * sending, so that a handler that keeps frames cannot stop the sending either.
+     */
+    static final int RESERVED_SLOTS = 2 * FrameQueue.BURST_FRAMES;
+
     private final SlotPool slots;
     private final QueueCounters counters;
     private final int copyOutBelow;
     private final ByteBufAllocator copyAllocator;
 
-    ReceiveRing(SlotPool slots, QueueCounters counters, int copyOutBelow) {
-        this(slots, counters, copyOutBelow, ByteBufAllocator.DEFAULT);
+    protected ReceiveRing(QueuePairResources queues) {
+        this(queues.slots(), queues.counters(), RESERVED_SLOTS, ByteBufAllocator.DEFAULT);
     }
 
     ReceiveRing(SlotPool slots, QueueCounters counters, int copyOutBelow, ByteBufAllocator copyAllocator) {
@@ -33,31 +39,31 @@ abstract class ReceiveRing {
     }
 
     /** Returns the receives of the queue pair itself. */
-    abstract PostedReceives own();
+    protected abstract ReceiveRequests own();
 
     /** Returns the receives of the work queue, or null when there is none. */
-    abstract PostedReceives sharedOrNull();
+    protected abstract ReceiveRequests sharedOrNull();
 
     /** Returns where a work queue has to complete that {@link #addShared} is to be given. */
-    abstract CompletionQueue sharedCompletions();
+    protected abstract CompletionQueue sharedCompletions();
 
     /** Receives from this work queue too. */
-    abstract void addShared(WorkQueue workQueue, int depth);
+    protected abstract void addShared(WorkQueue workQueue, int depth);
 
     /** Polls at most a burst of completions; returns how many there were. Those of frames go to {@link #deliver}. */
-    abstract int poll(ReceiveBurst burst);
+    protected abstract int poll(ReceiveBurst burst);
 
     /** Asks for an event for the next completion. */
-    abstract void arm();
+    protected abstract void arm();
 
     /** Tells whether an asynchronous event's source is one of this ring's completion queues. */
-    abstract boolean owns(VerbsObject source);
+    protected abstract boolean owns(VerbsObject source);
 
     /** Closes the completion queues; the queues that complete there are closed. */
-    abstract void closeCompletions();
+    protected abstract void closeCompletions();
 
     final boolean failed() {
-        PostedReceives shared = sharedOrNull();
+        ReceiveRequests shared = sharedOrNull();
         return own().failed() || shared != null && shared.failed();
     }
 
@@ -71,7 +77,7 @@ abstract class ReceiveRing {
             counters.receivedBytes += burst.fetchHeaders();
         }
         own().refillIfLow();
-        PostedReceives shared = sharedOrNull();
+        ReceiveRequests shared = sharedOrNull();
         if (shared != null) {
             shared.refillIfLow();
         }
@@ -79,14 +85,15 @@ abstract class ReceiveRing {
     }
 
     /** Tells whether slots are so short that what comes in now has to be copied. To be asked once per poll. */
-    boolean mustCopyOut() {
-        PostedReceives shared = sharedOrNull();
+    protected boolean mustCopyOut() {
+        ReceiveRequests shared = sharedOrNull();
         int owed = own().missing() + (shared != null ? shared.missing() : 0);
         return slots.available() - owed < copyOutBelow;
     }
 
     /** Adds a frame to the burst. */
-    final void deliver(ReceiveBurst burst, int slotIndex, int lengthBytes, int flowTag, boolean checksumVerified,
+    protected final void deliver(ReceiveBurst burst, int slotIndex, int lengthBytes, int flowTag,
+            boolean checksumVerified,
                        boolean copyOut) {
         if (copyOut) {
             ByteBuf copy = copyOut(slotIndex, lengthBytes);
@@ -118,7 +125,7 @@ abstract class ReceiveRing {
     /** Takes all posted slots back: the queues were destroyed. */
     final void abandon() {
         own().abandon();
-        PostedReceives shared = sharedOrNull();
+        ReceiveRequests shared = sharedOrNull();
         if (shared != null) {
             shared.abandon();
         }

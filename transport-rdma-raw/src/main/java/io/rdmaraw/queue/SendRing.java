@@ -8,8 +8,8 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.Sge;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.abi.WcStatus;
 
 import java.util.Arrays;
 
@@ -21,16 +21,16 @@ import java.util.Arrays;
  * <p>Frames in flight are kept in a ring and released in order when the completion of one that was posted later (or
  * their own) is polled: only every {@link #SIGNAL_INTERVAL}th and the last of a burst ask for one.
  */
-abstract class SendRing {
+public abstract class SendRing {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SendRing.class);
-    static final int SIGNAL_INTERVAL = 32;
+    protected static final int SIGNAL_INTERVAL = 32;
     /** Least length of an Ethernet frame without FCS: IEEE 802.3, 64 octets with it. */
     private static final int MIN_FRAME_BYTES = 60;
     private static final int NONE = -1;
 
     private final SlotPool slots;
     private final RegisteredRanges ranges;
-    private final FrameElements elements;
+    private final ScatterGatherList elements;
     private final QueueCounters counters;
     private final int maxSge;
     private final FrameBuf padding;
@@ -51,15 +51,14 @@ abstract class SendRing {
     private boolean failed;
     private int refusalErrno;
 
-    /** @param padding a slot, of which the first bytes are sent behind frames that are too short */
-    SendRing(SlotPool slots, RegisteredRanges ranges, QueueCounters counters, int depth, int maxSge,
-             FrameBuf padding) {
-        this.padding = padding;
-        this.slots = slots;
-        this.ranges = ranges;
-        elements = new FrameElements(ranges, counters);
-        this.counters = counters;
-        this.maxSge = maxSge;
+    protected SendRing(QueuePairResources queues) {
+        padding = queues.padding();
+        slots = queues.slots();
+        ranges = queues.setup().device().registeredRanges();
+        counters = queues.counters();
+        elements = new ScatterGatherList(ranges, counters);
+        maxSge = queues.setup().options().maxSendSge();
+        int depth = queues.setup().options().sendQueueDepth();
         slotsInFlight = new int[depth];
         foreignInFlight = new ByteBuf[depth];
         partsInFlight = new ByteBuf[depth * maxSge];
@@ -69,20 +68,20 @@ abstract class SendRing {
     }
 
     /** Describes a frame of the burst that lies in one piece. Hot. */
-    abstract void describe(int index, long address, int lengthBytes, int lkey);
+    protected abstract void describe(int index, long address, int lengthBytes, int lkey);
 
     /** Describes a frame that lies in one piece, and whose checksums the device fills in. Hot. */
-    abstract void describeFilled(int index, long address, int lengthBytes, int lkey);
+    protected abstract void describeFilled(int index, long address, int lengthBytes, int lkey);
 
     /** Returns room for as many {@link Sge} structures as a frame may have, for the frame of the burst to come. */
-    abstract long elementsOf(int index);
+    protected abstract long elementsOf(int index);
 
     /**
      * Describes a frame of the burst by the elements that were written to {@link #elementsOf}.
      *
      * @param fillChecksums whether the device fills in the checksums of IPv4, UDP and TCP
      */
-    abstract void describeParts(int index, int elementCount, boolean fillChecksums);
+    protected abstract void describeParts(int index, int elementCount, boolean fillChecksums);
 
     /**
      * Describes headers and the payload behind them, by its elements as {@link #describeParts} does, which the device
@@ -90,7 +89,7 @@ abstract class SendRing {
      *
      * @param headersAddress stays as it is until the completion
      */
-    abstract void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes,
+    protected abstract void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes,
                                     int elementCount);
 
     /**
@@ -99,20 +98,20 @@ abstract class SendRing {
      *
      * @return a bit for each that the device refused
      */
-    abstract long postDescribed(int count);
+    protected abstract long postDescribed(int count);
 
     /**
      * Polls for completions and calls {@link #complete} for each.
      *
      * @return how many frames were released
      */
-    abstract int pollCompletions();
+    protected abstract int pollCompletions();
 
     /** Asks for an event for the next completion. */
-    abstract void arm();
+    protected abstract void arm();
 
     /** The queue pair was reset: what the device left behind is forgotten. */
-    abstract void afterReset();
+    protected abstract void afterReset();
 
     int room() {
         return Math.min(mask + 1 - inFlight() - offered, FrameQueue.BURST_FRAMES - offered);
@@ -131,16 +130,16 @@ abstract class SendRing {
     }
 
     /** Returns the sequence number of a frame of the burst. */
-    final long sequenceOf(int index) {
+    protected final long sequenceOf(int index) {
         return postedSequence + index;
     }
 
     /** Returns the sequence number of the oldest frame that is not known to be sent. */
-    final long oldestSequence() {
+    protected final long oldestSequence() {
         return reclaimedSequence;
     }
 
-    final int maxSge() {
+    protected final int maxSge() {
         return maxSge;
     }
 
@@ -248,11 +247,11 @@ abstract class SendRing {
     }
 
     /** One element is the headers', one may be the padding's. */
-    int maxParts() {
+    protected int maxParts() {
         return maxSge - 2;
     }
 
-    boolean isRegistered(ByteBuf buffer, int index, int lengthBytes) {
+    protected boolean isRegistered(ByteBuf buffer, int index, int lengthBytes) {
         return buffer.hasMemoryAddress()
                 && ranges.lkeyOf(buffer.memoryAddress() + index, lengthBytes) != RegisteredRanges.UNREGISTERED;
     }
@@ -394,13 +393,13 @@ abstract class SendRing {
         }
     }
 
-    /** Gives back the queue's reference, unless somebody who had none has. */
+    /** Releases the queue's reference, unless a handler without a reference has done so. */
     private void releaseSent(ByteBuf frame) {
         try {
             frame.release();
         } catch (IllegalReferenceCountException e) {
             counters.releasedEarlyFrames++;
-            LOGGER.debug("a frame was released by somebody else while it was sent", e);
+            LOGGER.debug("a handler released a frame while it was sent", e);
         }
     }
 
@@ -420,7 +419,7 @@ abstract class SendRing {
      *
      * @return how many frames were released
      */
-    final int complete(long sequence, int status) {
+    protected final int complete(long sequence, int status) {
         if (status != WcStatus.SUCCESS) {
             completeFailed(sequence, status);
         }

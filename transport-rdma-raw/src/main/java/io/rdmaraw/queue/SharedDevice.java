@@ -3,12 +3,12 @@ package io.rdmaraw.queue;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.AsyncEventType;
+import io.rdmaraw.verbs.DeviceCounters;
 import io.rdmaraw.verbs.ExtendedDeviceAttributes;
 import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.Softverbs;
-import io.rdmaraw.verbs.SoftverbsQueueCounters;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 
 import java.util.Collections;
 import java.util.HashMap;
@@ -17,7 +17,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.ToLongFunction;
 
 /**
  * An open device, shared by all loops of the process: one context and one protection domain, so that memory registered
@@ -33,13 +32,14 @@ public final class SharedDevice {
     private final boolean offloadsChecksums;
     private final int maxSegmentedBytes;
     private final int ports;
-    private SpreadFlows spreadFlows;
+    private RssFlows rssFlows;
     /** Queues that closed before there were any spread rules. */
     private final Set<FrameQueue> retiredBefore = Collections.newSetFromMap(new WeakHashMap<>());
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private int references = 1;
-    /** What softverbs had counted when the device was closed. */
-    private SoftverbsQueueCounters lastReceived;
+    private final boolean countsBeyondVerbs;
+    /** What the device had counted when it was closed. */
+    private DeviceCounters lastCounters;
 
     /** Hears of what happens to the device; called on the thread that found the event. */
     public interface AsyncListener {
@@ -50,6 +50,7 @@ public final class SharedDevice {
     private SharedDevice(String name, VerbsContext context) {
         this.name = name;
         this.context = context;
+        countsBeyondVerbs = Softverbs.isSoftverbs(context);
         protectionDomain = context.allocateProtectionDomain();
         ExtendedDeviceAttributes attributes = context.queryDeviceExtended();
         ports = attributes.ports();
@@ -94,9 +95,7 @@ public final class SharedDevice {
         synchronized (OPEN) {
             if (--references == 0) {
                 OPEN.remove(name, this);
-                if (Softverbs.isSoftverbs(context)) {
-                    lastReceived = Softverbs.of(context).received();
-                }
+                lastCounters = Softverbs.countersOf(context).withoutRules();
                 protectionDomain.close();
                 context.close();
             }
@@ -132,75 +131,31 @@ public final class SharedDevice {
     }
 
     /** Returns the rules that several loops share. */
-    public synchronized SpreadFlows spreadFlows() {
-        if (spreadFlows == null) {
-            spreadFlows = new SpreadFlows(context, protectionDomain);
-            retiredBefore.forEach(spreadFlows::retire);
+    public synchronized RssFlows rssFlows() {
+        if (rssFlows == null) {
+            rssFlows = new RssFlows(context, protectionDomain);
+            retiredBefore.forEach(rssFlows::retire);
         }
-        return spreadFlows;
+        return rssFlows;
     }
 
     /** A queue is about to close: no rule leads to it any more. Asks nothing of the device, which may be gone. */
     public synchronized void retire(FrameQueue queue) {
-        if (spreadFlows != null) {
-            spreadFlows.retire(queue);
+        if (rssFlows != null) {
+            rssFlows.retire(queue);
         } else {
             retiredBefore.add(queue);
         }
     }
 
-    /**
-     * Asks softverbs how many frames the interface dropped because its ring was full, since the device was first
-     * opened. 0 on other providers.
-     */
-    public long ringFullDrops() {
-        return receivedCount(SoftverbsQueueCounters::wireFull);
-    }
-
-    /** As {@link #ringFullDrops()}, the SYNs that were dropped when more came than were looked at. */
-    public long synRingFullDrops() {
-        return receivedCount(SoftverbsQueueCounters::synsFull);
-    }
-
-    /** As {@link #ringFullDrops()}, the TCP segments of no connection, when more came than is looked at. */
-    public long strangerDrops() {
-        return receivedCount(SoftverbsQueueCounters::strangersFull);
-    }
-
-    /** As {@link #ringFullDrops()}, the frames that came by a receive queue of the interface without a socket. */
-    public long unservedFrames() {
-        return receivedCount(SoftverbsQueueCounters::unserved);
-    }
-
-    /** As {@link #ringFullDrops()}, the frames that came in while no receive was posted on their queue. */
-    public long noReceiveDrops() {
-        return receivedCount(SoftverbsQueueCounters::noReceive);
-    }
-
-    /** As {@link #ringFullDrops()}, the received frames that softverbs copied out of the interface's ring. */
-    public long copiedFromRing() {
-        return receivedCount(SoftverbsQueueCounters::copied);
-    }
-
-    /**
-     * Asks softverbs how many rules in force take frames that the kernel may answer too; 0 on other providers and when
-     * the device is closed.
-     */
-    public long unquietRules() {
-        if (!Softverbs.isSoftverbs(context)) {
-            return 0;
+    /** Asks for what the device counts beyond verbs; once it is closed, returns what it had counted then. */
+    public DeviceCounters counters() {
+        if (!countsBeyondVerbs) {
+            // Without the lock: loops ask on the way of a segment, while another device may be opening.
+            return DeviceCounters.NONE;
         }
         synchronized (OPEN) {
-            return references > 0 ? Softverbs.of(context).unquietRules() : 0;
-        }
-    }
-
-    private long receivedCount(ToLongFunction<SoftverbsQueueCounters> counter) {
-        if (!Softverbs.isSoftverbs(context)) {
-            return 0;
-        }
-        synchronized (OPEN) {
-            return counter.applyAsLong(references > 0 ? Softverbs.of(context).received() : lastReceived);
+            return references > 0 ? Softverbs.countersOf(context) : lastCounters;
         }
     }
 
@@ -229,7 +184,7 @@ public final class SharedDevice {
         AsyncEvent event;
         while ((event = nextAsyncEvent()) != null) {
             if (event.type() == AsyncEventType.DEVICE_FATAL) {
-                // Whoever asks for the device by its name from now on gets the one that comes back.
+                // Opening the device by its name from now on gives the one that comes back.
                 synchronized (OPEN) {
                     OPEN.remove(name, this);
                 }

@@ -4,7 +4,7 @@ import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 
 /** Receives of one slot each, for one frame. */
-abstract class SlotReceives extends PostedReceives {
+public abstract class SlotReceives extends ReceiveRequests {
     /** Slots are posted in batches of at least this many, so that their doorbell is shared. */
     private static final int REFILL_BATCH = 32;
     static final int MAX_BATCH = FrameQueue.BURST_FRAMES;
@@ -24,23 +24,23 @@ abstract class SlotReceives extends PostedReceives {
     private int keptCount;
 
     /** @param depth the most that are posted at a time */
-    SlotReceives(SlotPool slots, QueueCounters counters, int depth) {
+    protected SlotReceives(SlotPool slots, QueueCounters counters, int depth) {
         super(counters, depth, REFILL_BATCH);
         this.slots = slots;
         kept = new int[depth];
     }
 
     /** Describes a slot of a batch. Hot. */
-    abstract void describe(int index, FrameBuf slot);
+    protected abstract void describe(int index, FrameBuf slot);
 
     /** A completion carries an error. */
-    final void fail(int status, int slotIndex) {
+    public final void fail(int status, int slotIndex) {
         fail(status);
         kept[keptCount++] = slotIndex;
     }
 
     @Override
-    final int describeBatch(int room) {
+    protected final int describeBatch(int room) {
         int free = keptCount + Math.max(0, slots.available() - SENDING_SLOTS);
         int count = Math.min(free, Math.min(room, MAX_BATCH));
         for (int i = 0; i < count; i++) {
@@ -50,7 +50,7 @@ abstract class SlotReceives extends PostedReceives {
     }
 
     /** The device has a slot no more. */
-    final void takeBack(int slotIndex) {
+    protected final void takeBack(int slotIndex) {
         completed();
         kept[keptCount++] = slotIndex;
     }

@@ -1,10 +1,9 @@
 package io.rdmaraw.queue;
 
 import io.rdmaraw.memory.StrideLayout;
+import io.rdmaraw.verbs.StridingLimits;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.mlx5.Mlx5dv;
-import io.rdmaraw.verbs.mlx5.StridingLimits;
 
 /**
  * How the memory of a frame queue is divided where it receives by a striding queue.
@@ -13,7 +12,7 @@ import io.rdmaraw.verbs.mlx5.StridingLimits;
  * @param slotCount the slots beside it, which frames are sent from
  * @param maxRequests how many requests are posted at most; the other chunks are for what handlers hold
  */
-record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) {
+public record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) {
     /** So that frames of the usual MTU take one stride, and the buffer of a short one has room to grow. */
     private static final int STRIDE_BYTES = 2048;
     /** As many as are taken in one poll. */
@@ -30,28 +29,28 @@ record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) {
     /**
      * Returns the plan, or null where each request is to be for one frame.
      *
-     * @param direct whether the device's rings are used in place
+     * @param rings the device's rings, or null where frames go through the calls of libibverbs
      * @throws UnsupportedOperationException when a striding queue is required and cannot be had
      */
-    static StridingPlan of(FrameQueueOptions options, VerbsContext context, boolean direct) {
+    static StridingPlan of(FrameQueueOptions options, VerbsContext context, DirectRings rings) {
         if (options.stridingReceive() == StridingReceive.NEVER) {
             return null;
         }
-        StridingLimits limits = direct ? Mlx5dv.stridingLimits(context) : null;
+        StridingLimits limits = rings != null ? rings.stridingLimits(context) : null;
         StridingPlan plan = limits == null ? null : within(options, limits);
         if (plan == null && options.stridingReceive() == StridingReceive.REQUIRED) {
             throw new UnsupportedOperationException("striding receive queues are required, but " + unavailability(
-                    options, context, direct, limits)
+                    options, context, rings, limits)
                     + ", or leave the choice to the transport (StridingReceive.AUTO)");
         }
         return plan;
     }
 
-    private static String unavailability(FrameQueueOptions options, VerbsContext context, boolean direct,
+    private static String unavailability(FrameQueueOptions options, VerbsContext context, DirectRings rings,
                                          StridingLimits limits) {
-        if (!direct) {
-            return "the rings of " + context.deviceName() + " are not used in place; use a device of mlx5 with direct"
-                    + " verbs";
+        if (rings == null) {
+            return "the rings of " + context.deviceName() + " are not used in place; use a device of "
+                    + DirectRingsRegistry.devices() + " with direct verbs";
         }
         if (limits == null) {
             return context.deviceName() + " does not offer them; use another device";

@@ -6,44 +6,29 @@ import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.DirectVerbs;
 import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairState;
 import io.rdmaraw.verbs.VerbsObject;
-import io.rdmaraw.verbs.WcStatus;
 import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.WorkQueueState;
-import io.rdmaraw.verbs.mlx5.Mlx5dv;
-import io.rdmaraw.verbs.mlx5.QueuePairRings;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
 /**
- * A {@link FrameQueue} on a raw-packet queue pair. Frames go through the calls of libibverbs, or, on mlx5 devices,
- * through the rings themselves ({@link DirectVerbs}); everything else is the same.
+ * A {@link FrameQueue} on a raw-packet queue pair. Frames go through the calls of libibverbs, or
+ * through the rings of the device themselves ({@link DirectRings}); everything else is the same.
  */
 public final class VerbsFrameQueue implements FrameQueue {
     /** A device flushes a queue within microseconds; one that is broken must not hold the loop. */
     private static final long FLUSH_NANOS = 1_000_000;
-    /**
-     * Free slots below which received frames are copied out. What remains serves frames that have to be copied on
-     * sending, so that a handler that keeps frames cannot stop the sending either.
-     */
-    private static final int RESERVED_SLOTS = 2 * BURST_FRAMES;
 
     private final SharedDevice device;
     private final int portNumber;
-    private final CompletionChannel channel;
-    private final FrameQueueOptions options;
+    private final QueueSetup setup;
     private final Slab slab;
     private final FrameBuf padding;
-    private final boolean direct;
-    private final boolean compresses;
-    /** Null where a receive request is for one frame. */
-    private final StridingPlan plan;
-    private final int maxSegmentedBytes;
     private final QueueCounters counters = new QueueCounters();
-    private Queues queues;
+    private QueuePairResources queues;
     private ReceiveRing receiveRing;
     private SendRing sendRing;
     /** Where rules that are spread over several loops lead to; made on first use. */
@@ -55,22 +40,15 @@ public final class VerbsFrameQueue implements FrameQueue {
     private VerbsFrameQueue(SharedDevice device, int portNumber, CompletionChannel channel, FrameQueueOptions options) {
         this.device = device;
         this.portNumber = portNumber;
-        this.channel = channel;
-        this.options = options;
-        direct = options.directVerbs().isFor(device.context());
-        plan = StridingPlan.of(options, device.context(), direct);
-        compresses = direct && options.compressedCompletions()
-                && Mlx5dv.canCompressCompletions(device.context(), plan != null);
-        // A header that goes over the end of its ring makes libmlx5 (of rdma-core 44 to 65) put the data segments where
-        // the device does not look for them.
-        maxSegmentedBytes = direct || !Mlx5dv.isDriverOf(device.context()) ? device.maxSegmentedBytes() : 0;
+        setup = QueueSetup.of(device, channel, options);
+        StridingPlan plan = setup.plan();
         slab = plan == null ? Slab.allocate(device.protectionDomain(), device.registeredRanges(), options.slotCount(),
                 options.slotBytes()) : Slab.allocate(device.protectionDomain(), device.registeredRanges(),
                 plan.layout(), plan.slotCount(), options.slotBytes());
         device.retain();
         SlotPool slots = slab.pool();
         slots.ownedBy(Thread.currentThread());
-        slots.allocator().reserve(2 * RESERVED_SLOTS);
+        slots.allocator().reserve(2 * ReceiveRing.RESERVED_SLOTS);
         padding = slots.takeClosed();
     }
 
@@ -92,50 +70,21 @@ public final class VerbsFrameQueue implements FrameQueue {
         }
     }
 
-    private Queues openQueues() {
-        return Queues.open(device, channel, options, compresses, plan, maxHeaderBytes());
-    }
-
-    private int maxHeaderBytes() {
-        return maxSegmentedBytes > 0 ? MAX_SEGMENTED_HEADER_BYTES : 0;
+    private QueuePairResources openQueues() {
+        return QueuePairResources.open(setup, slab.pool(), padding, counters);
     }
 
     /** Sends and receives by these queues from now on; if that cannot be done they are closed, and nothing changes. */
-    private void use(Queues opened) {
+    private void use(QueuePairResources opened) {
         try {
-            makeRings(opened);
+            ReceiveRing receives = opened.receiveRing();
+            sendRing = opened.sendRing();
+            receiveRing = receives;
+            queues = opened;
         } catch (RuntimeException | Error e) {
             opened.close();
             throw e;
         }
-    }
-
-    private void makeRings(Queues opened) {
-        SlotPool slots = slab.pool();
-        ReceiveRing receives;
-        SendRing sends;
-        if (direct) {
-            QueuePairRings rings = Mlx5dv.rings(opened.queuePair);
-            receives = plan != null ? stridingRing(opened) : new Mlx5ReceiveRing(rings, opened.receiveCompletions,
-                    () -> opened.receiveCompletionQueue(options.receiveQueueDepth()), slots, counters,
-                    options.receiveQueueDepth(), RESERVED_SLOTS, opened.arrays);
-            sends = new Mlx5SendRing(rings, opened.sendCompletions, slots, device.registeredRanges(), counters,
-                    options.sendQueueDepth(), options.maxSendSge(), maxHeaderBytes(), padding, opened.arrays);
-        } else {
-            receives = new VerbsReceiveRing(opened.queuePair, opened.receiveCompletions, slots, counters,
-                    options.receiveQueueDepth(), RESERVED_SLOTS, opened.arrays);
-            sends = new VerbsSendRing(opened.queuePair, opened.sendCompletions, slots, device.registeredRanges(),
-                    counters, options.sendQueueDepth(), options.maxSendSge(), padding, opened.arrays);
-        }
-        queues = opened;
-        receiveRing = receives;
-        sendRing = sends;
-    }
-
-    private ReceiveRing stridingRing(Queues opened) {
-        StridingReceives receives = new StridingReceives(Mlx5dv.ring(opened.striding.workQueue),
-                opened.receiveCompletions, slab.pool(), counters, plan, opened.arrays);
-        return new StridingReceiveRing(opened.receiveCompletions, receives, slab.pool(), counters);
     }
 
     /** Returns where received frames complete, for tests that make it fail. */
@@ -145,52 +94,30 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     /** Returns where sent frames complete, for tests that make it fail. */
     public CompletionQueue sendCompletions() {
-        return queues.sendCompletions;
+        return queues.sendCompletions();
     }
 
     /** Returns the queue pair, for tests that make it fail. */
     public QueuePair queuePair() {
-        return queues.queuePair;
+        return queues.queuePair();
     }
 
     /** Tells whether the device's rings are written and read in place. */
     public boolean isDirect() {
-        return direct;
+        return setup.rings() != null;
     }
 
-    /** Tells whether the device compresses the completions of received frames. */
-    public boolean isCompressing() {
-        return compresses;
-    }
-
-    /** Tells whether a receive request is for several frames. */
-    public boolean isStriding() {
-        return plan != null;
-    }
-
-    /** Returns the number of the queue that frames come in by, for tests that make it fail. */
-    public int receiveQueueNumber() {
-        return plan != null ? queues.striding.workQueue.number() : queues.queuePair.number();
-    }
-
-    /** Takes the work queue for failed, though the device does not, for tests: as when a completion cannot be right. */
-    public void failWorkQueue() {
-        receiveRing.sharedOrNull().fail(WcStatus.BAD_RESP_ERR);
-    }
-
-    /** Returns how many receive requests the device has, for tests. */
-    public int postedReceives() {
-        PostedReceives shared = receiveRing.sharedOrNull();
-        return receiveRing.own().posted() + (shared == null ? 0 : shared.posted());
+    ReceiveRing receiveRing() {
+        return receiveRing;
     }
 
     private void start() {
-        queues.queuePair.toInit(portNumber);
-        queues.queuePair.toReadyToReceive();
+        queues.queuePair().toInit(portNumber);
+        queues.queuePair().toReadyToReceive();
         // Not before: libmlx5 keeps what is posted from the device until then, and sets the doorbell record itself.
         receiveRing.own().refill();
-        queues.queuePair.toReadyToSend();
-        if (plan != null) {
+        queues.queuePair().toReadyToSend();
+        if (queues.striding() != null) {
             receiveRing.sharedOrNull().refill();
         }
     }
@@ -234,15 +161,12 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     @Override
     public int maxSegmentedBytes() {
-        return maxSegmentedBytes;
+        return setup.maxSegmentedBytes();
     }
 
     @Override
     public String mode() {
-        if (!direct) {
-            return "calls";
-        }
-        return "rings" + (plan != null ? ", striding receive" : "") + (compresses ? ", compressed completions" : "");
+        return setup.mode();
     }
 
     @Override
@@ -290,15 +214,16 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     @Override
     public Flow steer(FlowSpec spec) {
-        return plan != null ? queues.striding.steer(spec) : queues.queuePair.createFlow(spec);
+        return queues.striding() != null ? queues.striding().steer(spec) : queues.queuePair().createFlow(spec);
     }
 
     @Override
     public WorkQueue workQueue() {
-        if (plan != null) {
-            return queues.striding.workQueue;
+        if (queues.striding() != null) {
+            return queues.striding().workQueue();
         }
         if (workQueue == null) {
+            FrameQueueOptions options = setup.options();
             int depth = Math.min(options.receiveQueueDepth(),
                     options.slotCount() - options.receiveQueueDepth() - 4 * BURST_FRAMES);
             if (depth < BURST_FRAMES) {
@@ -327,10 +252,10 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     @Override
     public boolean noteFailure(VerbsObject source) {
-        if (source == queues.queuePair) {
-            return failed() || queues.queuePair.state() == QueuePairState.ERR;
+        if (source == queues.queuePair()) {
+            return failed() || queues.queuePair().state() == QueuePairState.ERR;
         }
-        if (source == queues.sendCompletions || receiveRing.owns(source)) {
+        if (source == queues.sendCompletions() || receiveRing.owns(source)) {
             completionsLost = true;
             return true;
         }
@@ -338,7 +263,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     private WorkQueue openWorkQueueOrNull() {
-        return plan != null ? queues.striding.workQueue : workQueue;
+        return queues.striding() != null ? queues.striding().workQueue() : workQueue;
     }
 
     @Override
@@ -359,7 +284,7 @@ public final class VerbsFrameQueue implements FrameQueue {
             replaceQueues();
             return;
         }
-        PostedReceives shared = receiveRing.sharedOrNull();
+        ReceiveRequests shared = receiveRing.sharedOrNull();
         WorkQueue receiver = openWorkQueueOrNull();
         if (shared != null && (shared.failed() || receiver.state() == WorkQueueState.ERR)) {
             stop(receiver);
@@ -369,7 +294,7 @@ public final class VerbsFrameQueue implements FrameQueue {
             receiver.toReady();
             shared.afterReset();
             shared.refill();
-            if (!failed() && queues.queuePair.state() != QueuePairState.ERR) {
+            if (!failed() && queues.queuePair().state() != QueuePairState.ERR) {
                 return;
             }
         }
@@ -380,7 +305,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         stop();
         takeReceived.run();
         finishSends();
-        queues.queuePair.toReset();
+        queues.queuePair().toReset();
         sendRing.afterReset();
         sendRing.abandon();
         receiveRing.own().afterReset();
@@ -395,8 +320,8 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     private void stop() {
-        if (queues.queuePair.state() == QueuePairState.RTS) {
-            queues.queuePair.toError();
+        if (queues.queuePair().state() == QueuePairState.RTS) {
+            queues.queuePair().toError();
         }
     }
 
@@ -413,7 +338,7 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     /** The old ones go when the new ones are there: if they cannot be had, what is open can still be closed. */
     private void replaceQueues() {
-        Queues old = queues;
+        QueuePairResources old = queues;
         ReceiveRing oldReceives = receiveRing;
         SendRing oldSends = sendRing;
         use(openQueues());
@@ -422,15 +347,15 @@ public final class VerbsFrameQueue implements FrameQueue {
         start();
     }
 
-    private void closeQueues(Queues old, ReceiveRing receives, SendRing sends) {
+    private void closeQueues(QueuePairResources old, ReceiveRing receives, SendRing sends) {
         if (workQueue != null) {
             workQueue.close();
             workQueue = null;
         }
-        if (old.striding != null) {
-            old.striding.close();
+        if (old.striding() != null) {
+            old.striding().close();
         }
-        old.queuePair.close();
+        old.queuePair().close();
         sends.close();
         receives.abandon();
         receives.closeCompletions();

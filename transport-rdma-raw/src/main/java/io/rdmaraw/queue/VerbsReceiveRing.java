@@ -2,56 +2,55 @@ package io.rdmaraw.queue;
 
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsObject;
 import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WcStatus;
 import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.abi.WcStatus;
 
 /** Receiving by the calls of libibverbs: one completion queue for the queue pair and the work queue. */
 final class VerbsReceiveRing extends ReceiveRing {
     private final CompletionQueue completions;
     private final SlotPool slots;
     private final QueueCounters counters;
-    private final NativeArrays arrays;
+    private final NativeArena arrays;
     private final long workCompletions;
-    private final VerbsPostedReceives own;
+    private final VerbsReceiveRequests own;
     /** What rules that several loops share lead to; null as long as there is none. */
-    private VerbsPostedReceives shared;
+    private VerbsReceiveRequests shared;
 
-    VerbsReceiveRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, QueueCounters counters,
-                     int depth, int copyOutBelow, NativeArrays arrays) {
-        super(slots, counters, copyOutBelow);
-        this.completions = completions;
-        this.slots = slots;
-        this.counters = counters;
-        this.arrays = arrays;
-        own = new VerbsPostedReceives(0, queuePair::postReceive, slots, counters, depth, arrays);
+    VerbsReceiveRing(QueuePairResources queues) {
+        super(queues);
+        completions = queues.receiveCompletions();
+        slots = queues.slots();
+        counters = queues.counters();
+        arrays = queues.arrays();
+        own = new VerbsReceiveRequests(0, queues.queuePair()::postReceive, slots, counters,
+                queues.setup().options().receiveQueueDepth(), arrays);
         workCompletions = arrays.allocate(FrameQueue.BURST_FRAMES * Wc.SIZE_BYTES);
     }
 
     @Override
-    PostedReceives own() {
+    protected ReceiveRequests own() {
         return own;
     }
 
     @Override
-    PostedReceives sharedOrNull() {
+    protected ReceiveRequests sharedOrNull() {
         return shared;
     }
 
     @Override
-    CompletionQueue sharedCompletions() {
+    protected CompletionQueue sharedCompletions() {
         return completions;
     }
 
     @Override
-    void addShared(WorkQueue workQueue, int depth) {
-        shared = new VerbsPostedReceives(1, workQueue::postReceive, slots, counters, depth, arrays);
+    protected void addShared(WorkQueue workQueue, int depth) {
+        shared = new VerbsReceiveRequests(1, workQueue::postReceive, slots, counters, depth, arrays);
     }
 
     @Override
-    int poll(ReceiveBurst burst) {
+    protected int poll(ReceiveBurst burst) {
         int polled = completions.poll(FrameQueue.BURST_FRAMES, workCompletions);
         if (polled > 0) {
             boolean copyOut = mustCopyOut();
@@ -64,7 +63,7 @@ final class VerbsReceiveRing extends ReceiveRing {
 
     private void complete(long wc, ReceiveBurst burst, boolean copyOut) {
         long wrId = Wc.wrId(wc);
-        VerbsPostedReceives from = own;
+        VerbsReceiveRequests from = own;
         if (!own.isOurs(wrId)) {
             from = shared;
             if (from == null || !from.isOurs(wrId)) {
@@ -81,17 +80,17 @@ final class VerbsReceiveRing extends ReceiveRing {
     }
 
     @Override
-    void arm() {
+    protected void arm() {
         completions.requestNotification(false);
     }
 
     @Override
-    boolean owns(VerbsObject source) {
+    protected boolean owns(VerbsObject source) {
         return source == completions;
     }
 
     @Override
-    void closeCompletions() {
+    protected void closeCompletions() {
         completions.close();
     }
 }

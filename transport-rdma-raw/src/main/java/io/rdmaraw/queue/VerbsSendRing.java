@@ -7,8 +7,8 @@ import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.Wc;
+import io.rdmaraw.verbs.abi.Sge;
 
 /**
  * Sending by the calls of libibverbs. The work requests of a burst lie in native memory for ever, linked to one
@@ -44,11 +44,12 @@ final class VerbsSendRing extends SendRing {
     /** A bit for each request that says so: it goes on saying so until it is used for another frame that does not. */
     private long filling;
 
-    VerbsSendRing(QueuePair queuePair, CompletionQueue completions, SlotPool slots, RegisteredRanges ranges,
-                  QueueCounters counters, int depth, int maxSge, FrameBuf padding, NativeArrays arrays) {
-        super(slots, ranges, counters, depth, maxSge, padding);
-        this.queuePair = queuePair;
-        this.completions = completions;
+    VerbsSendRing(QueuePairResources queues) {
+        super(queues);
+        queuePair = queues.queuePair();
+        completions = queues.sendCompletions();
+        NativeArena arrays = queues.arrays();
+        int maxSge = maxSge();
         workRequests = arrays.allocate(FrameQueue.BURST_FRAMES * SendWr.SIZE_BYTES);
         singleElements = arrays.allocate(FrameQueue.BURST_FRAMES * Sge.SIZE_BYTES);
         elementLists = arrays.allocate((long) FrameQueue.BURST_FRAMES * maxSge * Sge.SIZE_BYTES);
@@ -82,25 +83,25 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
-    void describe(int index, long address, int lengthBytes, int lkey) {
+    protected void describe(int index, long address, int lengthBytes, int lkey) {
         int words = index * ELEMENT_WORDS;
         elementWords[words + ADDRESS_WORD] = address;
         elementWords[words + LENGTH_AND_LKEY_WORD] = Sge.lengthAndLkey(lengthBytes, lkey);
     }
 
     @Override
-    void describeFilled(int index, long address, int lengthBytes, int lkey) {
+    protected void describeFilled(int index, long address, int lengthBytes, int lkey) {
         describe(index, address, lengthBytes, lkey);
         toFill |= 1L << index;
     }
 
     @Override
-    long elementsOf(int index) {
+    protected long elementsOf(int index) {
         return elementLists + (long) index * maxSge() * Sge.SIZE_BYTES;
     }
 
     @Override
-    void describeParts(int index, int elementCount, boolean fillChecksums) {
+    protected void describeParts(int index, int elementCount, boolean fillChecksums) {
         long wr = workRequest(index);
         SendWr.sgList(wr, elementsOf(index));
         SendWr.numSge(wr, elementCount);
@@ -111,7 +112,8 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
-    void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes, int elementCount) {
+    protected void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes,
+            int elementCount) {
         long wr = workRequest(index);
         SendWr.opcode(wr, SendWr.OPCODE_TSO);
         SendWr.tsoHdr(wr, headersAddress);
@@ -122,7 +124,7 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
-    long postDescribed(int count) {
+    protected long postDescribed(int count) {
         if (Long.bitCount(inParts) < count) {
             NativeMemory.putLongs(singleElements, elementWords, count * ELEMENT_WORDS);
         }
@@ -201,7 +203,7 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
-    int pollCompletions() {
+    protected int pollCompletions() {
         int released = 0;
         int polled;
         do {
@@ -215,12 +217,12 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
-    void arm() {
+    protected void arm() {
         completions.requestNotification(false);
     }
 
     @Override
-    void afterReset() {
+    protected void afterReset() {
         // libibverbs takes the queue pair's completions out of the queue at the reset; what a provider leaves behind is
         // polled here and names frames that are released anyway.
         reclaim();

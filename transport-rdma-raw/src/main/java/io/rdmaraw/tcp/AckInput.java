@@ -1,6 +1,13 @@
 package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.Tcb.RetransmitTimer;
+import io.rdmaraw.tcp.congestion.AckSample;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.RecoveryState;
+import io.rdmaraw.tcp.send.Scoreboard;
 
 /** The ACK field, the window and the SACK option of an arriving segment (RFC 9293 section 3.10.7.4, fifth check). */
 final class AckInput {
@@ -84,7 +91,7 @@ final class AckInput {
     static void releaseIfIdle(TcpConnection c, Flight f) {
         if (f.scoreboard.isEmpty() && f.queue.isEmpty() && (!c.is(Tcb.FIN_QUEUED) || c.is(Tcb.FIN_SENT))) {
             c.flight = null;
-            c.engine.giveFlight(f);
+            c.engine.pools.give(f);
         }
     }
 
@@ -150,23 +157,29 @@ final class AckInput {
     /** An entry is reported to have arrived for the first time, in order or by SACK. */
     static void onDelivered(TcpConnection c, Scoreboard sb, int entry, RecoveryState r, Segment s, AckSample sample,
             long now) {
-        if (sb.isRetransmitted(entry)) {
+        int end = sb.endSeq(entry);
+        int length = end - sb.startSeq(entry);
+        long sent = sb.sentNanos(entry);
+        boolean retransmitted = sb.isRetransmitted(entry);
+        if (retransmitted) {
             sample.retransmissionDelivered = true;
-            sample.retransmittedNanos = Math.max(sample.retransmittedNanos, sb.sentNanos(entry));
+            sample.retransmittedNanos = Math.max(sample.retransmittedNanos, sent);
         } else {
-            long rtt = now - sb.sentNanos(entry);
+            long rtt = now - sent;
             sample.rttNanos = sample.rttNanos == AckSample.NO_RTT ? rtt : sample.rttNanos;
             sample.shortRttNanos = rtt;
-            if (Sequence.beforeOrAt(sb.endSeq(entry), r.endSeq)) {
+            if (Sequence.beforeOrAt(end, r.endSeq)) {
                 sample.originalDelivered = true;
             }
-            if (sb.lengthOf(entry) > c.sndMss + FIN_LENGTH) {
+            if (length > c.sndMss + FIN_LENGTH) {
                 PathMtu.onLargeDelivered(c);
             }
         }
-        c.largestDelivered = (char) Math.max(c.largestDelivered, sb.lengthOf(entry));
+        if (length > c.largestDelivered) {
+            c.largestDelivered = (char) length;
+        }
         if (c.is(Tcb.SACK)) {
-            Rack.onDelivered(c, sb, entry, s, now);
+            Rack.onDelivered(c, end, sent, retransmitted, s, now);
         }
     }
 

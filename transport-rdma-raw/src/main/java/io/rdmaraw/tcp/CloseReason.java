@@ -16,7 +16,7 @@ public enum CloseReason {
     UNREACHABLE(true),
     /** The peer sent data after {@link TcpConnection#close()}; it was answered with RST, as Linux does. */
     DATA_AFTER_CLOSE(true),
-    /** A buffer that was sent had been released by somebody else: there is nothing to send any more. */
+    /** A handler had released a buffer that it had written: there is nothing to send any more. */
     DATA_RELEASED(true),
     /** The link is gone: nothing can be sent or received any more. */
     LINK_GONE(true);

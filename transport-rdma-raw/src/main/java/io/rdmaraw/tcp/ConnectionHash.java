@@ -3,8 +3,8 @@ package io.rdmaraw.tcp;
 import java.util.random.RandomGenerator;
 
 /**
- * A keyed hash of a connection's two ends, for tables in which peers choose part of the key: nobody who does not know
- * the hash's key can aim for one place. IPv4 and IPv6 alike. Not for what leaves the host: it is no MAC.
+ * A keyed hash of a connection's two ends, for tables in which peers choose part of the key: without the hash's key a
+ * peer cannot aim for one place. IPv4 and IPv6 alike. Not for what leaves the host: it is no MAC.
  */
 public final class ConnectionHash {
     private final long key0;
@@ -15,7 +15,7 @@ public final class ConnectionHash {
         this.key1 = key1 | 1;
     }
 
-    /** @param random where the key comes from; a SecureRandom in earnest, a seeded one in tests */
+    /** @param random source of the key: a {@code SecureRandom} in production; tests pass a seeded one */
     public ConnectionHash(RandomGenerator random) {
         this(random.nextLong(), random.nextLong());
     }

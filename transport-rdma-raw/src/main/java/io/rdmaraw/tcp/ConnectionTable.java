@@ -1,10 +1,11 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
 import java.util.function.Consumer;
 
 /**
  * Connections by 4-tuple: open addressing with linear probing and backward-shift deletion. A probe compares 32-bit
- * hashes, which lie side by side, before it touches a connection. The hash is keyed, so nobody outside can aim for
+ * hashes, which lie side by side, before it reads a connection. The hash is keyed, so peers cannot aim for
  * collisions; IPv4 and IPv6 share the table.
  */
 final class ConnectionTable {
@@ -25,6 +26,17 @@ final class ConnectionTable {
 
     int hash(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort) {
         return hash.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
+    }
+
+    /** Returns the hash of the connection that a received segment is of. */
+    int hash(Segment s) {
+        return hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow, s.sourcePort);
+    }
+
+    /** Returns the connection that a received segment is of, or null. */
+    TcpConnection find(int hash, Segment s) {
+        return find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort);
     }
 
     TcpConnection find(int hash, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,

@@ -1,6 +1,7 @@
 package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.Tcb.RetransmitTimer;
+import io.rdmaraw.tcp.send.Flight;
 
 /**
  * The timers of a connection: one for what is in flight (retransmission, tail loss probe, reordering, persist), one for
@@ -191,7 +192,7 @@ final class ConnectionTimers {
 
     private static void onIdle(TcpConnection c, long now) {
         if (c.state == TcpState.FIN_WAIT_2 && c.is(Tcb.CLOSE_CALLED)) {
-            // Nobody waits for the peer's FIN any more (Linux: tcp_fin_timeout).
+            // The user does not wait for the peer's FIN any more (Linux: tcp_fin_timeout).
             c.engine.finish(c, CloseReason.FINISHED, TcpState.CLOSED);
             return;
         }

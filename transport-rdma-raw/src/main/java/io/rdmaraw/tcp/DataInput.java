@@ -3,6 +3,9 @@ package io.rdmaraw.tcp;
 import static io.rdmaraw.tcp.TcpState.*;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
 
 /** Text and FIN of an acceptable segment (RFC 9293 section 3.10.7.4, seventh and eighth check). */
 final class DataInput {
@@ -29,7 +32,7 @@ final class DataInput {
             fin &= end == c.finSeq;
         }
         if (c.is(Tcb.CLOSE_CALLED) && Sequence.after(end, c.rcvNxt)) {
-            // RFC 9293 section 3.6.1 and Linux: nobody will read this, and the peer must know.
+            // RFC 9293 section 3.6.1 and Linux: this will not be read, and the peer must know.
             c.engine.reset(c);
             c.engine.finish(c, CloseReason.DATA_AFTER_CLOSE, CLOSED);
             return;
@@ -90,7 +93,13 @@ final class DataInput {
         c.engine.receiveMemory.deliver(c, length);
         c.bytesIn += length;
         c.engine.counters.payloadBytesIn += length;
-        c.engine.events.data(c, buffer, index, length);
+        try {
+            c.engine.events.data(c, buffer, index, length);
+        } catch (RuntimeException | OutOfMemoryError e) {
+            // The peer hears that the bytes have come, and the user has not got them: a stream has no holes.
+            c.engine.abort(c, CloseReason.ABORTED);
+            throw e;
+        }
     }
 
     private static void drain(TcpConnection c) {
@@ -116,7 +125,7 @@ final class DataInput {
         held.ranges().removeBefore(c.is(Tcb.FIN_SEEN) && c.rcvNxt == c.finSeq ? c.rcvNxt + 1 : c.rcvNxt);
         if (held.isEmpty()) {
             c.reassembly = null;
-            c.engine.giveReassembly(held);
+            c.engine.receiveMemory.give(held);
         }
     }
 
@@ -127,7 +136,7 @@ final class DataInput {
         }
         AckPolicy.onDisorder(c);
         if (c.reassembly == null) {
-            c.reassembly = c.engine.takeReassembly(c);
+            c.reassembly = c.engine.receiveMemory.take(c);
         }
         Reassembly held = c.reassembly;
         int at = s.seq;
@@ -162,7 +171,7 @@ final class DataInput {
         }
         if (held.isEmpty()) {
             c.reassembly = null;
-            c.engine.giveReassembly(held);
+            c.engine.receiveMemory.give(held);
         }
     }
 
@@ -198,7 +207,7 @@ final class DataInput {
         c.set(Tcb.ACK_NOW);
         if (c.reassembly != null) {
             c.reassembly.release();
-            c.engine.giveReassembly(c.reassembly);
+            c.engine.receiveMemory.give(c.reassembly);
             c.reassembly = null;
         }
         switch (c.state) {

@@ -1,5 +1,10 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.tcp.send.Flight;
+
 /** Explicit congestion notification (RFC 3168 section 6.1). */
 final class Ecn {
     private Ecn() {

@@ -69,11 +69,11 @@ final class EngineInvariants {
             expect(isHeldByItsUser(c), c, "has neither a deadline nor a user who holds it");
             return;
         }
-        expect(deadline != Tcb.FROM_NOW, c, "has a deadline that nobody has filled in");
+        expect(deadline != Tcb.FROM_NOW, c, "has a deadline that was not filled in");
         expect(c.wheelSlot >= 0 && c.wheelDeadlineNanos <= deadline, c, "has a deadline that the wheel does not know");
     }
 
-    /** Nothing is owed to the peer, and the user has the connection: he decides how long it lives. */
+    /** Nothing is owed to the peer, and the user has the connection and decides how long it lives. */
     private static boolean isHeldByItsUser(TcpConnection c) {
         boolean settled = c.state == TcpState.ESTABLISHED || c.state == TcpState.CLOSE_WAIT
                 || c.state == TcpState.FIN_WAIT_2;

@@ -1,5 +1,6 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.wire.SipHash;
 
 /**

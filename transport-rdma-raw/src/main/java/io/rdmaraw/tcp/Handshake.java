@@ -3,6 +3,9 @@ package io.rdmaraw.tcp;
 import static io.rdmaraw.tcp.TcpState.*;
 
 import io.rdmaraw.tcp.Tcb.RetransmitTimer;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
 
 /** Opening: SYN-SENT, SYN-RECEIVED and what the SYNs negotiate (RFC 9293 section 3.10.7.2 to 3.10.7.4). */
 final class Handshake {
@@ -144,7 +147,7 @@ final class Handshake {
         long waitedNanos = RttEstimator.backedOff(c);
         ConnectionTimers.countTimeout(c);
         if (passive && !c.is(Tcb.EARLY) && c.listener.overflowedWithin(waitedNanos, now)) {
-            // Most are a flood's, and nobody hears the answer. Who waits for it asks again.
+            // Most are a flood's, and their answer goes nowhere. A client that waits for it asks again.
             c.engine.counters.synAcksWithheld++;
         } else {
             c.set(Tcb.SYN_DUE);
@@ -282,7 +285,7 @@ final class Handshake {
             c.rcvWndShift = 0;
         }
         c.assign(Tcb.ECN, ecn);
-        // RFC 3168 section 6.1.1: whoever has sent a SYN without it sets no ECT.
+        // RFC 3168 section 6.1.1: a host that has sent a SYN without it sets no ECT.
         c.assign(Tcb.ECN_SENDER, ecn && (c.is(Tcb.PASSIVE_OPEN) || !c.is(Tcb.SYN_RETRANSMITTED)));
         c.sndWnd = s.window;
         c.maxSndWnd = s.window;
@@ -373,7 +376,7 @@ final class Handshake {
             ConnectionTimers.restart(c, c.flight, now);
             PathMtu.resendTooBig(c);
         } else if (!c.is(Tcb.SYN_RETRANSMITTED)) {
-            // Of a SYN cookie nobody knows when it was sent.
+            // The time at which a SYN cookie was sent is not known.
             if (c.lastSendNanos != Tcb.NEVER) {
                 RttEstimator.sample(c, now - c.lastSendNanos);
                 RttEstimator.sampleMinimum(c, now - c.lastSendNanos, now);

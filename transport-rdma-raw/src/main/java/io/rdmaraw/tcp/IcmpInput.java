@@ -1,12 +1,14 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.wire.IcmpErrorKind;
+
 /** What ICMP may do to a connection (RFC 5927, RFC 5461); the quoted number has been checked already. */
 final class IcmpInput {
     private IcmpInput() {
     }
 
-    static void process(TcpConnection c, IcmpError error, int seq, int mtu, long now) {
-        if (error == IcmpError.PACKET_TOO_BIG) {
+    static void process(TcpConnection c, IcmpErrorKind error, int seq, int mtu, long now) {
+        if (error == IcmpErrorKind.PACKET_TOO_BIG) {
             PathMtu.onPacketTooBig(c, seq, mtu, now);
             return;
         }

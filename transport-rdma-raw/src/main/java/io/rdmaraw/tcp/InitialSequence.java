@@ -10,18 +10,18 @@ final class InitialSequence {
     private static final long TIMESTAMP = 2;
 
     private final SipHash hash;
-    /** Null in earnest. */
-    private final IntSupplier instead;
+    /** Test override of the generator; null in production. */
+    private final IntSupplier testOverride;
 
-    InitialSequence(SipHash hash, IntSupplier instead) {
+    InitialSequence(SipHash hash, IntSupplier testOverride) {
         this.hash = hash;
-        this.instead = instead;
+        this.testOverride = testOverride;
     }
 
     /** RFC 6528 section 3: ISN = M + F(localip, localport, remoteip, remoteport, secretkey), M ticking every 4 us. */
     int isn(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort, long now) {
-        if (instead != null) {
-            return instead.getAsInt();
+        if (testOverride != null) {
+            return testOverride.getAsInt();
         }
         return (int) (now / 4_000) + (int) hash.hash(localHigh, localLow, remoteHigh, remoteLow,
                 SipHash.ports(localPort, remotePort), ISN);

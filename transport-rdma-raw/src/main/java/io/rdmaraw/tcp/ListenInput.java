@@ -1,5 +1,8 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
+
 /** A segment for a listener (RFC 9293 section 3.10.7.2), with the SYN queue and cookies of RFC 4987. */
 final class ListenInput {
     private ListenInput() {
@@ -21,7 +24,7 @@ final class ListenInput {
             return;
         }
         if (s.has(TcpFlags.FIN)) {
-            // RFC 9293 permits it, but nobody sends it except to pass filters that look for SYN alone; as Linux.
+            // RFC 9293 permits it, but it is sent only to pass filters that look for SYN alone; as Linux.
             engine.counters.synFinDrops++;
             return;
         }
@@ -97,7 +100,7 @@ final class ListenInput {
             return s.sequenceLength() > 0 && engine.synCookies.isRecent(s, now);
         }
         if (s.timestamps && !SynCookies.echoesOurTime(engine, s, now)) {
-            // Somebody else's SYN-ACK, or none, is what this answers (RFC 7323 section 3.2); see onAckInSynReceived.
+            // This answers another host's SYN-ACK, or none (RFC 7323 section 3.2); see onAckInSynReceived.
             engine.counters.synCookiesRejected++;
             return true;
         }

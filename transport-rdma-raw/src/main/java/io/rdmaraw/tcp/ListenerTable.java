@@ -74,13 +74,13 @@ final class ListenerTable {
         return false;
     }
 
-    /** Null if nobody listens there. */
+    /** Returns the listener of an address and port, or null. */
     TcpListener find(long high, long low, int port) {
         TcpListener exact = exact(high, low, port);
         return exact != null ? exact : exact(0, 0, port);
     }
 
-    /** Null if nobody listens on just this address. */
+    /** Returns the listener on exactly this address, or null. */
     TcpListener exact(long high, long low, int port) {
         TcpListener at = heads[bucket(high, low, port)];
         while (at != null && !(at.localPort == port && at.localLow == low && at.localHigh == high)) {

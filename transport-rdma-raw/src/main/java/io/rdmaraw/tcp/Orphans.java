@@ -1,7 +1,7 @@
 package io.rdmaraw.tcp;
 
 /**
- * The connections that their users have closed and that still wait for their peers. Nobody else would notice how many
+ * The connections that their users have closed and that still wait for their peers. No user would notice how many
  * they are, how much they hold, or that a peer keeps its window shut and answers each probe: so the engine sees to it,
  * as Linux does (tcp_max_orphans, tcp_orphan_retries). Kept in the order of the peers' last progress.
  */

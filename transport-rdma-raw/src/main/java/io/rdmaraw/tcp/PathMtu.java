@@ -1,5 +1,10 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.RecoveryState;
+import io.rdmaraw.tcp.send.Scoreboard;
+
 /**
  * Path MTU discovery (RFC 1191, RFC 8201) with a fallback for paths that drop big packets in silence (RFC 2923).
  *

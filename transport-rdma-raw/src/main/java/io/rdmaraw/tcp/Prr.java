@@ -1,5 +1,9 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.congestion.AckSample;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.RecoveryState;
+
 /** Proportional rate reduction (RFC 6937): how much may be sent for each acknowledgement in fast recovery. */
 final class Prr {
     private Prr() {

@@ -1,6 +1,10 @@
 package io.rdmaraw.tcp;
 
-import io.rdmaraw.tcp.RecoveryState.Phase;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.RecoveryState.Phase;
+import io.rdmaraw.tcp.send.Scoreboard;
 
 /** RACK (RFC 8985 section 6): a segment is lost when one sent later has arrived and a reordering window has passed. */
 final class Rack {
@@ -11,10 +15,7 @@ final class Rack {
     }
 
     /** Steps 2 and 3 of section 6.2, for one entry that has just been acknowledged or sacked, in ascending order. */
-    static void onDelivered(TcpConnection c, Scoreboard sb, int entry, Segment ack, long now) {
-        int end = sb.endSeq(entry);
-        long sent = sb.sentNanos(entry);
-        boolean retransmitted = sb.isRetransmitted(entry);
+    static void onDelivered(TcpConnection c, int end, long sent, boolean retransmitted, Segment ack, long now) {
         // Step 3: something older arrives after something newer though it was sent only once.
         if (Sequence.after(end, c.rackForwardAck)) {
             c.rackForwardAck = end;

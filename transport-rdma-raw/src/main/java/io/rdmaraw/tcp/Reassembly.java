@@ -2,6 +2,8 @@ package io.rdmaraw.tcp;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.tcp.segment.SackRanges;
+import io.rdmaraw.tcp.segment.Sequence;
 
 /**
  * Data that arrived ahead of RCV.NXT: pieces in order of sequence number, without overlaps, and the ranges they make

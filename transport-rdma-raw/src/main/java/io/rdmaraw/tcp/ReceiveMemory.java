@@ -83,13 +83,26 @@ final class ReceiveMemory {
         heldBytes += bytes + Reassembly.OVERHEAD_BYTES;
     }
 
-    /** Nobody says how many pieces were read: as many as the bytes are of all. */
+    /** The number of pieces that were read is not known: it is taken in proportion to the bytes. */
     void read(TcpConnection c, int bytes) {
         int before = c.unreadPieces;
         int left = c.unreadBytes - bytes;
         c.unreadPieces = left == 0 ? 0 : (int) Math.ceilDiv((long) before * left, c.unreadBytes);
         c.unreadBytes = left;
         heldBytes -= bytes + (long) (before - c.unreadPieces) * Reassembly.OVERHEAD_BYTES;
+    }
+
+    /** Returns what keeps a connection's data that has come ahead of its turn. */
+    Reassembly take(TcpConnection c) {
+        Reassembly r = engine.pools.takeReassembly();
+        join(c, r);
+        return r;
+    }
+
+    /** Takes back what is empty. */
+    void give(Reassembly r) {
+        leave(r);
+        engine.pools.give(r);
     }
 
     /** Two of the unread pieces are one now. */
@@ -105,7 +118,7 @@ final class ReceiveMemory {
         heldBytes += chargedUnread(c);
     }
 
-    /** It goes to another engine, or is over: what nobody has read is not the engine's any more. */
+    /** It goes to another engine, or is over: unread data is not the engine's any more. */
     void release(TcpConnection c) {
         heldBytes -= chargedUnread(c);
     }
@@ -170,7 +183,7 @@ final class ReceiveMemory {
             engine.counters.outOfOrderPrunes++;
             owner.reassembly = null;
             largest.release();
-            engine.giveReassembly(largest);
+            give(largest);
         }
         return true;
     }
@@ -193,7 +206,7 @@ final class ReceiveMemory {
         return largest;
     }
 
-    /** What was looked at in vain goes behind. */
+    /** Connections that were checked without success go to the end. */
     private void turn() {
         for (int i = 0; i < SEARCHED && oldest != newest; i++) {
             rotate();

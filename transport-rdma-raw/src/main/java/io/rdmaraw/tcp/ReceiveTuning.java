@@ -1,5 +1,7 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
+
 /**
  * Grows the receive buffer with the path (dynamic right-sizing, Fisk and Feng 2001, as Linux does): it should hold
  * twice what the user reads in a round trip, so that a sender in slow start is never held up by the window. It never
@@ -16,7 +18,7 @@ final class ReceiveTuning {
 
     /** Data has arrived in order. */
     static void onData(TcpConnection c, Segment s, long now) {
-        if (c.receiveBufferBytes >= c.maxReceiveBufferBytes || c.engine.receiveMemory.isUnderPressure()) {
+        if (c.receiveBufferBytes >= c.maxReceiveBufferBytes) {
             return;
         }
         measureRtt(c, s, now);
@@ -28,7 +30,7 @@ final class ReceiveTuning {
         c.tuningStampNanos = now;
         c.tuningBytes = read;
         long wanted = GROWTH * copied + (long) SPARE_SEGMENTS * c.receiveMss;
-        if (wanted > c.receiveBufferBytes) {
+        if (wanted > c.receiveBufferBytes && !c.engine.receiveMemory.isUnderPressure()) {
             c.receiveBufferBytes = (int) Math.min(wanted, c.maxReceiveBufferBytes);
         }
     }

@@ -1,5 +1,7 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Sequence;
+
 /**
  * The window we offer: what the user leaves free, without silly small steps and without ever taking back. While data is
  * refused for lack of memory zero is said, or the peer would take us for dead when it has sent it often enough; but
@@ -11,18 +13,19 @@ final class ReceiveWindow {
 
     /** The window field for a segment that goes out now; moves the offered edge. */
     static int advertise(TcpConnection c, boolean syn) {
-        int free = freeBytes(c);
         int offered = c.rcvAdv - c.rcvNxt;
         if (c.state == TcpState.SYN_RECEIVED && !syn) {
             // Not more than the SYN-ACK can say: it may go out again, and must not take anything back.
             return offered >> c.rcvWndShift;
         }
-        if (isRefusing(c)) {
+        if (c.dataRefused && isRefusing(c)) {
             return 0;
         }
+        int buffer = c.engine.receiveMemory.bufferBytes(c);
+        int free = freeBytes(c, buffer);
         int window = offered;
         // RFC 9293 section 3.8.6.2.2: the edge moves by a full segment or half the buffer, or not at all.
-        if (free - offered >= leastStep(c)) {
+        if (free - offered >= leastStep(c, buffer)) {
             window = free;
         }
         // RFC 7323 section 2.2: the window field of a SYN is not scaled.
@@ -40,18 +43,18 @@ final class ReceiveWindow {
     }
 
     /** What is left of the buffer, as far as the window field can say it. */
-    private static int freeBytes(TcpConnection c) {
-        return Math.max(0,
-                Math.min(c.engine.receiveMemory.bufferBytes(c) - c.unreadBytes, 0xFFFF << c.rcvWndShift));
+    private static int freeBytes(TcpConnection c, int bufferBytes) {
+        return Math.max(0, Math.min(bufferBytes - c.unreadBytes, 0xFFFF << c.rcvWndShift));
     }
 
     /** RFC 9293 section 3.8.6.2.2 */
-    private static int leastStep(TcpConnection c) {
-        return Math.min(c.engine.receiveMemory.bufferBytes(c) / 2, c.receiveMss);
+    private static int leastStep(TcpConnection c, int bufferBytes) {
+        return Math.min(bufferBytes / 2, c.receiveMss);
     }
 
+    /** Whether data of a connection that was refused some would be refused again. */
     private static boolean isRefusing(TcpConnection c) {
-        c.dataRefused &= !c.engine.receiveMemory.takes(c);
+        c.dataRefused = !c.engine.receiveMemory.takes(c);
         return c.dataRefused;
     }
 
@@ -64,10 +67,15 @@ final class ReceiveWindow {
             // Zero was told last.
             return true;
         }
-        int free = freeBytes(c);
         int offered = c.rcvAdv - c.rcvNxt;
+        if (c.receiveBufferBytes - c.unreadBytes < 2 * offered) {
+            // Mostly: whatever the memory of all allows, it is less than what is asked for below.
+            return false;
+        }
+        int buffer = c.engine.receiveMemory.bufferBytes(c);
+        int free = freeBytes(c, buffer);
         // The peer can use it (RFC 9293 section 3.8.6.2.2) and was running short: it sees at least twice what it had.
-        return free - offered >= leastStep(c) && free >= 2 * offered;
+        return free - offered >= leastStep(c, buffer) && free >= 2 * offered;
     }
 
     /** The shift count that lets the window field express the receive buffer (RFC 7323 section 2.3), 0 to 14. */

@@ -1,8 +1,15 @@
 package io.rdmaraw.tcp;
 
-import io.rdmaraw.tcp.RecoveryState.Frto;
-import io.rdmaraw.tcp.RecoveryState.Phase;
 import io.rdmaraw.tcp.Tcb.RetransmitTimer;
+import io.rdmaraw.tcp.congestion.AckSample;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.RecoveryState;
+import io.rdmaraw.tcp.send.RecoveryState.Frto;
+import io.rdmaraw.tcp.send.RecoveryState.Phase;
+import io.rdmaraw.tcp.send.Scoreboard;
 
 /**
  * Loss recovery: when it begins and ends, and how the congestion window moves meanwhile. Losses are found by

@@ -1,8 +1,11 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
+
 /**
  * Segments that belong to no control block: RSTs, acknowledgements from TIME-WAIT, SYN cookies. A bounded ring; what
- * does not fit is dropped and counted. Answers to strangers have little room, for whoever asked will ask again. The
+ * does not fit is dropped and counted. Answers to unknown senders have little room, because a sender asks again. The
  * last words of connections are said once, and have room for as many as may end before the device takes more.
  */
 final class ReplyQueue {

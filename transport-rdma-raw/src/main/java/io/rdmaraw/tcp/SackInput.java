@@ -1,5 +1,11 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.congestion.AckSample;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.Scoreboard;
+
 /** The SACK option as the sender of data reads it (RFC 2018 section 5, RFC 2883 section 5, RFC 6675 section 5). */
 final class SackInput {
     private SackInput() {

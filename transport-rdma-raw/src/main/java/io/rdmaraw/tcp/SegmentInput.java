@@ -1,5 +1,9 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
+
 import static io.rdmaraw.tcp.TcpState.*;
 
 /**

@@ -1,7 +1,13 @@
 package io.rdmaraw.tcp;
 
-import io.rdmaraw.tcp.RecoveryState.Frto;
-import io.rdmaraw.tcp.RecoveryState.Phase;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.RecoveryState;
+import io.rdmaraw.tcp.send.RecoveryState.Frto;
+import io.rdmaraw.tcp.send.RecoveryState.Phase;
+import io.rdmaraw.tcp.send.Scoreboard;
 
 /**
  * Decides what a connection sends next and writes it into a {@link Segment}: one call, one segment. The order is:
@@ -192,7 +198,10 @@ final class SegmentOutput {
         }
         int length = Math.min(Math.min(unsent, mss), room);
         if (length < mss && !mayBeSmall(c, f, unsent, length, finDue)) {
-            return false;
+            if (f.restBytes == 0) {
+                return false;
+            }
+            length = Math.min(length, f.restBytes);
         }
         int pipe = f.pipeBytes();
         if (pipe > 0 && pipe + length > c.cwnd) {
@@ -215,7 +224,7 @@ final class SegmentOutput {
     }
 
     private static boolean isFlightFull(TcpConnection c, Flight f) {
-        return f.scoreboard.entryCount() >= c.engine.config.limits.maxSegmentsInFlight;
+        return f.scoreboard.entryCount() >= c.engine.maxSegmentsInFlight;
     }
 
     /** A server that answers before the handshake is complete keeps its FIN until then. */
@@ -251,6 +260,7 @@ final class SegmentOutput {
                 sent -= sent % mss;
                 out.truncate(sent);
             }
+            f.restBytes = length < mss ? length - sent : 0;
             c.engine.counters.payloadBytesOut += sent;
             if (c.is(Tcb.ECN_SENDER) && !repeatsSynData(c)) {
                 // RFC 3168 section 6.1.5: not on retransmissions, probes and acknowledgements
@@ -361,8 +371,8 @@ final class SegmentOutput {
     }
 
     /**
-     * Nobody has answered for a while: routers that choose a path by the flow label may choose another one, as Linux
-     * has it (txrehash). Returns the new label.
+     * The peer has not answered for a while: routers that choose a path by the flow label may choose another one, as
+     * Linux has it (txrehash). Returns the new label.
      */
     static int changeFlowLabel(TcpConnection c) {
         if (!isIpv4(c)) {

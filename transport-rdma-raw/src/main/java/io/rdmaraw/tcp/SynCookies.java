@@ -1,5 +1,8 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.wire.SipHash;
 
 /**

@@ -1,7 +1,12 @@
 package io.rdmaraw.tcp;
 
-import io.rdmaraw.tcp.RecoveryState.Phase;
 import io.rdmaraw.tcp.Tcb.RetransmitTimer;
+import io.rdmaraw.tcp.congestion.AckSample;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.RecoveryState;
+import io.rdmaraw.tcp.send.RecoveryState.Phase;
 
 /** Tail loss probes (RFC 8985 section 7): after two RTTs of silence one segment asks for an acknowledgement. */
 final class TailLossProbe {

@@ -3,19 +3,21 @@ package io.rdmaraw.tcp;
 import static io.rdmaraw.tcp.TcpState.*;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.tcp.congestion.CongestionWindow;
+import io.rdmaraw.tcp.segment.SegmentOwner;
+import io.rdmaraw.tcp.send.Flight;
 import java.util.Objects;
 
 /**
  * One connection. Made by {@link TcpEngine#connect} or a {@link TcpListener}. On the engine's thread only. After
  * {@link TcpEvents#closed} all calls are without effect, except that {@link #send} throws.
  */
-public final class TcpConnection extends Tcb implements CongestionWindow {
+public final class TcpConnection extends Tcb implements CongestionWindow, SegmentOwner {
     /** The longest time that can be set for a connection: 24 days. */
     public static final int MAX_MILLIS = Integer.MAX_VALUE;
 
     /** Of a connection that is not accepted yet. */
     TcpListener listener;
-    private Object attachment;
 
     TcpConnection(TcpEngine engine, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
             int remotePort) {
@@ -126,7 +128,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
     }
 
     /**
-     * The user has put a piece that he was given behind the one before, in the same memory: unread pieces are bounded
+     * The user has appended a piece to the one before, in the same memory: unread pieces are bounded
      * besides their bytes, and this one counts no more. May be called from within {@link TcpEvents#data}.
      */
     public void unreadPieceJoined() {
@@ -256,6 +258,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
         return state;
     }
 
+    @Override
     public Object attachment() {
         return attachment;
     }
@@ -393,7 +396,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow {
 
     Flight requireFlight() {
         if (flight == null) {
-            flight = engine.takeFlight();
+            flight = engine.pools.takeFlight();
             // Before the SYN is acknowledged the data begins behind it.
             flight.reset(sndUna == iss && !state.synchronizedState() ? iss + 1 : sndNxt);
             if (state.synchronizedState()) {

@@ -1,5 +1,9 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.RecoveryState;
+
 /**
  * Where a connection stands: a picture of one moment, as TCP_INFO of Linux gives. Times are nanoseconds, sizes bytes.
  *

@@ -70,7 +70,7 @@ public final class TcpCounters {
     public long orphanTimeouts;
     /** Connections reset whose user had closed them, because there were too many or they held too much. */
     public long orphanOverflows;
-    /** Connections aborted because a buffer that was to be sent had been released by somebody else. */
+    /** Connections aborted because a handler had released a buffer that was to be sent. */
     public long buffersReleasedEarly;
     public long pathMtuReductions;
     /** Messages of routers that had to wait for a timeout, as larger packets had arrived (RFC 5927 section 7.2). */

@@ -1,7 +1,12 @@
 package io.rdmaraw.tcp;
 
 import io.netty.util.IllegalReferenceCountException;
+import io.rdmaraw.tcp.congestion.AckSample;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.wire.FlowLabels;
+import io.rdmaraw.wire.IcmpErrorKind;
 import io.rdmaraw.wire.SipHash;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,7 +26,6 @@ import java.util.random.RandomGenerator;
 public final class TcpEngine {
     /** Segments of one connection before another gets its turn. */
     private static final int BURST_SEGMENTS = 16;
-    private static final int MAX_POOLED = 1024;
 
     final TcpConfig config;
     final TcpEvents events;
@@ -34,9 +38,11 @@ public final class TcpEngine {
     final SynCookies synCookies;
     final FastOpen fastOpen;
     final ReplyQueue replies = new ReplyQueue(counters);
-    final OpenPace openPace = new OpenPace(counters);
+    final SynPacer openPace = new SynPacer(counters);
     final Orphans orphans;
     final ReceiveMemory receiveMemory;
+    final int maxSegmentsInFlight;
+    final BufferPools pools = new BufferPools();
     final AckSample sample = new AckSample();
     final Segment scratch = new Segment();
     /** Set by TimeWaitInput for the connection that follows one in TIME-WAIT. */
@@ -44,13 +50,8 @@ public final class TcpEngine {
 
     private final ListenerTable listeners = new ListenerTable();
     private final TimeWaitTable timeWait;
-    private final PortSelector ports;
-    private final Flight[] flights = new Flight[MAX_POOLED];
-    private final Reassembly[] reassemblies = new Reassembly[MAX_POOLED];
-    private int pooledFlights;
-    private int pooledReassemblies;
-    private TcpConnection readyHead;
-    private TcpConnection readyTail;
+    private final ActiveOpens opens;
+    private final ReadyQueue ready = new ReadyQueue();
     private int burst;
     private int segmentationBytes;
     private long nowNanos;
@@ -65,6 +66,7 @@ public final class TcpEngine {
         this.events = Objects.requireNonNull(events, "events");
         this.nowNanos = nowNanos;
         segmentationBytes = config.segmentationBytes;
+        maxSegmentsInFlight = config.limits.maxSegmentsInFlight;
         secrets = config.secrets != null ? config.secrets : new TcpSecrets(random);
         SipHash hash = secrets.hash;
         connections = new ConnectionTable(random.nextLong(), random.nextLong());
@@ -73,11 +75,11 @@ public final class TcpEngine {
         synCookies = new SynCookies(hash);
         boolean ownKey = config.fastOpenKeyHigh == 0 && config.fastOpenKeyLow == 0;
         fastOpen = new FastOpen(ownKey ? hash : new SipHash(config.fastOpenKeyHigh, config.fastOpenKeyLow));
-        ports = new PortSelector(hash, config, random);
         wheel = new TimerWheel(nowNanos);
         receiveMemory = new ReceiveMemory(this);
         orphans = new Orphans(config, counters);
         timeWait = new TimeWaitTable(config.maxTimeWait, config.timeWaitNanos, counters);
+        opens = new ActiveOpens(this, listeners, timeWait, new PortSelector(hash, config, random));
     }
 
     // ---- calls of users ----
@@ -111,39 +113,11 @@ public final class TcpEngine {
     public TcpConnection connect(long nowNanos, long localHigh, long localLow, int localPort, long remoteHigh,
             long remoteLow, int remotePort, IntPredicate suitable, int mtu, Object attachment) {
         this.nowNanos = nowNanos;
-        checkPort(remotePort);
-        int port = localPort;
-        if (localPort == 0) {
-            IntPredicate allowed = p -> (suitable == null || suitable.test(p)) && !listeners.isListening(p);
-            port = ports.select(localHigh, localLow, remoteHigh, remoteLow, remotePort, p -> allowed.test(p)
-                    && isFree(localHigh, localLow, p, remoteHigh, remoteLow, remotePort, false));
-            if (port < 0 && timeWait.size() > 0) {
-                port = ports.select(localHigh, localLow, remoteHigh, remoteLow, remotePort, p -> allowed.test(p)
-                        && isFree(localHigh, localLow, p, remoteHigh, remoteLow, remotePort, true));
-            }
-            if (port < 0) {
-                throw new IllegalStateException("All ports from " + config.firstEphemeralPort + " to "
-                        + config.lastEphemeralPort + " are in use towards this peer; widen the range or close some");
-            }
-        } else if (!isFree(localHigh, localLow, checkPort(port), remoteHigh, remoteLow, remotePort, true)) {
-            throw new IllegalStateException("Port " + port + " is in use towards port " + remotePort
-                    + " of this peer; choose another or pass 0");
-        }
-        TcpConnection c = new TcpConnection(this, localHigh, localLow, port, remoteHigh, remoteLow, remotePort);
-        c.attachment(attachment);
-        int isn = initialSequence.isn(localHigh, localLow, port, remoteHigh, remoteLow, remotePort, nowNanos);
-        Handshake.prepare(c, isn, mtu == 0 ? config.mtuBytes : mtu);
-        int record = timeWait.find(c.hash, localHigh, localLow, port, remoteHigh, remoteLow, remotePort);
-        if (record != TimeWaitTable.NONE) {
-            TimeWaitInput.reopen(c, timeWait, record);
-        }
-        connections.add(c);
-        counters.activeOpens++;
-        Handshake.connect(c, nowNanos);
-        return c;
+        return opens.connect(localHigh, localLow, localPort, remoteHigh, remoteLow, checkPort(remotePort), suitable,
+                mtu, attachment);
     }
 
-    private static int checkPort(int port) {
+    static int checkPort(int port) {
         if (port < 1 || port > 0xFFFF) {
             throw new IllegalArgumentException("Port " + port + " does not exist; it must lie in 1..65535");
         }
@@ -154,18 +128,7 @@ public final class TcpEngine {
     public boolean isFree(long nowNanos, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
             int remotePort) {
         this.nowNanos = nowNanos;
-        return isFree(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort, true);
-    }
-
-    private boolean isFree(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
-            int remotePort, boolean reuse) {
-        int hash = connections.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
-        if (connections.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort) != null) {
-            return false;
-        }
-        int record = timeWait.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
-        return record == TimeWaitTable.NONE
-                || reuse && config.timeWaitReuse && TimeWaitInput.mayReopen(timeWait, record, nowNanos);
+        return opens.isFree(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort, true);
     }
 
     // ---- the loop's side ----
@@ -177,10 +140,8 @@ public final class TcpEngine {
     public void onSegment(Segment s, long nowNanos) {
         this.nowNanos = nowNanos;
         counters.segmentsIn++;
-        int hash = connections.hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
-                s.sourcePort);
-        TcpConnection c = connections.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh,
-                s.sourceLow, s.sourcePort);
+        int hash = connections.hash(s);
+        TcpConnection c = connections.find(hash, s);
         if (c != null) {
             c.segmentsIn++;
             SegmentInput.process(c, s, nowNanos);
@@ -190,15 +151,14 @@ public final class TcpEngine {
             return;
         }
         boolean reuse = false;
-        int record = timeWait.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh,
-                s.sourceLow, s.sourcePort);
+        int record = timeWait.find(hash, s);
         if (record != TimeWaitTable.NONE) {
             reuse = TimeWaitInput.process(this, timeWait, record, s, nowNanos);
             if (!reuse) {
                 return;
             }
         }
-        if (events.stray(s)) {
+        if (events.unmatched(s)) {
             return;
         }
         TcpListener listener = listeners.find(s.destinationHigh, s.destinationLow, s.destinationPort);
@@ -215,21 +175,13 @@ public final class TcpEngine {
 
     /** Tells whether a segment received is of a connection of this engine, one in TIME-WAIT too. */
     public boolean knows(Segment s) {
-        if (find(s) != null) {
-            return true;
-        }
-        int hash = connections.hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
-                s.sourcePort);
-        return timeWait.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
-                s.sourcePort) != TimeWaitTable.NONE;
+        int hash = connections.hash(s);
+        return connections.find(hash, s) != null || timeWait.find(hash, s) != TimeWaitTable.NONE;
     }
 
     /** Returns the connection that a segment received is of; null when there is none, or one in TIME-WAIT. */
     public TcpConnection find(Segment s) {
-        int hash = connections.hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
-                s.sourcePort);
-        return connections.find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
-                s.sourcePort);
+        return connections.find(connections.hash(s), s);
     }
 
     /** Tells whether there is a connection between two ends that is not in TIME-WAIT. */
@@ -243,10 +195,10 @@ public final class TcpEngine {
      * An ICMP message quoted a segment of ours. Only one that quotes data in flight is believed (RFC 5927 section 4.1).
      *
      * @param seq the sequence number of the quoted TCP header
-     * @param mtu next-hop MTU of {@link IcmpError#PACKET_TOO_BIG}, 0 if it isn't told
+     * @param mtu next-hop MTU of {@link IcmpErrorKind#PACKET_TOO_BIG}, 0 if it isn't told
      */
-    public void onIcmp(IcmpError error, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
-            int remotePort, int seq, int mtu, long nowNanos) {
+    public void onIcmp(IcmpErrorKind error, long localHigh, long localLow, int localPort, long remoteHigh,
+            long remoteLow, int remotePort, int seq, int mtu, long nowNanos) {
         this.nowNanos = nowNanos;
         int hash = connections.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
         TcpConnection c = connections.find(hash, localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
@@ -269,7 +221,7 @@ public final class TcpEngine {
             return true;
         }
         TcpConnection c;
-        while ((c = readyHead) != null) {
+        while ((c = ready.head()) != null) {
             boolean live = isLive(c);
             if (live && burst < BURST_SEGMENTS && pollConnection(c, nowNanos, out)) {
                 int count = out.segmentCount();
@@ -280,12 +232,7 @@ public final class TcpEngine {
             }
             boolean exhausted = burst < BURST_SEGMENTS;
             burst = 0;
-            readyHead = c.nextReady;
-            c.nextReady = null;
-            if (readyHead == null) {
-                readyTail = null;
-            }
-            c.clear(Tcb.READY);
+            ready.removeHead();
             if (isLive(c) && exhausted) {
                 ConnectionTimers.settle(c, nowNanos);
             } else if (live && !exhausted) {
@@ -298,7 +245,7 @@ public final class TcpEngine {
 
     /** Returns the connection that {@link #pollSegment} asks next; null when there is none, or a reply comes first. */
     public TcpConnection nextToPoll() {
-        return replies.isEmpty() ? readyHead : null;
+        return replies.isEmpty() ? ready.head() : null;
     }
 
     private boolean pollReply(Segment out) {
@@ -313,7 +260,7 @@ public final class TcpEngine {
         return c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT;
     }
 
-    /** What a user does wrong with a buffer that he has written costs its connection, not the others. */
+    /** A user's misuse of a written buffer costs its connection, not the others. */
     private boolean pollConnection(TcpConnection c, long nowNanos, Segment out) {
         try {
             return SegmentOutput.poll(c, nowNanos, out);
@@ -364,7 +311,7 @@ public final class TcpEngine {
      * anything.
      */
     public long nextDeadlineNanos() {
-        if (readyHead != null || !replies.isEmpty()) {
+        if (ready.head() != null || !replies.isEmpty()) {
             return nowNanos;
         }
         return Math.min(Math.min(wheel.nextNanos(), timeWait.nextNanos()), openPace.nextNanos());
@@ -444,19 +391,7 @@ public final class TcpEngine {
         if (openPace.remove(c)) {
             return;
         }
-        TcpConnection before = null;
-        for (TcpConnection other = readyHead; other != c; other = other.nextReady) {
-            before = other;
-        }
-        if (before == null) {
-            readyHead = c.nextReady;
-        } else {
-            before.nextReady = c.nextReady;
-        }
-        if (readyTail == c) {
-            readyTail = before;
-        }
-        c.nextReady = null;
+        ready.remove(c);
     }
 
     // ---- what it is ----
@@ -485,8 +420,8 @@ public final class TcpEngine {
      * @param lookedAt connections that are looked at, at most
      * @param most     of the busiest of them
      */
-    public TcpCensus census(int lookedAt, int most) {
-        return TcpCensus.of(listeners, connections, lookedAt, most);
+    public TcpSocketDump socketDump(int lookedAt, int most) {
+        return TcpSocketDump.of(listeners, connections, lookedAt, most);
     }
 
     /**
@@ -495,7 +430,7 @@ public final class TcpEngine {
      */
     public List<String> brokenInvariants() {
         List<TcpConnection> queued = new ArrayList<>(openPace.waiting());
-        for (TcpConnection c = readyHead; c != null; c = c.nextReady) {
+        for (TcpConnection c = ready.head(); c != null; c = c.nextReady) {
             queued.add(c);
         }
         return EngineInvariants.brokenBy(this, queued);
@@ -516,16 +451,7 @@ public final class TcpEngine {
     }
 
     void ready(TcpConnection c) {
-        if (c.is(Tcb.READY)) {
-            return;
-        }
-        c.set(Tcb.READY);
-        if (readyTail == null) {
-            readyHead = c;
-        } else {
-            readyTail.nextReady = c;
-        }
-        readyTail = c;
+        ready.add(c);
     }
 
     void removeListener(TcpListener listener) {
@@ -569,13 +495,13 @@ public final class TcpEngine {
             Flight f = c.flight;
             c.flight = null;
             f.queue.release();
-            giveFlight(f);
+            pools.give(f);
         }
         if (c.reassembly != null) {
             Reassembly held = c.reassembly;
             c.reassembly = null;
             held.release();
-            giveReassembly(held);
+            receiveMemory.give(held);
         }
         if (c.listener != null) {
             c.listener.halfOpen--;
@@ -586,29 +512,6 @@ public final class TcpEngine {
         }
         if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED)) {
             events.closed(c, reason);
-        }
-    }
-
-    Flight takeFlight() {
-        return pooledFlights > 0 ? flights[--pooledFlights] : new Flight();
-    }
-
-    void giveFlight(Flight f) {
-        if (pooledFlights < MAX_POOLED && f.isPoolable()) {
-            flights[pooledFlights++] = f;
-        }
-    }
-
-    Reassembly takeReassembly(TcpConnection c) {
-        Reassembly r = pooledReassemblies > 0 ? reassemblies[--pooledReassemblies] : new Reassembly();
-        receiveMemory.join(c, r);
-        return r;
-    }
-
-    void giveReassembly(Reassembly r) {
-        receiveMemory.leave(r);
-        if (pooledReassemblies < MAX_POOLED && r.isPoolable()) {
-            reassemblies[pooledReassemblies++] = r;
         }
     }
 }

@@ -1,6 +1,8 @@
 package io.rdmaraw.tcp;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.wire.IcmpErrorKind;
 
 /**
  * Where an engine reports what happened. One sink serves all connections of an engine; it finds its own object through
@@ -29,8 +31,8 @@ public interface TcpEvents {
      * Bytes in order. They count against the receive window until {@link TcpConnection#readWindowOpened} is called for
      * them.
      *
-     * @param buffer the buffer they lie in; the reference is the engine's and good for the length of this call: whoever
-     *               keeps it retains it. The indices of the buffer are not touched and say nothing.
+     * @param buffer the buffer they lie in; the reference is the engine's and good for the length of this call:
+     *               retain it to keep it. The indices of the buffer have no meaning.
      * @param index  where they begin in {@code buffer}
      * @param length how many they are, 1 or more
      */
@@ -52,7 +54,7 @@ public interface TcpEvents {
     /**
      * A hint from the network that does not end the connection (RFC 5461, RFC 5927 section 5.2), worth a log line.
      */
-    default void softError(TcpConnection connection, IcmpError error) {
+    default void softError(TcpConnection connection, IcmpErrorKind error) {
     }
 
     /**
@@ -63,8 +65,8 @@ public interface TcpEvents {
     }
 
     /**
-     * Nobody has acknowledged anything through R1 timeouts in a row (RFC 9293 section 3.8.3, MUST-20): the next hop may
-     * have gone, or the path may lead nowhere. The attachment is null while a passive open is not reported.
+     * The peer has acknowledged nothing through R1 timeouts in a row (RFC 9293 section 3.8.3, MUST-20): the next hop
+     * may have gone, or the path may lead nowhere. The attachment is null while a passive open is not reported.
      */
     default void pathSuspect(TcpConnection connection) {
     }
@@ -75,7 +77,7 @@ public interface TcpEvents {
      *
      * @return whether the segment is taken care of; false, the default, to have it answered
      */
-    default boolean stray(Segment segment) {
+    default boolean unmatched(Segment segment) {
         return false;
     }
 }

@@ -4,24 +4,28 @@ package io.rdmaraw.tcp;
  * The settings of an engine that bound what its peers can make it hold and do; immutable, made by {@link #builder()}.
  * They are for one engine, which is one loop on one device.
  */
-public final class TcpLimits {
+public final class TcpLimits implements Cloneable {
     /** The defaults. */
     public static final TcpLimits DEFAULT = builder().build();
 
-    final int maxOrphans;
-    final long maxOrphanBytes;
-    final int minSendMss;
-    final int maxSegmentsInFlight;
-    final long maxReceiveBytes;
-    final int maxOutOfOrderRanges;
+    int maxOrphans = 16_384;
+    long maxOrphanBytes = 256L << 20;
+    int minSendMss = 216;
+    int maxSegmentsInFlight = 32_768;
+    long maxReceiveBytes = 256L << 20;
+    int maxOutOfOrderRanges = 512;
 
-    private TcpLimits(Builder builder) {
-        maxOrphans = builder.maxOrphans;
-        maxOrphanBytes = builder.maxOrphanBytes;
-        minSendMss = builder.minSendMss;
-        maxSegmentsInFlight = builder.maxSegmentsInFlight;
-        maxReceiveBytes = builder.maxReceiveBytes;
-        maxOutOfOrderRanges = builder.maxOutOfOrderRanges;
+    private TcpLimits() {
+        // Made by the builder alone.
+    }
+
+    /** What a builder has made does not change when the builder goes on: only the builder writes fields. */
+    private TcpLimits copy() {
+        try {
+            return (TcpLimits) clone();
+        } catch (CloneNotSupportedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     public static Builder builder() {
@@ -30,24 +34,14 @@ public final class TcpLimits {
 
     /** Collects limits; every one has a default. Numbers out of range are refused at once. */
     public static final class Builder {
-        private int maxOrphans = 16_384;
-        private long maxOrphanBytes = 256L << 20;
-        private int minSendMss = 216;
-        private int maxSegmentsInFlight = 32_768;
-        private long maxReceiveBytes = 256L << 20;
-        private int maxOutOfOrderRanges = 512;
+        private TcpLimits made = new TcpLimits();
 
         private Builder() {
         }
 
         /** Sets all of them as they are elsewhere. */
         public Builder setAll(TcpLimits other) {
-            maxOrphans = other.maxOrphans;
-            maxOrphanBytes = other.maxOrphanBytes;
-            minSendMss = other.minSendMss;
-            maxSegmentsInFlight = other.maxSegmentsInFlight;
-            maxReceiveBytes = other.maxReceiveBytes;
-            maxOutOfOrderRanges = other.maxOutOfOrderRanges;
+            made = other.copy();
             return this;
         }
 
@@ -57,7 +51,7 @@ public final class TcpLimits {
          * time is reset and counted.
          */
         public Builder maxOrphans(int value) {
-            maxOrphans = (int) TcpConfig.inRange("maxOrphans", value, 1, 1 << 26);
+            made.maxOrphans = (int) TcpConfig.inRange("maxOrphans", value, 1, 1 << 26);
             return this;
         }
 
@@ -66,7 +60,7 @@ public final class TcpLimits {
          * whose peer has acknowledged nothing for the longest time is reset and counted.
          */
         public Builder maxOrphanBytes(long value) {
-            maxOrphanBytes = TcpConfig.inRange("maxOrphanBytes", value, 0, 1L << 60);
+            made.maxOrphanBytes = TcpConfig.inRange("maxOrphanBytes", value, 0, 1L << 60);
             return this;
         }
 
@@ -76,7 +70,7 @@ public final class TcpLimits {
          * link in use has less. A peer that says less makes us send mostly headers, with work for each.
          */
         public Builder minSendMss(int value) {
-            minSendMss = (int) TcpConfig.inRange("minSendMss", value, 48, 1220);
+            made.minSendMss = (int) TcpConfig.inRange("minSendMss", value, 48, 1220);
             return this;
         }
 
@@ -85,7 +79,7 @@ public final class TcpLimits {
          * Ethernet frames. Each takes 21 bytes of memory, and what happens seldom, such as a timeout, looks at all.
          */
         public Builder maxSegmentsInFlight(int value) {
-            maxSegmentsInFlight = (int) TcpConfig.inRange("maxSegmentsInFlight", value, 64, 1 << 24);
+            made.maxSegmentsInFlight = (int) TcpConfig.inRange("maxSegmentsInFlight", value, 64, 1 << 24);
             return this;
         }
 
@@ -96,7 +90,7 @@ public final class TcpLimits {
          * share unread gets no more; both are counted.
          */
         public Builder maxReceiveBytes(long value) {
-            maxReceiveBytes = TcpConfig.inRange("maxReceiveBytes", value, 64 << 10, 1L << 60);
+            made.maxReceiveBytes = TcpConfig.inRange("maxReceiveBytes", value, 64 << 10, 1L << 60);
             return this;
         }
 
@@ -106,13 +100,13 @@ public final class TcpLimits {
          * dropped and counted. Work for each segment out of order grows with them.
          */
         public Builder maxOutOfOrderRanges(int value) {
-            maxOutOfOrderRanges = (int) TcpConfig.inRange("maxOutOfOrderRanges", value, 4, 65_536);
+            made.maxOutOfOrderRanges = (int) TcpConfig.inRange("maxOutOfOrderRanges", value, 4, 65_536);
             return this;
         }
 
         /** Builds the limits. */
         public TcpLimits build() {
-            return new TcpLimits(this);
+            return made.copy();
         }
     }
 }

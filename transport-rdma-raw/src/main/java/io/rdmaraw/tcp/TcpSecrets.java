@@ -18,7 +18,7 @@ public final class TcpSecrets {
     private volatile long lastCookieNanos = NO_COOKIE;
 
     /**
-     * @param random where the keys come from; a SecureRandom in earnest, a seeded one in tests
+     * @param random source of the keys: a {@code SecureRandom} in production; tests pass a seeded one
      */
     public TcpSecrets(RandomGenerator random) {
         hash = new SipHash(random.nextLong(), random.nextLong());

@@ -1,5 +1,9 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
+
 /** A segment for a connection in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191). */
 final class TimeWaitInput {
     /** How far the ISN of a new connection lies beyond the old one's last number at least. */

@@ -1,5 +1,6 @@
 package io.rdmaraw.tcp;
 
+import io.rdmaraw.tcp.segment.Segment;
 import java.util.Arrays;
 
 /**
@@ -158,6 +159,12 @@ final class TimeWaitTable {
 
     private static int hashOf(long entry) {
         return (int) (entry >>> 32);
+    }
+
+    /** Returns the record of the connection that a received segment is of, or {@link #NONE}. */
+    int find(int hash, Segment s) {
+        return find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
+                s.sourcePort);
     }
 
     /** The record of a 4-tuple, or NONE. */

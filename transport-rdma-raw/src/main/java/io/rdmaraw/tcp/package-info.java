@@ -1,7 +1,8 @@
 /**
  * A TCP that does no input or output of its own: a pure protocol engine.
  *
- * <p>What goes in: parsed {@linkplain io.rdmaraw.tcp.Segment segments}, the time in nanoseconds, calls of the user and
+ * <p>What goes in: parsed {@linkplain io.rdmaraw.tcp.segment.Segment segments}, the time in nanoseconds, calls of the
+ * user and
  * ICMP verdicts. What comes out is pulled: segments to send, the next deadline; deliveries and state changes are events
  * on one {@link io.rdmaraw.tcp.TcpEvents} sink. There is no channel, no clock, no thread and no global state here; the
  * same bytes at the same times with the same random source give the same run.

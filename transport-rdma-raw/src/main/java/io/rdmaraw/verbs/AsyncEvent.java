@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.AsyncEventLayout;
 import java.util.Map;
 
 /**

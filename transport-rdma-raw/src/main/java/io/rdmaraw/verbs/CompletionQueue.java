@@ -3,6 +3,7 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.CqLayout;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
@@ -10,7 +11,7 @@ import java.util.Arrays;
  * A completion queue ({@code struct ibv_cq}). Polling from several threads is safe in the provider, but each gets some
  * of the completions; normally one thread owns it.
  */
-public sealed class CompletionQueue extends VerbsObject permits ExtendedCompletionQueue {
+public final class CompletionQueue extends VerbsObject {
     /** How many events may stay unacknowledged: an acknowledgement takes a mutex, so it is done in batches. */
     private static final int MAX_UNACKNOWLEDGED_EVENTS = 1024;
 
@@ -47,7 +48,7 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
      * @return how many were taken; less than {@code maxEntries} says that the queue is now empty
      * @throws VerbsException when the queue has overrun or the device has failed
      */
-    public final int poll(int maxEntries, long wcArrayAddress) {
+    public int poll(int maxEntries, long wcArrayAddress) {
         long cq = address;
         if (cq == 0) {
             throw closed();
@@ -65,7 +66,7 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
      *
      * @param solicitedOnly only for solicited completions and errors
      */
-    public final void requestNotification(boolean solicitedOnly) {
+    public void requestNotification(boolean solicitedOnly) {
         long cq = address;
         if (cq == 0) {
             throw closed();
@@ -77,38 +78,29 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
     }
 
     /** Returns how many completions the queue holds, at least what was asked for. */
-    public final int capacity() {
+    public int capacity() {
         return NativeMemory.getInt(openAddress() + CqLayout.CQE_OFFSET);
     }
 
     /** Changes the capacity; completions in the queue are kept. */
-    public final void resize(int minEntries) {
+    public void resize(int minEntries) {
         VerbsException.check("ibv_resize_cq", NativeCall.status(context.library.resizeCq, openAddress(), minEntries),
                 minEntries + " entries");
     }
 
-    /**
-     * Delays events, not completions: an armed queue sends its event after {@code count} completions or {@code
-     * periodMicros}, whichever comes first. 0 and 0 turn it off.
-     */
-    public final void moderate(int count, int periodMicros) {
-        if ((count | periodMicros) >>> Short.SIZE != 0) {
-            throw new IllegalArgumentException("moderation count and period are 0 to 65535, not " + count + " and "
-                    + periodMicros);
-        }
-        CqModeration.apply(context, openAddress(), count, periodMicros);
-    }
-
     /** Counts an event taken from the channel; see {@link CompletionChannel#pollEvent}. */
-    final void countEvent() {
+    void countEvent() {
         eventsTaken++;
         if (++unacknowledgedEvents == MAX_UNACKNOWLEDGED_EVENTS) {
             acknowledgeEvents(address);
         }
     }
 
-    /** Returns how many events of this queue were taken from its channel, modulo 2^32: who arms it itself must know. */
-    public final int eventsTaken() {
+    /**
+     * Returns how many events of this queue were taken from its channel, modulo 2^32; needed by code that arms the
+     * queue itself.
+     */
+    public int eventsTaken() {
         return eventsTaken;
     }
 
@@ -126,14 +118,14 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
     }
 
     @Override
-    final int destroy(long cq) {
-        // Else the destroy call waits for the acknowledgement for ever.
+    int destroy(long cq) {
+        // Otherwise the destroy call would wait for the acknowledgement forever.
         acknowledgeEvents(cq);
         return NativeCall.status(context.library.destroyCq, cq);
     }
 
     @Override
-    final void released(long cq) {
+    void released(long cq) {
         context.eventSources.remove(cq, this);
         if (channel != null) {
             channel.remove(this);
@@ -141,7 +133,7 @@ public sealed class CompletionQueue extends VerbsObject permits ExtendedCompleti
     }
 
     @Override
-    final String destroyCall() {
+    String destroyCall() {
         return "ibv_destroy_cq";
     }
 }

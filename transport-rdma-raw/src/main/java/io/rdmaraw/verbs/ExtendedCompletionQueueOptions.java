@@ -1,9 +1,10 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.CqInitAttrExLayout;
 
 /**
- * What an {@link ExtendedCompletionQueue} is created with.
+ * What an extended completion queue is created with ({@code struct ibv_cq_init_attr_ex}).
  *
  * @param minEntries       how many completions it must hold
  * @param channelOrNull    where to send notifications, or null to poll only

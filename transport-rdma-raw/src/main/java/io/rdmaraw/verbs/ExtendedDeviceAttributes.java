@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.DeviceAttrExLayout;
 
 /**
  * {@code struct ibv_device_attr_ex}, as far as raw packets go. What the driver does not report is 0.

@@ -1,15 +1,20 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeCall;
+import io.rdmaraw.verbs.abi.VerbsContextLayout;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.lang.foreign.Arena;
 
-/** A steering rule in force ({@code struct ibv_flow}); closing it gives the frames back to whoever comes next. */
+/**
+ * A steering rule in force ({@code struct ibv_flow}); closing it leaves the frames to the next rule that matches, or
+ * the kernel.
+ */
 public final class Flow extends VerbsObject {
     private final QueuePair queuePair;
     private final FlowSpec spec;
 
-    private Flow(QueuePair queuePair, FlowSpec spec, long flow, VerbsObject[] uses) {
-        super(queuePair.lifecycle, flow, uses);
+    private Flow(QueuePair queuePair, FlowSpec spec, long flow) {
+        super(queuePair.lifecycle, flow, queuePair);
         this.queuePair = queuePair;
         this.spec = spec;
     }
@@ -22,9 +27,7 @@ public final class Flow extends VerbsObject {
             spec.writeTo(attr);
             long flow = VerbsContext.made("ibv_create_flow",
                     NativeCall.pointer(function, queuePair.openAddress(), attr), spec.toString());
-            VerbsObject[] uses = spec.countersOrNull() == null ? new VerbsObject[] {queuePair}
-                    : new VerbsObject[] {queuePair, spec.countersOrNull()};
-            return new Flow(queuePair, spec, flow, uses);
+            return new Flow(queuePair, spec, flow);
         }
     }
 

@@ -2,7 +2,6 @@ package io.rdmaraw.verbs;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
-import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import io.rdmaraw.ffi.NativeCall;
 import java.lang.foreign.FunctionDescriptor;
@@ -24,14 +23,6 @@ final class HotCalls {
     /** {@code int req_notify_cq(struct ibv_cq *, int)}. */
     private static final MethodHandle NOTIFY =
             NativeCall.hottestHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
-    /** {@code int start_poll(struct ibv_cq_ex *, struct ibv_poll_cq_attr *)}. */
-    private static final MethodHandle START_POLL =
-            NativeCall.hotHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle READ_INT = NativeCall.hotHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
-    private static final MethodHandle READ_LONG = NativeCall.hotHandle(FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle READ_SHORT = NativeCall.hotHandle(FunctionDescriptor.of(JAVA_SHORT, JAVA_LONG));
-    private static final MethodHandle END_POLL = NativeCall.hotHandle(FunctionDescriptor.ofVoid(JAVA_LONG));
-
     private HotCalls() {
     }
 
@@ -54,46 +45,6 @@ final class HotCalls {
     static int requestNotification(MemorySegment function, long cq, int solicitedOnly) {
         try {
             return (int) NOTIFY.invokeExact(function, cq, solicitedOnly);
-        } catch (Throwable e) {
-            throw NativeCall.unexpected(e);
-        }
-    }
-
-    static int startPoll(long function, long cq, long attributes) {
-        try {
-            return (int) START_POLL.invokeExact(function, cq, attributes);
-        } catch (Throwable e) {
-            throw NativeCall.unexpected(e);
-        }
-    }
-
-    static void endPoll(long function, long cq) {
-        try {
-            END_POLL.invokeExact(function, cq);
-        } catch (Throwable e) {
-            throw NativeCall.unexpected(e);
-        }
-    }
-
-    static int readInt(long function, long cq) {
-        try {
-            return (int) READ_INT.invokeExact(function, cq);
-        } catch (Throwable e) {
-            throw NativeCall.unexpected(e);
-        }
-    }
-
-    static long readLong(long function, long cq) {
-        try {
-            return (long) READ_LONG.invokeExact(function, cq);
-        } catch (Throwable e) {
-            throw NativeCall.unexpected(e);
-        }
-    }
-
-    static short readShort(long function, long cq) {
-        try {
-            return (short) READ_SHORT.invokeExact(function, cq);
         } catch (Throwable e) {
             throw NativeCall.unexpected(e);
         }

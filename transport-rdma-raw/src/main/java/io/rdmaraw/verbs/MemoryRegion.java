@@ -2,6 +2,8 @@ package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.MrLayout;
+import io.rdmaraw.verbs.abi.Sge;
 
 /** Registered memory ({@code struct ibv_mr}). The accessors answer also after closing. */
 public final class MemoryRegion extends VerbsObject {

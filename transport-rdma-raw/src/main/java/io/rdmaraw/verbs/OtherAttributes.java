@@ -1,13 +1,15 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.DeviceAttrLayout;
+import io.rdmaraw.verbs.abi.PortAttrLayout;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The attributes of devices and ports that concern other kinds of queue pairs than raw packets. Nothing here works with
- * them, but whoever examines a device wants to see them; so they are kept by their C names.
+ * The attributes of devices and ports that concern other kinds of queue pairs than raw packets. The transport does not
+ * use them; they are kept by their C names for tools that describe a device.
  */
 final class OtherAttributes {
     private OtherAttributes() {

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.HexFormat;
 
 /**
- * What verbs does not tell about a port: the MAC address and the MTU. softverbs has calls of its own for them; on
+ * The properties of a port that verbs lacks: the MAC address and the MTU. softverbs has calls of its own for them; on
  * rdma-core the network interface behind the port, which the GID table names, knows them.
  */
 final class PortInterface {

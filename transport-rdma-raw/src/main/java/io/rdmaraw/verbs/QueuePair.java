@@ -2,6 +2,13 @@ package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.QpAttrLayout;
+import io.rdmaraw.verbs.abi.QpInitAttrExLayout;
+import io.rdmaraw.verbs.abi.QpLayout;
+import io.rdmaraw.verbs.abi.QpRateLimitAttrLayout;
+import io.rdmaraw.verbs.abi.VerbsContextLayout;
+import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;

@@ -2,6 +2,9 @@ package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.QpInitAttrExLayout;
+import io.rdmaraw.verbs.abi.VerbsContextLayout;
+import io.rdmaraw.verbs.flow.FlowNumbers;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 

@@ -1,5 +1,7 @@
 package io.rdmaraw.verbs;
 
+import io.rdmaraw.verbs.flow.FlowSpec;
+
 import java.util.Objects;
 
 /**
@@ -55,15 +57,14 @@ public final class RssOptions {
      * @return 0 when the rule does not say which version of IP
      */
     public static long fieldsOf(FlowSpec spec) {
-        FlowLayers layers = spec.outer();
-        if (layers.ipv4() == null && layers.ipv6() == null) {
+        if (!spec.isIpv4() && !spec.isIpv6()) {
             return 0;
         }
-        long addresses = layers.ipv4() != null ? SOURCE_IPV4 | DESTINATION_IPV4 : SOURCE_IPV6 | DESTINATION_IPV6;
-        if (layers.ports() == null) {
+        long addresses = spec.isIpv4() ? SOURCE_IPV4 | DESTINATION_IPV4 : SOURCE_IPV6 | DESTINATION_IPV6;
+        if (!spec.isTcp() && !spec.isUdp()) {
             return addresses;
         }
-        return addresses | (layers.ports().tcp() ? SOURCE_PORT_TCP | DESTINATION_PORT_TCP
+        return addresses | (spec.isTcp() ? SOURCE_PORT_TCP | DESTINATION_PORT_TCP
                 : SOURCE_PORT_UDP | DESTINATION_PORT_UDP);
     }
 

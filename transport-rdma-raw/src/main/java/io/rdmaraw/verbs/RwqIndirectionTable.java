@@ -2,6 +2,8 @@ package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.RwqIndTableInitAttrLayout;
+import io.rdmaraw.verbs.abi.VerbsContextLayout;
 import java.lang.foreign.Arena;
 import java.util.LinkedHashSet;
 import java.util.List;

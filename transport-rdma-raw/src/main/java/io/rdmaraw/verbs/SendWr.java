@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.Sge;
 
 /** {@code struct ibv_send_wr}: one send work request. Every method takes the address of the structure. */
 public final class SendWr {

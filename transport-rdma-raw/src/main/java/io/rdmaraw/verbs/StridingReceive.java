@@ -3,19 +3,19 @@ package io.rdmaraw.verbs;
 import java.util.Locale;
 
 /**
- * Whether frames are received by striding queues ("multi-packet receive queues"): a receive request is then a long
- * buffer of which each frame takes as much as it is long, so that the device fetches one request for many frames, and
- * short frames leave no room unused behind them. Devices of mlx5 can do it where their rings are used in place.
+ * Whether frames are received by striding (multi-packet) receive queues: a receive request is then a long buffer of
+ * which each frame takes as many strides as it needs. The device fetches one request for many frames, and short frames
+ * waste no memory. mlx5 devices support it where their rings are used in place.
  */
 public enum StridingReceive {
-    /** Where it can be done. */
+    /** Use it if the device supports it. */
     AUTO,
-    /** Nowhere: each request is for one frame. */
+    /** Never use it; each request is for one frame. */
     NEVER,
-    /** Or the queue is not opened. */
+    /** Fail to open the queue if the device does not support it. */
     REQUIRED;
 
-    /** The system property that says what is done where nothing else is asked for; {@code never} if it is not set. */
+    /** The system property with the default; {@code never} if it is not set. */
     public static final String PROPERTY = "io.rdmaraw.stridingReceive";
 
     /** Returns what {@link #PROPERTY} says. */

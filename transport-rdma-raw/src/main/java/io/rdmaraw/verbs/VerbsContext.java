@@ -4,6 +4,15 @@ import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.AsyncEventLayout;
+import io.rdmaraw.verbs.abi.ContextLayout;
+import io.rdmaraw.verbs.abi.CqInitAttrExLayout;
+import io.rdmaraw.verbs.abi.DeviceAttrExLayout;
+import io.rdmaraw.verbs.abi.DeviceAttrLayout;
+import io.rdmaraw.verbs.abi.DeviceLayout;
+import io.rdmaraw.verbs.abi.PortAttrLayout;
+import io.rdmaraw.verbs.abi.VerbsContextLayout;
+import io.rdmaraw.verbs.flow.FlowSpecBuilder;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.Arena;
 import java.util.concurrent.ConcurrentHashMap;
@@ -22,7 +31,7 @@ public final class VerbsContext extends VerbsObject {
     private static final long ABI_IS_EXTENDED = -1L;
     private static final int GID_SIZE_BYTES = 16;
 
-    final VerbsLibrary library;
+    public final VerbsLibrary library;
     final MemorySegment pollCqFunction;
     final MemorySegment requestNotificationFunction;
     final MemorySegment postSendFunction;
@@ -179,20 +188,6 @@ public final class VerbsContext extends VerbsObject {
         }
     }
 
-    /** Creates a completion queue whose completions are read field by field. */
-    public ExtendedCompletionQueue createExtendedCompletionQueue(ExtendedCompletionQueueOptions options) {
-        lifecycle.lock();
-        try (Arena arena = Arena.ofConfined()) {
-            long attr = arena.allocate(CqInitAttrExLayout.SIZE_BYTES, Long.BYTES).address();
-            options.writeTo(attr);
-            long function = requiredExtension(VerbsContextLayout.CREATE_CQ_EX_OFFSET, "ibv_create_cq_ex");
-            long cq = made("ibv_create_cq_ex", NativeCall.pointer(function, openAddress(), attr), options.toString());
-            return new ExtendedCompletionQueue(this, options, cq);
-        } finally {
-            lifecycle.unlock();
-        }
-    }
-
     /**
      * Creates a completion queue by a function of a driver's own library, such as {@code mlx5dv_create_cq}.
      *
@@ -248,16 +243,6 @@ public final class VerbsContext extends VerbsObject {
         lifecycle.lock();
         try {
             return RwqIndirectionTable.create(this, entries);
-        } finally {
-            lifecycle.unlock();
-        }
-    }
-
-    /** Creates counters of packets and bytes for flow rules; see {@link FlowSpecBuilder#count}. */
-    public FlowCounters createFlowCounters() {
-        lifecycle.lock();
-        try {
-            return FlowCounters.create(this);
         } finally {
             lifecycle.unlock();
         }

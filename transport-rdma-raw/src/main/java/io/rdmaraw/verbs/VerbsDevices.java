@@ -3,6 +3,7 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.DeviceLayout;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.DirectoryStream;
@@ -19,9 +20,6 @@ import java.util.function.Supplier;
  * interface of one ({@code enp3s0f0}).
  */
 public final class VerbsDevices {
-    /** What the names of software devices begin with. */
-    public static final String SOFT_PREFIX = "soft:";
-
     private static final Path NETWORK_DEVICES = Path.of("/sys/class/net");
     static final int MAX_NAME_BYTES = 64;
     private static final int MAX_REASON_BYTES = 256;
@@ -32,7 +30,7 @@ public final class VerbsDevices {
     /** Lists the devices that can be opened now; a provider that is not usable contributes none. */
     public static List<String> names() {
         List<String> names = new ArrayList<>(namesOf(VerbsLibrary::rdmaCore, ""));
-        names.addAll(namesOf(VerbsLibrary::softverbs, SOFT_PREFIX));
+        names.addAll(namesOf(VerbsLibrary::softverbs, DeviceName.SOFT_PREFIX));
         return names;
     }
 
@@ -52,7 +50,7 @@ public final class VerbsDevices {
      * @throws VerbsException when there is no such device (the message lists those that exist), or it cannot be opened
      */
     public static VerbsContext open(String deviceName) {
-        if (deviceName.startsWith(SOFT_PREFIX)) {
+        if (new DeviceName(deviceName).isSoftware()) {
             return openSoft(deviceName);
         }
         VerbsLibrary library = VerbsLibrary.rdmaCore();
@@ -69,7 +67,7 @@ public final class VerbsDevices {
 
     private static VerbsContext openSoft(String deviceName) {
         VerbsLibrary library = VerbsLibrary.softverbs();
-        String name = deviceName.substring(SOFT_PREFIX.length());
+        String name = new DeviceName(deviceName).inProvider();
         VerbsContext context = openListed(library, name, deviceName);
         if (context == null && !name.isEmpty() && library.addDevice(name)) {
             context = openListed(library, name, deviceName);
@@ -111,7 +109,7 @@ public final class VerbsDevices {
     }
 
     static String reasonWhyUnknown(Path networkDevices, String deviceName) {
-        if (deviceName.startsWith(SOFT_PREFIX)) {
+        if (new DeviceName(deviceName).isSoftware()) {
             return "there is no software device \"" + deviceName + "\"; there are soft:loop, soft:loop:NAME,"
                     + " soft:xdp:NETDEV and soft:packet:NETDEV, where NETDEV is a network interface such as eth0";
         }

@@ -113,7 +113,7 @@ final class VerbsErrors {
     private static String createFlow(int errno) {
         return switch (errno) {
             case Errno.EPERM -> NET_RAW;
-            case Errno.EEXIST -> "the same rule exists already, perhaps in another process: share its queue pair, or"
+            case Errno.EEXIST -> "the same rule exists already, possibly in another process: share its queue pair, or"
                     + " change the rule";
             case Errno.ENOMEM -> "the rule table or this priority is full: priorities are 0 to 15, and a priority"
                     + " takes few different sets of matched fields";

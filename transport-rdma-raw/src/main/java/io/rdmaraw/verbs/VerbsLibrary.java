@@ -10,7 +10,7 @@ import java.lang.foreign.SymbolLookup;
  * One loaded provider of the libibverbs ABI, with the addresses of the functions that it exports. What the header has
  * as inline functions is reached through the context of an open device instead; see {@link VerbsContext}.
  */
-final class VerbsLibrary {
+public final class VerbsLibrary {
     private static final String RDMA_CORE_SONAME = "libibverbs.so.1";
 
     final long getDeviceList;
@@ -39,7 +39,7 @@ final class VerbsLibrary {
     final long queryQp;
     final long destroyQp;
     /** {@code int softverbs_add_device(const char *name)}; 0 in rdma-core. */
-    final long addDevice;
+    public final long addDevice;
 
     private final SymbolLookup lookup;
 
@@ -100,7 +100,7 @@ final class VerbsLibrary {
     }
 
     /** Returns the address of a function that only this library has, or 0. */
-    long extra(String function) {
+    public long extra(String function) {
         return optionalAddress(lookup, function);
     }
 

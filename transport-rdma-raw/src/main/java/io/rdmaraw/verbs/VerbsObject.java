@@ -9,11 +9,11 @@ import java.util.concurrent.locks.ReentrantLock;
  * everything that was made from this object or uses it; closing twice is harmless.
  *
  * <p>Creation and closing are thread-safe. They must not run into a hot call (post, poll) on the same object in another
- * thread: whoever closes has stopped the thread that uses it.
+ * thread: stop the thread that uses it before closing.
  */
 public abstract sealed class VerbsObject implements AutoCloseable
         permits VerbsContext, ProtectionDomain, MemoryRegion, CompletionChannel, CompletionQueue, QueuePair, Flow,
-        WorkQueue, RwqIndirectionTable, FlowCounters {
+        WorkQueue, RwqIndirectionTable {
     /** One lock for the whole tree of a context: creation and closing are rare. */
     final ReentrantLock lifecycle;
     /** The address of the C structure; 0 once closed. Read by the hot path, hence not volatile. */
@@ -76,7 +76,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
     }
 
     /** Returns the address of the C structure, for the calls that are not hot. */
-    final long openAddress() {
+    public final long openAddress() {
         long a = address;
         if (a == 0) {
             throw closed();

@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.WcStatus;
 
 /** {@code struct ibv_wc}: one completion. Every method takes the address of the structure. */
 public final class Wc {

@@ -3,6 +3,11 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.VerbsContextLayout;
+import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.abi.WqAttrLayout;
+import io.rdmaraw.verbs.abi.WqInitAttrLayout;
+import io.rdmaraw.verbs.abi.WqLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.Arena;
 

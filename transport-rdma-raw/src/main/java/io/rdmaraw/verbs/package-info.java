@@ -3,7 +3,8 @@
  *
  * <p>{@link io.rdmaraw.verbs.VerbsDevices} opens a device of either provider, rdma-core or this project's softverbs;
  * above that, nothing differs. The calls of the hot path (post, poll, arm) take absolute addresses of C structures,
- * which {@link io.rdmaraw.verbs.SendWr}, {@link io.rdmaraw.verbs.ReceiveWr}, {@link io.rdmaraw.verbs.Sge} and {@link
+ * which {@link io.rdmaraw.verbs.SendWr}, {@link io.rdmaraw.verbs.ReceiveWr}, {@link io.rdmaraw.verbs.abi.Sge} and
+ * {@link
  * io.rdmaraw.verbs.Wc} read and write; all others check their arguments, and a failure becomes a {@link
  * io.rdmaraw.verbs.VerbsException}.
  */

@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** ARP for IPv4 over Ethernet (RFC 826). */
 public final class ArpPacket {
     /** Length of the packet without the Ethernet header. */

@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** The Ethernet II header: destination, source, EtherType. */
 public final class EthernetHeader {
     /** Length of the header without tags. */
@@ -33,18 +35,6 @@ public final class EthernetHeader {
         NetworkOrder.putLong(address, destination << 16 | (source >>> 32 & 0xffff));
         NetworkOrder.putInt(address + 8, (int) source);
         NetworkOrder.putU16(address + 12, etherType);
-    }
-
-    /**
-     * Returns the address that a text of six octets in hexadecimal with colons means.
-     *
-     * @throws IllegalArgumentException when the text is something else
-     */
-    public static long parseMac(String text) {
-        if (!text.matches("[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")) {
-            throw new IllegalArgumentException("\"" + text + "\" is no MAC address, such as 02:00:00:00:00:05");
-        }
-        return Long.parseLong(text.replace(":", ""), 16);
     }
 
     /** Returns whether the address is multicast or broadcast. */

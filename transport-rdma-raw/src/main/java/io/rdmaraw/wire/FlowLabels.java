@@ -2,7 +2,7 @@ package io.rdmaraw.wire;
 
 /**
  * The flow labels of IPv6: one for all packets of a flow, so that routers which choose among several paths by it keep
- * the packets of a flow in order and spread flows; and nobody can guess it (RFC 6437 section 3).
+ * the packets of a flow in order and distribute flows. Others cannot guess a label (RFC 6437 section 3).
  */
 public final class FlowLabels {
     private static final int BITS = 20;

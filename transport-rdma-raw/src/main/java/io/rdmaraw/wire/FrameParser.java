@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /**
  * Finds the parts of a received frame and proves that they are inside it. The only reader of unchecked network data:
  * it never throws on it, never reads outside the given range, does not loop longer than the frame is, and allocates
@@ -44,10 +46,10 @@ public final class FrameParser {
     /**
      * Parses a frame whose checksums the device has verified, if it is an ordinary datagram.
      *
-     * @param address where at least {@link UdpIpv4Head#READ_BYTES} bytes can be read, however short the frame is
+     * @param address where at least {@link UdpIpv4HeaderCodec#READ_BYTES} bytes can be read, however short the frame is
      * @return whether it is, and then it is counted as UDP; else {@link #parse} is to be asked
      */
-    public boolean parseVerifiedUdp(long address, int lengthBytes, UdpIpv4Head out) {
+    public boolean parseVerifiedUdp(long address, int lengthBytes, UdpIpv4HeaderCodec out) {
         if (!out.read(address, lengthBytes)
                 || origin != FrameOrigin.ANYWHERE && out.isMartian(origin == FrameOrigin.HOST)) {
             return false;
@@ -71,8 +73,8 @@ public final class FrameParser {
     /**
      * Parses what an ICMP error quotes: the header of a packet that we sent and at least the first eight bytes behind
      * it, mostly cut short and with checksums that can't be verified. Addresses, protocol, ports and, at
-     * {@link ParsedFrame#transportAddress()}, eight bytes of the transport header are then known. Nothing says that we
-     * did send it: compare with the connection (RFC 5927).
+     * {@link ParsedFrame#transportAddress()}, eight bytes of the transport header are then known. Nothing proves that
+     * we did send it: compare with the connection (RFC 5927).
      *
      * @param error an accepted ICMP or ICMPv6 message
      * @param out   filled with what was quoted; another object than {@code error}
@@ -80,7 +82,7 @@ public final class FrameParser {
      */
     public ParseVerdict parseQuote(ParsedFrame error, ParsedFrame out) {
         out.reset(error.payloadAddress(), error.payloadLengthBytes());
-        return counted(QuoteParser.parse(out, error.ipVersion()));
+        return counted(IcmpQuotedPacketParser.parse(out, error.ipVersion()));
     }
 
     /**
@@ -93,7 +95,7 @@ public final class FrameParser {
      */
     public ParseVerdict parseQuote(long address, int lengthBytes, int ipVersion, ParsedFrame out) {
         out.reset(address, lengthBytes);
-        return counted(QuoteParser.parse(out, ipVersion));
+        return counted(IcmpQuotedPacketParser.parse(out, ipVersion));
     }
 
     /** The one place where sound packets are refused for what their addresses and tags say. */

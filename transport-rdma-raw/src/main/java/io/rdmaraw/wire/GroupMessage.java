@@ -1,8 +1,10 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /**
- * Messages by which routers ask and hosts say which groups are wanted on a link: IGMP (RFC 2236, RFC 3376) and MLD (RFC
- * 2710, RFC 3810), which differ in types, in the length of addresses and in where queries have what.
+ * The messages of multicast group membership: IGMP (RFC 2236, RFC 3376) and MLD (RFC 2710, RFC 3810). They differ in
+ * their types, in the length of addresses and in the layout of queries.
  */
 public final class GroupMessage {
     /** IGMP type: membership query. */

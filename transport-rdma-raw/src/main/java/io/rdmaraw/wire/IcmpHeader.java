@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** ICMP (RFC 792) and, with the same first eight bytes, ICMPv6 (RFC 4443). */
 public final class IcmpHeader {
     /** Length of type, code, checksum and the word whose meaning depends on the type. */

@@ -2,6 +2,7 @@ package io.rdmaraw.wire;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -156,7 +157,8 @@ public final class InternetChecksum {
 
     /** Returns the sum of the pseudo header of UDP and TCP over IPv4, the addresses read from the IP header. */
     public static long pseudoHeaderIpv4(long ipHeaderAddress, int protocol, int transportLengthBytes) {
-        // In two loads: whoever has just written the header wrote the addresses apart.
+        // In two loads: a header that was just written had its addresses stored one by one, which one load would stall
+        // on.
         return (NativeMemory.getInt(ipHeaderAddress + 12) & LOW_32)
                 + (NativeMemory.getInt(ipHeaderAddress + 16) & LOW_32) + pseudoWord(protocol, transportLengthBytes);
     }

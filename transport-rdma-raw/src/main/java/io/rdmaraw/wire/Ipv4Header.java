@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** The IPv4 header (RFC 791). */
 public final class Ipv4Header {
     /** Length without options. */

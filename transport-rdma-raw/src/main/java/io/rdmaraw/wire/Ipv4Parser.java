@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** The IPv4 step of {@link FrameParser}: begins at the network offset of the frame. */
 final class Ipv4Parser {
     private static final int MAXIMUM_DATAGRAM_BYTES = 65535;

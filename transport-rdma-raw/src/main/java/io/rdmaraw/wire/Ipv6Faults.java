@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /**
  * What a host that cannot go on with an IPv6 packet tells its sender (RFC 8200 sections 4 to 4.5, RFC 4443 section
  * 3.4).
@@ -7,7 +9,7 @@ package io.rdmaraw.wire;
 public final class Ipv6Faults {
     /** Code of a parameter problem: a field has a value that cannot be. */
     public static final int ERRONEOUS_FIELD = 0;
-    /** Code of a parameter problem: nobody knows the protocol. */
+    /** Code of a parameter problem: unrecognized next header (RFC 4443 section 3.4). */
     public static final int UNKNOWN_NEXT_HEADER = 1;
     /** Code of a parameter problem: an option is not known, which its sender wants to hear. */
     public static final int UNKNOWN_OPTION = 2;

@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** The IPv6 header (RFC 8200) and the fragment header (section 4.5). */
 public final class Ipv6Header {
     /** Length of the fixed header. */

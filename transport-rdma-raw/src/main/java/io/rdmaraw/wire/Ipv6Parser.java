@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** The IPv6 step of {@link FrameParser}: the fixed header and the chain of extension headers (RFC 8200). */
 final class Ipv6Parser {
     private static final int MAXIMUM_EXTENSION_HEADERS = 8;
@@ -24,8 +26,8 @@ final class Ipv6Parser {
         if (payloadBytes > available - Ipv6Header.LENGTH_BYTES) {
             return ParseVerdict.IPV6_BAD_PAYLOAD_LENGTH;
         }
-        boolean toNobody = (Ipv6Header.destinationHigh(address) | Ipv6Header.destinationLow(address)) == 0;
-        if (toNobody || Ipv6Header.isMulticast(Ipv6Header.sourceHigh(address))) {
+        boolean toUnspecified = (Ipv6Header.destinationHigh(address) | Ipv6Header.destinationLow(address)) == 0;
+        if (toUnspecified || Ipv6Header.isMulticast(Ipv6Header.sourceHigh(address))) {
             return ParseVerdict.IPV6_BAD_ADDRESS;
         }
         fill(out, address, payloadBytes);

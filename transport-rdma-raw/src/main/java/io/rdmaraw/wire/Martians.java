@@ -1,7 +1,7 @@
 package io.rdmaraw.wire;
 
 /**
- * Addresses that no packet on a link can have, so that whoever writes them lies: those of a host itself, of no host,
+ * Addresses that no packet on a link can have, so that they are forged: those of a host itself, of no host,
  * and reserved ones (RFC 1122 section 3.2.1.3, RFC 4291 sections 2.5.3, 2.5.5.2 and 2.7, RFC 6890 section 2.2).
  */
 final class Martians {

@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** IPv6 neighbour discovery (RFC 4861): solicitations, advertisements and their options. */
 public final class NeighborDiscovery {
     /** ICMPv6 type: router solicitation. */

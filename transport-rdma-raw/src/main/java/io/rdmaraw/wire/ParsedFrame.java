@@ -2,11 +2,11 @@ package io.rdmaraw.wire;
 
 /**
  * Where the parts of a frame are, as {@link FrameParser} found them. One object is used again for frame after frame; it
- * refers to the frame's memory and is worth as much as that memory is.
+ * refers to the frame's memory and is valid as long as that memory is.
  *
  * <p>Offsets count from {@link #frameAddress()}. What the verdict does not cover is 0: an ARP packet has no ports, a
  * fragment has neither ports nor transport header. After a verdict that is not accepted only the link-layer accessors
- * may be used, and only when the verdict is not about Ethernet or VLAN; what {@link Ipv6Faults} tells of keeps its
+ * may be used, and only when the verdict is not about Ethernet or VLAN; frames of {@link Ipv6Faults} keep their
  * addresses as well.
  */
 public final class ParsedFrame {

@@ -1,8 +1,8 @@
 package io.rdmaraw.wire;
 
 /**
- * SipHash-2-4 (Aumasson and Bernstein) over 64-bit words: the keyed function behind what nobody
- * outside may guess: ISNs, ports, SYN cookies, flow labels.
+ * SipHash-2-4 (Aumasson and Bernstein) over 64-bit words: the keyed function of all that others must not be able to
+ * guess: ISNs, ports, SYN cookies, flow labels.
  */
 public final class SipHash {
     private final long key0;

@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** The TCP header without its options (RFC 9293 section 3.1). */
 public final class TcpHeader {
     /** Length without options. */

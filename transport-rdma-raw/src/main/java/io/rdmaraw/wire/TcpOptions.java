@@ -1,10 +1,12 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /**
  * The options of one TCP segment. One object is used again for segment after segment.
  *
  * <p>Unknown options are passed over. An option with an impossible length ends the reading: what came before counts,
- * {@link #parse} returns false, and what the segment is worth then is the caller's decision.
+ * {@link #parse} returns false, and the caller decides whether to use the segment.
  */
 public final class TcpOptions {
     /** Kind: end of list. */

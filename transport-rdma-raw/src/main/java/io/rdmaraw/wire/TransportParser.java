@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** The transport step of {@link FrameParser}: the frame's payload range is the transport's packet. */
 final class TransportParser {
     private static final int ND_HOP_LIMIT = 255;

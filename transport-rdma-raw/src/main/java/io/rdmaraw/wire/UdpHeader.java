@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** The UDP header (RFC 768). */
 public final class UdpHeader {
     /** Length of the header. */

@@ -1,5 +1,7 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 /** An 802.1Q or 802.1ad tag: the four bytes from the tag's EtherType on, which sits where the EtherType would. */
 public final class VlanTag {
     /** Length that one tag adds to a frame. */

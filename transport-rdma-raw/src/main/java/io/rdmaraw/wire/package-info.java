@@ -3,7 +3,7 @@
  *
  * <p>Header classes are stateless flyweights: static accessors that take the absolute address of the header, because
  * frames are slots in registered native memory and an object per header would be state to keep right for no gain. They
- * check nothing. Whoever calls them knows the header to be inside the frame, and for received frames exactly one
+ * check nothing. The caller knows that the header is inside the frame, and for received frames exactly one
  * class establishes that: {@link io.rdmaraw.wire.FrameParser}, which fills a {@link io.rdmaraw.wire.ParsedFrame} and
  * returns a {@link io.rdmaraw.wire.ParseVerdict}. Nothing here throws on what the network sent, allocates, reads a
  * clock or keeps global state.

@@ -1,7 +1,7 @@
 package io.rdmaraw.channel;
 
-import static io.rdmaraw.channel.StreamLab.on;
-import static io.rdmaraw.channel.StreamLab.settle;
+import static io.rdmaraw.channel.StreamFixture.on;
+import static io.rdmaraw.channel.StreamFixture.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -13,6 +13,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ConnectTimeoutException;
 import io.netty.channel.EventLoop;
+import io.rdmaraw.tcp.stack.TcpStack;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -35,20 +36,19 @@ class ConnectStormTest {
     private static final int LAST = STORM - 1;
     /** None that the host chooses for others. */
     private static final int LOCAL_PORT = 20_000;
-    private static final int PATIENCE_MILLIS = 60_000;
 
-    private final StreamLab lab = new StreamLab(LoopDevice.inMemory(), 1, 1);
-    private final EventLoop loop = lab.clients.next();
+    private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
+    private final EventLoop loop = fixture.clients.next();
     private final CountDownLatch mute = new CountDownLatch(1);
     private InetSocketAddress server;
     private TcpStack stack;
 
     @BeforeEach
     void listen() throws InterruptedException {
-        server = lab.listen("127.0.0.1", new StreamLab.Echo(),
+        server = fixture.listen("127.0.0.1", new StreamFixture.Echo(),
                 settings -> settings.option(ChannelOption.SO_BACKLOG, 2 * STORM));
-        RdmaRawSocketChannel first = lab.connect(server, new ChannelInboundHandlerAdapter());
-        lab.accepted();
+        RdmaRawSocketChannel first = fixture.connect(server, new ChannelInboundHandlerAdapter());
+        fixture.accepted();
         stack = first.loopStack();
         first.close().sync();
         awaitConnections(0);
@@ -57,11 +57,11 @@ class ConnectStormTest {
     @AfterEach
     void shutDown() {
         mute.countDown();
-        lab.close();
+        fixture.close();
     }
 
     private Bootstrap client() {
-        return lab.client(new ChannelInboundHandlerAdapter());
+        return fixture.client(new ChannelInboundHandlerAdapter());
     }
 
     /** Registers channels, and then connects them within one turn of their loop; the last one as is said. */
@@ -96,12 +96,12 @@ class ConnectStormTest {
         mute.countDown();
         for (ChannelFuture attempt : attempts.subList(0, LAST)) {
             attempt.sync();
-            lab.accepted();
+            fixture.accepted();
         }
         awaitConnections(LAST);
         settle(loop);
-        settle(lab.servers.next());
-        assertFalse(lab.hasAccepted(), "the SYN of the one that was given up has left");
+        settle(fixture.servers.next());
+        assertFalse(fixture.hasAccepted(), "the SYN of the one that was given up has left");
         for (ChannelFuture attempt : attempts) {
             attempt.channel().close().sync();
         }
@@ -114,7 +114,7 @@ class ConnectStormTest {
         assertEquals(STORM - AT_ONCE, delayed());
         for (ChannelFuture attempt : attempts) {
             assertTrue(attempt.sync().channel().isActive());
-            lab.accepted();
+            fixture.accepted();
         }
         awaitConnections(STORM);
         assertEquals(STORM - AT_ONCE, delayed(), "none waits twice");
@@ -128,12 +128,12 @@ class ConnectStormTest {
 
     @Test
     void oneThatWaitsIsCancelledAndLeavesNothing() throws InterruptedException {
-        StreamLab.keepBusy(lab.servers.next(), mute);
+        StreamFixture.keepBusy(fixture.servers.next(), mute);
         InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), LOCAL_PORT);
         List<ChannelFuture> attempts = storm(client(), local);
         ChannelFuture last = attempts.get(LAST);
         assertTrue(last.cancel(false));
-        assertTrue(last.channel().closeFuture().await(PATIENCE_MILLIS));
+        assertTrue(last.channel().closeFuture().await(Patience.MILLIS));
         assertInstanceOf(CancellationException.class, last.cause());
         awaitConnections(LAST);
         assertAllButTheLastConnect(attempts);
@@ -142,12 +142,12 @@ class ConnectStormTest {
 
     @Test
     void theConnectTimeoutHoldsForOneThatWaits() throws InterruptedException {
-        StreamLab.keepBusy(lab.servers.next(), mute);
+        StreamFixture.keepBusy(fixture.servers.next(), mute);
         InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), LOCAL_PORT);
         List<ChannelFuture> attempts = storm(client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1), local);
         ChannelFuture last = attempts.get(LAST);
         assertInstanceOf(ConnectTimeoutException.class, last.await().cause());
-        assertTrue(last.channel().closeFuture().await(PATIENCE_MILLIS));
+        assertTrue(last.channel().closeFuture().await(Patience.MILLIS));
         awaitConnections(LAST);
         assertAllButTheLastConnect(attempts);
         client().connect(server, local).sync();
@@ -155,9 +155,9 @@ class ConnectStormTest {
 
     @Test
     void aLoopThatEndsTellsThoseThatWait() throws InterruptedException {
-        StreamLab.keepBusy(lab.servers.next(), mute);
+        StreamFixture.keepBusy(fixture.servers.next(), mute);
         List<ChannelFuture> attempts = storm(client(), null);
-        assertTrue(lab.clients.shutdownGracefully(0, 10, TimeUnit.SECONDS).await(PATIENCE_MILLIS));
+        assertTrue(fixture.clients.shutdownGracefully(0, 10, TimeUnit.SECONDS).await(Patience.MILLIS));
         for (ChannelFuture attempt : attempts) {
             assertTrue(attempt.isDone() && !attempt.isSuccess());
             assertFalse(attempt.channel().isOpen());

@@ -12,9 +12,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Whole sequences of frames to a host of our own with ports, in virtual time; see {@link HostUnderFrames}.
+ * Whole sequences of frames to a host of our own with ports, in virtual time; see {@link UserspaceHostFixture}.
  * CONTRIBUTING.md has the command that fuzzes in earnest; the ordinary build replays the kept inputs, which
- * {@code src/test/scapy/odd_frames.py} has made, and some at random.
+ * {@code src/test/scapy/malformed_frames.py} has made, and some at random.
  */
 class DatagramStackFuzz {
     private static final int RANDOM_SEQUENCES = 60;
@@ -22,15 +22,15 @@ class DatagramStackFuzz {
 
     @FuzzTest
     void anyBytes(byte[] data) {
-        HostUnderFrames.play(data);
+        UserspaceHostFixture.play(data);
     }
 
     @Test
-    void oddFramesAtRandom() {
+    void malformedFramesAtRandom() {
         SplittableRandom random = new SplittableRandom(3);
-        HostUnderFrames.Outcome all = new HostUnderFrames.Outcome();
+        UserspaceHostFixture.Outcome all = new UserspaceHostFixture.Outcome();
         for (int i = 0; i < RANDOM_SEQUENCES; i++) {
-            all.add(HostUnderFrames.playOdd(random.nextLong(), FRAMES_OF_A_SEQUENCE));
+            all.add(UserspaceHostFixture.playOdd(random.nextLong(), FRAMES_OF_A_SEQUENCE));
         }
         assertEquals(RANDOM_SEQUENCES * FRAMES_OF_A_SEQUENCE, all.frames);
         // Frames that never led anywhere would prove nothing.
@@ -44,7 +44,7 @@ class DatagramStackFuzz {
         "fragments4-too-late, 0", "fragments-overlapping, 0", "fragments-teardrop, 0"})
     void datagramsArePutTogether(String input, int reassembled) throws IOException {
         try (InputStream bytes = getClass().getResourceAsStream("DatagramStackFuzzInputs/anyBytes/" + input)) {
-            assertEquals(reassembled, HostUnderFrames.play(bytes.readAllBytes()).reassembled);
+            assertEquals(reassembled, UserspaceHostFixture.play(bytes.readAllBytes()).reassembled);
         }
     }
 }

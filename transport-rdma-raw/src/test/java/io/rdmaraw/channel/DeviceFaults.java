@@ -1,16 +1,16 @@
 package io.rdmaraw.channel;
 
 import io.rdmaraw.queue.VerbsFrameQueue;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.Softverbs;
-import io.rdmaraw.verbs.SoftverbsQueueCounters;
 import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.softverbs.Softverbs;
+import io.rdmaraw.verbs.softverbs.SoftverbsQueueCounters;
 
 /** What can be made to go wrong with a device under test. */
 interface DeviceFaults {
     static DeviceFaults of(VerbsContext context) {
-        return context.deviceName().startsWith(VerbsDevices.SOFT_PREFIX) ? new Soft(Softverbs.of(context))
+        return new DeviceName(context.deviceName()).isSoftware() ? new Soft(Softverbs.of(context))
                 : new EmulatedFaults(context.deviceName());
     }
 

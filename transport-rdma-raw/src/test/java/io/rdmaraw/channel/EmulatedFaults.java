@@ -4,9 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
+import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.WcStatus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
@@ -61,7 +62,7 @@ final class EmulatedFaults implements DeviceFaults {
     }
 
     private static int number(VerbsFrameQueue queue, boolean receive) {
-        return receive ? queue.receiveQueueNumber() : queue.queuePair().number();
+        return receive ? QueueFixture.receiveQueueNumber(queue) : queue.queuePair().number();
     }
 
     @Override

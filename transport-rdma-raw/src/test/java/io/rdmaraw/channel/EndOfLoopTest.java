@@ -1,7 +1,7 @@
 package io.rdmaraw.channel;
 
-import static io.rdmaraw.channel.StreamLab.keepBusy;
-import static io.rdmaraw.channel.StreamLab.on;
+import static io.rdmaraw.channel.StreamFixture.keepBusy;
+import static io.rdmaraw.channel.StreamFixture.on;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +13,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import io.rdmaraw.memory.Slab;
+import io.rdmaraw.tcp.stack.TcpStack;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -30,19 +31,19 @@ class EndOfLoopTest {
     private static final int MESSAGE_BYTES = 600;
     private static final int MAX_ATTEMPTS = 64;
 
-    private final StreamLab lab = new StreamLab(LoopDevice.inMemory(), 2, 1);
+    private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 2, 1);
     private final CountDownLatch busy = new CountDownLatch(1);
     private final int heldBefore = Slab.heldAfterClose();
 
     @AfterEach
     void shutDown() {
         busy.countDown();
-        lab.close();
+        fixture.close();
     }
 
     private List<EventLoop> serverLoops() {
         List<EventLoop> loops = new ArrayList<>();
-        lab.servers.forEach(loop -> loops.add((EventLoop) loop));
+        fixture.servers.forEach(loop -> loops.add((EventLoop) loop));
         return loops;
     }
 
@@ -64,34 +65,34 @@ class EndOfLoopTest {
     /** The server's loop is in a handler, so that a connection of the other loop gets no channel before that ends. */
     @Test
     void bytesOfAConnectionWithoutAChannelAreReleased() throws InterruptedException {
-        InetSocketAddress address = lab.listen(new ChannelInboundHandlerAdapter());
+        InetSocketAddress address = fixture.listen(new ChannelInboundHandlerAdapter());
         EventLoop listening = serverLoops().stream().filter(loop -> on(loop, () ->
                 ((RdmaRawEventLoop) loop).handler().registrationCount()) > 0).findFirst().orElseThrow();
         EventLoop other = serverLoops().stream().filter(loop -> loop != listening).findFirst().orElseThrow();
         TcpStack stack = stackOf(other);
         keepBusy(listening, busy);
         for (int i = 0; i < MAX_ATTEMPTS && on(other, () -> stack.counters().flows) == 0; i++) {
-            lab.client(new ChannelInboundHandlerAdapter()).option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
+            fixture.client(new ChannelInboundHandlerAdapter()).option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
                     .connect(address).addListener((ChannelFuture opened) ->
                             opened.channel().writeAndFlush(Unpooled.wrappedBuffer(new byte[MESSAGE_BYTES])));
-            StreamLab.settle(lab.clients.next());
-            StreamLab.settle(other);
+            StreamFixture.settle(fixture.clients.next());
+            StreamFixture.settle(other);
         }
         while (on(other, () -> stack.engine().counters().payloadBytesIn) < MESSAGE_BYTES) {
             assertFalse(Thread.currentThread().isInterrupted());
         }
         endLoop(other);
         busy.countDown();
-        lab.close();
+        fixture.close();
         awaitMemory();
     }
 
     /** A connection of which some bytes are there to be read, which nobody does. */
     private RdmaRawSocketChannel acceptUnread() throws InterruptedException {
-        InetSocketAddress address = lab.listen("127.0.0.1", new ChannelInboundHandlerAdapter(),
+        InetSocketAddress address = fixture.listen("127.0.0.1", new ChannelInboundHandlerAdapter(),
                 server -> server.childOption(ChannelOption.AUTO_READ, false));
-        Channel client = lab.connect(address, new ChannelInboundHandlerAdapter());
-        RdmaRawSocketChannel child = lab.accepted();
+        Channel client = fixture.connect(address, new ChannelInboundHandlerAdapter());
+        RdmaRawSocketChannel child = fixture.accepted();
         TcpStack stack = stackOf(child.eventLoop());
         client.writeAndFlush(Unpooled.wrappedBuffer(new byte[MESSAGE_BYTES])).sync();
         while (on(child.eventLoop(), () -> stack.engine().counters().payloadBytesIn) < MESSAGE_BYTES) {
@@ -114,7 +115,7 @@ class EndOfLoopTest {
         ended.sync();
         child.closeFuture().sync();
         assertFalse(child.isOpen());
-        lab.close();
+        fixture.close();
         awaitMemory();
     }
 
@@ -129,7 +130,7 @@ class EndOfLoopTest {
         });
         loop.terminationFuture().sync();
         assertFalse(child.isOpen());
-        lab.close();
+        fixture.close();
         awaitMemory();
     }
 }

@@ -11,7 +11,6 @@ import java.util.concurrent.TimeUnit;
 /** Keeps what a channel fires, for a test's thread to take. */
 final class FrameQueueHandler extends ChannelInboundHandlerAdapter {
     /** Far beyond what any machine needs; only a frame that never comes takes so long. */
-    private static final long PATIENCE_SECONDS = 30;
 
     final BlockingQueue<Object> messages = new LinkedBlockingQueue<>();
     final BlockingQueue<Object> events = new LinkedBlockingQueue<>();
@@ -41,7 +40,7 @@ final class FrameQueueHandler extends ChannelInboundHandlerAdapter {
     }
 
     static <T> T take(BlockingQueue<T> queue, String what) throws InterruptedException {
-        T message = queue.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        T message = queue.poll(Patience.SECONDS, TimeUnit.SECONDS);
         if (message == null) {
             throw new AssertionError("no " + what + " came");
         }

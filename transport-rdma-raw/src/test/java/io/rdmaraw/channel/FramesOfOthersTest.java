@@ -8,23 +8,24 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.DatagramPacket;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.SegmentHeaders;
-import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.tcp.segment.TcpHeaderCodec;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.Ipv4Header;
 import io.rdmaraw.wire.Ipv6Header;
-import io.rdmaraw.wire.NetworkOrder;
+import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.wire.UdpHeader;
 import io.rdmaraw.wire.VlanTag;
 import org.junit.jupiter.api.AfterEach;
@@ -145,11 +146,11 @@ class FramesOfOthersTest {
         Segment segment = new Segment().clear().source(from.high(), from.low(), PEER_PORT)
                 .destination(to.high(), to.low(), PORT).seq(7).flags(TcpFlags.SYN).window(1000);
         if (ipv4 || !from.isIpv4()) {
-            return SegmentHeaders.write(segment, ip, 0);
+            return TcpHeaderCodec.write(segment, ip, 0);
         }
         // What the stack would never write: an IPv4-mapped address in an IPv6 header.
         segment.source(LOCAL6.high(), LOCAL6.low(), PEER_PORT);
-        int lengthBytes = SegmentHeaders.write(segment, ip, 0);
+        int lengthBytes = TcpHeaderCodec.write(segment, ip, 0);
         Ipv6Header.setSource(ip, from.high(), from.low());
         long tcp = ip + Ipv6Header.LENGTH_BYTES;
         int tcpBytes = lengthBytes - Ipv6Header.LENGTH_BYTES;

@@ -8,10 +8,11 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.IoEventLoopGroup;
 import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.VerbsFrameQueue;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.StridingReceive;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -68,13 +69,13 @@ final class LoopDevice {
                 .handler(handler)
                 .bind(address).syncUninterruptibly().channel();
         RdmaRawChannel bound = (RdmaRawChannel) channel;
-        if (USES_RINGS != null && !name.startsWith(VerbsDevices.SOFT_PREFIX)) {
+        if (USES_RINGS != null && !new DeviceName(name).isSoftware()) {
             VerbsFrameQueue queue = (VerbsFrameQueue) bound.port().queue();
             assertEquals(Boolean.parseBoolean(USES_RINGS), queue.isDirect(), "direct verbs");
             assertEquals(queue.isDirect() && RdmaRawIoHandlerConfig.defaults().compressedCompletions(),
-                    queue.isCompressing(), "compressed completions");
+                    QueueFixture.isCompressing(queue), "compressed completions");
             assertEquals(queue.isDirect() && RdmaRawIoHandlerConfig.defaults().stridingReceive()
-                    != StridingReceive.NEVER, queue.isStriding(), "striding receive queue");
+                    != StridingReceive.NEVER, QueueFixture.isStriding(queue), "striding receive queue");
         }
         return bound;
     }
@@ -85,11 +86,11 @@ final class LoopDevice {
             VerbsFrameQueue queue = (VerbsFrameQueue) channel.port().queue();
             SlotPool slots = queue.slots();
             int padding = 1;
-            if (!queue.isStriding()) {
-                return slots.slotCount() - slots.available() - queue.postedReceives() - padding;
+            if (!QueueFixture.isStriding(queue)) {
+                return slots.slotCount() - slots.available() - QueueFixture.postedReceives(queue) - padding;
             }
             return slots.slotCount() - slots.strideLayout().strides() - slots.available() - padding
-                    + slots.strideLayout().chunks() - slots.availableChunks() - queue.postedReceives();
+                    + slots.strideLayout().chunks() - slots.availableChunks() - QueueFixture.postedReceives(queue);
         }).syncUninterruptibly().getNow();
     }
 

@@ -1,7 +1,7 @@
 package io.rdmaraw.channel;
 
-import static io.rdmaraw.channel.StreamLab.on;
-import static io.rdmaraw.channel.StreamLab.settle;
+import static io.rdmaraw.channel.StreamFixture.on;
+import static io.rdmaraw.channel.StreamFixture.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -16,6 +16,8 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.DefaultMaxMessagesRecvByteBufAllocator;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
+import io.rdmaraw.metrics.RdmaRawTcpInfo;
+import io.rdmaraw.tcp.stack.TcpStack;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -40,7 +42,7 @@ class MovingConnectionTest {
     private static final int OUTSTANDING_BYTES = 1 << 18;
     private static final int BYTES_BETWEEN_MOVES = 1 << 19;
 
-    private final StreamLab lab = StreamLab.ofOneGroup(LoopDevice.inMemory(), LOOPS);
+    private final StreamFixture fixture = StreamFixture.ofOneGroup(LoopDevice.inMemory(), LOOPS);
     private final List<EventLoop> loops = new ArrayList<>();
     private final Map<TcpStack, EventLoop> stacks = new LinkedHashMap<>();
     private final Talker talker = new Talker();
@@ -48,12 +50,12 @@ class MovingConnectionTest {
 
     @BeforeEach
     void findLoops() {
-        lab.servers.forEach(loop -> loops.add((EventLoop) loop));
+        fixture.servers.forEach(loop -> loops.add((EventLoop) loop));
     }
 
     @AfterEach
     void shutDown() {
-        lab.close();
+        fixture.close();
     }
 
     /** Sends bytes that tell their place in the stream, as long as they are wanted, and looks at what comes back. */
@@ -129,8 +131,8 @@ class MovingConnectionTest {
 
     @Test
     void noByteIsLostAndNoLoopRemembers() throws InterruptedException {
-        RdmaRawSocketChannel client = lab.connect(lab.listen(new StreamLab.Echo()), talker);
-        RdmaRawSocketChannel child = lab.accepted();
+        RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), talker);
+        RdmaRawSocketChannel child = fixture.accepted();
         note(client);
         note(child);
         for (int i = 0; i < MOVES; i++) {
@@ -155,7 +157,8 @@ class MovingConnectionTest {
     /** Its old loop has let go of it, and the new one, which is in a handler, has not taken it yet. */
     @Test
     void whatIsAskedOfAConnectionOnItsWayWaitsForItsArrival() throws InterruptedException {
-        RdmaRawSocketChannel client = lab.connect(lab.listen(new StreamLab.Echo()), new ChannelInboundHandlerAdapter());
+        RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()),
+                new ChannelInboundHandlerAdapter());
         EventLoop before = client.eventLoop();
         EventLoop after = loopAfter(client);
         CountDownLatch joined = new CountDownLatch(1);
@@ -179,7 +182,7 @@ class MovingConnectionTest {
             busy.countDown();
         }
         assertEquals("ESTABLISHED", info.sync().getNow().state());
-        assertSame(after, client.carrier().loop());
+        assertSame(after, client.transport().loop());
     }
 
     /**
@@ -203,13 +206,13 @@ class MovingConnectionTest {
             busy.countDown();
         }
         awaitRead(client, 2);
-        assertSame(after, client.carrier().loop());
+        assertSame(after, client.transport().loop());
     }
 
     /** As above: to write is for the thread of the connection's loop too. */
     @Test
     void whatIsWrittenWhileAConnectionIsOnItsWayWaitsForItsArrival() throws Exception {
-        RdmaRawSocketChannel client = lab.connect(lab.listen(new StreamLab.Echo()), reader);
+        RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), reader);
         EventLoop before = client.eventLoop();
         EventLoop after = loopAfter(client);
         CountDownLatch busy = new CountDownLatch(1);
@@ -248,7 +251,7 @@ class MovingConnectionTest {
             busy.countDown();
         }
         awaitRead(client, 2);
-        assertSame(client.eventLoop(), client.carrier().loop());
+        assertSame(client.eventLoop(), client.transport().loop());
         assertEquals(Set.of(threadOf(before), threadOf(client.eventLoop())), reader.threads);
     }
 
@@ -258,8 +261,8 @@ class MovingConnectionTest {
 
     /** A client that has read one byte, and more are there. */
     private RdmaRawSocketChannel connectReader() throws InterruptedException {
-        RdmaRawSocketChannel client = lab.connect(lab.listen(new StreamLab.Echo()), reader);
-        lab.accepted().writeAndFlush(Unpooled.wrappedBuffer(new byte[Reader.SENT_BYTES])).sync();
+        RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), reader);
+        fixture.accepted().writeAndFlush(Unpooled.wrappedBuffer(new byte[Reader.SENT_BYTES])).sync();
         client.read();
         awaitRead(client, 1);
         return client;

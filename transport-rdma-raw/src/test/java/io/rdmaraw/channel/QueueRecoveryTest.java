@@ -5,11 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.FrameQueueOptions;
+import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairOptions;
@@ -19,12 +20,9 @@ import io.rdmaraw.verbs.StridingReceive;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-import java.util.concurrent.TimeUnit;
 
 /** What a queue has received and nobody has polled yet when it is reset. */
 class QueueRecoveryTest {
-    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
-
     private final LoopDevice loop = new LoopDevice();
     private final SharedDevice device = SharedDevice.acquire(loop.name);
     private final DeviceFaults faults = DeviceFaults.of(device.context());
@@ -35,7 +33,7 @@ class QueueRecoveryTest {
 
     private VerbsFrameQueue open(StridingReceive striding) {
         return VerbsFrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
-                DirectVerbs.ofProperty(), false, striding));
+                DirectAccess.ofProperty(), false, striding));
     }
 
     @AfterEach
@@ -53,7 +51,7 @@ class QueueRecoveryTest {
             assertEquals(FrameQueue.ACCEPTED, sender.offer(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)));
         }
         sender.post();
-        long endNanos = System.nanoTime() + PATIENCE_NANOS;
+        long endNanos = System.nanoTime() + Patience.NANOS;
         while (sender.inFlight() > 0 && System.nanoTime() - endNanos < 0) {
             sender.reclaim();
         }
@@ -62,8 +60,8 @@ class QueueRecoveryTest {
 
     private int receiveAll() {
         int frames = 0;
-        long emptyBefore = receiver.counters().emptyReceivePolls();
-        while (receiver.counters().emptyReceivePolls() == emptyBefore) {
+        long emptyBefore = receiver.counters().emptyReceivePolls;
+        while (receiver.counters().emptyReceivePolls == emptyBefore) {
             int count = receiver.receive(burst);
             for (int i = 0; i < count; i++) {
                 burst.takeFrame(i).release();
@@ -106,8 +104,8 @@ class QueueRecoveryTest {
             for (int round = 0; round < 3; round++) {
                 long lostBefore = faults.lostFrames();
                 send(50);
-                receiver.failWorkQueue();
-                long errorsBefore = receiver.counters().receiveErrors();
+                QueueFixture.failWorkQueue(receiver);
+                long errorsBefore = receiver.counters().receiveErrors;
                 int[] taken = new int[1];
                 receiver.recover(() -> {
                     taken[0] += receiveAll();
@@ -115,7 +113,8 @@ class QueueRecoveryTest {
                     assertEquals(0, receiveAll(), "it has stopped");
                 });
                 // Nobody knows any more where those lie that a striding queue has received.
-                long useless = receiver.isStriding() ? receiver.counters().receiveErrors() - errorsBefore : 0;
+                long useless = QueueFixture.isStriding(receiver)
+                        ? receiver.counters().receiveErrors - errorsBefore : 0;
                 assertEquals(50, taken[0] + useless, "frames that had come in");
                 assertEquals(20, faults.lostFrames() - lostBefore, "frames that the device has counted");
                 send(1);

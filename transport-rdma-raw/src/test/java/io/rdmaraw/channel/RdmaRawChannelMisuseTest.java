@@ -9,6 +9,7 @@ import io.netty.channel.DefaultMaxBytesRecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.device.PortStatistics;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -97,7 +98,7 @@ class RdmaRawChannelMisuseTest {
         }).sync();
         expectFrame(0);
         expectFrame(2);
-        assertEquals(1, sender.port().queue().counters().releasedEarlyFrames());
+        assertEquals(1, sender.port().queue().counters().releasedEarlyFrames);
     }
 
     /** Released once too often while the device sends it: the loop finds out when it releases it itself. */
@@ -180,7 +181,7 @@ class RdmaRawChannelMisuseTest {
             });
         }
         RdmaRawChannel sender = sender();
-        RdmaRawPortStatistics port = sender.port().statistics();
+        PortStatistics port = sender.port().statistics();
         sender.eventLoop().submit(() -> {
             for (int i = 0; i < 5; i++) {
                 sender.write(frame(i));

@@ -5,12 +5,13 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.device.RecoveryRateLimiter;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -91,8 +92,8 @@ class RdmaRawChannelRecoveryTest {
         sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64)).sync();
         expectRecovery(sent);
         assertTrue(sender.isActive());
-        assertEquals(1, sender.port().queue().counters().sendErrors());
-        assertEquals(1, sender.port().queue().counters().recoveries());
+        assertEquals(1, sender.port().queue().counters().sendErrors);
+        assertEquals(1, sender.port().queue().counters().recoveries);
         sendAndExpect(3);
     }
 
@@ -105,7 +106,7 @@ class RdmaRawChannelRecoveryTest {
             expectRecovery(received);
             sendAndExpect(3 + i);
         }
-        assertEquals(20, receiver.port().queue().counters().receiveErrors());
+        assertEquals(20, receiver.port().queue().counters().receiveErrors);
         expectAllSlotsBack(receiver);
     }
 
@@ -136,7 +137,7 @@ class RdmaRawChannelRecoveryTest {
         }
         expectEveryFrameReceivedOrCounted(sentFrames, lostBefore);
         assertTrue(receiver.isActive());
-        assertTrue(receiver.port().queue().counters().recoveries() >= 5);
+        assertTrue(receiver.port().queue().counters().recoveries >= 5);
         sendAndExpectAfterOthers(1000);
         expectAllSlotsBack(receiver);
     }
@@ -147,7 +148,7 @@ class RdmaRawChannelRecoveryTest {
         long receivedFrames = 0;
         long lost;
         do {
-            lost = faults.lostFrames() - lostBefore + sender.port().queue().counters().lostInFlightFrames();
+            lost = faults.lostFrames() - lostBefore + sender.port().queue().counters().lostInFlightFrames;
             Object frame = received.messages.poll(1, TimeUnit.MILLISECONDS);
             if (frame != null) {
                 receivedFrames++;
@@ -212,7 +213,7 @@ class RdmaRawChannelRecoveryTest {
             sendAndExpectAfterOthers(1000 + round);
         }
         assertTrue(sender.isActive());
-        assertTrue(sender.port().queue().counters().lostInFlightFrames() <= 500);
+        assertTrue(sender.port().queue().counters().lostInFlightFrames <= 500);
         expectAllSlotsBack(sender);
     }
 
@@ -253,8 +254,8 @@ class RdmaRawChannelRecoveryTest {
             expectRecovery(received);
             sendAndExpect(number++);
         }
-        assertEquals(4, receiver.port().queue().counters().receiveErrors());
-        assertEquals(4, receiver.port().queue().counters().recoveries());
+        assertEquals(4, receiver.port().queue().counters().receiveErrors);
+        assertEquals(4, receiver.port().queue().counters().recoveries);
         expectAllSlotsBack(receiver);
     }
 
@@ -267,13 +268,13 @@ class RdmaRawChannelRecoveryTest {
     @Test
     @Tag("softverbs")
     void aQueueThatFailsAgainAndAgainIsRecoveredAtABoundedRate() throws InterruptedException {
-        int failures = 4 * RecoveryPace.BURST;
+        int failures = 4 * RecoveryRateLimiter.BURST;
         long start = System.nanoTime();
         for (int i = 0; i < failures; i++) {
             faults.failQueuePair(queuePair(receiver));
             expectRecovery(received);
         }
-        long least = (failures - RecoveryPace.BURST) * RecoveryPace.INTERVAL_NANOS;
+        long least = (failures - RecoveryRateLimiter.BURST) * RecoveryRateLimiter.INTERVAL_NANOS;
         assertTrue(System.nanoTime() - start >= least, "recovered faster than the pace allows");
         sendAndExpect(1);
     }
@@ -319,7 +320,7 @@ class RdmaRawChannelRecoveryTest {
         ChannelFuture refused = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64));
         assertFalse(refused.await().isSuccess());
         assertTrue(refused.cause().getMessage().contains("EINVAL"), refused.cause().getMessage());
-        assertEquals(1, sender.port().queue().counters().refusedFrames());
+        assertEquals(1, sender.port().queue().counters().refusedFrames);
         queuePair(sender).toInit(1);
         queuePair(sender).toReadyToReceive();
         queuePair(sender).toReadyToSend();

@@ -6,6 +6,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.wire.EtherType;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -86,5 +87,27 @@ class RdmaRawChannelTest {
         frame.release();
         assertTrue(sender.isActive());
         assertFalse(sender.eventLoop().isShuttingDown());
+    }
+
+    /** An 802.1Q tag makes room for itself, an 802.1ad tag does not; no provider may see what it would fail. */
+    @Test
+    void onlyAVlanTagMakesAFrameLonger() throws InterruptedException {
+        device.bind(group, device.to(LoopDevice.A), received);
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        ChannelFuture vlan = sender.writeAndFlush(tagged(EtherType.VLAN));
+        ChannelFuture serviceVlan = sender.writeAndFlush(tagged(EtherType.SERVICE_VLAN));
+        ChannelFuture next = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64));
+        assertTrue(vlan.awaitUninterruptibly().isSuccess());
+        assertInstanceOf(IllegalArgumentException.class, serviceVlan.awaitUninterruptibly().cause());
+        assertTrue(next.awaitUninterruptibly().isSuccess());
+        ByteBuf frame = received.takeFrame();
+        assertEquals(2, LoopDevice.number(frame));
+        frame.release();
+        assertEquals(0, sender.port().queue().counters().recoveries);
+    }
+
+    /** A frame four bytes longer than the longest one without a tag. */
+    private static ByteBuf tagged(int tagEtherType) {
+        return LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 1518).setShort(12, tagEtherType);
     }
 }

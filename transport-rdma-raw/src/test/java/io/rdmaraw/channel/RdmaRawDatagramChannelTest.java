@@ -10,11 +10,14 @@ import io.netty.channel.socket.DatagramPacket;
 import io.netty.channel.unix.SegmentedDatagramPacket;
 import io.netty.util.CharsetUtil;
 import io.netty.util.IllegalReferenceCountException;
-import io.rdmaraw.host.HostView;
+import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.softverbs.Softverbs;
+import io.rdmaraw.wire.BufferAddress;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.IcmpHeader;
@@ -37,10 +40,10 @@ import java.net.PortUnreachableException;
 import java.net.SocketException;
 import java.nio.channels.NotYetConnectedException;
 
-import static io.rdmaraw.channel.DatagramLab.at;
-import static io.rdmaraw.channel.DatagramLab.awaitRounds;
-import static io.rdmaraw.channel.DatagramLab.option;
-import static io.rdmaraw.channel.DatagramLab.text;
+import static io.rdmaraw.channel.DatagramFixture.at;
+import static io.rdmaraw.channel.DatagramFixture.awaitRounds;
+import static io.rdmaraw.channel.DatagramFixture.option;
+import static io.rdmaraw.channel.DatagramFixture.text;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -50,18 +53,18 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class RdmaRawDatagramChannelTest {
-    private final DatagramLab lab = new DatagramLab(2);
+    private final DatagramFixture fixture = new DatagramFixture(2);
 
     @AfterEach
     void shutDown() {
-        lab.close();
+        fixture.close();
     }
 
     @ParameterizedTest
     @CsvSource({"127.0.0.1,127.0.0.1", "::1,::1", "0.0.0.0,127.0.0.1", "0.0.0.0,::1", "0.0.0.0,127.8.9.10"})
     void carriesDatagrams(String bound, String target) throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at(bound, 0));
-        DatagramLab.Inbox client = lab.bind(new InetSocketAddress(0));
+        DatagramFixture.Inbox server = fixture.bind(at(bound, 0));
+        DatagramFixture.Inbox client = fixture.bind(new InetSocketAddress(0));
         client.send("ping", at(target, server.address().getPort()));
         DatagramPacket ping = server.take();
         assertEquals(text("ping"), ping.content());
@@ -73,28 +76,28 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void receivedContentIsTheSlotThatTheDeviceWrote() throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.send("in place", server.address());
         DatagramPacket packet = server.take();
         FrameBuf content = assertInstanceOf(FrameBuf.class, packet.content());
         assertTrue(content.isRegistered());
         assertEquals(42, content.memoryAddress() - content.slotAddress(), "Ethernet, IPv4 and UDP headers before it");
-        PortQueue port = server.channel.port();
-        long copiedBefore = port.queue().counters().copiedInFrames();
+        DeviceQueue port = server.channel.port();
+        long copiedBefore = port.queue().counters().copiedInFrames;
         server.channel.writeAndFlush(new DatagramPacket(content, packet.sender())).sync();
         assertEquals("in place", client.takeText());
-        assertEquals(copiedBefore, port.queue().counters().copiedInFrames(), "sent from where it lies");
+        assertEquals(copiedBefore, port.queue().counters().copiedInFrames, "sent from where it lies");
     }
 
     /** Every datagram on the wire must satisfy the parser, checksums included. */
     @ParameterizedTest
     @CsvSource({"127.0.0.1,0,42", "127.0.0.1,1,43", "127.0.0.1,1472,1514", "::1,0,62", "::1,3,65", "::1,1452,1514"})
     void writesSoundFrames(String address, int lengthBytes, int frameBytes) throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at(address, 0));
-        DatagramLab.Inbox client = lab.bind(at(address, 0),
+        DatagramFixture.Inbox server = fixture.bind(at(address, 0));
+        DatagramFixture.Inbox client = fixture.bind(at(address, 0),
                 option(ChannelOption.IP_TOS, 0xb8).andThen(option(RdmaRawChannelOption.IP_TTL, 7)));
-        FrameQueueHandler sniffer = lab.sniff();
+        FrameQueueHandler sniffer = fixture.sniff();
         ByteBuf content = Unpooled.buffer(lengthBytes).writeBytes(new byte[lengthBytes]);
         client.channel.writeAndFlush(new DatagramPacket(content, server.address())).sync();
         ByteBuf frame = sniffer.takeFrame();
@@ -119,8 +122,8 @@ class RdmaRawDatagramChannelTest {
     @ParameterizedTest
     @CsvSource({"127.0.0.1,1473", "127.0.0.1,8000", "127.0.0.1,65507", "::1,1453", "::1,65000"})
     void longDatagramsTravelAsFragments(String address, int lengthBytes) throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at(address, 0));
-        DatagramLab.Inbox client = lab.bind(at(address, 0));
+        DatagramFixture.Inbox server = fixture.bind(at(address, 0));
+        DatagramFixture.Inbox client = fixture.bind(at(address, 0));
         ByteBuf content = Unpooled.buffer(lengthBytes);
         for (int i = 0; i < lengthBytes; i++) {
             content.writeByte(i * 31 >>> 3);
@@ -137,8 +140,8 @@ class RdmaRawDatagramChannelTest {
     @ParameterizedTest
     @CsvSource({"127.0.0.1,false", "127.0.0.1,true", "::1,false", "::1,true"})
     void answersGoOutInTheSlotThatBroughtTheQuestion(String host, boolean keptToo) throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at(host, 0));
-        DatagramLab.Inbox client = lab.bind(at(host, 0));
+        DatagramFixture.Inbox server = fixture.bind(at(host, 0));
+        DatagramFixture.Inbox client = fixture.bind(at(host, 0));
         client.send("a question, longer than the least frame", server.address());
         DatagramPacket packet = server.take();
         FrameBuf content = (FrameBuf) packet.content();
@@ -160,7 +163,7 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void datagramsBeyondWhatIpCarriesAreRefused() throws InterruptedException {
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         ByteBuf content = Unpooled.buffer(65508).writeZero(65508);
         Throwable cause = client.channel.writeAndFlush(new DatagramPacket(content, client.address())).await().cause();
         assertTrue(cause.getMessage().contains("Message too long"), cause.getMessage());
@@ -172,8 +175,8 @@ class RdmaRawDatagramChannelTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 7, 100, 1472})
     void segmentsBecomeDatagrams(int segmentBytes) throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         int totalBytes = 150 * segmentBytes + segmentBytes / 2 + 1;
         ByteBuf content = Unpooled.buffer(totalBytes);
         for (int i = 0; i < totalBytes; i++) {
@@ -195,8 +198,8 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void envelopesAreSentToo() throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.channel.writeAndFlush(new DefaultAddressedEnvelope<>(text("envelope"), server.address())).sync();
         assertEquals("envelope", server.takeText());
         assertInstanceOf(UnsupportedOperationException.class, client.channel.writeAndFlush("text").await().cause());
@@ -204,9 +207,9 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void connectedChannelHearsItsPeerOnly() throws InterruptedException {
-        DatagramLab.Inbox peer = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox stranger = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(new InetSocketAddress(0));
+        DatagramFixture.Inbox peer = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox stranger = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(new InetSocketAddress(0));
         client.channel.connect(peer.address()).sync();
         assertEquals(at("127.0.0.1", client.channel.localAddress().getPort()), client.address());
         assertTrue(client.channel.isConnected());
@@ -225,7 +228,7 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void connectedToAPortThatNobodyHas() throws InterruptedException {
-        DatagramLab.Inbox client = lab.bind(new InetSocketAddress(0));
+        DatagramFixture.Inbox client = fixture.bind(new InetSocketAddress(0));
         client.channel.connect(at("127.0.0.1", 9)).sync();
         client.channel.writeAndFlush(text("anybody?")).sync();
         assertInstanceOf(PortUnreachableException.class, FrameQueueHandler.take(client.errors, "error"));
@@ -235,7 +238,7 @@ class RdmaRawDatagramChannelTest {
         client.channel.writeAndFlush(text("anybody?")).sync();
         Throwable cause = client.channel.writeAndFlush(text("anybody?")).await().cause();
         assertInstanceOf(PortUnreachableException.class, cause);
-        DatagramLab.Inbox unconnected = lab.bind(new InetSocketAddress(0));
+        DatagramFixture.Inbox unconnected = fixture.bind(new InetSocketAddress(0));
         unconnected.send("nobody", at("127.0.0.1", 9));
         awaitRounds(unconnected);
         assertEquals(0, unconnected.errors.size());
@@ -244,23 +247,24 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void portsAreTakenOnce() throws InterruptedException {
-        DatagramLab.Inbox first = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox first = fixture.bind(at("127.0.0.1", 0));
         int port = first.address().getPort();
-        assertThrows(BindException.class, () -> lab.bind(at("127.0.0.1", port)));
-        assertThrows(BindException.class, () -> lab.bind(new InetSocketAddress(port)));
-        assertThrows(BindException.class, () -> lab.bind(at("192.0.2.77", 0)));
-        lab.bind(at("127.0.0.2", port));
-        lab.bind(at("::1", port));
+        assertThrows(BindException.class, () -> fixture.bind(at("127.0.0.1", port)));
+        assertThrows(BindException.class, () -> fixture.bind(new InetSocketAddress(port)));
+        assertThrows(BindException.class, () -> fixture.bind(at("192.0.2.77", 0)));
+        fixture.bind(at("127.0.0.2", port));
+        fixture.bind(at("::1", port));
         first.channel.close().sync();
-        lab.bind(at("127.0.0.1", port));
+        fixture.bind(at("127.0.0.1", port));
     }
 
     @Test
     void theBetterBoundChannelReceives() throws InterruptedException {
-        DatagramLab.Inbox wildcard = lab.bind(new InetSocketAddress(0), option(ChannelOption.SO_REUSEADDR, true));
+        DatagramFixture.Inbox wildcard = fixture.bind(new InetSocketAddress(0),
+                option(ChannelOption.SO_REUSEADDR, true));
         int port = wildcard.address().getPort();
-        DatagramLab.Inbox exact = lab.bind(at("127.0.0.1", port), option(ChannelOption.SO_REUSEADDR, true));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox exact = fixture.bind(at("127.0.0.1", port), option(ChannelOption.SO_REUSEADDR, true));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.send("one", at("127.0.0.1", port));
         client.send("two", at("127.0.0.2", port));
         assertEquals("one", exact.takeText());
@@ -272,20 +276,20 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void channelsThatShareAPortShareTheFlows() throws InterruptedException {
-        DatagramLab.Inbox[] servers = new DatagramLab.Inbox[4];
+        DatagramFixture.Inbox[] servers = new DatagramFixture.Inbox[4];
         InetSocketAddress address = at("127.0.0.1", 0);
         for (int i = 0; i < servers.length; i++) {
-            servers[i] = lab.bind(address, option(RdmaRawChannelOption.SO_REUSEPORT, true));
+            servers[i] = fixture.bind(address, option(RdmaRawChannelOption.SO_REUSEPORT, true));
             address = servers[i].address();
         }
         for (int c = 0; c < 64; c++) {
-            DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+            DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
             for (int n = 0; n < 3; n++) {
                 client.send("flow " + c, address);
             }
         }
         int total = 0;
-        for (DatagramLab.Inbox server : servers) {
+        for (DatagramFixture.Inbox server : servers) {
             awaitRounds(server);
             assertTrue(server.packets.size() > 0, "each channel has some of 64 flows");
             assertEquals(0, server.packets.size() % 3, "a flow stays with its channel");
@@ -297,16 +301,16 @@ class RdmaRawDatagramChannelTest {
     /** Rules for all ports do not fit into the device: whoever finds no room shares what comes to its MAC address. */
     @Test
     void aFullRuleTableMakesSteeringCoarse() throws InterruptedException {
-        DatagramLab.Inbox exact = lab.bind(at("127.0.0.1", 0));
-        SharedDevice device = SharedDevice.acquire(lab.device.name);
+        DatagramFixture.Inbox exact = fixture.bind(at("127.0.0.1", 0));
+        SharedDevice device = SharedDevice.acquire(fixture.device.name);
         try {
             Softverbs.of(device.context()).setFlowCapacity(4);
-            DatagramLab.Inbox coarse = lab.bind(new InetSocketAddress(0));
+            DatagramFixture.Inbox coarse = fixture.bind(new InetSocketAddress(0));
             assertFalse(exact.channel.statistics().isCoarselySteered());
             assertTrue(coarse.channel.statistics().isCoarselySteered());
             int port = coarse.address().getPort();
             for (String address : new String[] {"127.0.0.1", "::1"}) {
-                DatagramLab.Inbox client = address.equals("::1") ? coarse : exact;
+                DatagramFixture.Inbox client = address.equals("::1") ? coarse : exact;
                 client.send("short", at(address, port));
                 assertEquals("short", coarse.takeText());
                 client.send("0123456789".repeat(500), at(address, port));
@@ -325,9 +329,9 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void theReceiveBufferIsABound() throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0),
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0),
                 option(ChannelOption.AUTO_READ, false).andThen(option(ChannelOption.SO_RCVBUF, 10 * (100 + 64))));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         for (int i = 0; i < 25; i++) {
             client.channel.writeAndFlush(new DatagramPacket(Unpooled.buffer(100).writeByte(i).writeZero(99),
                     server.address())).sync();
@@ -349,13 +353,13 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void unsoundFramesAreCountedAndGone() throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
-        FrameQueueHandler sniffer = lab.sniff();
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
+        FrameQueueHandler sniffer = fixture.sniff();
         client.send("original", server.address());
         assertEquals("original", server.takeText());
         ByteBuf frame = sniffer.takeFrame();
-        RdmaRawChannel raw = lab.raw();
+        RdmaRawChannel raw = fixture.raw();
         for (int offset = 14; offset < 50; offset++) {
             ByteBuf damaged = frame.copy(0, 50);
             damaged.setByte(offset, damaged.getByte(offset) ^ 0x10);
@@ -373,19 +377,19 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void thereIsNoWayOutOfALoop() throws InterruptedException {
-        DatagramLab.Inbox client = lab.bind(new InetSocketAddress(0));
+        DatagramFixture.Inbox client = fixture.bind(new InetSocketAddress(0));
         ChannelFuture sent = client.channel.writeAndFlush(new DatagramPacket(text("out"), at("192.0.2.1", 53)));
         assertInstanceOf(NoRouteToHostException.class, sent.await().cause());
-        DatagramLab.Inbox ipv4 = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox ipv4 = fixture.bind(at("127.0.0.1", 0));
         sent = ipv4.channel.writeAndFlush(new DatagramPacket(text("other version"), at("::1", 53)));
         assertInstanceOf(SocketException.class, sent.await().cause());
     }
 
     @Test
     void theRecipientCanBeTheAddressThatWasMeant() throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(new InetSocketAddress(0),
+        DatagramFixture.Inbox server = fixture.bind(new InetSocketAddress(0),
                 option(RdmaRawChannelOption.IP_RECVORIGDSTADDR, true));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         InetSocketAddress meant = at("127.3.2.1", server.address().getPort());
         client.send("to an alias", meant);
         DatagramPacket packet = server.take();
@@ -398,12 +402,12 @@ class RdmaRawDatagramChannelTest {
 
     @Test
     void movesToAnotherLoop() throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.send("before", server.address());
         assertEquals("before", server.takeText());
         server.channel.deregister().sync();
-        EventLoopGroup loops = lab.group;
+        EventLoopGroup loops = fixture.group;
         loops.register(server.channel).sync();
         client.send("after", server.address());
         assertEquals("after", server.takeText());
@@ -415,17 +419,17 @@ class RdmaRawDatagramChannelTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void icmpErrorsAreCheckedAgainstWhatWasSent(boolean genuine) throws InterruptedException {
-        DatagramLab.Inbox peer = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox peer = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.channel.connect(peer.address()).sync();
-        FrameQueueHandler sniffer = lab.sniff();
+        FrameQueueHandler sniffer = fixture.sniff();
         client.channel.writeAndFlush(text("a datagram")).sync();
         ByteBuf sent = sniffer.takeFrame();
         ByteBuf quote = sent.copy(14, 28);
         if (!genuine) {
             quote.setShort(20, quote.getUnsignedShort(20) + 1);
         }
-        lab.raw().writeAndFlush(icmpPortUnreachable(lab.macOf(client.address(), peer.address()), quote)).sync();
+        fixture.raw().writeAndFlush(icmpPortUnreachable(fixture.macOf(client.address(), peer.address()), quote)).sync();
         if (genuine) {
             assertInstanceOf(PortUnreachableException.class, FrameQueueHandler.take(client.errors, "error"));
         }
@@ -439,7 +443,7 @@ class RdmaRawDatagramChannelTest {
 
     private static ByteBuf icmpPortUnreachable(long mac, ByteBuf quote) {
         ByteBuf frame = Unpooled.directBuffer(128).writeZero(14 + 20 + 8).writeBytes(quote);
-        long address = HostView.addressOf(frame);
+        long address = BufferAddress.of(frame);
         int icmpBytes = 8 + quote.writerIndex();
         EthernetHeader.write(address, mac, 0x0200_0000_0001L, 0x0800);
         Ipv4Header.write(address + 14, 0, 20 + icmpBytes, 0, 0, 64, IpProtocol.ICMP, IpAddress.LOOPBACK_IPV4.ipv4(),
@@ -452,8 +456,8 @@ class RdmaRawDatagramChannelTest {
     /** Netty keeps a cancelled message in its place among those that were flushed. */
     @Test
     void aCancelledWriteDoesNotHaveOthersSentTwice() throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.channel.eventLoop().submit(() -> {
             assertTrue(client.channel.write(new DatagramPacket(text("cancelled"), server.address())).cancel(false));
             client.channel.write(new DatagramPacket(text("first"), server.address()));
@@ -468,8 +472,8 @@ class RdmaRawDatagramChannelTest {
     /** As with Netty's other datagram channels, a message that somebody has released fails its own promise. */
     @Test
     void aMessageThatWasReleasedBeforeTheFlushFailsItsPromiseAlone() throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         DatagramPacket released = new DatagramPacket(text("released"), server.address());
         ChannelFuture failed = client.channel.write(released);
         client.channel.eventLoop().submit(() -> released.release()).sync();
@@ -482,8 +486,8 @@ class RdmaRawDatagramChannelTest {
     /** The rules of a channel change when it connects; it is counted as one channel all the same. */
     @Test
     void aConnectedChannelIsStillListedAndCounted() throws InterruptedException {
-        DatagramLab.Inbox server = lab.bind(at("127.0.0.1", 0));
-        DatagramLab.Inbox client = lab.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.channel.connect(server.address()).sync();
         RdmaRawPortStatistics port = client.channel.port().statistics();
         assertTrue(port.channels().containsValue(client.channel.statistics()));

@@ -21,12 +21,20 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.RecvByteBufAllocator;
-import io.netty.util.UncheckedBooleanSupplier;
 import io.netty.util.CharsetUtil;
+import io.netty.util.UncheckedBooleanSupplier;
+import io.rdmaraw.host.PortTable;
+import io.rdmaraw.host.loopback.LoopbackHost;
+import io.rdmaraw.loop.CrossLoopQueueLimit;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.RdmaRawTcpStatistics;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
 import io.rdmaraw.queue.FrameQueue;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.LoopHost;
-import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.tcp.stack.MigratedConnections;
+import io.rdmaraw.tcp.stack.TcpStack;
+import io.rdmaraw.tcp.stack.TcpTransport;
 import io.rdmaraw.wire.IpProtocol;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -141,7 +149,7 @@ class RdmaRawSocketChannelTest {
         send(channel, "hello");
         client.await("hello");
         RdmaRawSocketChannel child = (RdmaRawSocketChannel) children.take();
-        assertSame(child.eventLoop(), child.carrier().loop());
+        assertSame(child.eventLoop(), child.transport().loop());
         assertEquals(0, child.loopStack().counters().movedConnections);
     }
 
@@ -159,7 +167,7 @@ class RdmaRawSocketChannelTest {
             client.await(text);
             RdmaRawSocketChannel child = (RdmaRawSocketChannel) children.take();
             assertSame(workers, child.eventLoop().parent());
-            assertSame(child.eventLoop(), child.carrier().loop());
+            assertSame(child.eventLoop(), child.transport().loop());
             ChannelFuture closed = i % 2 == 0 ? child.close() : channel.close();
             closed.sync();
             child.closeFuture().sync();
@@ -180,7 +188,7 @@ class RdmaRawSocketChannelTest {
             send(channel, "after move " + move + ' ');
             sent.append("after move ").append(move).append(' ');
             client.await(sent.toString());
-            assertSame(channel.eventLoop(), channel.carrier().loop());
+            assertSame(channel.eventLoop(), channel.transport().loop());
         }
     }
 
@@ -188,7 +196,8 @@ class RdmaRawSocketChannelTest {
     @Test
     void aServerThatMovesTakesConnectionsOnTheLoopThatItIsOnByThen() throws InterruptedException {
         EventLoopGroup group = plain(2);
-        TcpFlow flow = (TcpFlow) ((RdmaRawSocketChannel) connect(group, serve(group, group), new Client())).carrier();
+        TcpTransport flow = (TcpTransport) ((RdmaRawSocketChannel) connect(group, serve(group, group),
+                new Client())).transport();
         BlockingQueue<Thread> threads = new LinkedBlockingQueue<>();
         RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) new Bootstrap().group(group)
                 .channel(RdmaRawServerSocketChannel.class).handler(new ChannelInboundHandlerAdapter())
@@ -258,8 +267,8 @@ class RdmaRawSocketChannelTest {
         EventLoopGroup group = ours(1);
         Client client = new Client();
         RdmaRawSocketChannel channel = (RdmaRawSocketChannel) connect(group, serve(group, group), client);
-        TcpFlow flow = (TcpFlow) channel.carrier();
-        TcpForwards forwards = new TcpForwards();
+        TcpTransport flow = (TcpTransport) channel.transport();
+        MigratedConnections forwards = new MigratedConnections();
         CountDownLatch behind = new CountDownLatch(1);
         channel.eventLoop().execute(() -> awaitUninterruptibly(behind));
         List<ByteBuf> frames = new ArrayList<>();
@@ -269,7 +278,7 @@ class RdmaRawSocketChannelTest {
         } finally {
             behind.countDown();
         }
-        assertEquals(2 * HandOverLimit.MAX_FRAMES, dropped);
+        assertEquals(2 * CrossLoopQueueLimit.MAX_FRAMES, dropped);
         channel.eventLoop().submit(() -> { }).sync();
         assertTrue(frames.stream().allMatch(frame -> frame.refCnt() == 0), "every frame is given back");
         forwards.pass(flow, Unpooled.directBuffer(64).writeZero(64), false);
@@ -278,9 +287,9 @@ class RdmaRawSocketChannelTest {
         client.await("still there");
     }
 
-    private static int passThreeTimesTheLimit(TcpForwards forwards, TcpFlow flow, List<ByteBuf> frames) {
+    private static int passThreeTimesTheLimit(MigratedConnections forwards, TcpTransport flow, List<ByteBuf> frames) {
         int dropped = 0;
-        for (int burst = 0; burst < 3 * HandOverLimit.MAX_FRAMES / FrameQueue.BURST_FRAMES; burst++) {
+        for (int burst = 0; burst < 3 * CrossLoopQueueLimit.MAX_FRAMES / FrameQueue.BURST_FRAMES; burst++) {
             for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
                 ByteBuf frame = Unpooled.directBuffer(64).writeZero(64);
                 frames.add(frame);
@@ -334,10 +343,11 @@ class RdmaRawSocketChannelTest {
     }
 
     private void leaveEphemeralPorts(int free, int taken) throws BindException {
-        LoopHost host = LoopHost.of(device.name);
+        PortTable ports = LoopbackHost.of(device.name).ports();
         for (int port = FIRST_EPHEMERAL_PORT + free; port <= LAST_EPHEMERAL_PORT; port++) {
             if (port != taken) {
-                host.bind(IpProtocol.TCP, IpAddress.LOOPBACK_IPV4, false, port, PortSharing.NONE);
+                ports.bind(IpProtocol.TCP, LoopbackHost.newMac(), IpAddress.LOOPBACK_IPV4, false, port,
+                        PortSharing.NONE, null);
             }
         }
     }

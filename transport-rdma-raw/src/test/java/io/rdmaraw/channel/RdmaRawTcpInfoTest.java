@@ -2,8 +2,10 @@ package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tcp.TcpConnectionInfo;
 import io.rdmaraw.tcp.TcpState;
+import io.rdmaraw.tcp.stack.TcpSnapshots;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -39,7 +41,7 @@ class RdmaRawTcpInfoTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void hasEachValueInItsPlace(boolean flags) throws ReflectiveOperationException {
-        RdmaRawTcpInfo info = RdmaRawTcpInfo.of(core(flags));
+        RdmaRawTcpInfo info = TcpSnapshots.info(core(flags));
         said.put("state", "CLOSE_WAIT");
         said.put("retransmissionTimeoutNanos", said.get("timeoutNanos"));
         for (RecordComponent component : RdmaRawTcpInfo.class.getRecordComponents()) {

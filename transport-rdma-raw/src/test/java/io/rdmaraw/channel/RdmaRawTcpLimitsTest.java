@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.tcp.CloseReason;
-import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
-import io.rdmaraw.tcp.TcpFlags;
 import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
 
 import java.util.SplittableRandom;
 import java.util.function.Consumer;

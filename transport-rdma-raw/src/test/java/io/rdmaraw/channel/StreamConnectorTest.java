@@ -11,9 +11,10 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.ConnectTimeoutException;
 import io.netty.channel.EventLoopGroup;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.LoopHost;
-import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.host.PortTable;
+import io.rdmaraw.host.loopback.LoopbackHost;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
 import io.rdmaraw.wire.IpProtocol;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -29,8 +30,6 @@ import java.util.concurrent.TimeUnit;
 /** Attempts that come to nothing end their channel without help of a {@code Bootstrap}, which closes it too. */
 @Timeout(60)
 class StreamConnectorTest {
-    private static final int PATIENCE_SECONDS = 20;
-
     private final LoopDevice device = LoopDevice.inMemory();
     private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name).build();
     private final EventLoopGroup servers = new RdmaRawEventLoopGroup(1, config);
@@ -46,7 +45,7 @@ class StreamConnectorTest {
                 .childHandler(new ChannelInboundHandlerAdapter())
                 .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel();
         silent = (InetSocketAddress) server.localAddress();
-        server.eventLoop().submit(() -> silence.await(PATIENCE_SECONDS, TimeUnit.SECONDS));
+        server.eventLoop().submit(() -> silence.await(Patience.SECONDS, TimeUnit.SECONDS));
         clients.register(channel).sync();
     }
 
@@ -59,8 +58,9 @@ class StreamConnectorTest {
 
     private boolean isFree(int port) {
         try {
-            LoopHost host = LoopHost.of(device.name);
-            host.close(host.bind(IpProtocol.TCP, IpAddress.LOOPBACK_IPV4, false, port, PortSharing.NONE));
+            PortTable ports = LoopbackHost.of(device.name).ports();
+            ports.close(ports.bind(IpProtocol.TCP, LoopbackHost.newMac(), IpAddress.LOOPBACK_IPV4, false, port,
+                    PortSharing.NONE, null));
             return true;
         } catch (BindException e) {
             return false;
@@ -68,7 +68,7 @@ class StreamConnectorTest {
     }
 
     private void assertEnds(int port) throws InterruptedException {
-        assertTrue(channel.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS), "the channel is open still");
+        assertTrue(channel.closeFuture().await(Patience.SECONDS, TimeUnit.SECONDS), "the channel is open still");
         assertFalse(channel.isOpen() || channel.isActive());
         while (!isFree(port)) {
             // A turn of the loop, which gives it back; the test's timeout ends this.

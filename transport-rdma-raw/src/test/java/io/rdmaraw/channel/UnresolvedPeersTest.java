@@ -14,11 +14,16 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.VerbsFrameQueue;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.SegmentHeaders;
-import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.tcp.segment.TcpHeaderCodec;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.InternetChecksum;
@@ -87,7 +92,7 @@ class UnresolvedPeersTest {
         private static int segment(long frame, int source, int port, int flags) {
             Segment segment = new Segment().clear().source(0, mapped(source), 1000)
                     .destination(0, mapped(SERVER), port).seq(source).ack(1).flags(flags).window(1000);
-            return SegmentHeaders.write(segment, frame + EthernetHeader.LENGTH_BYTES, InternetChecksum.sum(frame, 0));
+            return TcpHeaderCodec.write(segment, frame + EthernetHeader.LENGTH_BYTES, InternetChecksum.sum(frame, 0));
         }
     }
 
@@ -202,7 +207,7 @@ class UnresolvedPeersTest {
         return frame.writerIndex(Math.max(60, EthernetHeader.LENGTH_BYTES + flood.write(address, source, port)));
     }
 
-    private static int onLoop(RdmaRawSocketChannel served, ToIntFunction<PortQueue> look) {
+    private static int onLoop(RdmaRawSocketChannel served, ToIntFunction<DeviceQueue> look) {
         return served.eventLoop().submit(() -> look.applyAsInt(served.loopStack().port())).syncUninterruptibly()
                 .getNow();
     }
@@ -211,7 +216,7 @@ class UnresolvedPeersTest {
         return onLoop(served, port -> {
             VerbsFrameQueue queue = (VerbsFrameQueue) port.queue();
             SlotPool slots = queue.slots();
-            return slots.slotCount() - slots.available() - queue.postedReceives();
+            return slots.slotCount() - slots.available() - QueueFixture.postedReceives(queue);
         });
     }
 

@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.Neighbor;
-import io.rdmaraw.route.NetworkSnapshot;
-import io.rdmaraw.route.Snapshots;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Neighbor;
+import io.rdmaraw.net.NetworkSnapshot;
+import io.rdmaraw.net.Snapshots;
 import io.rdmaraw.wire.FrameOrigin;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -73,7 +73,7 @@ class LoopNeighborsTest {
     /** The host's network outlives loops: one that still knew them would keep all that they had. */
     @Test
     void aLoopThatHasEndedIsForgottenByItsHost() throws IOException {
-        HostNetwork host = HostNetwork.ofCallingThread();
+        KernelIpHost host = KernelIpHost.ofCallingThread();
         int before = host.listenerCount();
         LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
         assertEquals(before + 1, host.listenerCount());
@@ -85,11 +85,11 @@ class LoopNeighborsTest {
     @Test
     @Timeout(60)
     void whatTheKernelRefusesToAskForIsCounted() throws IOException {
-        HostView view = new HostView(Runnable::run, 128, FrameOrigin.LINK);
+        IpContext view = new IpContext(Runnable::run, 128, FrameOrigin.LINK);
         assertEquals(0, view.refusedSolicitations());
-        LoopNeighbors neighbors = view.neighbors(HostNetwork.ofCallingThread());
+        LoopNeighbors neighbors = view.neighbors(KernelIpHost.ofCallingThread());
         AtomicInteger given = new AtomicInteger();
-        neighbors.await(new WaitingPacket() {
+        neighbors.await(new PendingPacket() {
             @Override
             public NextHop nextHop() {
                 return new NextHop(Integer.MAX_VALUE, HOP, Neighbor.NO_MAC, null);

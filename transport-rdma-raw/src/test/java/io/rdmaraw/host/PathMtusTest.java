@@ -1,6 +1,6 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.route.IpAddress;
+import io.rdmaraw.net.IpAddress;
 import org.junit.jupiter.api.Test;
 
 import java.util.concurrent.TimeUnit;

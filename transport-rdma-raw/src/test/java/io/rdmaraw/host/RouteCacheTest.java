@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.Link;
-import io.rdmaraw.route.NetworkSnapshot;
-import io.rdmaraw.route.Snapshots;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Link;
+import io.rdmaraw.net.NetworkSnapshot;
+import io.rdmaraw.net.Snapshots;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;

@@ -2,6 +2,7 @@ package io.rdmaraw.memory;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.ffi.PageMemory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -153,7 +154,7 @@ class SlotPoolTest {
         assertEquals(memory.address() + 256, frame.readableAddress());
         frame.setInt(596, 42);
         assertEquals(42, frame.nioBuffer(596, 4).getInt());
-        assertEquals(42, NativeMemory.getIntBigEndian(memory.address() + 256 + 596));
+        assertEquals(42, NetworkOrder.getInt(memory.address() + 256 + 596));
         frame.capacity(700);
         assertTrue(frame.isRegistered());
         frame.release();

@@ -6,18 +6,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
-import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.DirectVerbs;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.DeviceName;
+import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.Ipv4Header;
 import io.rdmaraw.wire.Ipv6Header;
+import io.rdmaraw.wire.MacAddress;
 import io.rdmaraw.wire.TcpHeader;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,7 +37,7 @@ import net.jqwik.api.lifecycle.BeforeContainer;
 /** Checksums and segments that the device makes of what a queue hands it: sent to the queue itself. */
 class OffloadTest {
     private static final String DEVICE = System.getProperty("io.rdmaraw.test.device", "soft:loop:offload");
-    private static final long MAC = EthernetHeader.parseMac("02:00:00:00:0f:f1");
+    private static final long MAC = MacAddress.parse("02:00:00:00:0f:f1");
     private static final int MAX_SEND_SGE = 8;
     private static final int MTU_FRAME_BYTES = 1514;
     private static final int SEQUENCE = 0xffff_f000;
@@ -53,7 +54,7 @@ class OffloadTest {
         device = SharedDevice.acquire(DEVICE);
         channel = device.context().createCompletionChannel();
         queue = VerbsFrameQueue.open(device, 1, channel,
-                new FrameQueueOptions(512, 256, MAX_SEND_SGE, 1024, 2048, DirectVerbs.ofProperty(), false,
+                new FrameQueueOptions(512, 256, MAX_SEND_SGE, 1024, 2048, DirectAccess.ofProperty(), false,
                         StridingReceive.ofProperty()));
         queue.steer(FlowSpec.builder().destinationMac(mac()).build());
     }
@@ -78,7 +79,7 @@ class OffloadTest {
      */
     @Example
     void whoCutsSegments() {
-        boolean offered = DEVICE.startsWith(VerbsDevices.SOFT_PREFIX) || queue.isDirect();
+        boolean offered = new DeviceName(DEVICE).isSoftware() || queue.isDirect();
         assertEquals(offered, queue.maxSegmentedBytes() >= 65536, queue.maxSegmentedBytes() + " bytes");
         assertTrue(queue.offloadsChecksums());
     }
@@ -249,7 +250,7 @@ class OffloadTest {
                 assertTrue(InternetChecksum.isValid(InternetChecksum.sum(ip, ipBytes())), "IPv4 checksum");
                 pseudo = InternetChecksum.pseudoHeaderIpv4(ip, IpProtocol.TCP, segmentBytes);
             } else {
-                assertEquals(segmentBytes, NativeMemory.getUnsignedShortBigEndian(ip + 4), "payload length");
+                assertEquals(segmentBytes, NetworkOrder.getU16(ip + 4), "payload length");
                 pseudo = InternetChecksum.pseudoHeaderIpv6(ip, IpProtocol.TCP, segmentBytes);
             }
             assertTrue(InternetChecksum.isValid(InternetChecksum.sum(tcp, segmentBytes, pseudo)), "TCP checksum");

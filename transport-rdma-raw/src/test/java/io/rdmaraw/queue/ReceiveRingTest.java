@@ -27,7 +27,7 @@ class ReceiveRingTest {
         int slotIndex = slots.takeClosed().slotIndex();
         ring.deliver(burst, slotIndex, 64, 1, true, true);
         assertEquals(0, burst.size());
-        assertEquals(1, counters.noMemoryFrames());
+        assertEquals(1, counters.noMemoryFrames);
         assertEquals(4, slots.available());
         slab.close(device::release);
     }
@@ -56,42 +56,42 @@ class ReceiveRingTest {
         }
 
         @Override
-        PostedReceives own() {
+        public ReceiveRequests own() {
             throw new UnsupportedOperationException();
         }
 
         @Override
-        PostedReceives sharedOrNull() {
+        public ReceiveRequests sharedOrNull() {
             return null;
         }
 
         @Override
-        CompletionQueue sharedCompletions() {
+        public CompletionQueue sharedCompletions() {
             throw new UnsupportedOperationException();
         }
 
         @Override
-        void addShared(WorkQueue workQueue, int depth) {
+        public void addShared(WorkQueue workQueue, int depth) {
             throw new UnsupportedOperationException();
         }
 
         @Override
-        int poll(ReceiveBurst burst) {
+        public int poll(ReceiveBurst burst) {
             return 0;
         }
 
         @Override
-        void arm() {
+        public void arm() {
             throw new UnsupportedOperationException();
         }
 
         @Override
-        boolean owns(VerbsObject source) {
+        public boolean owns(VerbsObject source) {
             return false;
         }
 
         @Override
-        void closeCompletions() {
+        public void closeCompletions() {
             throw new UnsupportedOperationException();
         }
     }

@@ -7,7 +7,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -24,7 +24,7 @@ class SendRefusalTest {
     private final SharedDevice device = SharedDevice.acquire("soft:loop:refusals");
     private final CompletionChannel channel = device.context().createCompletionChannel();
     private final VerbsFrameQueue queue = VerbsFrameQueue.open(device, 1, channel,
-            new FrameQueueOptions(64, DEPTH, 8, 1024, 2048, DirectVerbs.NEVER, false, StridingReceive.NEVER));
+            new FrameQueueOptions(64, DEPTH, 8, 1024, 2048, DirectAccess.NEVER, false, StridingReceive.NEVER));
 
     @AfterEach
     void close() {
@@ -87,8 +87,8 @@ class SendRefusalTest {
             queue.reclaim();
             assertEquals(0, queue.inFlight());
         }
-        assertEquals(3L * DEPTH * 3, queue.counters().sentFrames());
-        assertEquals(3L * DEPTH * 3 * FRAME_BYTES, queue.counters().sentBytes());
-        assertEquals(3L * DEPTH * 6, queue.counters().refusedFrames());
+        assertEquals(3L * DEPTH * 3, queue.counters().sentFrames);
+        assertEquals(3L * DEPTH * 3 * FRAME_BYTES, queue.counters().sentBytes);
+        assertEquals(3L * DEPTH * 6, queue.counters().refusedFrames);
     }
 }

@@ -3,7 +3,7 @@ package io.rdmaraw.queue;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.WcStatus;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -105,17 +105,17 @@ class SlotReceivesTest {
         }
 
         @Override
-        void describe(int index, FrameBuf slot) {
+        public void describe(int index, FrameBuf slot) {
             posted.add(slot.slotIndex());
         }
 
         @Override
-        int postDescribed(int count) {
+        public int postDescribed(int count) {
             return count;
         }
 
         @Override
-        void takeBackAll() {
+        public void takeBackAll() {
             while (!posted.isEmpty()) {
                 takeBack(posted.remove());
             }

@@ -10,9 +10,9 @@ import io.netty.buffer.Unpooled;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
 import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.DirectVerbs;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -50,7 +50,7 @@ class StridingDifferenceTest {
 
     /** A queue, the last byte of the MAC address whose frames it gets, and what is kept of these. */
     private record Receiver(VerbsFrameQueue queue, byte mac, List<ByteBuf> kept, List<Long> sums) {
-        static Receiver open(DirectVerbs directVerbs, boolean compressed, StridingReceive striding, int mac) {
+        static Receiver open(DirectAccess directVerbs, boolean compressed, StridingReceive striding, int mac) {
             Receiver receiver = new Receiver(StridingDifferenceTest.open(directVerbs, compressed, striding), (byte) mac,
                     new ArrayList<>(), new ArrayList<>());
             receiver.queue.steer(FlowSpec.builder().destinationMac(new byte[] {2, 0, 0, 0, 0x57, (byte) mac})
@@ -60,7 +60,7 @@ class StridingDifferenceTest {
         }
     }
 
-    private static VerbsFrameQueue open(DirectVerbs directVerbs, boolean compressed, StridingReceive striding) {
+    private static VerbsFrameQueue open(DirectAccess directVerbs, boolean compressed, StridingReceive striding) {
         return VerbsFrameQueue.open(device, 1, channel,
                 new FrameQueueOptions(128, 128, 2, SLOT_COUNT, 16384, directVerbs, compressed, striding));
     }
@@ -70,13 +70,13 @@ class StridingDifferenceTest {
         setMtu(MTU_BYTES);
         device = SharedDevice.acquire(DEVICE);
         channel = device.context().createCompletionChannel();
-        sender = open(DirectVerbs.REQUIRED, false, StridingReceive.NEVER);
-        receivers = List.of(Receiver.open(DirectVerbs.NEVER, false, StridingReceive.AUTO, 1),
-                Receiver.open(DirectVerbs.REQUIRED, false, StridingReceive.REQUIRED, 2),
-                Receiver.open(DirectVerbs.REQUIRED, true, StridingReceive.REQUIRED, 3));
-        assertFalse(receivers.get(0).queue.isStriding());
-        assertTrue(receivers.get(1).queue.isStriding() && !receivers.get(1).queue.isCompressing());
-        assertTrue(receivers.get(2).queue.isStriding() && receivers.get(2).queue.isCompressing());
+        sender = open(DirectAccess.REQUIRED, false, StridingReceive.NEVER);
+        receivers = List.of(Receiver.open(DirectAccess.NEVER, false, StridingReceive.AUTO, 1),
+                Receiver.open(DirectAccess.REQUIRED, false, StridingReceive.REQUIRED, 2),
+                Receiver.open(DirectAccess.REQUIRED, true, StridingReceive.REQUIRED, 3));
+        assertFalse(QueueFixture.isStriding(receivers.get(0).queue));
+        assertEquals("rings, striding receive", receivers.get(1).queue.mode());
+        assertEquals("rings, striding receive, compressed completions", receivers.get(2).queue.mode());
     }
 
     private static void setMtu(int bytes) {
@@ -91,8 +91,8 @@ class StridingDifferenceTest {
         receivers.forEach(receiver -> release(receiver, receiver.kept.size(), new Random(1)));
         for (Receiver receiver : receivers.subList(1, receivers.size())) {
             assertEquals(receiver.queue.slots().strideLayout().chunks(),
-                    receiver.queue.slots().availableChunks() + receiver.queue.postedReceives(), "chunks");
-            assertTrue(receiver.queue.counters().copiedOutFrames() > 0, "no frame was copied because others were kept");
+                    receiver.queue.slots().availableChunks() + QueueFixture.postedReceives(receiver.queue), "chunks");
+            assertTrue(receiver.queue.counters().copiedOutFrames > 0, "no frame was copied because others were kept");
         }
         receivers.forEach(receiver -> receiver.queue.close());
         sender.close();
@@ -188,7 +188,7 @@ class StridingDifferenceTest {
     @Example
     void aQueueThatCannotStrideSaysWhy() {
         String message = assertThrows(UnsupportedOperationException.class,
-                () -> open(DirectVerbs.NEVER, false, StridingReceive.REQUIRED)).getMessage();
+                () -> open(DirectAccess.NEVER, false, StridingReceive.REQUIRED)).getMessage();
         assertTrue(message.contains("striding receive queues are required, but the rings of mlx5_0 are not used in"
                 + " place"),
                 message);

@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.memory.StrideLayout;
-import io.rdmaraw.verbs.DirectVerbs;
+import io.rdmaraw.verbs.DirectAccess;
+import io.rdmaraw.verbs.StridingLimits;
 import io.rdmaraw.verbs.StridingReceive;
-import io.rdmaraw.verbs.mlx5.StridingLimits;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -19,7 +19,8 @@ class StridingPlanTest {
     private static final StridingLimits OLD_DEVICE = new StridingLimits(64, 8192, 512, 65536);
 
     private static FrameQueueOptions options(int depth, int slotCount, int slotBytes) {
-        return new FrameQueueOptions(depth, 64, 2, slotCount, slotBytes, DirectVerbs.AUTO, false, StridingReceive.AUTO);
+        return new FrameQueueOptions(depth, 64, 2, slotCount, slotBytes, DirectAccess.AUTO, false,
+                StridingReceive.AUTO);
     }
 
     @Example

@@ -6,6 +6,9 @@ import static io.rdmaraw.tcp.TcpState.*;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.wire.IcmpErrorKind;
 import io.rdmaraw.wire.SipHash;
 
 import org.junit.jupiter.api.Test;
@@ -218,7 +221,7 @@ class AttackTest {
 
     // ---- ICMP ----
 
-    private static void icmp(Dialogue d, IcmpError error, int seq, int mtu) {
+    private static void icmp(Dialogue d, IcmpErrorKind error, int seq, int mtu) {
         d.engine.onIcmp(error, 0, Dialogue.HERE, 4000, 0, Dialogue.THERE, Dialogue.PEER_PORT, Dialogue.ISS + seq, mtu,
                 d.now);
     }
@@ -227,23 +230,23 @@ class AttackTest {
     void icmpEndsAnOpenButNotAConnection() {
         Dialogue d = new Dialogue(plain()).connect();
         d.says("S 0");
-        icmp(d, IcmpError.PORT_UNREACHABLE, 1, 0);
+        icmp(d, IcmpErrorKind.PORT_UNREACHABLE, 1, 0);
         d.state(SYN_SENT);
-        icmp(d, IcmpError.TIME_EXCEEDED, 0, 0);
+        icmp(d, IcmpErrorKind.TIME_EXCEEDED, 0, 0);
         d.state(SYN_SENT).heard("softError TIME_EXCEEDED");
-        icmp(d, IcmpError.PORT_UNREACHABLE, 0, 0);
+        icmp(d, IcmpErrorKind.PORT_UNREACHABLE, 0, 0);
         d.heard("closed REFUSED");
 
         Dialogue open = established(plain());
         open.send(10).says("PA 1 len 10 ack 1");
-        icmp(open, IcmpError.PORT_UNREACHABLE, 11, 0);
+        icmp(open, IcmpErrorKind.PORT_UNREACHABLE, 11, 0);
         open.heard();
-        icmp(open, IcmpError.PORT_UNREACHABLE, 1, 0);
+        icmp(open, IcmpErrorKind.PORT_UNREACHABLE, 1, 0);
         open.heard("softError PORT_UNREACHABLE").state(ESTABLISHED);
 
         Dialogue unreachable = new Dialogue(plain()).connect();
         unreachable.says("S 0");
-        icmp(unreachable, IcmpError.HOST_UNREACHABLE, 0, 0);
+        icmp(unreachable, IcmpErrorKind.HOST_UNREACHABLE, 0, 0);
         unreachable.heard("closed UNREACHABLE");
     }
 
@@ -252,9 +255,9 @@ class AttackTest {
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
         d.send(2920).says("A 1 len 1460 ack 1", "PA 1461 len 1460 ack 1");
         int cwnd = d.c.congestionWindowBytes();
-        icmp(d, IcmpError.PACKET_TOO_BIG, 5000, 1000);
+        icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 5000, 1000);
         d.saysNothing();
-        icmp(d, IcmpError.PACKET_TOO_BIG, 1, 1000);
+        icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1, 1000);
         d.says("A 1 len 960 ack 1", "A 961 len 500 ack 1", "A 1461 len 960 ack 1", "PA 2421 len 500 ack 1");
         assertEquals(1000, d.c.pathMtuBytes());
         d.hears("A 1 ack 2921");
@@ -262,7 +265,7 @@ class AttackTest {
         // Larger than believed: no news. RFC 1191 section 6.3: after ten minutes the link's MTU is tried again.
         d.send(3000).says("A 2921 len 960 ack 1", "A 3881 len 960 ack 1", "A 4841 len 960 ack 1",
                 "PA 5801 len 120 ack 1");
-        icmp(d, IcmpError.PACKET_TOO_BIG, 2921, 1200);
+        icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 2921, 1200);
         d.saysNothing().hears("A 1 ack 5921").after(601_000).send(1460).says("PA 5921 len 1460 ack 1");
     }
 
@@ -270,13 +273,13 @@ class AttackTest {
     void aNextHopMtuOfZeroMeansTheNextPlateau() {
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1460");
         d.send(10).says("PA 1 len 10 ack 1");
-        icmp(d, IcmpError.PACKET_TOO_BIG, 1, 0);
+        icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1, 0);
         assertEquals(1492, d.c.pathMtuBytes());
-        icmp(d, IcmpError.PACKET_TOO_BIG, 1, 68);
+        icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1, 68);
         assertEquals(552, d.c.pathMtuBytes());
         Dialogue narrow = established(plain().minPathMtuBytes(296), "SA 0 ack 1 mss 1460");
         narrow.send(10).says("PA 1 len 10 ack 1");
-        icmp(narrow, IcmpError.PACKET_TOO_BIG, 1, 68);
+        icmp(narrow, IcmpErrorKind.PACKET_TOO_BIG, 1, 68);
         assertEquals(296, narrow.c.pathMtuBytes());
     }
 
@@ -286,7 +289,7 @@ class AttackTest {
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
         d.send(1460).says("PA 1 len 1460 ack 1").hears("A 1 ack 1461");
         d.send(2920).says("A 1461 len 1460 ack 1", "PA 2921 len 1460 ack 1");
-        icmp(d, IcmpError.PACKET_TOO_BIG, 1461, 552);
+        icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1461, 552);
         d.saysNothing();
         assertEquals(1500, d.c.pathMtuBytes());
         assertEquals(1, d.engine.counters().pathMtuReductionsDelayed);
@@ -299,8 +302,8 @@ class AttackTest {
         Dialogue narrowed = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
         narrowed.send(1460).says("PA 1 len 1460 ack 1").hears("A 1 ack 1461");
         narrowed.send(2920).says("A 1461 len 1460 ack 1", "PA 2921 len 1460 ack 1");
-        icmp(narrowed, IcmpError.PACKET_TOO_BIG, 2921, 800);
-        icmp(narrowed, IcmpError.PACKET_TOO_BIG, 1461, 1000);
+        icmp(narrowed, IcmpErrorKind.PACKET_TOO_BIG, 2921, 800);
+        icmp(narrowed, IcmpErrorKind.PACKET_TOO_BIG, 1461, 1000);
         narrowed.saysNothing().after(230);
         assertEquals(800, narrowed.c.pathMtuBytes());
         assertEquals(1, narrowed.engine.counters().pathMtuReductions);
@@ -309,7 +312,7 @@ class AttackTest {
         narrowed.hears("A 1 ack 4381");
         assertEquals(0, narrowed.c.queuedBytes());
         narrowed.send(700).after(0);
-        icmp(narrowed, IcmpError.PACKET_TOO_BIG, 4381, 799);
+        icmp(narrowed, IcmpErrorKind.PACKET_TOO_BIG, 4381, 799);
         assertEquals(800, narrowed.c.pathMtuBytes());
     }
 
@@ -320,7 +323,7 @@ class AttackTest {
         Dialogue d = established(plain().limits(limits), "SA 0 ack 1 mss 1460 ws 8 sackOK");
         d.c.cwnd = 1 << 20;
         d.send(1460).says("PA 1 len 1460 ack 1").hears("A 1 ack 1461").send(200 * 1460).after(0);
-        icmp(d, IcmpError.PACKET_TOO_BIG, 1461, 552);
+        icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1461, 552);
         d.after(300);
         assertEquals(552, d.c.pathMtuBytes());
         int before = d.c.retransmittedSegments;
@@ -332,8 +335,8 @@ class AttackTest {
     void whatNoHopTakesIsNoMessage() {
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
         d.send(1460).says("PA 1 len 1460 ack 1");
-        icmp(d, IcmpError.PACKET_TOO_BIG, 1, 0x80000000);
-        icmp(d, IcmpError.PACKET_TOO_BIG, 1, -1);
+        icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1, 0x80000000);
+        icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1, -1);
         d.saysNothing();
         assertEquals(1500, d.c.pathMtuBytes());
         assertEquals(2, d.engine.counters().icmpIgnored);
@@ -349,11 +352,11 @@ class AttackTest {
         Segment syn = new Segment();
         assertEquals(true, engine.pollSegment(0, syn));
         for (int mtu : new int[] {0, 68, 1279}) {
-            engine.onIcmp(IcmpError.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq(), mtu, 0);
+            engine.onIcmp(IcmpErrorKind.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq(), mtu, 0);
             assertEquals(1500, c.pathMtuBytes());
         }
         assertEquals(3, engine.counters().icmpIgnored);
-        engine.onIcmp(IcmpError.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq(), 1280, 0);
+        engine.onIcmp(IcmpErrorKind.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq(), 1280, 0);
         assertEquals(1280, c.pathMtuBytes());
     }
 

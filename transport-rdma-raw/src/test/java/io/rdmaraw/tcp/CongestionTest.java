@@ -3,6 +3,11 @@ package io.rdmaraw.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.congestion.CongestionWindow;
+import io.rdmaraw.tcp.congestion.Cubic;
+import io.rdmaraw.tcp.congestion.NewReno;
+
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;

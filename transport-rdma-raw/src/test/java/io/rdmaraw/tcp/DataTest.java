@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
 import org.junit.jupiter.api.Test;
 
 /** Data without loss: windows, acknowledgements, small segments, probes. */
@@ -295,8 +297,21 @@ class DataTest {
         for (int i = 0; i < 7; i++) {
             d.send(10);
         }
-        d.says("A 1 len 21 ack 1").hears("A 1 ack 22").says("A 22 len 30 ack 1");
-        d.hears("A 1 ack 52").says("PA 52 len 20 ack 1");
+        // Nothing was outstanding, so all of it goes.
+        d.says("A 1 len 21 ack 1", "A 22 len 30 ack 1", "PA 52 len 20 ack 1");
+        d.send(10).saysNothing();
+        d.hears("A 1 ack 72").says("PA 72 len 10 ack 1");
+    }
+
+    @Test
+    void whatTheSliceLimitCutsOffASegmentFollowsAtOnce() {
+        Dialogue d = established(plain().maxSlices(3).noDelay(false), "SA 0 ack 1 win 100 mss 1000 ws 0 sackOK");
+        for (int i = 0; i < 15; i++) {
+            d.send(10);
+        }
+        d.says("A 1 len 30 ack 1", "A 31 len 30 ack 1", "A 61 len 30 ack 1", "A 91 len 10 ack 1");
+        d.hears("A 1 ack 31 win 100").saysNothing();
+        d.hears("A 1 ack 101 win 100").says("A 101 len 30 ack 1", "PA 131 len 20 ack 1");
     }
 
     @Test

@@ -4,6 +4,8 @@ import static io.rdmaraw.tcp.TcpState.*;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

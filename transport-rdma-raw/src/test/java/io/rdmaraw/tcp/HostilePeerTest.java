@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.wire.IcmpErrorKind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -115,7 +119,7 @@ class HostilePeerTest {
                     c.shutdownOutput();
                 }
             }
-            case 8 -> c.engine.onIcmp(IcmpError.values()[random.nextInt(6)], 0, HERE, c.localPort(), 0, THERE,
+            case 8 -> c.engine.onIcmp(IcmpErrorKind.values()[random.nextInt(6)], 0, HERE, c.localPort(), 0, THERE,
                     c.remotePort(), c.sendUnacknowledged() + random.nextInt(100), random.nextInt(1600), now);
             default -> {
             }

@@ -6,6 +6,9 @@ import static io.rdmaraw.tcp.TcpState.*;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.congestion.NewReno;
+import io.rdmaraw.tcp.segment.Segment;
 import org.junit.jupiter.api.Test;
 
 /** Loss and its recovery: RFC 6298, 5681, 6582, 6675, 8985, 6937, 5682, 4015. MSS 1000, RTT 10 ms. */

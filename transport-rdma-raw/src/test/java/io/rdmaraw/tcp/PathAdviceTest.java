@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpHeaderCodec;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.Ipv6Header;
 import org.junit.jupiter.api.Test;
@@ -98,7 +100,7 @@ class PathAdviceTest {
         try {
             engine.connect(now, HIGH, 7, 4000, HIGH, 9, 80, null, 0, null);
             assertTrue(engine.pollSegment(now, out));
-            SegmentHeaders.write(out, memory + EthernetHeader.LENGTH_BYTES, 0);
+            TcpHeaderCodec.write(out, memory + EthernetHeader.LENGTH_BYTES, 0);
             assertEquals(out.flowLabel(), Ipv6Header.flowLabel(memory + EthernetHeader.LENGTH_BYTES));
             assertNotEquals(label, out.flowLabel());
         } finally {

@@ -1,6 +1,7 @@
 package io.rdmaraw.tcp;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.wire.IcmpErrorKind;
 import java.io.ByteArrayOutputStream;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,6 +12,8 @@ class Recorder implements TcpEvents {
     final ByteArrayOutputStream received = new ByteArrayOutputStream();
     TcpConnection accepted;
     boolean readAtOnce = true;
+    /** There is no memory to keep the next bytes in. */
+    boolean failsNextData;
     int ackedBytes;
 
     @Override
@@ -26,6 +29,10 @@ class Recorder implements TcpEvents {
 
     @Override
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
+        if (failsNextData) {
+            failsNextData = false;
+            throw new OutOfMemoryError("planted");
+        }
         byte[] bytes = new byte[length];
         buffer.getBytes(index, bytes);
         received.writeBytes(bytes);
@@ -50,7 +57,7 @@ class Recorder implements TcpEvents {
     }
 
     @Override
-    public void softError(TcpConnection connection, IcmpError error) {
+    public void softError(TcpConnection connection, IcmpErrorKind error) {
         events.add("softError " + error);
     }
 }

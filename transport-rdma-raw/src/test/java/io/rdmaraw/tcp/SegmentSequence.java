@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.sun.management.ThreadMXBean;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.wire.IcmpErrorKind;
 import io.rdmaraw.wire.TcpOptions;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
@@ -115,8 +118,8 @@ final class SegmentSequence implements TcpEvents {
             case 7, 8 -> knock();
             case 9, 10 -> say(c);
             case 11 -> call(c);
-            case 12 -> engine.onIcmp(IcmpError.values()[u8() % IcmpError.values().length], 0, HERE, c.localPort(), 0,
-                    THERE, c.remotePort(), c.sendUnacknowledged() + (byte) u8(), u16(), now);
+            case 12 -> engine.onIcmp(IcmpErrorKind.values()[u8() % IcmpErrorKind.values().length], 0, HERE,
+                    c.localPort(), 0, THERE, c.remotePort(), c.sendUnacknowledged() + (byte) u8(), u16(), now);
             case 13 -> pass(u16() * 1_000L);
             case 14 -> pass(u16() * 1_000_000L);
             default -> pass(engine.nextDeadlineNanos() - now);

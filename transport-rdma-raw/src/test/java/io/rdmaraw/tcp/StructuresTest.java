@@ -8,6 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.tcp.segment.SackRanges;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.send.Scoreboard;
+import io.rdmaraw.tcp.send.SendQueue;
 import io.rdmaraw.wire.SipHash;
 import java.util.ArrayList;
 import java.util.HashMap;

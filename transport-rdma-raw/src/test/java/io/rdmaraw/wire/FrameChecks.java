@@ -13,7 +13,7 @@ final class FrameChecks {
     private final FrameParser onLink = new FrameParser(new ParseCounters(), FrameOrigin.LINK);
     private final ParsedFrame frame = new ParsedFrame();
     private final ParsedFrame quote = new ParsedFrame();
-    private final UdpIpv4Head udp = new UdpIpv4Head();
+    private final UdpIpv4HeaderCodec udp = new UdpIpv4HeaderCodec();
     private final TcpOptions options = new TcpOptions();
 
     /** Returns how many frames got a verdict, wherever they were said to come from. */
@@ -44,7 +44,7 @@ final class FrameChecks {
                 && frame.ipVersion() == 4 && frame.vlanTagCount() == 0 && frame.networkHeaderLengthBytes() == 20;
         assertEquals(ordinary, takes);
         if (takes) {
-            assertEquals(frame.payloadOffset(), UdpIpv4Head.LENGTH_BYTES);
+            assertEquals(frame.payloadOffset(), UdpIpv4HeaderCodec.LENGTH_BYTES);
             assertEquals(frame.payloadLengthBytes(), udp.payloadLengthBytes());
             assertEquals(frame.sourceLow(), udp.sourceLow());
             assertEquals(frame.destinationLow(), udp.destinationLow());

@@ -4,7 +4,7 @@ import com.code_intelligence.jazzer.junit.FuzzTest;
 
 /**
  * Any bytes at all as a frame; see {@link FrameChecks}. CONTRIBUTING.md has the command that fuzzes in earnest; the
- * ordinary build replays the kept inputs, which {@code src/test/scapy/odd_frames.py} has made.
+ * ordinary build replays the kept inputs, which {@code src/test/scapy/malformed_frames.py} has made.
  */
 class FrameParserFuzz {
     /** More fits no device here. */

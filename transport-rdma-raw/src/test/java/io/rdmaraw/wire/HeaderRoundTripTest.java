@@ -52,7 +52,7 @@ class HeaderRoundTripTest {
             @ForAll @IntRange(max = 255) int tos, @ForAll @IntRange(max = 255) int timeToLive, @ForAll int id,
             @ForAll boolean dontFragment, @ForAll @IntRange(max = 1472) int payloadBytes) {
         int flags = dontFragment ? Ipv4Header.DONT_FRAGMENT : 0;
-        int lengthBytes = UdpIpv4Head.LENGTH_BYTES + payloadBytes;
+        int lengthBytes = UdpIpv4HeaderCodec.LENGTH_BYTES + payloadBytes;
         long expected = MEMORY.atEnd(2 * lengthBytes);
         EthernetHeader.write(expected, 0x020000000002L, 0xfa1b2c3d4e5fL, EtherType.IPV4);
         Ipv4Header.write(expected + 14, tos, lengthBytes - 14, id & 0xffff, flags, timeToLive, IpProtocol.UDP, source,
@@ -60,10 +60,11 @@ class HeaderRoundTripTest {
         UdpHeader.write(expected + 34, sourcePort, targetPort, 8 + payloadBytes);
         byte[] payload = new byte[payloadBytes];
         Arrays.fill(payload, (byte) 0x55);
-        put(expected + UdpIpv4Head.LENGTH_BYTES, payload);
+        put(expected + UdpIpv4HeaderCodec.LENGTH_BYTES, payload);
         long written = expected + lengthBytes;
-        put(written + UdpIpv4Head.LENGTH_BYTES, payload);
-        new UdpIpv4Head().write(written, 0x020000000002L, 0xfa1b2c3d4e5fL, tos, payloadBytes, id, flags, timeToLive,
+        put(written + UdpIpv4HeaderCodec.LENGTH_BYTES, payload);
+        new UdpIpv4HeaderCodec().write(written, 0x020000000002L, 0xfa1b2c3d4e5fL, tos, payloadBytes, id, flags,
+                timeToLive,
                 source, target, sourcePort, targetPort);
         assertArrayEquals(GuardedMemory.bytes(expected, lengthBytes), GuardedMemory.bytes(written, lengthBytes));
     }

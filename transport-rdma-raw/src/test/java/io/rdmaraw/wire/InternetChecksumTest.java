@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.ffi.NetworkOrder;
 import java.util.Arrays;
 import java.util.HexFormat;
 import net.jqwik.api.ForAll;

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.ffi.NetworkOrder;
+
 import java.util.HexFormat;
 import java.util.Random;
 import net.jqwik.api.ForAll;

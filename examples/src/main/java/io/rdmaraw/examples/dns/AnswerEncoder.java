@@ -7,7 +7,7 @@ import io.netty.handler.codec.dns.DnsRecord;
 import io.netty.handler.codec.dns.DnsRecordEncoder;
 import io.netty.handler.codec.dns.DnsRecordType;
 
-/** Writes records whose bytes are known already. */
+/** Writes records that are encoded already. */
 final class AnswerEncoder implements DnsRecordEncoder {
     @Override
     public void encodeQuestion(DnsQuestion question, ByteBuf out) {

@@ -10,7 +10,7 @@ import io.netty.handler.codec.dns.DnsRecordType;
  * @param flags       the extended code, the version and the flags
  */
 record EdnsRecord(int maxUdpBytes, int flags) implements DnsRecord {
-    /** The root's name, type, class, TTL and the length of no data. */
+    /** Bytes of the name of the root, type, class, TTL and the length of no data. */
     static final int ENCODED_BYTES = 11;
 
     private static final int VERSION_SHIFT = 16;
@@ -18,7 +18,7 @@ record EdnsRecord(int maxUdpBytes, int flags) implements DnsRecord {
     /** The part of BADVERS (16) that does not fit in the header's code (RFC 6891 section 6.1.3). */
     private static final int BADVERS_FLAGS = 1 << 24;
 
-    /** Returns what tells a client of an unknown version which one there is. */
+    /** Returns the record that tells a client with an unknown version which one the server has. */
     static EdnsRecord badVersion(int maxUdpBytes) {
         return new EdnsRecord(maxUdpBytes, BADVERS_FLAGS);
     }

@@ -10,11 +10,11 @@ import io.netty.handler.codec.dns.DnsRecordType;
 
 import java.nio.charset.StandardCharsets;
 
-/** Reads what a server needs of a query: the question as it is, and the OPT record. */
+/** Decodes what a server needs of a query: the unchanged question and the OPT record. */
 final class QueryDecoder implements DnsRecordDecoder {
     private static final int MAX_NAME_BYTES = 255;
     private static final int MAX_LABEL_BYTES = 63;
-    /** Type, class, TTL and the length of the data, behind a name of one byte. */
+    /** Bytes of type, class, TTL and the length of the data, after a name of one byte. */
     private static final int EDNS_BYTES = 11;
     private static final int TYPE_AND_CLASS_BYTES = 4;
 
@@ -44,7 +44,7 @@ final class QueryDecoder implements DnsRecordDecoder {
         return index + 1 - start;
     }
 
-    /** Makes the labels text, in place; dots within labels are not told from those between. */
+    /** Converts the labels to text in place; dots within labels look like those between labels. */
     private static String text(byte[] labels) {
         if (labels.length == 1) {
             return ".";

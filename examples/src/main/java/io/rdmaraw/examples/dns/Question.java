@@ -4,7 +4,7 @@ import io.netty.handler.codec.dns.DnsQuestion;
 import io.netty.handler.codec.dns.DnsRecordType;
 
 /**
- * A question as it was asked.
+ * A question as the client sent it.
  *
  * @param encoded   its bytes in the message: the answer repeats them, upper and lower case as they are
  * @param name      lower case, with a dot at its end

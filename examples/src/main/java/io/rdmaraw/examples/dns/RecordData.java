@@ -45,12 +45,12 @@ final class RecordData {
         return data.bytes.toByteArray();
     }
 
-    /** The bytes of a name in a message: a length before each label, and a zero. */
+    /** Encodes a name: a length before each label, and a zero. */
     static byte[] name(String name) {
         return new RecordData().append(name).bytes.toByteArray();
     }
 
-    /** The bytes of a whole record in a message (RFC 1035 section 4.1.3). */
+    /** Encodes a whole record (RFC 1035 section 4.1.3). */
     static byte[] record(byte[] encodedName, DnsRecordType type, long ttlSeconds, byte[] data) {
         ByteBuffer record = ByteBuffer.allocate(encodedName.length + FIXED_BYTES + data.length);
         return record.put(encodedName).putShort((short) type.intValue()).putShort((short) DnsRecord.CLASS_IN)

@@ -10,9 +10,9 @@ import io.netty.handler.codec.dns.DnsSection;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Says what the answer to a query is. Thread-safe. */
+/** Answers queries. Thread-safe. */
 final class Responder {
-    /** What every client takes (RFC 1035 section 4.2.1). */
+    /** Bytes that every client accepts (RFC 1035 section 4.2.1). */
     private static final int MIN_UDP_BYTES = 512;
     private static final int HEADER_BYTES = 12;
 
@@ -33,12 +33,12 @@ final class Responder {
         unreadable.increment();
     }
 
-    /** Returns how many messages were no queries. */
+    /** Returns how many messages were not queries. */
     long unreadable() {
         return unreadable.sum();
     }
 
-    /** Fills the response; one that is longer than the client takes is emptied, and marked as truncated. */
+    /** Fills the response. A response that is longer than the client accepts is emptied and marked as truncated. */
     void answerDatagram(DnsQuery query, DnsResponse response) {
         EdnsRecord edns = edns(query);
         int limit = edns == null ? MIN_UDP_BYTES

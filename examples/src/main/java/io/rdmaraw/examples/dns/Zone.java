@@ -13,7 +13,7 @@ final class Zone {
     private static final int MAX_ALIASES = 8;
     private static final Answer REFUSED = new Answer(DnsResponseCode.REFUSED, List.of(), List.of());
 
-    /** What there is to say to a question. */
+    /** The answer to a question. */
     record Answer(DnsResponseCode code, List<ZoneRecord> records, List<ZoneRecord> authority) {
     }
 
@@ -24,7 +24,7 @@ final class Zone {
     private final Answer noName;
 
     /**
-     * Makes a zone.
+     * Creates a zone.
      *
      * @param origin  the zone's name, lower case, with a dot at its end
      * @param records all its records, one of them the SOA record
@@ -48,7 +48,7 @@ final class Zone {
         sets.forEach((name, types) -> names.put(name, answers(name, types, sets, aliases)));
     }
 
-    /** A name above one with records exists too, without records (RFC 4592 section 2.2.2). */
+    /** A name above a name with records exists too, without records (RFC 4592 section 2.2.2). */
     private void addEmptyNames(Map<String, Map<DnsRecordType, List<ZoneRecord>>> sets, String name) {
         for (String above = name; sets.putIfAbsent(above, new HashMap<>()) == null && !above.equals(origin);) {
             above = above.substring(above.indexOf('.') + 1);

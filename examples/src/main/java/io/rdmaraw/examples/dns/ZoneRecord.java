@@ -11,7 +11,7 @@ import io.netty.handler.codec.dns.DnsRecordType;
  */
 record ZoneRecord(String name, DnsRecordType type, long timeToLive, byte[] data, byte[] encoded)
         implements DnsRecord {
-    /** Points to the only name whose place is known: that of the question, behind the header (RFC 1035, 4.1.4). */
+    /** A pointer to the only name with a known offset: that of the question, after the header (RFC 1035, 4.1.4). */
     private static final byte[] NAME_OF_QUESTION = {(byte) 0xc0, 12};
 
     static ZoneRecord of(String name, DnsRecordType type, long ttlSeconds, byte[] data) {

@@ -5,7 +5,7 @@ import io.netty.pkitesting.X509Bundle;
 
 import java.net.InetAddress;
 
-/** The certificate of the servers that need one: made at start, signed by itself, for localhost and one address. */
+/** The self-signed certificate of the servers, created at start for localhost and one address. */
 final class Certificate {
     private Certificate() {
     }

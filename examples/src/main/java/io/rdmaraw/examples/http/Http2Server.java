@@ -26,7 +26,7 @@ import picocli.CommandLine.Command;
 import java.net.InetSocketAddress;
 import java.util.List;
 
-/** HTTP/2 over TLS; ALPN lets clients that know only HTTP/1.1 have that. */
+/** HTTP/2 over TLS; ALPN gives HTTP/1.1 to clients that know only that. */
 @Command(name = "http2", mixinStandardHelpOptions = true, description = "HTTP/2 and HTTP/1.1 server with TLS.")
 public final class Http2Server extends ServerCommand {
     private static final int PORT = 8443;
@@ -70,7 +70,7 @@ public final class Http2Server extends ServerCommand {
             }
         }
 
-        /** A client that breaks the handshake off, as browsers do that do not know the certificate. */
+        /** A client that aborts the handshake, as browsers do that do not trust the certificate. */
         @Override
         protected void handshakeFailure(ChannelHandlerContext ctx, Throwable cause) {
             ctx.close();

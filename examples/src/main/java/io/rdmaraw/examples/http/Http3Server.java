@@ -23,7 +23,7 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** HTTP/3: Netty's QUIC, which is a handler of a datagram channel, so any of them does. */
+/** HTTP/3. The QUIC codec of Netty is a handler of a datagram channel, so it works on any of them. */
 @Command(name = "http3", mixinStandardHelpOptions = true, description = "HTTP/3 server.")
 public final class Http3Server extends ServerCommand {
     private static final int PORT = 8443;

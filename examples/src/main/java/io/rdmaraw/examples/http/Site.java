@@ -20,7 +20,7 @@ import io.netty.util.CharsetUtil;
 
 /** The pages of the HTTP servers, the same for all versions of the protocol. */
 final class Site {
-    /** A request with more content than this is refused. */
+    /** The longest content of a request; longer ones are rejected. */
     static final int MAX_REQUEST_BYTES = 1 << 24;
 
     private static final String BYTES_PATH = "/bytes/";
@@ -35,7 +35,7 @@ final class Site {
     private static final ByteBuf JSON = constant("{\"message\":\"Hello, World!\"}");
     private static final ByteBuf NOT_FOUND = constant("There is no such page.\n");
     private static final ByteBuf WRONG_METHOD = constant("This page does not take that method.\n");
-    /** A prime, so that bytes that are lost or doubled in any usual unit show. */
+    /** A prime, so that bytes that are lost or duplicated in any usual unit are noticed. */
     private static final int PATTERN_PERIOD = 251;
     private static final HttpHeadersFactory HEADERS = DefaultHttpHeadersFactory.headersFactory().withValidation(false);
     private static final ByteBuf PATTERN = pattern();
@@ -56,7 +56,7 @@ final class Site {
         return Unpooled.unreleasableBuffer(buffer);
     }
 
-    /** Returns the response to a request, which stays the caller's. */
+    /** Returns the response to a request; the caller keeps the request. */
     static FullHttpResponse respond(FullHttpRequest request, ByteBufAllocator allocator) {
         String path = request.uri();
         boolean reads = request.method().equals(HttpMethod.GET) || request.method().equals(HttpMethod.HEAD);
@@ -111,7 +111,7 @@ final class Site {
         return response(HttpResponseStatus.OK, HttpHeaderValues.APPLICATION_OCTET_STREAM, content);
     }
 
-    /** Names and values are this program's own, so that Netty need not look for line breaks in them. */
+    /** The names and values are constants of this program, so Netty need not validate them. */
     private static FullHttpResponse response(HttpResponseStatus status, AsciiString type, ByteBuf content) {
         HttpHeaders headers = HEADERS.newHeaders().add(HttpHeaderNames.CONTENT_TYPE, type)
                 .addInt(HttpHeaderNames.CONTENT_LENGTH, content.readableBytes())

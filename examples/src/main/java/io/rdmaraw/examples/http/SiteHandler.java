@@ -6,7 +6,7 @@ import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpMethod;
 
-/** Answers requests, of any version of HTTP; one flush for all that were read together. */
+/** Answers requests of any version of HTTP, with one flush for all requests that were read together. */
 final class SiteHandler extends SimpleChannelInboundHandler<FullHttpRequest> {
     @Override
     protected void channelRead0(ChannelHandlerContext ctx, FullHttpRequest request) {
@@ -22,7 +22,7 @@ final class SiteHandler extends SimpleChannelInboundHandler<FullHttpRequest> {
         ctx.flush();
     }
 
-    /** A client that reads slower than it asks is not listened to until it has read. */
+    /** Stops reading from a client until it has read its responses. */
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         ctx.channel().config().setAutoRead(ctx.channel().isWritable());

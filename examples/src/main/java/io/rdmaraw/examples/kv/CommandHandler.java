@@ -13,7 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Takes a command out of its message and sends the reply; replies to commands sent together leave together. */
+/** Decodes commands and sends the replies; replies to commands that arrive together are flushed together. */
 final class CommandHandler extends SimpleChannelInboundHandler<RedisMessage> {
     private final Commands commands;
 
@@ -57,7 +57,7 @@ final class CommandHandler extends SimpleChannelInboundHandler<RedisMessage> {
         ctx.flush();
     }
 
-    /** A client that reads slower than it asks is not listened to until it has read. */
+    /** Stops reading from a client until it has read its replies. */
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         ctx.channel().config().setAutoRead(ctx.channel().isWritable());

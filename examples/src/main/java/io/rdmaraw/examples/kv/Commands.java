@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
-/** The commands of Redis that there are, with its replies and its texts of errors. Thread-safe. */
+/** The supported commands of Redis, with its replies and error texts. Thread-safe. */
 final class Commands {
     private static final SimpleStringRedisMessage OK = new SimpleStringRedisMessage("OK");
     private static final SimpleStringRedisMessage PONG = new SimpleStringRedisMessage("PONG");
@@ -55,7 +55,7 @@ final class Commands {
         this.store = store;
     }
 
-    /** Runs a command, which is not empty. */
+    /** Runs a command with at least one word. */
     RedisMessage run(List<byte[]> words) {
         String name = text(words.getFirst());
         Command command = commands.get(name);
@@ -72,7 +72,7 @@ final class Commands {
         return command.action.apply(words);
     }
 
-    /** A line break in an error would end it early. */
+    /** A line break would end the error early. */
     private static String printable(String name) {
         return name.substring(0, Math.min(name.length(), 64)).replaceAll("[^\\x20-\\x7e]", "?");
     }

@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
-/** Values by key, some for a time. Keys are byte strings, held as Latin-1. Thread-safe. */
+/** Values by key, some with a time to live. Keys are byte strings, held as Latin-1. Thread-safe. */
 final class Store {
     private static final long NO_EXPIRY = Long.MAX_VALUE;
 
@@ -54,7 +54,7 @@ final class Store {
         return lifeNanos >= NO_EXPIRY - now ? NO_EXPIRY - 1 : now + lifeNanos;
     }
 
-    /** Tells whether there was something to delete. */
+    /** Returns whether there was a value to delete. */
     boolean delete(String key) {
         Entry removed = entries.remove(key);
         return removed != null && removed.expiryNanos > now();
@@ -66,7 +66,7 @@ final class Store {
                 : new Entry(entry.value, expiry(lifeMillis))) != null;
     }
 
-    /** Milliseconds that a key has left; -1 if for ever, -2 if there is no such key. */
+    /** Returns the milliseconds that a key has left; -1 if it does not expire, -2 if there is no such key. */
     long lifeMillis(String key) {
         Entry entry = live(key, entries.get(key));
         if (entry == null) {
@@ -76,7 +76,7 @@ final class Store {
     }
 
     /**
-     * Adds to a number; a key that is not there counts as 0.
+     * Adds to a number; a missing key counts as 0.
      *
      * @throws NumberFormatException if the value is not a number
      * @throws ArithmeticException   if the sum is too large

@@ -1,6 +1,6 @@
 package io.rdmaraw.examples.server;
 
-/** Ends a program because of something its user can put right: the message names it, in a sentence. */
+/** Ends a program because of something that the user can correct; the message is one sentence. */
 public final class ExampleException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

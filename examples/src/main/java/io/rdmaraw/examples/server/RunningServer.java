@@ -7,7 +7,7 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A server that runs, with its loops; closing it ends both. */
+/** A running server with its event loops; closing it stops both. */
 public final class RunningServer implements AutoCloseable {
     private static final long SHUTDOWN_SECONDS = 5;
 

@@ -6,7 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
-import io.rdmaraw.examples.relay.KernelBridge;
+import io.rdmaraw.examples.proxy.KernelBridge;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IDefaultValueProvider;
 import picocli.CommandLine.Model.ArgSpec;
@@ -23,10 +23,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.Supplier;
 
-/**
- * What the servers have in common: the options, the loops, and the line that says that the server is ready. What is
- * left to each is its bootstrap and its handlers.
- */
+/** The options, the event loops and the ready message of all servers. A server adds its bootstrap and its handlers. */
 @Command(defaultValueProvider = ServerCommand.DefaultPort.class)
 public abstract class ServerCommand implements Callable<Integer> {
     private static final int MAX_ATTEMPTS = 10;
@@ -61,7 +58,7 @@ public abstract class ServerCommand implements Callable<Integer> {
             description = "event loops; default ${DEFAULT-VALUE}")
     private int threads;
 
-    /** Each server has a port of its own. */
+    /** Each server has its own default port. */
     static final class DefaultPort implements IDefaultValueProvider {
         @Override
         public String defaultValue(ArgSpec argument) {
@@ -71,7 +68,7 @@ public abstract class ServerCommand implements Callable<Integer> {
         }
     }
 
-    /** Returns the port when none is asked for. */
+    /** Returns the default port. */
     protected abstract int defaultPort();
 
     /**
@@ -81,12 +78,12 @@ public abstract class ServerCommand implements Callable<Integer> {
      */
     protected abstract List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception;
 
-    /** Returns the transport that was asked for. */
+    /** Returns the chosen transport. */
     protected final Transport transport() {
         return transport;
     }
 
-    /** Starts the server with loops whose threads come from a factory. */
+    /** Starts the server with event loops on threads of a factory. */
     public final RunningServer start(ThreadFactory threadFactory) throws Exception {
         Throwable cause = transport.unavailabilityCause();
         if (cause != null) {
@@ -117,7 +114,7 @@ public abstract class ServerCommand implements Callable<Integer> {
         return local;
     }
 
-    /** A TCP server: one listener; its connections are spread over the loops. */
+    /** Opens a TCP listener; its connections are distributed over the event loops. */
     protected final Channel listen(EventLoopGroup group, InetSocketAddress local, ChannelHandler connectionHandler)
             throws Exception {
         ServerBootstrap bootstrap = new ServerBootstrap().group(group).channel(transport.serverSocketChannel())
@@ -140,7 +137,7 @@ public abstract class ServerCommand implements Callable<Integer> {
         }
     }
 
-    /** A UDP server: a channel per loop, all on one port. */
+    /** Opens a UDP channel per event loop, all on one port. */
     protected final List<Channel> bind(EventLoopGroup group, InetSocketAddress local,
             Supplier<ChannelHandler> newHandler) throws InterruptedException {
         Bootstrap bootstrap = new Bootstrap().group(group).channel(transport.datagramChannel());
@@ -167,7 +164,7 @@ public abstract class ServerCommand implements Callable<Integer> {
             spec.commandLine().getOut().flush();
             server.awaitEnd();
         }
-        // Nobody but a signal ends the server otherwise. A supervisor is to see that it failed.
+        // Otherwise only a signal ends the server. The exit code tells a supervisor that it failed.
         throw new ExampleException("the server's channel is closed: " + device
                 + " is gone; start again when it is back");
     }

@@ -30,12 +30,13 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.verbs.DeviceName;
 
 import java.net.StandardSocketOptions;
 import java.util.Locale;
 import java.util.concurrent.ThreadFactory;
 
-/** All that differs between the transports: the event loops, and the classes of the channels. */
+/** What differs between the transports: the event loops and the classes of the channels. */
 public enum Transport {
     /** The selectors of the JDK. */
     NIO(NioDatagramChannel.class, NioSocketChannel.class, NioServerSocketChannel.class,
@@ -79,7 +80,7 @@ public enum Transport {
         }
     },
 
-    /** Raw-packet queue pairs, on the device that is named. */
+    /** Raw-packet queue pairs of a device. */
     RDMA_RAW(RdmaRawDatagramChannel.class, RdmaRawSocketChannel.class, RdmaRawServerSocketChannel.class,
             RdmaRawChannelOption.SO_REUSEPORT) {
         @Override
@@ -95,7 +96,7 @@ public enum Transport {
 
         @Override
         boolean isInMemory(String device) {
-            return device.equals("soft:loop") || device.startsWith("soft:loop:");
+            return new DeviceName(device).isLoopback();
         }
     };
 
@@ -113,7 +114,7 @@ public enum Transport {
     }
 
     /**
-     * Makes the event loops.
+     * Creates the event loops.
      *
      * @param device what {@link #RDMA_RAW} runs on; the others take what the kernel routes to them
      * @param slotBytes the memory of a frame of {@link #RDMA_RAW}
@@ -123,7 +124,7 @@ public enum Transport {
     /** Returns why this transport cannot be used here, or null if it can. */
     public abstract Throwable unavailabilityCause();
 
-    /** Tells whether the device is one of this process alone, which programs of the kernel's sockets do not reach. */
+    /** Returns whether the device belongs to this process alone and cannot be reached by kernel sockets. */
     boolean isInMemory(String device) {
         return false;
     }

@@ -8,11 +8,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** The transports by the names that users type, for options of commands. */
+/** Parses the names of transports in options of commands. */
 public final class TransportNames extends ArrayList<String> implements ITypeConverter<Transport> {
     private static final long serialVersionUID = 1L;
 
-    /** Made by picocli. */
+    /** picocli creates it. */
     public TransportNames() {
         super(List.of(Transport.values()).stream().map(Transport::toString).collect(Collectors.toList()));
     }

@@ -6,7 +6,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.rdmaraw.examples.relay.EndOfInput;
+import io.rdmaraw.examples.proxy.EndOfInput;
 import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
 
@@ -46,7 +46,7 @@ public final class EchoServer extends ServerCommand {
             ctx.flush();
         }
 
-        /** A client that does not read what comes back must not fill our memory: as long as it lags, we do not read. */
+        /** Stops reading from a client until it has read its echoes, so that it cannot fill our memory. */
         @Override
         public void channelWritabilityChanged(ChannelHandlerContext ctx) {
             ctx.channel().config().setAutoRead(ctx.channel().isWritable());

@@ -6,7 +6,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.rdmaraw.examples.relay.Relay;
+import io.rdmaraw.examples.proxy.TcpProxyHandler;
 import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -14,7 +14,7 @@ import picocli.CommandLine.Option;
 import java.net.InetSocketAddress;
 import java.util.List;
 
-/** Passes each connection on to another server; both sides of it are on the same loop. */
+/** Forwards each connection to another server; both sides are on the same event loop. */
 @Command(name = "proxy", mixinStandardHelpOptions = true, description = "TCP proxy.")
 public final class ProxyServer extends ServerCommand {
     private static final int PORT = 8081;
@@ -47,10 +47,10 @@ public final class ProxyServer extends ServerCommand {
                     @Override
                     protected void initChannel(Channel server) {
                         prepare(server);
-                        server.pipeline().addLast(new Relay(client));
+                        server.pipeline().addLast(new TcpProxyHandler(client));
                     }
                 }).connect(target);
-        client.pipeline().addLast(new Relay(connecting.channel()));
+        client.pipeline().addLast(new TcpProxyHandler(connecting.channel()));
         connecting.addListener(future -> {
             if (future.isSuccess()) {
                 client.config().setAutoRead(true);

@@ -37,7 +37,7 @@ class IperfTest {
         }
     }
 
-    /** Whoever counts up to the bytes ends the test; what is on its way then does not arrive. */
+    /** The side that counts up to the bytes ends the test; bytes in flight then do not arrive. */
     private static void transfer(Stage stage, int port, String... options) {
         List<String> command = new ArrayList<>(List.of("iperf3", "-J", "-c", stage.serverAddress(), "-p",
                 Integer.toString(port), "-n", Long.toString(BYTES)));

@@ -4,11 +4,11 @@ import io.netty.buffer.ByteBuf;
 import io.rdmaraw.ffi.FdWaiter;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.tcp.CongestionControl;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.SegmentHeaders;
 import io.rdmaraw.tcp.TcpConnection;
-import io.rdmaraw.testsuite.net.FrameRelay;
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpHeaderCodec;
+import io.rdmaraw.testsuite.net.LinkEmulator;
 import io.rdmaraw.testsuite.net.PacketPort;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.wire.EtherType;
@@ -33,7 +33,7 @@ final class CoreSender implements AutoCloseable {
     private final long memory = Libc.allocateZeroed(2L * PacketPort.BURST * FRAME_BYTES);
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame frame = new ParsedFrame();
-    private final SegmentHeaders headers = new SegmentHeaders();
+    private final TcpHeaderCodec headers = new TcpHeaderCodec();
     private final Segment segment = new Segment();
     private final ByteBuf chunk = BulkEnd.newChunk(true);
     private final BulkEnd end;
@@ -76,7 +76,7 @@ final class CoreSender implements AutoCloseable {
 
     /** Sends for so long, then resets the connection. */
     void send(int seconds) {
-        FrameRelay.punctual();
+        LinkEmulator.punctual();
         long now = System.nanoTime();
         long last = now + seconds * 1_000_000_000L;
         TcpConnection connection = end.engine.connect(now, 0, ourAddress, PORT, 0, peerAddress, KernelTransfer.PORT,
@@ -127,14 +127,14 @@ final class CoreSender implements AutoCloseable {
     private int write(long address) {
         EthernetHeader.write(address, peerMac, ourMac, EtherType.IPV4);
         long ip = address + EthernetHeader.LENGTH_BYTES;
-        int headerBytes = SegmentHeaders.lengthBytes(segment);
+        int headerBytes = TcpHeaderCodec.lengthBytes(segment);
         long at = ip + headerBytes;
         for (int i = 0; i < segment.sliceCount(); i++) {
             NativeMemory.copy(segment.sliceBuffer(i).memoryAddress() + segment.sliceIndex(i), at,
                     segment.sliceLength(i));
             at += segment.sliceLength(i);
         }
-        SegmentHeaders.write(segment, ip, InternetChecksum.sum(ip + headerBytes, segment.payloadLength()));
+        TcpHeaderCodec.write(segment, ip, InternetChecksum.sum(ip + headerBytes, segment.payloadLength()));
         return EthernetHeader.LENGTH_BYTES + headerBytes + segment.payloadLength();
     }
 

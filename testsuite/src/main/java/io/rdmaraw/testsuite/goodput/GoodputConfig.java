@@ -1,7 +1,7 @@
 package io.rdmaraw.testsuite.goodput;
 
-import io.rdmaraw.tcp.CongestionControl;
 import io.rdmaraw.tcp.TcpConfig;
+import io.rdmaraw.tcp.congestion.CongestionControl;
 
 /** The core's settings for the table: buffers that are never what limits a transfer. */
 final class GoodputConfig {

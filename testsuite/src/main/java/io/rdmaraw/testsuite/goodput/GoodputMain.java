@@ -1,10 +1,10 @@
 package io.rdmaraw.testsuite.goodput;
 
-import io.rdmaraw.tcp.CongestionControl;
-import io.rdmaraw.tcp.Cubic;
-import io.rdmaraw.tcp.NewReno;
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.congestion.Cubic;
+import io.rdmaraw.tcp.congestion.NewReno;
+import io.rdmaraw.testsuite.net.ImpairedPair;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
-import io.rdmaraw.testsuite.net.RelayedPair;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import java.io.PrintStream;
 import java.nio.file.Path;
@@ -16,7 +16,7 @@ import java.util.Map;
 
 /**
  * Writes the table of goodput: loss x RTT x buffer, for CUBIC and NewReno of the core in virtual time, and, as root,
- * for the core's and the Linux kernel's CUBIC in real time, both sending through the same relay to the kernel.
+ * for the core's and the Linux kernel's CUBIC in real time, both sending through the same link emulator to the kernel.
  *
  * <pre>
  * --seconds N   length of each transfer (default 8)
@@ -128,7 +128,7 @@ public final class GoodputMain {
         try (TestNetwork network = new TestNetwork("goodput", Path.of("target")).withoutCapture()) {
             NetworkNamespace from = network.namespace();
             NetworkNamespace to = network.namespace();
-            RelayedPair pair = network.relayedPair(from, to, path.forward(), path.backward(), seed);
+            ImpairedPair pair = network.impairedPair(from, to, path.forward(), path.backward(), seed);
             try (KernelTransfer.Sink sink = new KernelTransfer.Sink(to, pair.peer().ipv4())) {
                 if (algorithm == null) {
                     try (KernelSender sender = new KernelSender(from, "cubic")) {

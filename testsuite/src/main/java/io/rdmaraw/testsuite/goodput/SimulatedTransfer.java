@@ -2,10 +2,10 @@ package io.rdmaraw.testsuite.goodput;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.rdmaraw.tcp.CongestionControl;
-import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.testsuite.sim.ImpairedLine;
 import io.rdmaraw.testsuite.sim.SegmentCodec;
 import java.util.PriorityQueue;

@@ -6,9 +6,19 @@ import java.util.function.BooleanSupplier;
 
 /** Waits for a condition instead of for a time. */
 public final class Await {
+    /** How long a test waits for what comes at once on an idle host: only a test that fails waits so long. */
+    public static final Duration PATIENCE = Duration.ofSeconds(60);
+    /** {@link #PATIENCE} for calls that take milliseconds. */
+    public static final int PATIENCE_MILLIS = (int) PATIENCE.toMillis();
+
     private static final long PAUSE_NANOS = 1_000_000;
 
     private Await() {
+    }
+
+    /** As {@link #until(String, Duration, BooleanSupplier)}, with {@link #PATIENCE}. */
+    public static void until(String what, BooleanSupplier condition) {
+        until(what, PATIENCE, condition);
     }
 
     /**

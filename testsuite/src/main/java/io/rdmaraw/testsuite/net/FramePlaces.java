@@ -2,7 +2,7 @@ package io.rdmaraw.testsuite.net;
 
 import io.rdmaraw.ffi.Libc;
 
-/** Native memory for the frames that a relay holds, in places of one size. */
+/** Native memory for the frames that a link emulator holds, in places of one size. */
 final class FramePlaces implements AutoCloseable {
     private final long base;
     private final int[] free;
@@ -10,7 +10,7 @@ final class FramePlaces implements AutoCloseable {
     private int freeCount;
 
     FramePlaces(int count) {
-        base = Libc.allocateZeroed((long) count * FrameRelay.FRAME_BYTES);
+        base = Libc.allocateZeroed((long) count * LinkEmulator.FRAME_BYTES);
         free = new int[count];
         lengths = new int[count];
         for (int place = count - 1; place >= 0; place--) {
@@ -31,7 +31,7 @@ final class FramePlaces implements AutoCloseable {
     }
 
     long address(int place) {
-        return base + (long) place * FrameRelay.FRAME_BYTES;
+        return base + (long) place * LinkEmulator.FRAME_BYTES;
     }
 
     int length(int place) {

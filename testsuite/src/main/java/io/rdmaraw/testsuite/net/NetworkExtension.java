@@ -1,6 +1,5 @@
 package io.rdmaraw.testsuite.net;
 
-import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -14,18 +13,20 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
- * Hands a {@link TestNetwork} to each test and closes it after. Asked for in {@code @BeforeAll} it is one for the
- * class, of which each test has captures of its own.
+ * Hands a {@link TestNetwork} to each test and closes it after; {@link WithTestNetwork} asks for it. Asked for in
+ * {@code @BeforeAll} it is one for the class, of which each test has captures of its own.
  * Where namespaces cannot be made the tests are skipped, and say why. When a test fails its captures are kept in the
  * directory of the system property {@code rdmaraw.captures}, {@code target/captures} by default.
  */
-public final class NetworkExtension implements ExecutionCondition, ParameterResolver, BeforeEachCallback,
+final class NetworkExtension implements ExecutionCondition, ParameterResolver, BeforeEachCallback,
         AfterEachCallback {
     private static final Namespace STORE = Namespace.create(NetworkExtension.class);
+    private static final Optional<String> REASON_AGAINST =
+            NamespaceAbility.reasonAgainst(List.of("ethtool", "tcpdump"));
 
     @Override
     public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
-        return Ability.REASON_AGAINST
+        return REASON_AGAINST
                 .map(ConditionEvaluationResult::disabled)
                 .orElseGet(() -> ConditionEvaluationResult.enabled("network namespaces can be made"));
     }
@@ -79,25 +80,6 @@ public final class NetworkExtension implements ExecutionCondition, ParameterReso
 
         CapturedFrames(List<Path> files) {
             super("frames captured in " + files, null, false, false);
-        }
-    }
-
-    /** Found out once, by doing it: being root is not enough in a container without the capabilities. */
-    private static final class Ability {
-        static final Optional<String> REASON_AGAINST = findOut();
-
-        private static Optional<String> findOut() {
-            try {
-                Leftovers.remove();
-                NetworkNamespace.create(NetworkNames.nextNumber()).close();
-                for (String program : List.of("ethtool", "tcpdump")) {
-                    PeerProcess.run(List.of(program, "--version"), java.time.Duration.ofSeconds(10)).orThrow();
-                }
-                return Optional.empty();
-            } catch (UncheckedIOException | IllegalStateException e) {
-                return Optional.of("needs network namespaces (root, or CAP_SYS_ADMIN and CAP_NET_ADMIN) and the"
-                        + " programs ip, ethtool and tcpdump: " + e.getMessage());
-            }
         }
     }
 }

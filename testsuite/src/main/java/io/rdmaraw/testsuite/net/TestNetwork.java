@@ -15,7 +15,7 @@ public final class TestNetwork implements AutoCloseable {
     private final NetworkNamespace current = NetworkNamespace.current();
     private final List<NetworkNamespace> namespaces = new ArrayList<>();
     private final List<VethPair> pairs = new ArrayList<>();
-    private final List<RelayedPair> relayedPairs = new ArrayList<>();
+    private final List<ImpairedPair> impairedPairs = new ArrayList<>();
     private final List<PacketCapture> captures = new ArrayList<>();
     private boolean capturing = true;
     private int testsBegun;
@@ -67,9 +67,9 @@ public final class TestNetwork implements AutoCloseable {
         return pair;
     }
 
-    /** Two ends with a path between them that does the same to both directions; see {@link #relayedPair}. */
-    public RelayedPair relayedPair(Impairment both, long seed) {
-        return relayedPair(current, namespace(), both, both, seed);
+    /** Two ends with a path between them that does the same to both directions; see {@link #impairedPair}. */
+    public ImpairedPair impairedPair(Impairment both, long seed) {
+        return impairedPair(current, namespace(), both, both, seed);
     }
 
     /**
@@ -79,10 +79,10 @@ public final class TestNetwork implements AutoCloseable {
      * @param toOurs what happens to frames from the peer's end to ours
      * @param seed   decides which frames are lost, held back, and so on
      */
-    public RelayedPair relayedPair(NetworkNamespace ours, NetworkNamespace peer, Impairment toPeer, Impairment toOurs,
+    public ImpairedPair impairedPair(NetworkNamespace ours, NetworkNamespace peer, Impairment toPeer, Impairment toOurs,
             long seed) {
-        RelayedPair pair = RelayedPair.create(ours, namespace(), peer, toPeer, toOurs, seed);
-        relayedPairs.add(pair);
+        ImpairedPair pair = ImpairedPair.create(ours, namespace(), peer, toPeer, toOurs, seed);
+        impairedPairs.add(pair);
         if (capturing) {
             capture(pair.peer());
         }
@@ -122,7 +122,7 @@ public final class TestNetwork implements AutoCloseable {
     public void close() {
         List<Runnable> steps = new ArrayList<>();
         captures.forEach(capture -> steps.add(capture::close));
-        relayedPairs.forEach(pair -> steps.add(pair::close));
+        impairedPairs.forEach(pair -> steps.add(pair::close));
         pairs.forEach(pair -> steps.add(pair::close));
         namespaces.forEach(namespace -> steps.add(namespace::close));
         steps.add(current::close);
@@ -139,7 +139,7 @@ public final class TestNetwork implements AutoCloseable {
             }
         }
         captures.clear();
-        relayedPairs.clear();
+        impairedPairs.clear();
         pairs.clear();
         namespaces.clear();
         if (failure != null) {

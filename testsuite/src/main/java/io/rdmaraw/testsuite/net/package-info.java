@@ -3,7 +3,7 @@
  * after it, stock programs that run in them as peers, and captures that are kept when the test fails.
  *
  * <pre>
- * &#64;ExtendWith(NetworkExtension.class)
+ * &#64;WithTestNetwork
  * class PingTest {
  *     &#64;Test
  *     void kernelAnswersPing(TestNetwork network) {

@@ -1,20 +1,20 @@
 package io.rdmaraw.testsuite.script;
 
-import io.rdmaraw.tcp.IcmpError;
 import io.rdmaraw.testsuite.sim.Packet;
+import io.rdmaraw.wire.IcmpErrorKind;
 import java.nio.ByteBuffer;
 import java.util.Locale;
 
 /** The messages about segments that a script may send (RFC 792). */
 enum IcmpMessage {
-    NET_UNREACHABLE(3, 0, IcmpError.HOST_UNREACHABLE),
-    HOST_UNREACHABLE(3, 1, IcmpError.HOST_UNREACHABLE),
-    PROTOCOL_UNREACHABLE(3, 2, IcmpError.PROTOCOL_UNREACHABLE),
-    PORT_UNREACHABLE(3, 3, IcmpError.PORT_UNREACHABLE),
-    TOO_BIG(3, 4, IcmpError.PACKET_TOO_BIG),
-    SOURCE_ROUTE_FAILED(3, 5, IcmpError.HOST_UNREACHABLE),
+    NET_UNREACHABLE(3, 0, IcmpErrorKind.HOST_UNREACHABLE),
+    HOST_UNREACHABLE(3, 1, IcmpErrorKind.HOST_UNREACHABLE),
+    PROTOCOL_UNREACHABLE(3, 2, IcmpErrorKind.PROTOCOL_UNREACHABLE),
+    PORT_UNREACHABLE(3, 3, IcmpErrorKind.PORT_UNREACHABLE),
+    TOO_BIG(3, 4, IcmpErrorKind.PACKET_TOO_BIG),
+    SOURCE_ROUTE_FAILED(3, 5, IcmpErrorKind.HOST_UNREACHABLE),
     SOURCE_QUENCH(4, 0, null),
-    TIME_EXCEEDED(11, 0, IcmpError.TIME_EXCEEDED),
+    TIME_EXCEEDED(11, 0, IcmpErrorKind.TIME_EXCEEDED),
     PARAMETER_PROBLEM(12, 0, null);
 
     private static final int IP_BYTES = 20;
@@ -23,9 +23,9 @@ enum IcmpMessage {
 
     private final int type;
     private final int code;
-    private final IcmpError error;
+    private final IcmpErrorKind error;
 
-    IcmpMessage(int type, int code, IcmpError error) {
+    IcmpMessage(int type, int code, IcmpErrorKind error) {
         this.type = type;
         this.code = code;
         this.error = error;
@@ -36,7 +36,7 @@ enum IcmpMessage {
     }
 
     /** Returns what the core hears, or null where it hears nothing. */
-    IcmpError error() {
+    IcmpErrorKind error() {
         return error;
     }
 

@@ -12,17 +12,12 @@ final class AckChecks {
     /** A receiver can't know the sender's segment size; below this, several segments count as one. */
     private static final int SMALLEST_FULL_SEGMENT_BYTES = 1220;
 
-    /** Memory for what is out of order is bounded, and each piece costs some however small it is. */
-    private static final int MOST_SEGMENTS_HELD = 1_000;
-
     private final long delayedAckLimitNanos;
     /** All that came, and of it what the receiver had no reason to drop. */
     private final Ranges received = new Ranges();
     private final Ranges certain = new Ranges();
     private long contiguous;
     private long certainContiguous;
-    private long highestEnd;
-    private int outOfOrderSegments;
     private boolean hasTimestamp;
     private int newestTimestamp;
     private long lastAck;
@@ -79,13 +74,7 @@ final class AckChecks {
             hasTimestamp = true;
             newestTimestamp = p.tsValue;
         }
-        // What was dropped for want of memory leaves a hole, and what follows it is out of order for the receiver.
-        boolean mayBeAhead = seq > certainContiguous;
-        outOfOrderSegments = certainContiguous >= highestEnd ? 0 : outOfOrderSegments;
-        outOfOrderSegments += mayBeAhead ? 1 : 0;
-        highestEnd = Math.max(highestEnd, end);
-        boolean memoryMayBeFull = mayBeAhead && outOfOrderSegments > MOST_SEGMENTS_HELD;
-        if (p.payload.length == 0 || end > edge || older || memoryMayBeFull) {
+        if (p.payload.length == 0 || end > edge || older) {
             return false;
         }
         long before = certainContiguous;
@@ -117,8 +106,15 @@ final class AckChecks {
         }
     }
 
-    void droppedForMemory() {
+    /**
+     * What was dropped is new when it comes again, and what follows it is out of order for the receiver. Where a part
+     * of it had come before, all of it counts as dropped: then less is demanded.
+     */
+    void droppedForMemory(Packet p) {
         dropped = true;
+        long seq = unwrap(p.seq);
+        certain.remove(Math.max(seq, lastAck), seq + p.sequenceLength());
+        certainContiguous = Math.min(certainContiguous, Math.max(seq, lastAck));
     }
 
     /** Whether something that was dropped for want of memory has not been taken yet. */

@@ -5,12 +5,12 @@ import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.rdmaraw.tcp.CloseReason;
-import io.rdmaraw.tcp.IcmpError;
-import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
 import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.wire.IcmpErrorKind;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -74,7 +74,7 @@ final class BesiegedHost implements TcpEvents {
 
     void icmp(Packet quoted, int mtuBytes, long nowNanos) {
         long before = Steps.count();
-        engine.onIcmp(IcmpError.PACKET_TOO_BIG, quoted.sourceHigh, quoted.sourceLow, quoted.sourcePort,
+        engine.onIcmp(IcmpErrorKind.PACKET_TOO_BIG, quoted.sourceHigh, quoted.sourceLow, quoted.sourcePort,
                 quoted.destinationHigh, quoted.destinationLow, quoted.destinationPort, quoted.seq, mtuBytes, nowNanos);
         worked(before, 1, quoted);
     }

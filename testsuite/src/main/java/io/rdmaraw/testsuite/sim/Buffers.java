@@ -4,7 +4,7 @@ import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.rdmaraw.tcp.Segment;
+import io.rdmaraw.tcp.segment.Segment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,9 +1,9 @@
 package io.rdmaraw.testsuite.sim;
 
-import io.rdmaraw.tcp.Cubic;
-import io.rdmaraw.tcp.NewReno;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpLimits;
+import io.rdmaraw.tcp.congestion.Cubic;
+import io.rdmaraw.tcp.congestion.NewReno;
 
 /** Turns a {@link CorePlan} into the core's configuration. */
 final class CoreConfigs {

@@ -6,6 +6,7 @@ import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 final class EcnChecks {
     private static final int SETUP = Packet.ECE | Packet.CWR;
 
+    /** RFC 3168 section 6.1.1: one SYN or SYN-ACK that asks for it, each way, and marks are echoed. */
     private boolean sentSetup;
     private boolean receivedSetup;
     /** RFC 3168 section 6.1.1: one plain SYN, sent or received, and this end does without ECN. */
@@ -17,9 +18,10 @@ final class EcnChecks {
     void received(Packet p, boolean fresh) {
         if (p.has(Packet.SYN)) {
             int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
-            receivedSetup = (p.flags & SETUP) == wanted;
-            plainSyn |= !receivedSetup;
-            agreed |= receivedSetup && sentSetup;
+            boolean setup = (p.flags & SETUP) == wanted;
+            receivedSetup |= setup;
+            plainSyn |= !setup;
+            agreed = receivedSetup && sentSetup;
             return;
         }
         if (agreed && p.has(Packet.CWR)) {
@@ -33,9 +35,10 @@ final class EcnChecks {
     void sent(Packet p, boolean again, int payloadLength) {
         if (p.has(Packet.SYN)) {
             int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
-            sentSetup = (p.flags & SETUP) == wanted;
-            plainSyn |= !sentSetup;
-            agreed |= sentSetup && receivedSetup;
+            boolean setup = (p.flags & SETUP) == wanted;
+            sentSetup |= setup;
+            plainSyn |= !setup;
+            agreed = sentSetup && receivedSetup;
             check(p.ecn == 0, "a SYN is not ECN-capable", p.toString());
             return;
         }

@@ -4,12 +4,12 @@ import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.tcp.CloseReason;
-import io.rdmaraw.tcp.IcmpError;
-import io.rdmaraw.tcp.Segment;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
 import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.wire.IcmpErrorKind;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -95,7 +95,7 @@ class EngineHost implements SimHost, TcpEvents {
         long drops = engine.counters().receiveMemoryDrops;
         engine.onSegment(in, nowNanos);
         if (engine.counters().receiveMemoryDrops > drops && !socket.closed && socket.checks != null) {
-            socket.checks.droppedForMemory();
+            socket.checks.droppedForMemory(packet);
         }
         in.detachPayload();
         if (payload != null) {
@@ -108,7 +108,7 @@ class EngineHost implements SimHost, TcpEvents {
         Packet packet = Packet.decode(quoted);
         EngineSocket socket = socketOf(packet.sourcePort, packet.destinationPort);
         checksOf(socket, packet.sourcePort).heardIcmp();
-        engine.onIcmp(IcmpError.PACKET_TOO_BIG, packet.sourceHigh, packet.sourceLow, packet.sourcePort,
+        engine.onIcmp(IcmpErrorKind.PACKET_TOO_BIG, packet.sourceHigh, packet.sourceLow, packet.sourcePort,
                 packet.destinationHigh, packet.destinationLow, packet.destinationPort, packet.seq, mtuBytes, nowNanos);
     }
 

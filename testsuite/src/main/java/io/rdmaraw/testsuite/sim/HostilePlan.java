@@ -1,9 +1,9 @@
 package io.rdmaraw.testsuite.sim;
 
-import io.rdmaraw.tcp.Cubic;
-import io.rdmaraw.tcp.NewReno;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpSecrets;
+import io.rdmaraw.tcp.congestion.Cubic;
+import io.rdmaraw.tcp.congestion.NewReno;
 
 /** What is decided before a hostile run: the tactic, what the peer agrees to, how the host is set up. */
 final class HostilePlan {

@@ -5,7 +5,7 @@ import java.util.Locale;
 
 /**
  * What one direction of a path does to frames: a line of a rate with a drop-tail buffer before it, then a delay. The
- * same description serves the simulator, in virtual time, and the relay between namespaces, in real time.
+ * same description serves the simulator, in virtual time, and the link emulator between namespaces, in real time.
  *
  * @param bitsPerSecond      rate of the line, counted with whole frames; 0: without limit
  * @param bufferBytes        what may wait for the line; what does not fit is dropped

@@ -43,12 +43,18 @@ public final class Packet {
     public int tsEcho;
     /** Left and right edges in turn. */
     public int[] sack = new int[0];
+
     /** Options behind all others as they are, padded with the end of the list; empty again when decoded. */
     public byte[] rawOptions = new byte[0];
     public byte[] payload = new byte[0];
 
     public boolean has(int flag) {
         return (flags & flag) != 0;
+    }
+
+    /** Returns what the SACK option takes of the header, with the padding before it. */
+    int sackOptionBytes() {
+        return sack.length == 0 ? 0 : 4 + 4 * sack.length;
     }
 
     /** Returns the sequence space the packet takes. */

@@ -26,6 +26,18 @@ final class Ranges {
         ranges.put(start, end);
     }
 
+    void remove(long from, long to) {
+        for (Map.Entry<Long, Long> range = ranges.lowerEntry(to); range != null && range.getValue() > from;
+                range = ranges.lowerEntry(to)) {
+            ranges.remove(range.getKey());
+            add(to, range.getValue());
+            if (range.getKey() < from) {
+                ranges.put(range.getKey(), from);
+                return;
+            }
+        }
+    }
+
     boolean contains(long from, long to) {
         Map.Entry<Long, Long> range = ranges.floorEntry(from);
         return range != null && range.getValue() >= to;

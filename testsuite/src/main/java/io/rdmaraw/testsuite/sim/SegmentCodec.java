@@ -2,8 +2,8 @@ package io.rdmaraw.testsuite.sim;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.SegmentHeaders;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpHeaderCodec;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.ParseCounters;
@@ -23,7 +23,7 @@ public final class SegmentCodec {
     private final long base = scratch.address();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame frame = new ParsedFrame();
-    private final SegmentHeaders headers = new SegmentHeaders();
+    private final TcpHeaderCodec headers = new TcpHeaderCodec();
 
     /** Fills all but the payload; returns false if the packet is damaged. */
     public boolean decode(byte[] packet, Segment out) {
@@ -37,11 +37,11 @@ public final class SegmentCodec {
 
     /** Returns the IP packet of a segment. */
     public byte[] encode(Segment segment) {
-        int headerBytes = SegmentHeaders.lengthBytes(segment);
+        int headerBytes = TcpHeaderCodec.lengthBytes(segment);
         int payloadBytes = segment.payloadLength();
         copyPayload(segment, base + headerBytes);
         long payloadSum = payloadBytes == 0 ? 0 : InternetChecksum.sum(base + headerBytes, payloadBytes);
-        if (SegmentHeaders.write(segment, base, payloadSum) != headerBytes) {
+        if (TcpHeaderCodec.write(segment, base, payloadSum) != headerBytes) {
             throw new SimulationFailure("headers are as long as announced", segment.toString());
         }
         return scratch.asSlice(0, (long) headerBytes + payloadBytes).toArray(ValueLayout.JAVA_BYTE);

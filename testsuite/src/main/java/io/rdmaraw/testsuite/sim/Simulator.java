@@ -1,8 +1,11 @@
 package io.rdmaraw.testsuite.sim;
 
+import io.rdmaraw.pcap.PcapFormat;
+import io.rdmaraw.pcap.PcapWriter;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.reflect.Method;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.function.BiConsumer;
 
@@ -104,7 +107,8 @@ final class Simulator {
 
     /** Runs the failing scenario once more and writes its packets. */
     void capture(Failure failure, Path file) throws IOException {
-        try (PcapWriter pcap = new PcapWriter(file)) {
+        Files.createDirectories(file.toAbsolutePath().getParent());
+        try (PcapWriter pcap = PcapWriter.create(file, PcapFormat.LINKTYPE_RAW)) {
             if (failure.isHostile()) {
                 runHostile(failure.seed, failure.off, (now, packet) -> write(pcap, now, packet));
                 return;
@@ -123,7 +127,7 @@ final class Simulator {
 
     private static void write(PcapWriter pcap, long nowNanos, byte[] packet) {
         try {
-            pcap.write(nowNanos, packet);
+            pcap.write(nowNanos, packet, 0, packet.length);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

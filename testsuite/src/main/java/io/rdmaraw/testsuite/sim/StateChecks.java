@@ -48,12 +48,14 @@ final class StateChecks {
 
     /**
      * RFC 9293 section 3.7.4 as Minshall has it, and Linux: a small segment waits while another one is outstanding. One
-     * that is small because a device takes no more slices is as full as it gets.
+     * that is small because a device takes no more slices is as full as it gets, and SACK blocks take their room from
+     * the payload (RFC 9293 section 3.7.1, Eff.snd.MSS).
      */
     static void nagle(String name, CorePlan plan, EngineSocket socket, Packet packet, int nextBefore,
                       boolean slicesFull) {
         TcpConnection c = socket.connection;
-        boolean small = packet.payload.length > 1 && packet.payload.length < c.segmentBytes() / 2;
+        int full = c.segmentBytes() - packet.sackOptionBytes();
+        boolean small = packet.payload.length > 1 && packet.payload.length < full / 2;
         boolean brandNew = packet.seq - nextBefore >= 0;
         boolean free = slicesFull || plan.noDelay || socket.outputShut || packet.has(Packet.FIN)
                 || packet.has(Packet.SYN);

@@ -127,10 +127,14 @@ final class WireChecks {
         // All of the window that was offered is taken, the unit that rounding adds (RFC 7323 section 2.4) included.
         boolean oldAck = iss != UNKNOWN && unwrapSent(p.ack) < maxAck;
         boolean taken = acks.received(p, seq, oldAck ? seq : myEdge, nowNanos);
+        boolean opening = iss == UNKNOWN || maxAck == iss;
         if (p.has(Packet.ACK) && iss != UNKNOWN) {
             takeAck(p, acceptable);
         }
-        ecn.received(p, taken);
+        // RFC 5961 section 4.2: a SYN that comes late, when the connection is open, is answered and else dropped.
+        if (opening || !p.has(Packet.SYN)) {
+            ecn.received(p, taken);
+        }
     }
 
     /** Whether a SYN can be the peer's: without ACK, or with the ACK of ours and perhaps of data that went with it. */
@@ -270,15 +274,15 @@ final class WireChecks {
         if (peerSyn == null || p.payload.length == 0) {
             return;
         }
-        int options = (p.timestamps ? 12 : 0) + (p.sack.length > 0 ? 4 + 4 * p.sack.length : 0);
+        int options = (p.timestamps ? 12 : 0) + p.sackOptionBytes();
         demand(p.payload.length + options <= peerMss(), "keeps to the peer's MSS", p);
         int headers = p.isIpv6() ? 60 : 40;
         demand(headers + options + p.payload.length <= config.mtuBytes, "keeps to the MTU", p);
     }
 
     /** The core has counted that it took nothing of the last packet, since its memory was full. */
-    void droppedForMemory() {
-        acks.droppedForMemory();
+    void droppedForMemory(Packet p) {
+        acks.droppedForMemory(p);
     }
 
     /** This end has nothing to send at this time. */

@@ -3,9 +3,9 @@ package io.rdmaraw.testsuite.goodput;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.rdmaraw.tcp.CongestionControl;
-import io.rdmaraw.tcp.Cubic;
-import io.rdmaraw.tcp.NewReno;
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.congestion.Cubic;
+import io.rdmaraw.tcp.congestion.NewReno;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

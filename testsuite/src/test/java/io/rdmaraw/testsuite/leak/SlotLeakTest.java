@@ -22,14 +22,12 @@ import org.junit.jupiter.api.Test;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /** A slot lives as long as its loop, so the garbage collector never finds it; that nobody has it any more is found. */
 class SlotLeakTest {
-    private static final Duration LIMIT = Duration.ofSeconds(30);
     private static final String HINT = "forgotten by a test";
 
     private final ResourceLeakDetector.Level levelBefore = ResourceLeakDetector.getLevel();
@@ -76,7 +74,7 @@ class SlotLeakTest {
     }
 
     private static void awaitReport(String hint) {
-        Await.until("a report of the leak detector", LIMIT, () -> {
+        Await.until("a report of the leak detector", () -> {
             System.gc();
             // The detector looks when something new is to be watched.
             UnpooledByteBufAllocator.DEFAULT.directBuffer(1).release();
@@ -90,7 +88,7 @@ class SlotLeakTest {
         Channel sender = bind(new ChannelInboundHandlerAdapter());
         sender.writeAndFlush(new DatagramPacket(Unpooled.wrappedBuffer(new byte[64]),
                 (InetSocketAddress) receiver.localAddress())).syncUninterruptibly();
-        Await.until("the datagram", LIMIT, () -> !slots.isEmpty());
+        Await.until("the datagram", () -> !slots.isEmpty());
         awaitReport(HINT);
     }
 

@@ -9,7 +9,6 @@ import java.util.OptionalLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
 
 class LeftoversTest {
     @Test
@@ -24,7 +23,7 @@ class LeftoversTest {
     }
 
     @Nested
-    @ExtendWith(NetworkExtension.class)
+    @WithTestNetwork
     class OfAKilledRun {
         /** Ids go up to 4,194,304 (PID_MAX_LIMIT), so no process has this one. */
         private static final String NAMESPACE = "rdmaraw-9999999-0";

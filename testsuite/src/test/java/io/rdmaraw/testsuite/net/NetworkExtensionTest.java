@@ -10,7 +10,6 @@ import static org.junit.platform.engine.discovery.DiscoverySelectors.selectMetho
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -18,17 +17,15 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.platform.testkit.engine.EngineExecutionResults;
 import org.junit.platform.testkit.engine.EngineTestKit;
 import org.junit.platform.testkit.engine.Event;
 
 /** Runs tests that fail, to see what the extension leaves of them. */
-@ExtendWith(NetworkExtension.class)
+@WithTestNetwork
 class NetworkExtensionTest {
     private static final String CAPTURES = "rdmaraw.captures";
-    private static final Duration LIMIT = Duration.ofSeconds(10);
 
     private static TestNetwork classNetwork;
 
@@ -102,7 +99,7 @@ class NetworkExtensionTest {
     }
 
     /** Not found by Surefire, which leaves static nested classes alone. */
-    @ExtendWith(NetworkExtension.class)
+    @WithTestNetwork
     static class Subject {
         static String namespaceName;
 
@@ -119,7 +116,7 @@ class NetworkExtensionTest {
     }
 
     /** Found no more than {@link Subject} is. */
-    @ExtendWith(NetworkExtension.class)
+    @WithTestNetwork
     @TestMethodOrder(MethodOrderer.MethodName.class)
     static class Sharing {
         static final List<Long> PINGS = new ArrayList<>();
@@ -133,7 +130,7 @@ class NetworkExtensionTest {
         private static void ping(TestNetwork network) throws IOException {
             network.current().run("ping", "-c", "1", "-W", "5", pair.peer().ipv4());
             Path capture = files(Path.of(System.getProperty(CAPTURES))).getFirst();
-            Await.until("the ping in " + capture, LIMIT, () -> requests(network, capture) > 0);
+            Await.until("the ping in " + capture, () -> requests(network, capture) > 0);
             PINGS.add(requests(network, capture));
         }
 

@@ -13,15 +13,11 @@ import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-@ExtendWith(NetworkExtension.class)
+@WithTestNetwork
 class TestNetworkTest {
-    private static final Duration LIMIT = Duration.ofSeconds(20);
-
     @Test
     void theEndsReachEachOther(TestNetwork network) {
         VethPair pair = network.vethPair();
@@ -87,7 +83,7 @@ class TestNetworkTest {
         VethPair pair = network.vethPair();
         PacketCapture capture = network.capture(pair.ours());
         network.current().run("ping", "-c", "1", "-W", "5", "-p", "72646d61", pair.peer().ipv4());
-        Await.until("the ping in " + capture.file(), LIMIT, () -> network.current()
+        Await.until("the ping in " + capture.file(), () -> network.current()
                 .run("tcpdump", "-n", "-r", capture.file().toString()).output().contains("ICMP echo reply"));
         capture.close();
         assertFalse(Files.exists(capture.file()), "a capture of a test that passes is removed");
@@ -100,7 +96,7 @@ class TestNetworkTest {
                 () -> namespace.run("sh", "-c", "echo out; echo because >&2; exit 3"));
         assertTrue(e.getMessage().contains("ended with 3") && e.getMessage().contains("because"), e.getMessage());
         PeerProcess early = namespace.start("sh", "-c", "echo one");
-        AssertionError missing = assertThrows(AssertionError.class, () -> early.awaitOutput("two", LIMIT));
+        AssertionError missing = assertThrows(AssertionError.class, () -> early.awaitOutput("two", Await.PATIENCE));
         assertTrue(missing.getMessage().contains("before it printed"), missing.getMessage());
     }
 
@@ -108,6 +104,6 @@ class TestNetworkTest {
     void processesTalk(TestNetwork network) {
         PeerProcess cat = network.namespace().start("cat");
         cat.send("to and fro\n");
-        cat.awaitOutput("to and fro", LIMIT);
+        cat.awaitOutput("to and fro", Await.PATIENCE);
     }
 }

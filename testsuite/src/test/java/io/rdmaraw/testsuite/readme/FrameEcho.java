@@ -8,7 +8,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
 /** Sends every frame of an Ethernet type back to its sender, in the memory the device wrote it to. */
 public final class FrameEcho extends ChannelInboundHandlerAdapter {

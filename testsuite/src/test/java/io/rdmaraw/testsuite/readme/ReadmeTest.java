@@ -14,7 +14,7 @@ import io.netty.channel.SimpleChannelInboundHandler;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

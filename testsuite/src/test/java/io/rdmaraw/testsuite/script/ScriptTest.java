@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -31,6 +32,7 @@ class ScriptTest {
 
     @ParameterizedTest
     @MethodSource("comparable")
+    @Tag("root")
     void kernel(Script script) throws Exception {
         boolean root = "root".equals(System.getProperty("user.name"));
         assumeTrue(root && Files.isWritable(Path.of("/dev/net/tun")),

@@ -42,7 +42,7 @@ final class MutantLoader extends ClassLoader {
             }
             source = source.substring(0, matcher.start()) + change.replace() + source.substring(matcher.end());
         }
-        Path file = directory.resolve(mutant.file() + ".java");
+        Path file = directory.resolve(Path.of(mutant.file() + ".java").getFileName());
         Files.writeString(file, source);
         compile(file, directory);
         return new MutantLoader(directory);

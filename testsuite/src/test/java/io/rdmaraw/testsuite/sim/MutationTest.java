@@ -7,12 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.reflect.Method;
 import java.nio.file.Path;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** The simulator is worth what it finds: each planted bug of {@link Mutant} must be found. */
+@Tag("slow")
 class MutationTest {
     /** So many seeds are run for each; most bugs show within the first hundred. */
     private static final long SEEDS = 2_500;

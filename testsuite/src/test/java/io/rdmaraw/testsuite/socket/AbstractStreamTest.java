@@ -26,6 +26,7 @@ import io.netty.testsuite.transport.socket.SocketSslGreetingTest;
 import io.netty.testsuite.transport.socket.SocketStartTlsTest;
 import io.netty.testsuite.transport.socket.SocketStringEchoTest;
 import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
 
 import java.net.SocketAddress;
 import java.util.List;
@@ -273,6 +274,7 @@ abstract class AbstractStreamTest {
     }
 
     @Nested
+    @Tag("slow")
     class SslEcho extends SocketSslEchoTest {
         @Override
         protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {

@@ -4,8 +4,8 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapFactory;
 import io.netty.testsuite.transport.socket.DatagramConnectedWriteExceptionTest;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -13,7 +13,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import java.util.List;
 
 /** A channel on a veth interface whose peer on the same host goes away. */
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class DatagramConnectedWriteExceptionOverVethTest extends DatagramConnectedWriteExceptionTest {
     private VethDatagrams veth;
 

@@ -5,9 +5,10 @@ import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawDatagramStatistics;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,9 +25,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Datagrams over links of 9,000 bytes, with the Linux kernel as the peer; the MTU changes meanwhile. */
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class DatagramJumboOverVethTest {
-    private static final int PATIENCE_MILLIS = 30_000;
     private static final int LARGE_MTU = 9000;
     private static final int USUAL_MTU = 1500;
     private static final int SLOTS = 1024;
@@ -67,7 +68,7 @@ class DatagramJumboOverVethTest {
         }
         try (DatagramSocket socket = pair.peer().namespace().call(() -> new DatagramSocket(
                 new InetSocketAddress(InetAddress.ofLiteral(from), 0)))) {
-            socket.setSoTimeout(PATIENCE_MILLIS);
+            socket.setSoTimeout(Await.PATIENCE_MILLIS);
             socket.setSendBufferSize(1 << 20);
             socket.send(new java.net.DatagramPacket(question, lengthBytes, InetAddress.ofLiteral(to),
                     echo.port()));

@@ -6,10 +6,10 @@ import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -28,7 +28,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
  * The kernel's links, addresses and routes change under channels that have its addresses; Linux is the peer. A server
  * is bound to all addresses throughout and echoes.
  */
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class DatagramNetworkChangesTest {
     private static final int ATTEMPTS = 300;
     private static final int ATTEMPT_MILLIS = 100;

@@ -18,11 +18,12 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
-import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -49,10 +50,9 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Datagram channels on a veth interface, by the kernel's own addresses, against the Linux kernel as the peer. */
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class DatagramOverVethTest {
-    private static final int PATIENCE_SECONDS = 30;
-
     private TestNetwork network;
     private NetworkNamespace host;
     private VethPair pair;
@@ -97,7 +97,7 @@ class DatagramOverVethTest {
     private DatagramSocket peerSocket(String address) throws Exception {
         DatagramSocket socket = pair.peer().namespace().call(() ->
                 new DatagramSocket(new InetSocketAddress(InetAddress.ofLiteral(address), 0)));
-        socket.setSoTimeout(PATIENCE_SECONDS * 1000);
+        socket.setSoTimeout(Await.PATIENCE_MILLIS);
         return socket;
     }
 
@@ -113,7 +113,7 @@ class DatagramOverVethTest {
     }
 
     private DatagramPacket take() throws InterruptedException {
-        DatagramPacket packet = received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        DatagramPacket packet = received.poll(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
         assertNotNull(packet, "no datagram came");
         return packet;
     }
@@ -184,7 +184,7 @@ class DatagramOverVethTest {
         client.connect(at(pair.peer().ipv4(), 9)).sync();
         assertEquals(pair.ours().ipv4(), client.localAddress().getAddress().getHostAddress());
         client.writeAndFlush(text("anybody?")).sync();
-        assertInstanceOf(PortUnreachableException.class, errors.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
+        assertInstanceOf(PortUnreachableException.class, errors.poll(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
         assertTrue(client.isOpen());
     }
 
@@ -194,7 +194,7 @@ class DatagramOverVethTest {
         int port = server.localAddress().getPort();
         for (String address : new String[] {"127.0.0.1", pair.ours().ipv4(), "::1", pair.ours().ipv6()}) {
             try (DatagramSocket client = host.call(() -> new DatagramSocket())) {
-                client.setSoTimeout(PATIENCE_SECONDS * 1000);
+                client.setSoTimeout(Await.PATIENCE_MILLIS);
                 send(client, "local", at(address, port));
                 DatagramPacket question = take();
                 server.writeAndFlush(new DatagramPacket(question.content(), question.sender())).sync();
@@ -297,7 +297,7 @@ class DatagramOverVethTest {
         NetworkInterface peerLink = pair.peer().namespace().call(() -> NetworkInterface.getByName(pair.peer().name()));
         for (String group : new String[] {"239.7.7.8", "ff15::778"}) {
             try (MulticastSocket member = pair.peer().namespace().call(() -> new MulticastSocket(0))) {
-                member.setSoTimeout(PATIENCE_SECONDS * 1000);
+                member.setSoTimeout(Await.PATIENCE_MILLIS);
                 member.joinGroup(at(group, 0), peerLink);
                 sender.writeAndFlush(new DatagramPacket(text("to all"), at(group, member.getLocalPort()))).sync();
                 assertEquals("to all", receive(member));

@@ -4,9 +4,9 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.testsuite.transport.TestsuitePermutation.BootstrapComboFactory;
 import io.netty.testsuite.transport.socket.DatagramUnicastInetTest;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -16,7 +16,8 @@ import java.net.SocketAddress;
 import java.util.List;
 
 /** Netty's tests of datagrams over a veth pair: this transport with Netty's NIO in another namespace, both ways. */
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class DatagramUnicastOverVethTest extends DatagramUnicastInetTest {
     private VethDatagrams veth;
 

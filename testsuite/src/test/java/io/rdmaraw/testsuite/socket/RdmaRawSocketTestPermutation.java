@@ -16,9 +16,10 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.route.LoopHost;
-import io.rdmaraw.route.PortSharing;
+import io.rdmaraw.host.loopback.LoopbackHost;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.wire.IpProtocol;
 
 import java.net.BindException;
@@ -42,14 +43,14 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
 
     /** A loop device has no network in which packets could get lost: frames to this port's address reach nobody. */
     private static void addAddressThatNeverAnswers() {
-        LoopHost host = LoopHost.of(LoopHost.KERNEL_HOST_DEVICE);
+        LoopbackHost host = LoopbackHost.of(DeviceName.HOST_LOOPBACK);
         // As the superclass has them, which does not show them.
         String badHost = SystemPropertyUtil.get("io.netty.testsuite.badHost", "198.51.100.254");
         int badPort = SystemPropertyUtil.getInt("io.netty.testsuite.badPort", 65535);
         IpAddress address = IpAddress.of(InetAddress.ofLiteral(badHost));
         host.addAddress(address);
         try {
-            host.bind(IpProtocol.TCP, address, false, badPort, PortSharing.NONE);
+            host.ports().bind(IpProtocol.TCP, LoopbackHost.newMac(), address, false, badPort, PortSharing.NONE, null);
         } catch (BindException e) {
             throw new IllegalStateException(e);
         }

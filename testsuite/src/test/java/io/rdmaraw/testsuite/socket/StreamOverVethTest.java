@@ -14,10 +14,10 @@ import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.TestInstance;
@@ -35,7 +35,8 @@ import java.util.concurrent.TimeUnit;
  * share the pair and the loops, as Netty's own transports share theirs over all classes: each connection has ports of
  * its own.
  */
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class StreamOverVethTest extends AbstractStreamTest {
     private VethPair pair;

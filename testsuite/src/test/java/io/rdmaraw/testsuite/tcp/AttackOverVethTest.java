@@ -3,19 +3,18 @@ package io.rdmaraw.testsuite.tcp;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.Await;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.Socket;
-import java.time.Duration;
 import java.util.SplittableRandom;
 import java.util.concurrent.FutureTask;
 
@@ -24,9 +23,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What strangers can send to a server while the kernel's clients use it: floods of SYN, and forged segments. */
 @Timeout(180)
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class AttackOverVethTest {
-    private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final int FLOOD = 200_000;
     private static final int LEAST_CONNECTIONS = 20;
     private static final int EXCHANGE_BYTES = 5_000;
@@ -35,39 +34,40 @@ class AttackOverVethTest {
     @ParameterizedTest
     @ValueSource(strings = {"packet", "xdp"})
     void aFloodOfSynsKeepsNobodyOut(String provider, TestNetwork network) throws Exception {
-        try (EchoLab lab = new EchoLab(network.withoutCapture(), provider); Socket established = lab.connect()) {
-            EchoLab.exchange(established, EXCHANGE_BYTES, 0);
-            FutureTask<Void> flood = new FutureTask<>(() -> flood(lab), null);
+        try (EchoFixture fixture = new EchoFixture(network.withoutCapture(), provider);
+                Socket established = fixture.connect()) {
+            EchoFixture.exchange(established, EXCHANGE_BYTES, 0);
+            FutureTask<Void> flood = new FutureTask<>(() -> flood(fixture), null);
             Thread.ofPlatform().daemon().name("SYN flood").start(flood);
-            Await.until("the backlog to be full", LIMIT, () -> lab.tcp("syn-cookies.sent") > 0);
+            Await.until("the backlog to be full", () -> fixture.tcp("syn-cookies.sent") > 0);
             int opened = 0;
             while (!flood.isDone() || opened < LEAST_CONNECTIONS) {
-                EchoLab.exchange(established, EXCHANGE_BYTES, opened);
-                try (Socket socket = lab.connect()) {
-                    EchoLab.exchange(socket, EXCHANGE_BYTES, ~opened);
+                EchoFixture.exchange(established, EXCHANGE_BYTES, opened);
+                try (Socket socket = fixture.connect()) {
+                    EchoFixture.exchange(socket, EXCHANGE_BYTES, ~opened);
                 }
                 opened++;
             }
             flood.get();
-            EchoLab.exchange(established, 1_000_000, opened);
-            long byCookie = lab.tcp("syn-cookies.accepted");
+            EchoFixture.exchange(established, 1_000_000, opened);
+            long byCookie = fixture.tcp("syn-cookies.accepted");
             assertTrue(byCookie >= LEAST_CONNECTIONS / 2, byCookie + " of " + opened + " came in by a cookie");
             // Every SYN was answered or is counted as dropped; those of the clients are answered as well.
-            Await.until("every SYN to be counted", LIMIT, () -> counted(lab) >= FLOOD);
+            Await.until("every SYN to be counted", () -> counted(fixture) >= FLOOD);
         }
     }
 
-    private static long counted(EchoLab lab) {
-        return lab.tcp("syn-cookies.sent") + EchoLab.BACKLOG + lab.tcp("reply-queue-full")
-                + lab.queue("syn-ring-full") + lab.queue("ring-full") + lab.queue("no-receive");
+    private static long counted(EchoFixture fixture) {
+        return fixture.tcp("syn-cookies.sent") + EchoFixture.BACKLOG + fixture.tcp("reply-queue-full")
+                + fixture.queue("syn-ring-full") + fixture.queue("ring-full") + fixture.queue("no-receive");
     }
 
-    private static void flood(EchoLab lab) {
-        try (ForgedSegments forged = new ForgedSegments(lab.pair().peer(), lab.pair().ours())) {
+    private static void flood(EchoFixture fixture) {
+        try (ForgedSegments forged = new ForgedSegments(fixture.pair().peer(), fixture.pair().ours())) {
             SplittableRandom random = new SplittableRandom(5);
             Segment syn = new Segment();
             for (int i = 0; i < FLOOD; i++) {
-                forged.send(addressed(syn, lab, TEN_NET + random.nextInt(1, 1 << 24), random.nextInt(1024, 65536))
+                forged.send(addressed(syn, fixture, TEN_NET + random.nextInt(1, 1 << 24), random.nextInt(1024, 65536))
                         .seq(random.nextInt()).flags(TcpFlags.SYN).window(65535).mss(1460).windowScale(7)
                         .sackPermitted(true).timestamps(i, 0));
             }
@@ -75,9 +75,9 @@ class AttackOverVethTest {
         }
     }
 
-    private static Segment addressed(Segment segment, EchoLab lab, long source, int sourcePort) {
+    private static Segment addressed(Segment segment, EchoFixture fixture, long source, int sourcePort) {
         return segment.clear().source(0, source, sourcePort).destination(0,
-                ForgedSegments.mapped(lab.pair().ours().ipv4()), lab.server().getPort());
+                ForgedSegments.mapped(fixture.pair().ours().ipv4()), fixture.server().getPort());
     }
 
     /** Someone who knows the connection's ends but not its numbers tries one in every half window: RFC 5961. */
@@ -85,31 +85,32 @@ class AttackOverVethTest {
     @ValueSource(ints = {TcpFlags.RST, TcpFlags.RST | TcpFlags.ACK, TcpFlags.SYN, TcpFlags.ACK})
     void guessedNumbersBreakNothing(int flags, TestNetwork network) throws Exception {
         ByteBuf lies = Unpooled.directBuffer(16).writeZero(16);
-        try (EchoLab lab = new EchoLab(network.withoutCapture(), "xdp"); Socket socket = lab.connect()) {
-            EchoLab.exchange(socket, EXCHANGE_BYTES, 1);
-            RdmaRawSocketChannel child = (RdmaRawSocketChannel) lab.children().iterator().next();
+        try (EchoFixture fixture = new EchoFixture(network.withoutCapture(), "xdp");
+                Socket socket = fixture.connect()) {
+            EchoFixture.exchange(socket, EXCHANGE_BYTES, 1);
+            RdmaRawSocketChannel child = (RdmaRawSocketChannel) fixture.children().iterator().next();
             int step = child.tcpInfo().sync().getNow().receiveWindowBytes() / 2;
-            long before = challenges(lab, flags);
+            long before = challenges(fixture, flags);
             // Again if the guesses that matter were among the frames that a busy receiver had no room for.
-            Await.until("a guess to fall into the window", LIMIT, () -> {
-                guessAll(lab, socket.getLocalPort(), flags, step, lies);
-                return challenges(lab, flags) > before;
+            Await.until("a guess to fall into the window", () -> {
+                guessAll(fixture, socket.getLocalPort(), flags, step, lies);
+                return challenges(fixture, flags) > before;
             });
-            EchoLab.exchange(socket, 1_000_000, 2);
+            EchoFixture.exchange(socket, 1_000_000, 2);
             assertTrue(child.isActive());
-            assertEquals(1, lab.children().size());
+            assertEquals(1, fixture.children().size());
         } finally {
             lies.release();
         }
     }
 
-    private static void guessAll(EchoLab lab, int port, int flags, int step, ByteBuf lies) {
-        long source = ForgedSegments.mapped(lab.pair().peer().ipv4());
-        int neverSent = lab.children().iterator().next().hashCode();
-        try (ForgedSegments forged = new ForgedSegments(lab.pair().peer(), lab.pair().ours())) {
+    private static void guessAll(EchoFixture fixture, int port, int flags, int step, ByteBuf lies) {
+        long source = ForgedSegments.mapped(fixture.pair().peer().ipv4());
+        int neverSent = fixture.children().iterator().next().hashCode();
+        try (ForgedSegments forged = new ForgedSegments(fixture.pair().peer(), fixture.pair().ours())) {
             Segment guess = new Segment();
             for (long seq = 0; seq < 1L << 32; seq += step) {
-                addressed(guess, lab, source, port).seq((int) seq).flags(flags).window(1000);
+                addressed(guess, fixture, source, port).seq((int) seq).flags(flags).window(1000);
                 if (flags == TcpFlags.ACK) {
                     guess.ack(neverSent).payload(lies, 0, lies.readableBytes());
                 }
@@ -121,7 +122,7 @@ class AttackOverVethTest {
     }
 
     /** Data that acknowledges what was never sent is answered like what lies outside of the window. */
-    private static long challenges(EchoLab lab, int flags) {
-        return flags == TcpFlags.ACK ? lab.tcp("out-of-window") : lab.tcp("blind-attacks");
+    private static long challenges(EchoFixture fixture, int flags) {
+        return flags == TcpFlags.ACK ? fixture.tcp("out-of-window") : fixture.tcp("blind-attacks");
     }
 }

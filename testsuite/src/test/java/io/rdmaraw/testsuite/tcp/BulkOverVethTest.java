@@ -11,9 +11,10 @@ import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import io.rdmaraw.testsuite.net.NetworkExtension;
-import io.rdmaraw.testsuite.net.RelayedPair;
+import io.rdmaraw.testsuite.net.ImpairedPair;
+import io.rdmaraw.testsuite.net.LinkEmulatorCounters;
 import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import io.rdmaraw.testsuite.sim.Impairment;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -42,7 +43,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
  * timeouts most of the time, as the kernel's does with the same congestion control), and
  * {@code -Drdmaraw.bulkPath=REGEX} leaves out all paths but some, such as {@code xdp.loss=1%}.
  */
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class BulkOverVethTest {
     private static final int CONNECTIONS = Integer.getInteger("rdmaraw.bulkConnections", 1);
     /** Of each connection, each way. */
@@ -94,9 +96,9 @@ class BulkOverVethTest {
         return Long.parseLong(number) * (long) Math.pow(1000, power);
     }
 
-    private RelayedPair open(TestNetwork network, String provider, String impairment) {
+    private ImpairedPair open(TestNetwork network, String provider, String impairment) {
         assumeTrue((provider + ' ' + impairment).strip().matches(PATH), "another path was asked for");
-        RelayedPair pair = network.withoutCapture().relayedPair(Impairment.parse(impairment), SEED);
+        ImpairedPair pair = network.withoutCapture().impairedPair(Impairment.parse(impairment), SEED);
         ours = new RdmaRawEventLoopGroup(1, network.current().threadFactory(),
                 RdmaRawIoHandlerConfig.builder().ipDevice("soft:" + provider + ':' + pair.ours().name()).build());
         for (int i = 0; i < CONNECTIONS; i++) {
@@ -109,7 +111,7 @@ class BulkOverVethTest {
     @CsvSource(delimiter = ';', value = {"packet;''", "packet;loss=0.1%", "xdp;''", "xdp;loss=0.1%", "xdp;loss=1%",
         "xdp;loss=5%", "xdp;reorder=2%/1ms", "xdp;loss=1%,reorder=2%/1ms"})
     void aClientOfTheKernel(String provider, String impairment, TestNetwork network) throws Exception {
-        RelayedPair pair = open(network, provider, impairment);
+        ImpairedPair pair = open(network, provider, impairment);
         Map<Integer, Exchange> byClientPort = new ConcurrentHashMap<>();
         Channel server = new ServerBootstrap().group(ours).channel(RdmaRawServerSocketChannel.class)
                 .childOption(ChannelOption.ALLOW_HALF_CLOSURE, true).childHandler(new ChannelInitializer<>() {
@@ -136,7 +138,7 @@ class BulkOverVethTest {
     @ParameterizedTest
     @CsvSource(delimiter = ';', value = {"packet;''", "xdp;''", "xdp;loss=1%", "xdp;loss=5%", "xdp;reorder=2%/1ms"})
     void aServerOfTheKernel(String provider, String impairment, TestNetwork network) throws Exception {
-        RelayedPair pair = open(network, provider, impairment);
+        ImpairedPair pair = open(network, provider, impairment);
         try (ServerSocket server = pair.peer().namespace().call(() -> new ServerSocket(0))) {
             compare(pair, impairment, exchange -> {
                 new Bootstrap().group(ours).channel(RdmaRawSocketChannel.class)
@@ -152,7 +154,7 @@ class BulkOverVethTest {
         void start(Exchange exchange) throws Exception;
     }
 
-    private void compare(RelayedPair pair, String impairment, Starter starter) throws Exception {
+    private void compare(ImpairedPair pair, String impairment, Starter starter) throws Exception {
         long start = System.nanoTime();
         for (Exchange exchange : exchanges) {
             starter.start(exchange);
@@ -161,11 +163,13 @@ class BulkOverVethTest {
             exchange.check();
         }
         double seconds = (System.nanoTime() - start) / 1e9;
+        LinkEmulatorCounters toRight = pair.emulator().toRight();
+        LinkEmulatorCounters toLeft = pair.emulator().toLeft();
         System.out.printf("%d bytes each way on each of %d connections with '%s' in %.1f s; lost on the way %d and %d"
-                + " of %d and %d frames%n", BYTES, CONNECTIONS, impairment, seconds, pair.relay().toRight().lost(),
-                pair.relay().toLeft().lost(), pair.relay().toRight().received(), pair.relay().toLeft().received());
+                + " of %d and %d frames%n", BYTES, CONNECTIONS, impairment, seconds, toRight.lost(), toLeft.lost(),
+                toRight.received(), toLeft.received());
         if (impairment.contains("loss")) {
-            assertTrue(pair.relay().toRight().lost() > 0 && pair.relay().toLeft().lost() > 0, "the path lost frames");
+            assertTrue(toRight.lost() > 0 && toLeft.lost() > 0, "the path lost frames");
         }
     }
 }

@@ -3,15 +3,14 @@ package io.rdmaraw.testsuite.tcp;
 import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.CommandResult;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.PacketCapture;
 import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.net.Socket;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -21,37 +20,37 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /** What Wireshark's dissectors say about our segments on a wire that loses nothing. */
 @Timeout(120)
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class CleanCaptureTest {
-    private static final Duration LIMIT = Duration.ofSeconds(20);
     private static final int CONNECTIONS = 10;
     /** An answer that is later than this may have been asked for again, by a tail loss probe or a timeout. */
     private static final double EXPLAINED_SECONDS = 0.002;
 
     @Test
     void wiresharkFindsNothingWrong(TestNetwork network) throws Exception {
-        try (EchoLab lab = new EchoLab(network.withoutCapture(), "xdp")) {
-            PacketCapture capture = network.capture(lab.pair().peer());
+        try (EchoFixture fixture = new EchoFixture(network.withoutCapture(), "xdp")) {
+            PacketCapture capture = network.capture(fixture.pair().peer());
             for (int i = 0; i < CONNECTIONS; i++) {
-                try (Socket socket = lab.connect()) {
+                try (Socket socket = fixture.connect()) {
                     for (int bytes : new int[] {1, 100, 1_448, 1_449, 20_000, 200_000}) {
-                        EchoLab.exchange(socket, bytes, i);
+                        EchoFixture.exchange(socket, bytes, i);
                     }
                     socket.shutdownOutput();
                     assertEquals(-1, socket.getInputStream().read(), "the server ends too");
                 }
             }
-            Await.until("the last connection to be captured", LIMIT,
-                    () -> tshark(lab, capture, "tcp.flags.fin == 1", "frame.number").size() >= 2 * CONNECTIONS);
-            String ours = "ip.src == " + lab.pair().ours().ipv4();
-            assertTrue(tshark(lab, capture, ours, "frame.number").size() > 1_000, "our segments were captured");
-            assertTrue(lab.queue("segmented.frames") > 0, "the device has cut segments");
-            assertEquals(List.of(), tshark(lab, capture, "_ws.malformed || tcp.checksum.status == 0"
+            Await.until("the last connection to be captured",
+                    () -> tshark(fixture, capture, "tcp.flags.fin == 1", "frame.number").size() >= 2 * CONNECTIONS);
+            String ours = "ip.src == " + fixture.pair().ours().ipv4();
+            assertTrue(tshark(fixture, capture, ours, "frame.number").size() > 1_000, "our segments were captured");
+            assertTrue(fixture.queue("segmented.frames") > 0, "the device has cut segments");
+            assertEquals(List.of(), tshark(fixture, capture, "_ws.malformed || tcp.checksum.status == 0"
                     + " || ip.checksum.status == 0 || _ws.expert.severity >= 8388608", "_ws.expert.message"));
             // From us to the kernel nothing is lost or out of order, nor does the kernel see a hole.
-            assertEquals(List.of(), tshark(lab, capture, "tcp.analysis.lost_segment || tcp.analysis.out_of_order"
+            assertEquals(List.of(), tshark(fixture, capture, "tcp.analysis.lost_segment || tcp.analysis.out_of_order"
                     + " || tcp.analysis.fast_retransmission || tcp.analysis.ack_lost_segment", "_ws.expert.message"));
-            for (String line : tshark(lab, capture, "tcp.analysis.retransmission && " + ours, "tcp.analysis.rto")) {
+            for (String line : tshark(fixture, capture, "tcp.analysis.retransmission && " + ours, "tcp.analysis.rto")) {
                 assertTrue(!line.isBlank() && Double.parseDouble(line) > EXPLAINED_SECONDS,
                         "sent again after " + line + " s, in which the kernel may well have answered");
             }
@@ -59,12 +58,12 @@ class CleanCaptureTest {
     }
 
     /** A field of the frames that a display filter passes, a line for each. */
-    private static List<String> tshark(EchoLab lab, PacketCapture capture, String filter, String field) {
+    private static List<String> tshark(EchoFixture fixture, PacketCapture capture, String filter, String field) {
         List<String> command = new ArrayList<>(List.of("tshark", "-n", "-r", capture.file().toString(),
                 "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-Y", filter, "-T", "fields",
                 "-e", field));
         try {
-            CommandResult result = lab.pair().peer().namespace().run(command.toArray(String[]::new));
+            CommandResult result = fixture.pair().peer().namespace().run(command.toArray(String[]::new));
             return result.output().lines().filter(line -> !line.startsWith("Running as user")).toList();
         } catch (java.io.UncheckedIOException e) {
             assumeTrue(false, "needs tshark: apt-get install tshark");

@@ -19,10 +19,10 @@ import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -41,7 +41,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 /** Data with the SYN (RFC 7413) between our TCP and the kernel's. */
 @Timeout(120)
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class FastOpenOverVethTest {
     /** net.ipv4.tcp_fastopen of Linux: clients, servers, and all servers without asking for it. */
     private static final int CLIENTS_AND_ALL_SERVERS = 0x1 | 0x2 | 0x400;

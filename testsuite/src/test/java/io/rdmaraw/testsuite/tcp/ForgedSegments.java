@@ -2,13 +2,14 @@ package io.rdmaraw.testsuite.tcp;
 
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.SegmentHeaders;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpHeaderCodec;
 import io.rdmaraw.testsuite.net.PacketPort;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.MacAddress;
 
 /** Puts segments on a wire that no TCP has sent, under any address. */
 final class ForgedSegments implements AutoCloseable {
@@ -29,8 +30,8 @@ final class ForgedSegments implements AutoCloseable {
     /** Frames go from an end to a MAC address. */
     ForgedSegments(VethEnd from, String mac) {
         port = PacketPort.open(from);
-        sourceMac = EthernetHeader.parseMac(from.mac());
-        targetMac = EthernetHeader.parseMac(mac);
+        sourceMac = MacAddress.parse(from.mac());
+        targetMac = MacAddress.parse(mac);
     }
 
     /** An IPv4 address as segments have it. */
@@ -52,9 +53,9 @@ final class ForgedSegments implements AutoCloseable {
         if (payloadBytes > 0) {
             long payload = segment.sliceBuffer(0).memoryAddress() + segment.sliceIndex(0);
             sum = InternetChecksum.sum(payload, payloadBytes);
-            NativeMemory.copy(payload, headers + SegmentHeaders.lengthBytes(segment), payloadBytes);
+            NativeMemory.copy(payload, headers + TcpHeaderCodec.lengthBytes(segment), payloadBytes);
         }
-        lengthsBytes[waiting] = EthernetHeader.LENGTH_BYTES + SegmentHeaders.write(segment, headers, sum)
+        lengthsBytes[waiting] = EthernetHeader.LENGTH_BYTES + TcpHeaderCodec.write(segment, headers, sum)
                 + payloadBytes;
         waiting++;
         if (waiting == PacketPort.BURST) {
@@ -71,9 +72,9 @@ final class ForgedSegments implements AutoCloseable {
             if (payloadBytes > 0) {
                 long payload = segment.sliceBuffer(0).memoryAddress() + segment.sliceIndex(0);
                 sum = InternetChecksum.sum(payload, payloadBytes);
-                NativeMemory.copy(payload, memory + SegmentHeaders.lengthBytes(segment), payloadBytes);
+                NativeMemory.copy(payload, memory + TcpHeaderCodec.lengthBytes(segment), payloadBytes);
             }
-            byte[] packet = new byte[SegmentHeaders.write(segment, memory, sum) + payloadBytes];
+            byte[] packet = new byte[TcpHeaderCodec.write(segment, memory, sum) + payloadBytes];
             for (int i = 0; i < packet.length; i++) {
                 packet[i] = NativeMemory.getByte(memory + i);
             }

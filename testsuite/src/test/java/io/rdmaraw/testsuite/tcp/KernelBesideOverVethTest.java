@@ -11,19 +11,19 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.CharsetUtil;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
-import io.rdmaraw.channel.RdmaRawMetered;
-import io.rdmaraw.channel.RdmaRawMetrics;
-import io.rdmaraw.channel.RdmaRawPortStatistics;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
-import io.rdmaraw.route.IpAddress;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.testsuite.leak.LeakExtension;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import io.rdmaraw.wire.Ipv4Header;
 import io.rdmaraw.wire.Ipv6Header;
 import org.junit.jupiter.api.AfterEach;
@@ -63,7 +63,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Segments of our connections that reach the kernel, by fragments or because the device cannot keep them from it. */
 @Timeout(120)
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class KernelBesideOverVethTest {
     private static final int LIMIT_MILLIS = 30_000;
     private static final int UPLOAD_BYTES = 200_000;

@@ -2,8 +2,8 @@ package io.rdmaraw.testsuite.tcp;
 
 import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.Await;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -11,7 +11,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.Socket;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -19,43 +18,43 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 /** Ten thousand connections of the kernel's that are open at the same time, used, and closed in every way. */
 @Timeout(180)
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class ManyConnectionsOverVethTest {
-    private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final int CONNECTIONS = 10_000;
     private static final int AT_ONCE = 500;
 
     @ParameterizedTest
     @ValueSource(strings = {"packet", "xdp"})
     void comeAndGoAndLeaveNothingBehind(String provider, TestNetwork network) throws Exception {
-        try (EchoLab lab = new EchoLab(network.withoutCapture(), provider)) {
-            List<Socket> sockets = lab.pair().peer().namespace().call(() -> open(lab));
+        try (EchoFixture fixture = new EchoFixture(network.withoutCapture(), provider)) {
+            List<Socket> sockets = fixture.pair().peer().namespace().call(() -> open(fixture));
             try {
-                Await.until("every connection to have a channel", LIMIT, () -> lab.children().size() == CONNECTIONS);
-                assertEquals(CONNECTIONS, lab.tcp("connections"));
+                Await.until("every connection to have a channel", () -> fixture.children().size() == CONNECTIONS);
+                assertEquals(CONNECTIONS, fixture.tcp("connections"));
                 for (int i = 0; i < CONNECTIONS; i++) {
-                    EchoLab.exchange(sockets.get(i), 10, i);
+                    EchoFixture.exchange(sockets.get(i), 10, i);
                 }
                 for (int i = 0; i < CONNECTIONS; i += AT_ONCE) {
                     close(sockets.subList(i, i + AT_ONCE));
                     int left = CONNECTIONS - i - AT_ONCE;
-                    Await.until("all but " + left + " channels to close", LIMIT, () -> lab.children().size() == left);
+                    Await.until("all but " + left + " channels to close", () -> fixture.children().size() == left);
                 }
             } finally {
                 close(sockets);
             }
-            Await.until("every connection to end", LIMIT, () -> lab.tcp("connections") == 0);
-            assertEquals(CONNECTIONS, lab.tcp("accepted.connections"));
-            assertEquals(0, lab.tcp("refused-by-backlog"));
-            assertEquals(0, lab.tcp("timeouts"));
+            Await.until("every connection to end", () -> fixture.tcp("connections") == 0);
+            assertEquals(CONNECTIONS, fixture.tcp("accepted.connections"));
+            assertEquals(0, fixture.tcp("refused-by-backlog"));
+            assertEquals(0, fixture.tcp("timeouts"));
         }
     }
 
-    private static List<Socket> open(EchoLab lab) throws IOException {
+    private static List<Socket> open(EchoFixture fixture) throws IOException {
         List<Socket> sockets = new ArrayList<>();
         try {
             for (int i = 0; i < CONNECTIONS; i++) {
-                sockets.add(lab.connectHere());
+                sockets.add(fixture.connectHere());
             }
             return sockets;
         } catch (IOException e) {

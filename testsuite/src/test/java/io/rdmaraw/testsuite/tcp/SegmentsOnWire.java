@@ -2,8 +2,8 @@ package io.rdmaraw.testsuite.tcp;
 
 import io.rdmaraw.ffi.FdWaiter;
 import io.rdmaraw.ffi.Libc;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.SegmentHeaders;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpHeaderCodec;
 import io.rdmaraw.testsuite.net.PacketPort;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.wire.FrameParser;
@@ -33,7 +33,7 @@ final class SegmentsOnWire implements AutoCloseable {
     private final long frames = Libc.allocateZeroed((long) PacketPort.BURST * FRAME_BYTES);
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();
-    private final SegmentHeaders headers = new SegmentHeaders();
+    private final TcpHeaderCodec headers = new TcpHeaderCodec();
     private final Segment segment = new Segment();
     private final List<Seen> seen = new ArrayList<>();
 

@@ -14,21 +14,21 @@ import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
-import io.rdmaraw.channel.RdmaRawMetered;
-import io.rdmaraw.channel.RdmaRawMetrics;
-import io.rdmaraw.channel.RdmaRawPortStatistics;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.tcp.Segment;
-import io.rdmaraw.tcp.TcpFlags;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.Await;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
-import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -43,7 +43,6 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
@@ -52,9 +51,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Servers on the wildcard address: they are there for the addresses of their host, and for no others. */
 @Timeout(120)
-@ExtendWith({NetworkExtension.class, LeakExtension.class})
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
 class WildcardServerOverVethTest {
-    private static final Duration LIMIT = Duration.ofSeconds(30);
     private static final int LIMIT_MILLIS = 30_000;
     private static final String OURS = "ours";
     private static final String THEIRS = "them";
@@ -199,7 +198,7 @@ class WildcardServerOverVethTest {
             int last = clientPort;
             forged.send(syn(ours, port, last));
             forged.flush();
-            List<SegmentsOnWire.Seen> seen = wire.until(LIMIT, segment -> segment.destinationPort() == last);
+            List<SegmentsOnWire.Seen> seen = wire.until(Await.PATIENCE, segment -> segment.destinationPort() == last);
             assertTrue(seen.getLast().has(TcpFlags.SYN));
             assertEquals(1, seen.size(), () -> "answers were " + seen);
         }
@@ -267,17 +266,17 @@ class WildcardServerOverVethTest {
         clients.run("ip", "route", "add", ADDED, "via", pair.ours().ipv4());
         host.run("ip", "addr", "add", ADDED + "/32", "dev", pair.ours().name());
         // Until the loops have heard of the address the kernel answers.
-        Await.until("the device to serve the new address", LIMIT, () -> {
+        Await.until("the device to serve the new address", () -> {
             long before = tcp("accepted.connections");
             return OURS.equals(greetingOrReason(ADDED, port)) && tcp("accepted.connections") > before;
         });
         host.run("ip", "addr", "del", ADDED + "/32", "dev", pair.ours().name());
-        Await.until("nobody to serve the old address", LIMIT, () -> !OURS.equals(greetingOrReason(ADDED, port)));
+        Await.until("nobody to serve the old address", () -> !OURS.equals(greetingOrReason(ADDED, port)));
         assertEquals(OURS, greeting(pair.ours().ipv4(), port));
         host.run("ip", "link", "set", pair.ours().name(), "address", "02:00:00:0a:00:77");
         clients.run("ip", "neigh", "replace", pair.ours().ipv4(), "lladdr", "02:00:00:0a:00:77", "dev",
                 pair.peer().name());
-        Await.until("the device to serve the new MAC address", LIMIT, () -> {
+        Await.until("the device to serve the new MAC address", () -> {
             long before = tcp("accepted.connections");
             return OURS.equals(greetingOrReason(pair.ours().ipv4(), port)) && tcp("accepted.connections") > before;
         });
@@ -292,13 +291,13 @@ class WildcardServerOverVethTest {
         try {
             Softverbs.of(shared.context()).setFlowCapacity(1);
             host.run("ip", "addr", "add", ADDED + "/32", "dev", pair.ours().name());
-            Await.until("the address without a rule to be counted", LIMIT, () -> tcp("unsteered-addresses") == 1);
+            Await.until("the address without a rule to be counted", () -> tcp("unsteered-addresses") == 1);
             assertEquals(OURS, greeting(ADDED, port));
             assertEquals(1, tcp("kernel.connections"));
             assertEquals(OURS, greeting(pair.ours().ipv4(), port));
             assertEquals(1, tcp("accepted.connections"));
             host.run("ip", "addr", "del", ADDED + "/32", "dev", pair.ours().name());
-            Await.until("the address to be forgotten", LIMIT, () -> tcp("unsteered-addresses") == 0);
+            Await.until("the address to be forgotten", () -> tcp("unsteered-addresses") == 0);
         } finally {
             shared.release();
         }
@@ -315,9 +314,9 @@ class WildcardServerOverVethTest {
         try {
             Softverbs.of(shared.context()).setFlowCapacity(2);
             host.run("ip", "addr", "add", NEXT + "/32", "dev", pair.ours().name());
-            Await.until("the address without a rule to be counted", LIMIT, () -> tcp("unsteered-addresses") == 1);
+            Await.until("the address without a rule to be counted", () -> tcp("unsteered-addresses") == 1);
             host.run("ip", "addr", "del", ADDED + "/32", "dev", pair.ours().name());
-            Await.until("the address to have the rule of the other", LIMIT, () -> tcp("unsteered-addresses") == 0);
+            Await.until("the address to have the rule of the other", () -> tcp("unsteered-addresses") == 0);
             assertEquals(OURS, greeting(NEXT, port));
             assertEquals(1, tcp("accepted.connections"));
         } finally {

@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.rdmaraw.testsuite.net.Await;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
@@ -18,22 +18,19 @@ import java.net.PortUnreachableException;
 import java.net.SocketTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Programs that were linked against the distribution's libibverbs, on softverbs by LD_LIBRARY_PATH and over a veth. */
-@ExtendWith(NetworkExtension.class)
+@WithTestNetwork
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CProgramsTest {
-    private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final Path NATIVE = Path.of("../transport-rdma-raw-native/target/native").toAbsolutePath()
             .normalize();
     private static final int FRAMES = 20_000;
@@ -72,13 +69,13 @@ class CProgramsTest {
         String program = NATIVE.resolve("pktgen").toString();
         try (PeerProcess receiver = near.start(onSoftverbs(pair.ours(), kind, program, "rx", "--device",
                 kind + ':' + pair.ours().name(), "--to", pair.ours().ipv4(), "--port", PORT, "--count", "1000"))) {
-            receiver.awaitOutput("ready", LIMIT);
+            receiver.awaitOutput("ready", Await.PATIENCE);
             String sent = pair.peer().namespace().run(onSoftverbs(pair.peer(), kind, program, "tx", "--device",
                     kind + ':' + pair.peer().name(), "--to-mac", pair.ours().mac(), "--from-mac", pair.peer().mac(),
                     "--to", pair.ours().ipv4(), "--from", pair.peer().ipv4(), "--port", PORT, "--count",
                     Integer.toString(FRAMES))).output();
             assertTrue(sent.contains("\"frames\": " + FRAMES), sent);
-            String received = receiver.await(LIMIT).orThrow().output();
+            String received = receiver.await(Await.PATIENCE).orThrow().output();
             assertTrue(received.contains("\"mode\": \"rx\"") && received.contains("\"frames\": 1"), received);
         }
     }
@@ -98,14 +95,14 @@ class CProgramsTest {
         try (PeerProcess receiver = end.namespace().start(onSoftverbs(end, "xdp", "env", "SOFTVERBS_XDP_MODE=" + mode,
                 NATIVE.resolve("pktgen").toString(), "rx", "--device", "xdp:" + end.name(), "--to", end.ipv4(),
                 "--port", PORT, "--count", Integer.toString(sockets * datagramsEach)))) {
-            receiver.awaitOutput("ready", LIMIT);
+            receiver.awaitOutput("ready", Await.PATIENCE);
             pair.peer().namespace().call(() -> {
                 for (int i = 0; i < sockets; i++) {
                     sendDatagrams(end, datagramsEach);
                 }
                 return null;
             });
-            String received = receiver.await(LIMIT).orThrow().output();
+            String received = receiver.await(Await.PATIENCE).orThrow().output();
             assertTrue(received.contains("\"frames\": " + sockets * datagramsEach), received);
         }
         if (mode.equals("native")) {
@@ -127,18 +124,18 @@ class CProgramsTest {
 
     /** Without TCX (before Linux 6.6) and without the right to load programs, sockets do it. */
     @Test
-    void placeholdersKeepTheKernelQuietWhileARuleLasts(TestNetwork network) throws Exception {
+    void portReservationsKeepTheKernelQuietWhileARuleLasts(TestNetwork network) throws Exception {
         VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         VethEnd end = pair.ours();
         assertTrue(kernelAnswers(pair));
         try (PeerProcess receiver = end.namespace().start(onSoftverbs(end, "packet", "env",
                 "SOFTVERBS_PACKET_QUIET=sockets", NATIVE.resolve("pktgen").toString(), "rx", "--device",
                 "packet:" + end.name(), "--to", end.ipv4(), "--port", PORT, "--count", "2"))) {
-            receiver.awaitOutput("ready", LIMIT);
+            receiver.awaitOutput("ready", Await.PATIENCE);
             assertFalse(kernelAnswers(pair));
-            // With the second one it ends, and its placeholder perhaps before the kernel has looked at that one.
+            // With the second one it ends, and its port reservation perhaps before the kernel has looked at that one.
             kernelAnswers(pair);
-            String received = receiver.await(LIMIT).orThrow().output();
+            String received = receiver.await(Await.PATIENCE).orThrow().output();
             assertTrue(received.contains("\"frames\": 2"), received);
         }
         assertTrue(kernelAnswers(pair), "the rule is gone with its process");
@@ -151,16 +148,16 @@ class CProgramsTest {
         try (PeerProcess receiver = end.namespace().start(onSoftverbs(end, "xdp", "env", "SOFTVERBS_XDP_MODE=tap",
                 NATIVE.resolve("pktgen").toString(), "rx", "--device", "xdp:" + end.name(), "--to", end.ipv4(),
                 "--port", PORT, "--count", "1000"))) {
-            receiver.awaitOutput("ready", LIMIT);
+            receiver.awaitOutput("ready", Await.PATIENCE);
             String links = end.namespace().run("ip", "-oneline", "link").output();
             assertTrue(links.contains("rdmaraw0:"), links);
             String addresses = end.namespace().run("ip", "-oneline", "address", "show", "rdmaraw0").output();
             assertTrue(addresses.isBlank(), addresses);
             assertFalse(kernelAnswers(pair));
             ProcessHandle.of(receiver.pid()).orElseThrow().destroyForcibly();
-            receiver.await(LIMIT);
+            receiver.await(Await.PATIENCE);
         }
-        Await.until("the interface to be gone", LIMIT,
+        Await.until("the interface to be gone",
                 () -> !end.namespace().run("ip", "-oneline", "link").output().contains("rdmaraw0:"));
         assertTrue(kernelAnswers(pair));
     }

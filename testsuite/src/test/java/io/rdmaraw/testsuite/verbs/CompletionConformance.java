@@ -3,7 +3,6 @@ package io.rdmaraw.testsuite.verbs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.FdWaiter;
@@ -12,12 +11,10 @@ import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.AsyncEventType;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.ExtendedCompletionQueue;
-import io.rdmaraw.verbs.ExtendedCompletionQueueOptions;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.SendWr;
 import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.WcStatus;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -195,42 +192,6 @@ abstract class CompletionConformance extends ProviderConformance {
         small.close();
     }
 
-    @Test
-    void anExtendedQueueReadsFieldByField() {
-        long fields = ExtendedCompletionQueueOptions.WITH_BYTE_LEN | ExtendedCompletionQueueOptions.WITH_QP_NUM
-                | ExtendedCompletionQueueOptions.WITH_FLOW_TAG;
-        ExtendedCompletionQueue queue = receiver.context.createExtendedCompletionQueue(
-                new ExtendedCompletionQueueOptions(64, null, 0, fields, 0));
-        assertFalse(queue.startPoll());
-        QueuePair queuePair = Port.ready(receiver.queuePair(o -> o.receiveCompletionQueue(queue)));
-        flow(queuePair, "ether-type 0x88b5 tag 4711");
-        receiver.receive(queuePair, 3);
-        QueuePair sending = sender.readyQueuePair();
-        for (int length : new int[] {60, 61, 62}) {
-            sender.send(sending, Frames.raw("02:00:00:00:00:02", "02:00:00:00:00:01", Frames.ETHER_TYPE, length));
-        }
-        int seen = 0;
-        while (seen < 3) {
-            if (queue.startPoll()) {
-                // Ended also when a check fails, or closing would wait for the end of the poll.
-                try {
-                    do {
-                        assertEquals(WcStatus.SUCCESS, queue.status());
-                        assertEquals(Wc.OPCODE_RECV, queue.opcode());
-                        assertEquals(60 + seen, queue.byteLength());
-                        assertEquals(4711, queue.flowTag());
-                        assertTrue(queue.wrId() != 0);
-                        seen++;
-                    } while (queue.nextPoll());
-                } finally {
-                    queue.endPoll();
-                }
-            }
-        }
-        assertFalse(queue.startPoll());
-        assertThrows(IllegalStateException.class, queue::completionTimestampTicks, "a field that was not asked for");
-        assertThrows(IllegalStateException.class, queue::vlanTag);
-    }
 
     @Test
     void thereAreNoEventsToBeginWith() {

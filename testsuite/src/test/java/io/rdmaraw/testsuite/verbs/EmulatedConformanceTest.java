@@ -8,9 +8,8 @@ import io.rdmaraw.verbs.MemoryRegion;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.RssOptions;
 import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.WcStatus;
 import io.rdmaraw.verbs.WorkQueue;
-import java.time.Duration;
+import io.rdmaraw.verbs.abi.WcStatus;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
@@ -22,7 +21,6 @@ import org.junit.jupiter.api.Test;
  */
 @Tag("emulated")
 class EmulatedConformanceTest {
-    private static final Duration LIMIT = Duration.ofSeconds(20);
     private static final int INLINE_HEADER_BYTES = 18;
 
     private static final ProviderConformance.Devices EMULATED = new ProviderConformance.Devices() {
@@ -37,12 +35,8 @@ class EmulatedConformanceTest {
         }
     };
 
-    private static boolean isIoctlAbi() {
-        return "ioctl".equals(System.getenv("CONNECTX_EMULATOR_ABI"));
-    }
-
     private static void awaitCount(Emulator.Counter counter, long count) {
-        Await.until(counter + " " + count, LIMIT, () -> Emulator.count(counter) >= count);
+        Await.until(counter + " " + count, () -> Emulator.count(counter) >= count);
     }
 
     // Where libmlx5 differs from what the suite asks of every provider.
@@ -134,11 +128,6 @@ class EmulatedConformanceTest {
         Flows() {
             super(EMULATED);
         }
-
-        @Override
-        boolean hasFlowCounters() {
-            return isIoctlAbi();
-        }
     }
 
     @Nested
@@ -158,11 +147,6 @@ class EmulatedConformanceTest {
     class Lifecycle extends LifecycleConformance {
         Lifecycle() {
             super(EMULATED);
-        }
-
-        @Override
-        boolean hasFlowCounters() {
-            return isIoctlAbi();
         }
     }
 }

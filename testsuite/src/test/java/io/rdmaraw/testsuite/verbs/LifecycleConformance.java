@@ -121,9 +121,6 @@ abstract class LifecycleConformance extends ProviderConformance {
         List<VerbsObject> all = new ArrayList<>(List.of(domain, queue, other, work, table, rss, plain, plainFlow,
                 rssFlow,
                 region));
-        if (hasFlowCounters()) {
-            all.add(context.createFlowCounters());
-        }
         return all;
     }
 

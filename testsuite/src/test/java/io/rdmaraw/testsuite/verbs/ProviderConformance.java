@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -54,11 +54,6 @@ abstract class ProviderConformance {
     void close() {
         sender.close();
         receiver.close();
-    }
-
-    /** Whether rules can count what they match: with rdma-core that takes the ioctl ABI of the kernel. */
-    boolean hasFlowCounters() {
-        return true;
     }
 
     /** A rule in text form. */

@@ -12,9 +12,11 @@ import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairState;
 import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.FrameLength;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -43,6 +45,32 @@ abstract class SendReceiveConformance extends ProviderConformance {
             sent.add(frame);
         }
         assertFrames(sent, receiver.awaitFrames(sent.size()));
+    }
+
+    /** The transport offers no frame that a provider fails, and refuses none that each provider takes. */
+    @Test
+    void theTransportAndTheProviderAgreeOnHowLongAFrameMayBe() {
+        listener("dst-mac 02:00:00:00:00:02", 16);
+        List<byte[]> accepted = new ArrayList<>();
+        for (int etherType : new int[] {Frames.ETHER_TYPE, EtherType.VLAN, EtherType.SERVICE_VLAN}) {
+            for (int beyondMtu : new int[] {14, 15, 18, 19}) {
+                int length = devices.mtuBytes() + beyondMtu;
+                byte[] frame = Frames.raw("02:00:00:00:00:02", "02:00:00:00:00:01", etherType, length);
+                if (length <= FrameLength.longest(devices.mtuBytes(), etherType)) {
+                    sender.send(sender.readyQueuePair(), frame);
+                    accepted.add(frame);
+                } else if (failsLongerFrames()) {
+                    long slot = Port.write(sender.slot(), frame);
+                    expectSendError(WcStatus.LOC_LEN_ERR, new long[] {slot, length, sender.memory.lkey()});
+                }
+            }
+        }
+        assertFrames(accepted, receiver.awaitFrames(accepted.size()));
+    }
+
+    /** Whether the provider fails what is longer than the transport offers; a card may have a higher limit. */
+    boolean failsLongerFrames() {
+        return true;
     }
 
     @Test

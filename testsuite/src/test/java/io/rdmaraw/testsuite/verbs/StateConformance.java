@@ -10,7 +10,7 @@ import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairState;
 import io.rdmaraw.verbs.SendWr;
 import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.WcStatus;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

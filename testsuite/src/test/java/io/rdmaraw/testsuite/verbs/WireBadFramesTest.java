@@ -3,19 +3,18 @@ package io.rdmaraw.testsuite.verbs;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Frames that are not what a rule's fields suppose: the rule leaves them alone, and what follows them arrives. */
-@ExtendWith(NetworkExtension.class)
+@WithTestNetwork
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WireBadFramesTest {
     private static final int OUR_PORT = 7777;

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import io.rdmaraw.verbs.QueuePair;
 import java.io.InputStream;
 import java.net.DatagramPacket;
@@ -25,12 +25,11 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** One interface, used by this process and by the kernel at the same time. */
-@ExtendWith(NetworkExtension.class)
+@WithTestNetwork
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WireCoexistenceTest {
     private static final int OUR_PORT = 7777;

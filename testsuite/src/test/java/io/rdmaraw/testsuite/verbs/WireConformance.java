@@ -5,12 +5,10 @@ import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.Softverbs;
-import java.time.Duration;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 
 /** A veth pair with a softverbs device on each end: what one sends the other receives, and the kernel stays silent. */
 final class WireConformance implements ProviderConformance.Devices {
-    private static final Duration LIMIT = Duration.ofSeconds(20);
     private static final int DEFAULT_MTU_BYTES = 1500;
 
     private final String kind;
@@ -54,7 +52,7 @@ final class WireConformance implements ProviderConformance.Devices {
 
     /** Frames are on their way for a while; whoever polls moves them. */
     static void awaitDropped(Port receiver, long before, int frames) {
-        Await.until(frames + " frames dropped for want of a receive", LIMIT, () -> {
+        Await.until(frames + " frames dropped for want of a receive", () -> {
             if (!receiver.poll().isEmpty()) {
                 throw new AssertionError("a completion came instead of a drop");
             }
@@ -63,7 +61,7 @@ final class WireConformance implements ProviderConformance.Devices {
     }
 
     static void awaitIgnored(Port receiver, QueuePair queuePair) {
-        Await.until("a frame that the queue pair was not ready for", LIMIT, () -> {
+        Await.until("a frame that the queue pair was not ready for", () -> {
             receiver.poll();
             return Softverbs.of(receiver.context).received(queuePair).notReady() == 1;
         });

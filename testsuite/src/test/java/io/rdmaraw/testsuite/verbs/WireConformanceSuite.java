@@ -1,14 +1,13 @@
 package io.rdmaraw.testsuite.verbs;
 
-import io.rdmaraw.testsuite.net.NetworkExtension;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.Softverbs;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
-import org.junit.jupiter.api.extension.ExtendWith;
 
 /** The conformance suite over a veth pair; a subclass says by which kind of device. */
-@ExtendWith(NetworkExtension.class)
+@WithTestNetwork
 abstract class WireConformanceSuite {
     /** Set by the subclass before its tests; test classes run one after the other. */
     static ProviderConformance.Devices wire;

@@ -8,34 +8,31 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.FdWaiter;
 import io.rdmaraw.testsuite.net.Await;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.AsyncEventType;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.Softverbs;
 import io.rdmaraw.verbs.VerbsException;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.PortUnreachableException;
-import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Devices on network interfaces: sleeping, owners, interfaces that are wrong or go away. */
-@ExtendWith(NetworkExtension.class)
+@WithTestNetwork
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WireLifecycleTest {
-    private static final Duration LIMIT = Duration.ofSeconds(20);
-    private static final long LIMIT_NANOS = LIMIT.toNanos();
+    private static final long LIMIT_NANOS = Await.PATIENCE.toNanos();
     private static final int OUR_PORT = 7777;
 
     private static String device(String kind, VethEnd end) {
@@ -156,13 +153,13 @@ class WireLifecycleTest {
         try (PeerProcess owner = network.current().start(ProcessHandle.current().info().command().orElseThrow(),
                 "--enable-native-access=ALL-UNNAMED", "-cp", classPath, Owner.class.getName(), device,
                 "dst " + pair.ours().ipv4() + " udp dst-port " + OUR_PORT)) {
-            owner.awaitOutput("ready", LIMIT);
+            owner.awaitOutput("ready", Await.PATIENCE);
             VerbsException busy = assertThrows(VerbsException.class, () -> new Port(device));
             assertEquals(Errno.EBUSY, busy.errno());
             assertTrue(busy.getMessage().contains("another process uses '" + pair.ours().name()), busy.getMessage());
             assertFalse(kernelAnswers(pair));
             ProcessHandle.of(owner.pid()).orElseThrow().destroyForcibly();
-            owner.await(LIMIT);
+            owner.await(Await.PATIENCE);
             try (Port port = new Port(device)) {
                 listener(port, pair.ours(), 4);
                 sendOne(pair);
@@ -242,7 +239,7 @@ class WireLifecycleTest {
             assertEquals(60, port.await().byteLength());
             assertEquals(before, pair.ours().counter("tx_packets"));
             port.send(sending, Frames.raw(pair.peer().mac(), pair.ours().mac(), Frames.ETHER_TYPE, 60));
-            Await.until("the other frame on the wire", LIMIT, () -> pair.ours().counter("tx_packets") == before + 1);
+            Await.until("the other frame on the wire", () -> pair.ours().counter("tx_packets") == before + 1);
         }
     }
 

@@ -1,9 +1,9 @@
 package io.rdmaraw.tools.demo;
 
-import io.rdmaraw.tools.ExitCode;
+import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.demo.server.DnsDemo;
 import io.rdmaraw.tools.demo.server.HttpDemo;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.output.Json;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -23,11 +23,11 @@ public final class DemoCommand implements Callable<Integer> {
     private String device;
 
     @Option(names = "--echo-device", paramLabel = "D",
-            description = "another device, which the first reaches, for the loop that echoes")
+            description = "a second device, which the first one reaches, for the event loop that echoes")
     private String echoDevice;
 
     @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "5",
-            description = "how long; the first half of it, 3 seconds at most, is for the compiler and not in the rates")
+            description = "duration; the first half, 3 seconds at most, is warm-up and does not count in the rates")
     private double seconds;
 
     @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "64",
@@ -35,7 +35,7 @@ public final class DemoCommand implements Callable<Integer> {
     private int frameBytes;
 
     @Option(names = {"-w", "--window"}, paramLabel = "FRAMES", defaultValue = "256",
-            description = "frames under way at once, 1 to 512")
+            description = "frames in flight, 1 to 512")
     private int window;
 
     @Option(names = "--json", description = "print the result as one JSON object")

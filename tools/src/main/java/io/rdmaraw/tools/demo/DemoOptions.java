@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.demo;
 
 /**
- * What to run.
+ * The options of the demo.
  *
  * @param device     as {@code devinfo} names it
  * @param echoDevice where frames are echoed: the same device, or one that it reaches

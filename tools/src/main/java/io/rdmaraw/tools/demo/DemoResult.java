@@ -1,13 +1,13 @@
 package io.rdmaraw.tools.demo;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.report.Json;
-import io.rdmaraw.tools.report.TextTable;
+import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.output.TextTable;
 import java.io.PrintWriter;
 import java.util.Locale;
 
 /**
- * What came out.
+ * The result of the demo.
  *
  * @param queueMode               how frames were exchanged with the device
  * @param frames                  frames that went there and back and were verified, from first to last

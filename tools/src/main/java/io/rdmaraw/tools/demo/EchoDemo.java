@@ -7,11 +7,11 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
-import io.rdmaraw.tools.report.AllocationMeter;
-import io.rdmaraw.tools.report.LiveLine;
-import io.rdmaraw.tools.report.Loops;
-import io.rdmaraw.tools.report.RunFailure;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.tools.output.LiveLine;
+import io.rdmaraw.tools.run.AllocationMeter;
+import io.rdmaraw.tools.run.Loops;
+import io.rdmaraw.tools.run.RunFailure;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -22,7 +22,7 @@ final class EchoDemo {
     private static final long PROBE_MAC = 0x027261770001L;
     private static final long MAC_MASK = 0xffffffffffffL;
     private static final long ECHO_MAC = 0x027261770002L;
-    /** Without a returning frame for so long, what is under way counts as lost. */
+    /** If no frame returns for this long, the frames in flight count as lost. */
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final double WARM_UP_SHARE = 0.5;
     private static final double MAX_WARM_UP_SECONDS = 3;
@@ -83,7 +83,7 @@ final class EchoDemo {
                 frames == 0 ? 0 : (double) allocatedBytes / frames);
     }
 
-    /** Lets the run go on for a while, and restarts it when all frames under way were lost. */
+    /** Waits while the demo runs, and restarts it if all frames in flight were lost. */
     private long watch(LiveLine line, ChannelHandlerContext ctx, double seconds) throws InterruptedException {
         StallWatch stall = new StallWatch(probe::verifiedFrames, STALL_NANOS, () -> giveUp(ctx));
         return line.watch((long) (seconds * 1e9), failure.latch(), stall);

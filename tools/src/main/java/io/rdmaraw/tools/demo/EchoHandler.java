@@ -4,9 +4,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.rdmaraw.tools.frame.EthernetAddresses;
-import io.rdmaraw.tools.report.RunFailure;
+import io.rdmaraw.tools.run.RunFailure;
 
-/** Sends each frame back to where it came from, in the memory it came in. */
+/** Sends each frame back to its sender, in the memory in which it arrived. */
 final class EchoHandler extends ChannelInboundHandlerAdapter {
     private final RunFailure failure;
 

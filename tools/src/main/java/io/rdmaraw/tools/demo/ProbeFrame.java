@@ -4,7 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.rdmaraw.tools.frame.EthernetAddresses;
 
 /**
- * A frame that says by itself whether it arrived whole: a sequence number, a checksum, and a content that depends on
+ * A frame that carries what its receiver needs to verify it: a sequence number, a checksum, and content that depends on
  * the number. After the Ethernet header come 8 bytes of sequence number, 8 of checksum, then the content.
  */
 final class ProbeFrame {
@@ -14,7 +14,7 @@ final class ProbeFrame {
     private static final int SEQUENCE_OFFSET = 14;
     private static final int CHECKSUM_OFFSET = 22;
     private static final int CONTENT_OFFSET = 30;
-    /** Odd, so that multiplying by it loses nothing: a single changed word always changes the checksum. */
+    /** An odd factor, so that multiplication loses no bits: a single changed word always changes the checksum. */
     private static final long MULTIPLIER = 0x9e3779b97f4a7c15L;
 
     private ProbeFrame() {
@@ -44,7 +44,7 @@ final class ProbeFrame {
         frame.setLong(CHECKSUM_OFFSET, checksum);
     }
 
-    /** Whether the frame has its length and every byte of it is as it was stamped, with whatever sequence number. */
+    /** Returns whether the frame has its length and the content that belongs to its sequence number. */
     static boolean isIntact(ByteBuf frame, int lengthBytes) {
         if (frame.readableBytes() != lengthBytes || frame.getUnsignedShort(12) != ETHERTYPE) {
             return false;

@@ -4,13 +4,13 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.rdmaraw.tools.frame.EthernetAddresses;
-import io.rdmaraw.tools.report.Counter;
-import io.rdmaraw.tools.report.RunFailure;
+import io.rdmaraw.tools.run.Counter;
+import io.rdmaraw.tools.run.RunFailure;
 
 /**
- * Keeps a window of frames under way, verifies each that comes back and sends it out again with the next sequence
- * number. Frames come back in order, so a gap in the numbers is a loss. Counters are read by other threads; everything
- * else belongs to the loop.
+ * Keeps a window of frames in flight, verifies each frame that comes back and sends it again with the next sequence
+ * number. Frames come back in order, so a gap in the numbers is a loss. Other threads read the counters; everything
+ * else belongs to the event loop.
  */
 final class ProbeHandler extends ChannelInboundHandlerAdapter {
     private final long destination;
@@ -35,18 +35,18 @@ final class ProbeHandler extends ChannelInboundHandlerAdapter {
         this.failure = failure;
     }
 
-    /** Sends the first window. On the loop. */
+    /** Sends the first window. Called on the event loop. */
     void start(ChannelHandlerContext ctx) {
         sending = true;
         fillWindow(ctx);
     }
 
-    /** From now on frames that come back are not sent again. On the loop. */
+    /** Stops sending: frames that come back are not sent again. Called on the event loop. */
     void stop() {
         sending = false;
     }
 
-    /** Takes whatever is under way for lost, and starts over if the run is not ending. On the loop. */
+    /** Counts the frames in flight as lost, and starts again unless the demo is ending. Called on the event loop. */
     void giveUp(ChannelHandlerContext ctx) {
         lost.add(nextToSend - nextExpected);
         nextExpected = nextToSend;
@@ -124,7 +124,7 @@ final class ProbeHandler extends ChannelInboundHandlerAdapter {
         return corrupt.get();
     }
 
-    /** Frames that neither came back nor are given up. */
+    /** Returns the number of frames in flight. */
     long framesUnderWay() {
         return sent.get() - verified.get() - lost.get();
     }

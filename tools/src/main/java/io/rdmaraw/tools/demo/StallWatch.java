@@ -3,7 +3,7 @@ package io.rdmaraw.tools.demo;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 
-/** Does something each time a count has stood still for too long. Used by one thread; always true. */
+/** Runs an action each time a counter has not changed for too long. Used by one thread; always true. */
 final class StallWatch implements BooleanSupplier {
     private final LongSupplier count;
     private final long limitNanos;

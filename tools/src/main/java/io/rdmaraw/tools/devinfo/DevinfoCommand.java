@@ -3,9 +3,9 @@ package io.rdmaraw.tools.devinfo;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.ExitCode;
-import io.rdmaraw.tools.ToolException;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.command.ExitCode;
+import io.rdmaraw.tools.command.ToolException;
+import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
@@ -61,7 +61,7 @@ public final class DevinfoCommand implements Callable<Integer> {
         return descriptions.stream().anyMatch(description -> description.containsKey(FAILURE)) ? ExitCode.FAILED : 0;
     }
 
-    /** Of several devices, one that cannot be opened must not hide the others. */
+    /** A device that cannot be opened must not hide the others. */
     private Map<String, Object> describe(String name) {
         try (VerbsContext context = VerbsDevices.open(name)) {
             return DeviceDescription.of(context);

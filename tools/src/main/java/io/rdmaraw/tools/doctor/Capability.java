@@ -16,7 +16,7 @@ enum Capability {
         this.number = number;
     }
 
-    /** As setpriv and containers call it. */
+    /** Returns the name that setpriv and containers use. */
     String shortName() {
         return name().substring("CAP_".length()).toLowerCase(Locale.ROOT);
     }

@@ -2,7 +2,7 @@ package io.rdmaraw.tools.doctor;
 
 import java.util.List;
 
-/** What stands behind a device name, and what it therefore needs. */
+/** The kind of device behind a name, and what it needs. */
 enum DeviceKind {
     LOOP("soft:loop", List.of(), List.of()),
     XDP("soft:xdp:", List.of(Capability.CAP_NET_RAW, Capability.CAP_NET_ADMIN, Capability.CAP_BPF), List.of()),
@@ -28,12 +28,12 @@ enum DeviceKind {
         throw new AssertionError("RDMA takes every name");
     }
 
-    /** Without these it cannot be opened. */
+    /** Capabilities without which the device cannot be opened. */
     List<Capability> capabilities() {
         return capabilities;
     }
 
-    /** Without these it can do less. */
+    /** Capabilities without which the device has fewer features. */
     List<Capability> usefulCapabilities() {
         return usefulCapabilities;
     }

@@ -2,9 +2,9 @@ package io.rdmaraw.tools.doctor;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.ExitCode;
+import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.doctor.Finding.Severity;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.verbs.VerbsDevices;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -48,7 +48,7 @@ public final class DoctorCommand implements Callable<Integer> {
         return isWell(findings) ? 0 : ExitCode.FAILED;
     }
 
-    /** The embedded loop device always: where even that cannot be opened, the reason must be shown. */
+    /** The loopback device is always there: if it cannot be opened, the reason must be shown. */
     private Set<String> devices() {
         if (device != null) {
             return Set.of(device);

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 
-/** Asks the program {@code ethtool}. */
+/** Runs the program {@code ethtool}. */
 final class Ethtool implements NetdevChecks.Features {
     @Override
     public Optional<String> of(String netdev) {

@@ -1,10 +1,10 @@
 package io.rdmaraw.tools.doctor;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.output.Json;
 
 /**
- * One thing that was looked at.
+ * The result of one check.
  *
  * @param subject what was looked at, in a word or two
  * @param text    what is so
@@ -12,11 +12,11 @@ import io.rdmaraw.tools.report.Json;
  */
 record Finding(Severity severity, String subject, String text, String remedy) {
     enum Severity {
-        /** As it should be. */
+        /** Nothing to correct. */
         OK,
-        /** Works, but slower or less than it could. */
+        /** The device works, but is slower or has fewer features. */
         WARN,
-        /** The device cannot work so. */
+        /** The device does not work. */
         FAIL
     }
 

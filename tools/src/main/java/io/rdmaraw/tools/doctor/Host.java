@@ -38,7 +38,7 @@ final class Host {
         }
     }
 
-    /** The value after a name at the beginning of a line, such as "CapEff:" in /proc/self/status. */
+    /** Returns the value after a name at the beginning of a line, such as "CapEff:" in /proc/self/status. */
     Optional<String> valueOf(String file, String name) {
         return read(file).flatMap(text -> text.lines().filter(line -> line.startsWith(name)).findFirst())
                 .map(line -> line.substring(name.length()).strip());
@@ -50,7 +50,7 @@ final class Host {
         return Files.isReadable(path) && Files.isWritable(path);
     }
 
-    /** A variable of the environment that this process, and so the provider, has. */
+    /** Returns a variable of the environment of this process, which the provider sees too. */
     Optional<String> environment(String name) {
         return read("proc/self/environ").flatMap(all -> Stream.of(all.split("\0"))
                 .filter(variable -> variable.startsWith(name + '=')).findFirst())
@@ -62,14 +62,16 @@ final class Host {
                 .filter(set -> (set >>> capability.number() & 1) != 0).isPresent();
     }
 
-    /** The soft limit of locked memory in bytes; {@link Long#MAX_VALUE} for unlimited. */
+    /** Returns the soft limit of locked memory in bytes; {@link Long#MAX_VALUE} for unlimited. */
     long memlockBytes() {
         return valueOf("proc/self/limits", "Max locked memory").map(line -> line.split("\\s+")[0])
                 .map(value -> value.equals("unlimited") ? Long.MAX_VALUE : Long.parseLong(value)).orElse(0L);
     }
 
-    /** An option of the running kernel, such as {@code CONFIG_BPF_SYSCALL}; empty where the kernel's options are kept
-     * from us. An option that is not set is "n". */
+    /**
+     * Returns an option of the running kernel, such as {@code CONFIG_BPF_SYSCALL}; empty if the options cannot be read.
+     * An option that is not set is "n".
+     */
     Optional<String> kernelOption(String option) {
         return kernelOptions().map(text -> text.lines().filter(line -> line.startsWith(option + '=')).findFirst()
                 .map(line -> line.substring(option.length() + 1)).orElse("n"));

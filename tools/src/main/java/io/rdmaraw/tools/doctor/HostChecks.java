@@ -11,13 +11,13 @@ import java.util.stream.Stream;
 final class HostChecks {
     /** The registered memory of one event loop with default settings: 4096 slots of 2 KiB. */
     static final long LOOP_MEMORY_BYTES = 4096L * 2048;
-    /** What AF_XDP takes for a receive queue up to an MTU of 1774, and above: 3072 chunks (softverbs/xdp_socket.c). */
+    /** Memory of an AF_XDP receive queue with an MTU up to 1774, and above: 3072 chunks (softverbs/xdp_socket.c). */
     static final long QUEUE_BYTES = 3072L * 2112;
     static final long LARGE_QUEUE_BYTES = 3072L * 4160;
     private static final int MAX_SHORT_MTU = 1774;
-    /** Under a low limit softverbs makes do with a quarter. */
+    /** With a low limit softverbs uses a quarter. */
     private static final int LEAST_SHARE = 4;
-    /** The second of a processor's line in /proc/net/softnet_stat (net/core/net-procfs.c). */
+    /** Index of the drops in the line of a processor in /proc/net/softnet_stat (net/core/net-procfs.c). */
     private static final int SOFTNET_DROPPED_FIELD = 1;
     private static final String XDP_MODE = "SOFTVERBS_XDP_MODE";
     private static final String TUN_DEVICE = "dev/net/tun";
@@ -67,7 +67,7 @@ final class HostChecks {
         return findings;
     }
 
-    /** Kernels before 5.8 have no CAP_BPF, and those after still take CAP_SYS_ADMIN for it. */
+    /** Kernels before 5.8 do not have CAP_BPF; later ones accept CAP_SYS_ADMIN in its place. */
     private boolean isHeld(Capability capability) {
         return host.hasCapability(capability)
                 || capability == Capability.CAP_BPF && host.hasCapability(Capability.CAP_SYS_ADMIN);
@@ -91,7 +91,7 @@ final class HostChecks {
                 "each event loop registers %,d KiB by default", LOOP_MEMORY_BYTES >> 10), " (for more than one loop)");
     }
 
-    /** Of AF_XDP; what the loops register is ordinary memory there. */
+    /** Checks the memory limit for AF_XDP, where event loops register ordinary memory. */
     private Finding interfaceMemory(String netdev) {
         long queues = Math.max(1, host.list("sys/class/net/" + netdev + "/queues").stream()
                 .filter(name -> name.startsWith("rx-")).count());
@@ -131,7 +131,7 @@ final class HostChecks {
                 : Finding.ok("kernel", option + '=' + value.get());
     }
 
-    /** Where the process gets an interface of its own from, in the mode that wants one (softverbs/tap.c). */
+    /** Checks /dev/net/tun, which creates the interface of the process in tap mode (softverbs/tap.c). */
     private Optional<Finding> tapDevice() {
         if (!host.environment(XDP_MODE).equals(Optional.of("tap"))) {
             return Optional.empty();
@@ -147,8 +147,9 @@ final class HostChecks {
     }
 
     /**
-     * What interfaces without a queue of their own (veth, tun, bridges; all with RPS) hand up waits in a queue per
-     * processor. What that has no room for is lost before softverbs sees it, so only the kernel counts it.
+     * Checks the backlog queues. Interfaces without a receive queue of their own (veth, tun, bridges; all with RPS) put
+     * frames into one queue per processor. A full queue drops frames before softverbs sees them, so only the kernel
+     * counts those drops.
      */
     private Optional<Finding> kernelBacklog() {
         return host.read("proc/net/softnet_stat").map(text -> {

@@ -20,9 +20,9 @@ final class NetdevChecks {
     private final Host host;
     private final Features features;
 
-    /** Asks for the driver of a network device, {@code ethtool -i}, and which offloads are on, {@code ethtool -k}. */
+    /** Reads the driver of a network device with {@code ethtool -i}, and its offloads with {@code ethtool -k}. */
     interface Features {
-        /** Both outputs; empty where it is not there. */
+        /** Returns both outputs; empty if ethtool is not installed. */
         Optional<String> of(String netdev);
     }
 
@@ -48,8 +48,8 @@ final class NetdevChecks {
     }
 
     /**
-     * The kernel at the other end of a veth pair leaves checksums out, as if a card were there to write them. An XDP
-     * program cannot know; a packet socket is told.
+     * The kernel at the other end of a veth pair leaves checksums out, as for a card that computes them. An XDP program
+     * cannot see that; a packet socket is told.
      */
     List<Finding> checkPeer(String netdev) {
         if (features.of(netdev).filter(output -> output.contains("driver: veth")).isEmpty()) {

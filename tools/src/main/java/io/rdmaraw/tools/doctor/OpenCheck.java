@@ -11,7 +11,7 @@ import io.rdmaraw.verbs.VerbsException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Opens the device and a raw-packet queue pair on it: what works needs no further proof. */
+/** Opens the device and a raw-packet queue pair: if that works, no other check is needed. */
 final class OpenCheck {
     private static final int ENTRIES = 64;
 

@@ -2,7 +2,7 @@ package io.rdmaraw.tools.frame;
 
 import io.netty.buffer.ByteBuf;
 
-/** The first twelve bytes of a frame. */
+/** Reads and writes the addresses of a frame, its first twelve bytes. */
 public final class EthernetAddresses {
     private EthernetAddresses() {
     }
@@ -13,7 +13,7 @@ public final class EthernetAddresses {
         frame.setInt(8, (int) source);
     }
 
-    /** Makes a frame the answer to itself. */
+    /** Swaps destination and source. */
     public static void swap(ByteBuf frame) {
         long destinationAndSource = frame.getLong(0);
         long source = (destinationAndSource & 0xffff) << 32 | frame.getUnsignedInt(8);

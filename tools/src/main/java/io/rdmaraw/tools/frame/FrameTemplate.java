@@ -99,18 +99,18 @@ public final class FrameTemplate {
         };
     }
 
-    /** Bytes of all headers. */
+    /** Returns the number of bytes of all headers. */
     public int headerBytes() {
         return headers.stream().mapToInt(Layer::headerBytes).sum();
     }
 
-    /** The frame with the payload as the template says it; without FCS and without padding. */
+    /** Returns the frame with the payload of the template, without FCS and padding. */
     public byte[] build() {
         return build(headerBytes() + payload.length);
     }
 
     /**
-     * The frame cut or continued to a length: the payload is what changes.
+     * Returns the frame with its payload cut or extended to a length.
      *
      * @param frameBytes without FCS
      * @throws IllegalArgumentException if the headers alone are longer, or no frame is that long
@@ -120,7 +120,7 @@ public final class FrameTemplate {
     }
 
     /**
-     * As {@link #build(int)}; the payload may be changed before the checksums are made.
+     * As {@link #build(int)}, but lets the caller change the payload before the checksums are computed.
      *
      * @param change is given the payload of this frame
      */

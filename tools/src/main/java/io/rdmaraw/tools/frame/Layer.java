@@ -8,9 +8,9 @@ import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.Ipv4Header;
 import java.util.Arrays;
 
-/** One layer of a frame. A layer writes its own header; what depends on its neighbours is handed to it. */
+/** One layer of a frame. A layer writes its own header and receives what depends on its neighbours. */
 sealed interface Layer {
-    /** IEEE Std 802 local experimental ethertype 1: nobody's protocol, so no kernel acts on it. */
+    /** IEEE Std 802 local experimental ethertype 1: no kernel acts on it. */
     int ETHERTYPE_EXPERIMENTAL = 0x88b5;
     /** RFC 3692: for experiments. */
     int PROTOCOL_EXPERIMENTAL = 253;
@@ -25,7 +25,7 @@ sealed interface Layer {
      */
     void writeHeader(ByteBuf frame, Layer next, int payloadBytes);
 
-    /** The ethertype that announces a layer. */
+    /** Returns the ethertype that announces a layer. */
     static int etherTypeOf(Layer layer, int otherwise) {
         return switch (layer) {
             case Vlan vlan -> EtherType.VLAN;
@@ -75,7 +75,7 @@ sealed interface Layer {
         }
     }
 
-    /** A layer that UDP can stand on: it knows the addresses of the pseudo header. */
+    /** A layer below UDP or TCP, which knows the addresses of the pseudo header. */
     sealed interface Ip extends Layer {
         byte[] source();
 
@@ -127,13 +127,13 @@ sealed interface Layer {
 
     /** A layer with a checksum over itself, its payload and a pseudo header. */
     sealed interface Transport extends Layer {
-        /** Of the IP header before it. */
+        /** From the IP header before it. */
         int protocol();
 
-        /** Where in the header the checksum stands. */
+        /** Returns the offset of the checksum in the header. */
         int checksumOffset();
 
-        /** Fills the checksum in, once the payload is written. The header begins at {@code offset}. */
+        /** Writes the checksum, once the payload is written. The header begins at {@code offset}. */
         default void writeChecksum(ByteBuf frame, int offset, Ip ip) {
             int lengthBytes = frame.writerIndex() - offset;
             ByteBuf pseudoHeader = Unpooled.buffer(40).writeBytes(ip.source()).writeBytes(ip.destination())
@@ -176,7 +176,7 @@ sealed interface Layer {
         }
     }
 
-    /** A header without options. It is a template: nothing here keeps a connection. */
+    /** A TCP header without options. It is only a template without the state of a connection. */
     record Tcp(int sourcePort, int destinationPort, long sequence, long acknowledgement, int flags, int window)
             implements Transport {
         private static final int ACK = 0x10;
@@ -212,7 +212,7 @@ sealed interface Layer {
         }
     }
 
-    /** Bytes after the headers. With a length but without bytes, the payload counts up from 0. */
+    /** Bytes after the headers. A payload with a length but without bytes counts up from 0. */
     record Payload(byte[] bytes) implements Layer {
         static Payload of(LayerText text) {
             text.allow("length", "hex");
@@ -225,7 +225,7 @@ sealed interface Layer {
             return new Payload(counting(new byte[0], text.number("length", 0, 0, 0xffff)));
         }
 
-        /** The bytes given, cut or continued to a length. */
+        /** Returns the given bytes, cut or extended to a length. */
         static byte[] counting(byte[] given, int lengthBytes) {
             byte[] bytes = Arrays.copyOf(given, lengthBytes);
             for (int i = given.length; i < lengthBytes; i++) {

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** One layer of a template as it was typed: {@code name(field=value,...)}; its fields are checked as they are taken. */
+/** One layer of a template as typed: {@code name(field=value,...)}. A field is validated when it is read. */
 final class LayerText {
     private final String name;
     private final Map<String, String> fields;
@@ -52,7 +52,7 @@ final class LayerText {
         return name;
     }
 
-    /** Refuses fields that the layer does not have; what it has is named. */
+    /** Rejects fields that the layer does not have, and names those that it has. */
     LayerText allow(String... known) {
         for (String field : fields.keySet()) {
             if (!Set.of(known).contains(field)) {
@@ -71,7 +71,7 @@ final class LayerText {
         return (int) number(field, (long) defaultValue, min, max);
     }
 
-    /** A number of 32 bits; 0 where it is not given. */
+    /** Returns a number of 32 bits, 0 if it is missing. */
     long unsignedInt(String field) {
         return number(field, 0L, 0, 0xffff_ffffL);
     }
@@ -109,7 +109,7 @@ final class LayerText {
         return mac;
     }
 
-    /** An address by its digits, of the wanted length (4 or 16); never asks a name server. */
+    /** Parses a numeric address of the wanted length (4 or 16); never queries a name server. */
     byte[] ip(String field, String defaultValue, int lengthBytes) {
         String value = fields.getOrDefault(field, defaultValue);
         try {

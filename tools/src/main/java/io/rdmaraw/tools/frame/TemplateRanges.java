@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
  * template for each combination of values. Numbers, IP and MAC addresses have ranges, both ends included.
  */
 public final class TemplateRanges {
-    /** So many templates at most. */
+    /** The most templates. */
     public static final int MAX_TEMPLATES = 65_536;
     private static final Pattern RANGE = Pattern.compile("([0-9a-fA-Fx.:]*[0-9a-fA-F])\\.\\.([0-9a-fA-Fx.:]+)");
 

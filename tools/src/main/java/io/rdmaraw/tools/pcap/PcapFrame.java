@@ -8,7 +8,7 @@ package io.rdmaraw.tools.pcap;
  * @param originalLengthBytes the length on the wire; more than {@code bytes.length} when the capture cut the frame
  */
 public record PcapFrame(long timestampNanos, byte[] bytes, int originalLengthBytes) {
-    /** Whether the capture kept only the first bytes of the frame. */
+    /** Returns whether the capture has only the first bytes of the frame. */
     public boolean isCut() {
         return bytes.length < originalLengthBytes;
     }

@@ -1,5 +1,6 @@
 package io.rdmaraw.tools.pcap;
 
+import io.rdmaraw.pcap.PcapFormat;
 import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -9,10 +10,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Reads the Ethernet frames of a classic pcap file: either byte order, microseconds or nanoseconds. Used by one thread.
- * Every fault of the file is a {@link PcapException} that says where it is.
+ * Reads the Ethernet frames of a classic pcap file with either byte order and either precision. Used by one thread.
+ * Every fault of the file is a {@link PcapException} with its position.
  */
 public final class PcapReader implements AutoCloseable {
+    /** The section header block type at the beginning of a pcapng file; the same in both byte orders. */
+    private static final int PCAPNG_MAGIC = 0x0a0d0d0a;
+    /** The upper bits of the link type field hold the FCS length and flags. */
+    private static final int LINKTYPE_MASK = 0xffff;
+
     private final InputStream in;
     private final String name;
     private final ByteBuffer recordHeader = ByteBuffer.allocate(PcapFormat.RECORD_HEADER_BYTES);
@@ -42,7 +48,7 @@ public final class PcapReader implements AutoCloseable {
         }
     }
 
-    /** As {@link #open(Path)}, from a stream; {@code name} is what messages call it. */
+    /** As {@link #open(Path)}, from a stream with a name for messages. */
     public static PcapReader open(InputStream in, String name) throws IOException {
         ByteBuffer header = ByteBuffer.wrap(in.readNBytes(PcapFormat.FILE_HEADER_BYTES));
         if (header.remaining() < Integer.BYTES) {
@@ -60,7 +66,7 @@ public final class PcapReader implements AutoCloseable {
             throw new PcapException(name + " has pcap version " + versionMajor + '.'
                     + Short.toUnsignedInt(header.getShort(6)) + "; only version 2 can be read");
         }
-        int linkType = header.getInt(20) & PcapFormat.LINKTYPE_MASK;
+        int linkType = header.getInt(20) & LINKTYPE_MASK;
         if (linkType != PcapFormat.LINKTYPE_ETHERNET) {
             throw new PcapException(name + " has link type " + linkType
                     + ", not Ethernet (1): capture on an Ethernet interface, not on 'any'");
@@ -71,7 +77,7 @@ public final class PcapReader implements AutoCloseable {
     private static ByteOrder byteOrder(int magicReadBigEndian, String name) throws PcapException {
         return switch (magicReadBigEndian) {
             case PcapFormat.MAGIC_MICROS, PcapFormat.MAGIC_NANOS -> ByteOrder.BIG_ENDIAN;
-            case PcapFormat.PCAPNG_MAGIC -> throw new PcapException(
+            case PCAPNG_MAGIC -> throw new PcapException(
                     name + " is a pcapng file; convert it with: editcap -F pcap " + name + " frames.pcap");
             default -> {
                 int swapped = Integer.reverseBytes(magicReadBigEndian);
@@ -85,7 +91,7 @@ public final class PcapReader implements AutoCloseable {
     }
 
     /**
-     * The next frame, or null after the last one.
+     * Returns the next frame, or null after the last one.
      *
      * @throws PcapException if the file ends inside a record or the record cannot be right
      */

@@ -1,9 +1,9 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.tools.report.Counter;
+import io.rdmaraw.tools.run.Counter;
 import java.util.function.BooleanSupplier;
 
-/** The server of {@code bw}: counts what arrives. One thread; the counts are read when it has ended. */
+/** The server of {@code bw}: counts received frames. Used by one thread; the counts are read after it has ended. */
 final class BandwidthReceiver implements PerfEndpoint.FrameSink {
     private final PerfEndpoint endpoint;
     private final int stampOffset;
@@ -19,7 +19,7 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
     private volatile boolean ending;
 
     /**
-     * A side that waits for frames.
+     * Creates the receiving side.
      *
      * @param frameBytes as the frames are expected to be
      * @param endAfter   ends after so many frames; 0 to end when none has come for a second
@@ -50,12 +50,12 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
                 peak.peakPerSecond(seconds == 0 ? 0 : frames / seconds), numbers.lost());
     }
 
-    /** Frames that have come in, those of the warm-up too. On any thread. */
+    /** Returns the received frames, including those of the warm-up. Thread-safe. */
     long arrived() {
         return arrived.get();
     }
 
-    /** Nothing more is sent: what is under way comes at once or not at all. On any thread. */
+    /** Tells the server that the sender has ended: frames in flight arrive soon or never. Thread-safe. */
     void expectEnd() {
         ending = true;
     }

@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.perf;
 
 /**
- * What one side of a bandwidth measurement found.
+ * The result of one side of a bandwidth measurement.
  *
  * @param side  "client" (sent) or "server" (received)
  * @param lost  frames sent and not received; -1 where it cannot be told

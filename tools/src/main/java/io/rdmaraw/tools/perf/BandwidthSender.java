@@ -2,7 +2,7 @@ package io.rdmaraw.tools.perf;
 
 import java.util.function.BooleanSupplier;
 
-/** The client of {@code bw}: keeps the send queues filled, and counts what completes. One thread. */
+/** The client of {@code bw}: keeps the send queues filled and counts completions. Used by one thread. */
 final class BandwidthSender {
     private final PerfEndpoint endpoint;
     private final int frameBytes;
@@ -66,7 +66,7 @@ final class BandwidthSender {
         return count;
     }
 
-    /** Frames that no signalled one follows would never be known to be sent: one more does it. */
+    /** Sends one more, signalled frame: without it, the completion of the last unsignalled ones would not be known. */
     private void drain(int mark) {
         for (SendLane lane : endpoint.senders()) {
             if (lane.hasUnsignalled()) {

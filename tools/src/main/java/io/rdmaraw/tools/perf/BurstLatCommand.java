@@ -25,7 +25,7 @@ public final class BurstLatCommand implements Callable<Integer> {
     private LatencyOptions latency;
 
     @Option(names = {"--reply_every", "--reply-every"}, paramLabel = "N", defaultValue = "1",
-            description = "the server answers every so many pings; the same on both sides")
+            description = "the server answers every N-th ping; the same on both sides")
     private int replyEvery;
 
     @Spec

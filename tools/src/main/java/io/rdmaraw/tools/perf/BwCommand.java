@@ -1,10 +1,10 @@
 package io.rdmaraw.tools.perf;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.report.BenchReport;
-import io.rdmaraw.tools.report.EndOnSignal;
-import io.rdmaraw.tools.report.Json;
-import io.rdmaraw.tools.report.TextTable;
+import io.rdmaraw.tools.output.Environment;
+import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.output.TextTable;
+import io.rdmaraw.tools.run.EndOnSignal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -43,7 +43,7 @@ public final class BwCommand implements Callable<Integer> {
         queues = options.queues();
         frames = options.framesOfAllQueues();
         List<Integer> sizes = options.sizes(frames);
-        BenchReport.warnIfBusy(options.err());
+        Environment.warnIfBusy(options.err());
         List<BandwidthSample> samples = new ArrayList<>();
         try (EndOnSignal goOn = new EndOnSignal()) {
             for (int size : sizes) {

@@ -5,12 +5,12 @@ import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
 
 /**
- * What to do when a poll found nothing: spin; or with events arm the queues, let the caller poll once more (what came
- * before the arming raises no event), and only then sleep.
+ * What a side does after a poll without completions: it spins, or with events it arms the queues, lets the caller poll
+ * once more (a completion before the arming raises no event), and then sleeps.
  */
 final class CompletionWait implements AutoCloseable {
     private static final int TURNS_BETWEEN_SAFEPOINTS = 4096;
-    /** Also the end of a run must be seen while nothing comes in. */
+    /** Limits each sleep, because the end of a run must be noticed even if nothing arrives. */
     private static final long LONGEST_SLEEP_NANOS = 10_000_000;
 
     private final CompletionChannel channelOrNull;
@@ -42,9 +42,9 @@ final class CompletionWait implements AutoCloseable {
     }
 
     /**
-     * The JIT compiler takes every call for a place where a thread can be stopped and leaves a loop's own check out. A
-     * critical downcall is none: a loop of nothing but those would hold up every safepoint of the JVM for ever. This
-     * call is one.
+     * A call that is a safepoint. The JIT compiler treats every call as a safepoint and removes the check of the loop
+     * itself, but a critical downcall is not one: a loop of nothing but critical downcalls would block every safepoint
+     * of the JVM for ever.
      */
     private void letTheJvmIn() {
         if (++turns % TURNS_BETWEEN_SAFEPOINTS == 0) {

@@ -1,9 +1,9 @@
 package io.rdmaraw.tools.perf;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.report.BenchReport;
-import io.rdmaraw.tools.report.Json;
-import io.rdmaraw.tools.report.TextTable;
+import io.rdmaraw.tools.output.Environment;
+import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.output.TextTable;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -31,10 +31,10 @@ public final class FlowRateCommand implements Callable<Integer> {
     private OutputOptions output;
 
     @Option(names = {"-n", "--iters", "--count"}, paramLabel = "N", defaultValue = "1000",
-            description = "rules, which differ in their ports; all are there at once, 1 to 1000000")
+            description = "rules that exist at the same time and differ in their ports, 1 to 1000000")
     private int rules;
 
-    @Option(names = "--rounds", paramLabel = "N", defaultValue = "5", description = "times that all are made")
+    @Option(names = "--rounds", paramLabel = "N", defaultValue = "5", description = "how often all rules are created")
     private int rounds;
 
     @Spec
@@ -48,7 +48,7 @@ public final class FlowRateCommand implements Callable<Integer> {
         }
         PerfQueueOptions queues = PerfUsage.checked(spec.commandLine(), () -> queueOptions.options(false));
         PerfFrames frames = PerfUsage.checked(spec.commandLine(), () -> frameOptions.frames(sides, 1)).withPorts();
-        BenchReport.warnIfBusy(spec.commandLine().getErr());
+        Environment.warnIfBusy(spec.commandLine().getErr());
         FlowRateMeter meter = new FlowRateMeter(rules);
         try (PerfEndpoint endpoint = PerfEndpoint.open(sides.client(), queues, frames, frames.headerBytes() + 18,
                 false, List.of())) {

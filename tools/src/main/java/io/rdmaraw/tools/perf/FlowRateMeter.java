@@ -1,15 +1,15 @@
 package io.rdmaraw.tools.perf;
 
 import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.util.ArrayList;
 import java.util.DoubleSummaryStatistics;
 import java.util.List;
 import java.util.function.IntFunction;
 import org.HdrHistogram.Histogram;
 
-/** Times the making and the removing of rules, each by itself. */
+/** Measures creating and removing rules, each separately. */
 final class FlowRateMeter {
     private static final long LONGEST_NANOS = 60_000_000_000L;
     private static final int SIGNIFICANT_DIGITS = 3;
@@ -22,7 +22,7 @@ final class FlowRateMeter {
         this.rules = rules;
     }
 
-    /** Makes all rules, then removes them. */
+    /** Creates all rules, then removes them. */
     void round(QueuePair target, IntFunction<FlowSpec> ruleOf) {
         List<Flow> flows = new ArrayList<>(rules);
         List<FlowSpec> specs = new ArrayList<>(rules);

@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.perf;
 
-/** Tells from the numbers of received frames how many were lost and how many came late. One thread. */
+/** Computes lost and late frames from the numbers of received frames. Used by one thread. */
 final class FrameNumbers {
     private static final int NUMBER_BITS = 31;
 
@@ -31,18 +31,18 @@ final class FrameNumbers {
         }
     }
 
-    /** The number nearest to a known one whose low 31 bits are these. */
+    /** Returns the number with these low 31 bits that is nearest to a known number. */
     static long extend(long near, long stamp) {
         int unused = Integer.SIZE - NUMBER_BITS;
         return near + ((int) (stamp - near) << unused >> unused);
     }
 
-    /** Frames that are missing between the lowest and the highest number; -1 where frames have no numbers. */
+    /** Returns how many numbers are missing between the lowest and the highest; -1 if frames have no numbers. */
     long lost() {
         return unnumbered > 0 || received == 0 ? BandwidthSample.UNKNOWN : Math.max(0, highest - first + 1 - received);
     }
 
-    /** Frames that came after one with a higher number. */
+    /** Returns how many frames arrived after one with a higher number. */
     long reordered() {
         return reordered;
     }

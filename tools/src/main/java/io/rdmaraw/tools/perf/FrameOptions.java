@@ -5,7 +5,7 @@ import io.rdmaraw.verbs.VerbsDevices;
 import java.util.HexFormat;
 import picocli.CommandLine.Option;
 
-/** What the frames look like. The names are those of perftest's raw_ethernet programs. */
+/** The options that describe the frames. Their names are those of the raw_ethernet programs of perftest. */
 final class FrameOptions {
     private static final String LOCAL_MAC = "02:00:00:00:00:01";
     private static final String REMOTE_MAC = "02:00:00:00:00:02";
@@ -40,7 +40,7 @@ final class FrameOptions {
     @Option(names = "--tcp", description = "TCP headers in place of UDP headers")
     private boolean tcp;
 
-    @Option(names = {"--raw_ipv6", "--ipv6"}, description = "IPv6; else it is told by the addresses")
+    @Option(names = {"--raw_ipv6", "--ipv6"}, description = "IPv6; otherwise the addresses decide")
     private boolean ipv6;
 
     @Option(names = {"-Y", "--ethertype"}, paramLabel = "0xTYPE", description = "of frames without IP")
@@ -66,14 +66,14 @@ final class FrameOptions {
     private int flowLabel;
 
     @Option(names = "--flows", paramLabel = "N", defaultValue = "1",
-            description = "flows, whose ports are counted up from those given")
+            description = "flows; their ports count up from the given ones")
     private int flows;
 
     @Option(names = {"--flows_burst", "--flows-burst"}, paramLabel = "N", defaultValue = "1",
             description = "frames of a flow that follow one another")
     private int flowsBurst;
 
-    /** What this process's client sends (or its server, where only that runs here). */
+    /** Returns the frames that the client of this process sends, or its server if only that runs here. */
     PerfFrames frames(SideOptions sides, int queuePairs) {
         check(vlanId >= 0 && vlanId < 4095, "--vlan must be 0 to 4094");
         check(vlanPriority >= 0 && vlanPriority <= PerfFrames.EVERY_PRIORITY, "--vlan-pcp must be 0 to 8");
@@ -109,7 +109,7 @@ final class FrameOptions {
                 ip(destinationIp, ipVersion, sides, 2, "-J"), port(destinationPort, ports));
     }
 
-    /** RFC 2544 and RFC 5180 set these addresses aside for measurements. */
+    /** RFC 2544 and RFC 5180 reserve these addresses for measurements. */
     private static String ip(String given, int ipVersion, SideOptions sides, int host, String option) {
         if (given != null || ipVersion == 0) {
             return given;

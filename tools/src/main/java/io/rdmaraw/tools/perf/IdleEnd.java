@@ -1,8 +1,9 @@
 package io.rdmaraw.tools.perf;
 
 /**
- * When a receiver that is not told how much is to come has got all of it: when nothing has come for a while. That while
- * is shorter when the sender is known to have ended. Time is given, never taken. One thread.
+ * Decides when a receiver has got everything, if it does not know how much is sent: when nothing has arrived for a
+ * while. The while is shorter if the sender is known to have ended. Never reads the clock; callers pass the current
+ * time. Used by one thread.
  */
 final class IdleEnd {
     static final long IDLE_NANOS = 1_000_000_000L;
@@ -11,7 +12,7 @@ final class IdleEnd {
     private boolean counting;
     private long sinceNanos;
 
-    /** Something has come. */
+    /** Called when something has arrived. */
     void received(long nowNanos) {
         counting = true;
         sinceNanos = nowNanos;

@@ -22,7 +22,7 @@ public final class LatCommand implements Callable<Integer> {
             description = "between two pings; 0: twice the median of the warm-up")
     private double gapMicros;
 
-    @Option(names = "--closed-loop", description = "send each ping when the last pong is there, as perftest does")
+    @Option(names = "--closed-loop", description = "send each ping after the last pong, as perftest does")
     private boolean closedLoop;
 
     @Override

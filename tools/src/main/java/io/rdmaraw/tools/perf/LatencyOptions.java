@@ -1,8 +1,8 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.tools.report.BenchReport;
-import io.rdmaraw.tools.report.EndOnSignal;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.output.Environment;
+import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.run.EndOnSignal;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
@@ -15,18 +15,18 @@ import java.util.function.IntFunction;
 import org.HdrHistogram.Histogram;
 import picocli.CommandLine.Option;
 
-/** How latencies are shown. */
+/** The options that describe the output of latencies. */
 final class LatencyOptions {
     @Option(names = {"-H", "--report-histogram"}, description = "print the whole distribution, as HdrHistogram does")
     private boolean histogram;
 
-    @Option(names = "--round-trip", description = "whole round trips; perftest's columns are half of them")
+    @Option(names = "--round-trip", description = "show whole round trips; perftest shows half of them")
     private boolean roundTrip;
 
     private final List<Histogram> measured = new ArrayList<>();
 
     /**
-     * Measures with every length that is wanted, and prints what came of it.
+     * Measures with every wanted length and prints the results.
      *
      * @param pingsOfSize how pings of a length go
      */
@@ -35,7 +35,7 @@ final class LatencyOptions {
         LatencyRun run = new LatencyRun(options.sides(), frames, queues, options.steering(), options.lengths(),
                 options.err());
         List<Integer> sizes = options.sizes(frames);
-        BenchReport.warnIfBusy(options.err());
+        Environment.warnIfBusy(options.err());
         try (EndOnSignal goOn = new EndOnSignal()) {
             LatencyTable table = measure(run, pingsOfSize, sizes, goOn, report);
             if (options.output().json()) {

@@ -4,7 +4,7 @@ import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.function.BooleanSupplier;
 
-/** Runs the sides of {@code lat} and {@code burst-lat} that are wanted here, for one length of frames. */
+/** Runs the wanted sides of {@code lat} and {@code burst-lat} for one length of frames. */
 final class LatencyRun {
     private static final int SCHEDULE_FACTOR = 2;
     private static final double CALIBRATION_SECONDS = 0.2;
@@ -26,7 +26,7 @@ final class LatencyRun {
         this.progress = progress;
     }
 
-    /** How pings go. */
+    /** How pings are sent. */
     record Pings(int burst, int replyEvery, int window, double nanosPerBurst, boolean closedLoop) {
     }
 
@@ -68,7 +68,7 @@ final class LatencyRun {
                 : SendSchedule.unlimited();
     }
 
-    /** Without a rate that the user asked for, pings go at half the pace that a closed loop reaches. */
+    /** If the user gives no rate, pings are sent at half the rate of a closed loop. */
     private SendSchedule schedule(Pinger pinger, Pings pings) {
         if (pings.closedLoop() || pings.nanosPerBurst() > 0) {
             return pings.closedLoop() ? SendSchedule.unlimited() : warmUpSchedule(pings);

@@ -3,7 +3,7 @@ package io.rdmaraw.tools.perf;
 import org.HdrHistogram.Histogram;
 
 /**
- * What a latency measurement found. Round trips in nanoseconds.
+ * The result of a latency measurement. Round trips are in nanoseconds.
  *
  * @param pings        sent
  * @param fromSchedule from when the ping was meant to go

@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.perf;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.report.TextTable;
+import io.rdmaraw.tools.output.TextTable;
 import java.util.Locale;
 import org.HdrHistogram.Histogram;
 

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import picocli.CommandLine.Option;
 
-/** Lengths of frames and of the run. */
+/** The length of frames and of the run. */
 final class LengthOptions {
     /** RFC 2544 section 9.1, without the four bytes of the FCS that the device adds. */
     private static final int[] ALL_SIZES = {60, 124, 252, 508, 1020, 1276, 1514};

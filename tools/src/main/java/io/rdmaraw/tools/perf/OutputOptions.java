@@ -2,7 +2,7 @@ package io.rdmaraw.tools.perf;
 
 import picocli.CommandLine.Option;
 
-/** What is printed. */
+/** The options that describe the output. */
 final class OutputOptions {
     @Option(names = "--json", description = "print the result as one JSON object, with perftest's names in it")
     private boolean json;

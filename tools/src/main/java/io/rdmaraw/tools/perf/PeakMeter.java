@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.perf;
 
-/** The highest rate over any of the windows that a run consists of. One thread. */
+/** The highest rate of all windows of a run. Used by one thread. */
 final class PeakMeter {
     private static final long WINDOW_NANOS = 10_000_000;
 

@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.perf;
 
 /**
- * One end of the frames.
+ * The addresses of one side.
  *
  * @param mac  as text
  * @param ip   as text, or null

@@ -1,10 +1,9 @@
 package io.rdmaraw.tools.perf;
 
 import io.rdmaraw.ffi.PageMemory;
-import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairOptions;
@@ -13,29 +12,30 @@ import io.rdmaraw.verbs.RwqIndirectionTable;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WcStatus;
 import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 
 /**
- * One side of a measurement: queue pairs with their memory and rules, driven by verbs calls alone. The queue pair of a
- * completion is told by its {@code wr_id}: on mlx5 the number in the completion of a raw receive is a flow tag. One
- * thread.
+ * One side of a measurement: queue pairs with their memory and rules, driven by verbs calls alone. A completion is
+ * assigned to its queue pair by its {@code wr_id}, because on mlx5 the number in the completion of a raw receive is a
+ * flow tag. Used by one thread.
  */
 final class PerfEndpoint implements AutoCloseable {
     private static final int POLL_ENTRIES = 64;
     private static final long SEND_LIMIT_NANOS = 5_000_000_000L;
 
-    /** Sees each frame received; it may look at it until it returns. */
+    /** Receives each frame, which it may read until it returns. */
     interface FrameSink {
         void frame(long address, int lengthBytes);
     }
 
     private final Deque<AutoCloseable> resources = new ArrayDeque<>();
-    /** Rules and queues: they go first, for the device uses the memory as long as they are there. */
+    /** Rules and queues are closed first, because the device uses the memory as long as they exist. */
     private final Deque<AutoCloseable> queues = new ArrayDeque<>();
     private final PerfQueueOptions options;
     private final VerbsContext context;
@@ -43,7 +43,7 @@ final class PerfEndpoint implements AutoCloseable {
     private final CompletionQueue sendCompletions;
     private final CompletionQueue receiveCompletions;
     private final CompletionWait wait;
-    /** Two, since whoever is shown a received frame may send, and poll for room. */
+    /** Two lists, because the receiver of a frame may send, and poll for room. */
     private final long sendWorkCompletions;
     private final long receiveWorkCompletions;
     private final List<SendLane> senders = new ArrayList<>();
@@ -64,7 +64,7 @@ final class PerfEndpoint implements AutoCloseable {
     }
 
     /**
-     * Opens the queues; frames are received from here on.
+     * Opens the queues. Frames are received from here on.
      *
      * @param frames    what is sent, and with its rules received
      * @param receives  whether anything is; a side that only sends makes no rules
@@ -162,7 +162,7 @@ final class PerfEndpoint implements AutoCloseable {
         }
     }
 
-    /** The queue pair that rules are made for. */
+    /** Returns the queue pair of the rules. */
     QueuePair ruleTarget() {
         return ruleTargets.getFirst();
     }
@@ -175,12 +175,12 @@ final class PerfEndpoint implements AutoCloseable {
         return senders;
     }
 
-    /** Has the device hold a rate on each queue pair. */
+    /** Lets the device limit the rate of each queue pair. */
     void limitRate(int kilobitsPerSecond) {
         senders.forEach(lane -> lane.limitRate(kilobitsPerSecond));
     }
 
-    /** Takes completions of sends; returns how many there were. */
+    /** Polls completions of sends and returns their number. */
     int pollSends() {
         int count = sendCompletions.poll(POLL_ENTRIES, sendWorkCompletions);
         for (int i = 0; i < count; i++) {
@@ -193,7 +193,7 @@ final class PerfEndpoint implements AutoCloseable {
     }
 
     /**
-     * Waits until the device has sent all that was posted; what was not signalled must be followed by a signalled one.
+     * Waits until the device has sent everything that was posted. A signalled request must follow the unsignalled ones.
      */
     void awaitSends() {
         long start = System.nanoTime();
@@ -210,7 +210,7 @@ final class PerfEndpoint implements AutoCloseable {
         }
     }
 
-    /** Takes received frames; returns how many there were. */
+    /** Polls received frames and returns their number. */
     int pollReceives(FrameSink sink) {
         int count = receiveCompletions.poll(POLL_ENTRIES, receiveWorkCompletions);
         for (int i = 0; i < count; i++) {
@@ -237,12 +237,12 @@ final class PerfEndpoint implements AutoCloseable {
         }
     }
 
-    /** Nothing was found: spins, or sleeps on events for at most so long when that was asked for. */
+    /** Called after a poll without completions: spins or, if asked for, sleeps until an event for a limited time. */
     void idle(long longestNanos) {
         wait.idle(longestNanos);
     }
 
-    /** Something was found. */
+    /** Called after a poll with completions. */
     void busy() {
         wait.busy();
     }

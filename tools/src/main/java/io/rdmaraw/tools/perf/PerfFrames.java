@@ -1,14 +1,14 @@
 package io.rdmaraw.tools.perf;
 
 import io.rdmaraw.tools.frame.FrameTemplate;
-import io.rdmaraw.verbs.FlowSpec;
-import io.rdmaraw.verbs.FlowSpecBuilder;
-import io.rdmaraw.verbs.FlowType;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.flow.FlowSpecBuilder;
+import io.rdmaraw.verbs.flow.FlowType;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What one side sends and which frames it receives. The other side's is {@link #reversed()}.
+ * The frames that one side sends and receives. Those of the other side are {@link #reversed()}.
  *
  * @param local     this side: where its frames come from, and what its rules match as destination
  * @param remote    the other side
@@ -38,13 +38,13 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
         return template(0, 0).headerBytes();
     }
 
-    /** Where in a frame of this length its {@link Stamp} lies, or {@link Stamp#NO_OFFSET}. */
+    /** Returns the offset of the {@link Stamp} in a frame of this length, or {@link Stamp#NO_OFFSET}. */
     int stampOffset(int frameBytes) {
         int offset = headerBytes();
         return frameBytes >= offset + Stamp.LENGTH_BYTES ? offset : Stamp.NO_OFFSET;
     }
 
-    /** The frames to send, in the order in which they are sent. */
+    /** Returns the frames in the order in which they are sent. */
     List<byte[]> build(int frameBytes) {
         List<byte[]> frames = new ArrayList<>();
         int priorities = vlanId > 0 && vlanPriority == EVERY_PRIORITY ? PRIORITIES : 1;
@@ -62,7 +62,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
         return frames;
     }
 
-    /** The frame with a payload that begins with the number 0 and its complement. */
+    /** Returns the frame with a payload that begins with the number 0 and its complement. */
     private byte[] stamped(int flow, int priority, int frameBytes) {
         return FrameTemplate.parse(text(flow, priority) + "/payload(hex=00000000ffffffff)").build(frameBytes);
     }
@@ -93,7 +93,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
         return text.toString();
     }
 
-    /** The rules of what the other side sends, one for each flow. */
+    /** Returns the rules for the frames of the other side, one for each flow. */
     List<FlowSpec> rules(int portNumber, boolean allowHostTraffic) {
         List<FlowSpec> rules = new ArrayList<>();
         for (int flow = 0; flow < flows; flow++) {
@@ -102,7 +102,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
         return rules;
     }
 
-    /** The rule of one flow; {@code flow} may go beyond {@link #flows()}. */
+    /** Returns the rule of one flow; {@code flow} may be greater than {@link #flows()}. */
     FlowSpec rule(int flow, int portNumber, boolean allowHostTraffic) {
         FlowSpecBuilder rule = FlowSpec.builder().port(portNumber).destinationMac(local.mac());
         if (vlanId > 0) {
@@ -127,7 +127,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
         return built;
     }
 
-    /** These frames with IPv4 and UDP where they have no ports. */
+    /** Returns these frames with IPv4 and UDP if they have no ports. */
     PerfFrames withPorts() {
         if (hasPorts()) {
             return this;

@@ -2,8 +2,8 @@ package io.rdmaraw.tools.perf;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.report.Environment;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.output.Environment;
+import io.rdmaraw.tools.output.Json;
 
 /**
  * A result with perftest's names: {@code test_info}, and in {@code results} the row of this side. {@code rows} has all

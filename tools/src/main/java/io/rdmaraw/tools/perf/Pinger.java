@@ -23,7 +23,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
     private final int window;
     private final Histogram fromSchedule = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
     private final Histogram fromSend = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
-    /** When the last pings went and were meant to go; 0 once answered. */
+    /** When the last pings were sent and were due; 0 once answered. */
     private final long[] sentNanos = new long[TIMES];
     private final long[] intendedNanos = new long[TIMES];
     private int mark;
@@ -35,7 +35,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
     private long lastProgressNanos;
 
     /**
-     * A side that asks.
+     * Creates the side that sends pings.
      *
      * @param burst      pings that go at once
      * @param replyEvery the server answers every so many pings
@@ -87,7 +87,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
         return expectedPongs - pongs - givenUp;
     }
 
-    /** Sends the rest of a burst, or begins the next one when it is due and few enough answers are missing. */
+    /** Sends the rest of a burst, or starts the next one when it is due and few enough answers are missing. */
     private int sendDue(SendSchedule schedule, RunLength length, long start) {
         SendLane lane = endpoint.senders().getFirst();
         boolean inBurst = sent % burst != 0;
@@ -129,7 +129,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
         sentNanos[place] = 0;
     }
 
-    /** Nothing has come for so long that what is missing is lost; the measurement goes on without it. */
+    /** Counts the missing answers as lost after a long silence; the measurement continues without them. */
     private void giveUpLost() {
         if (missing() > 0 && nowNanos - lastProgressNanos > LOSS_NANOS) {
             givenUp += missing();

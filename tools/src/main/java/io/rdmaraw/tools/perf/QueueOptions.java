@@ -2,7 +2,7 @@ package io.rdmaraw.tools.perf;
 
 import picocli.CommandLine.Option;
 
-/** Sizes of the queues, and how they are used. */
+/** The sizes of the queues and how they are used. */
 final class QueueOptions {
     @Option(names = {"-q", "--qp"}, paramLabel = "N", defaultValue = "1", description = "queue pairs, 1 to 64")
     private int queuePairs;
@@ -16,7 +16,7 @@ final class QueueOptions {
     private int receiveDepth;
 
     @Option(names = {"-Q", "--cq-mod"}, paramLabel = "N", defaultValue = "32",
-            description = "of so many sends one is signalled, 1 to 1024")
+            description = "every N-th send is signalled, 1 to 1024")
     private int signalInterval;
 
     @Option(names = {"-l", "--post_list", "--post-list"}, paramLabel = "N", defaultValue = "32",

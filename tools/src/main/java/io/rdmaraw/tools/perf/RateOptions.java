@@ -2,14 +2,14 @@ package io.rdmaraw.tools.perf;
 
 import picocli.CommandLine.Option;
 
-/** How fast to send. */
+/** The options for the rate. */
 final class RateOptions {
-    /** perftest's letters. */
+    /** The letters of perftest. */
     enum Unit {
         M, G, P
     }
 
-    /** Who holds the rate. */
+    /** Which part limits the rate. */
     enum Limiter {
         SW, HW
     }
@@ -23,11 +23,11 @@ final class RateOptions {
     private Unit unit;
 
     @Option(names = {"--rate_limit_type", "--rate-limit-type"}, paramLabel = "SW|HW", defaultValue = "SW",
-            description = "this program or the device (ibv_modify_qp_rate_limit) holds it")
+            description = "limited by this program or by the device (ibv_modify_qp_rate_limit)")
     private Limiter limiter;
 
     @Option(names = {"--burst_size", "--burst-size"}, paramLabel = "N", defaultValue = "0",
-            description = "frames that go at once under a limit; 0: as the command does by default")
+            description = "frames per burst under a limit; 0: the default of the command")
     private int burst;
 
     void check() {
@@ -61,7 +61,7 @@ final class RateOptions {
                 : SendSchedule.ofRate(framesPerSecond(frameBytes), burst(defaultBurst));
     }
 
-    /** Has the device hold the rate, each queue pair its share of it. */
+    /** Lets the device limit the rate, with an equal share for each queue pair. */
     void applyTo(PerfEndpoint endpoint, int frameBytes) {
         if (limiter == Limiter.HW && isLimited()) {
             double kilobits = framesPerSecond(frameBytes) * frameBytes * 8 / 1e3 / endpoint.senders().size();

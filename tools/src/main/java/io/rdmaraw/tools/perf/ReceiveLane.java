@@ -3,14 +3,17 @@ package io.rdmaraw.tools.perf;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.PageMemory;
-import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.verbs.MemoryRegion;
 import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.ReceiveWr;
-import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.abi.Sge;
 
-/** The receiving half of a queue pair, or a work queue of RSS: buffers that are posted again when read. One thread. */
+/**
+ * The receiving half of a queue pair, or a work queue of RSS: buffers that are posted again after they are read. Used
+ * by one thread.
+ */
 final class ReceiveLane implements AutoCloseable {
     private static final int LANE_SHIFT = 32;
     private static final int BATCH = 32;
@@ -62,12 +65,12 @@ final class ReceiveLane implements AutoCloseable {
         return (int) (wrId >>> LANE_SHIFT);
     }
 
-    /** Where the frame of a completion lies. */
+    /** Returns the address of the frame of a completion. */
     long frameAddress(long wrId) {
         return memory.address() + (wrId & 0xffff_ffffL) * slotBytes;
     }
 
-    /** The frame has been read. Its place is posted with others, or by {@link #post()}. */
+    /** Takes back the buffer of a frame that has been read. It is posted with others, or by {@link #post()}. */
     void giveBack(long wrId) {
         long request = request(waiting);
         ReceiveWr.wrId(request, (long) index << LANE_SHIFT | (int) wrId);
@@ -78,7 +81,7 @@ final class ReceiveLane implements AutoCloseable {
         }
     }
 
-    /** Posts what waits. */
+    /** Posts the buffers that wait. */
     void post() {
         if (waiting == 0) {
             return;

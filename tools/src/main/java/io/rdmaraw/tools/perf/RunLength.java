@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.perf;
 
 /**
- * How long a measurement is.
+ * The length of a measurement.
  *
  * @param iterations    frames, or 0 for a duration
  * @param durationNanos when {@code iterations} is 0
@@ -11,7 +11,7 @@ record RunLength(long iterations, long durationNanos) {
         return new RunLength(0, (long) (seconds * 1e9));
     }
 
-    /** How many frames more may be sent. */
+    /** Returns how many more frames may be sent. */
     long left(long sent, long elapsedNanos) {
         if (iterations > 0) {
             return iterations - sent;

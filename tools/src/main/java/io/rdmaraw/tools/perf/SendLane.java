@@ -3,19 +3,19 @@ package io.rdmaraw.tools.perf;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.PageMemory;
-import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.verbs.MemoryRegion;
 import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.abi.Sge;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * The sending half of a queue pair: frames that lie ready in registered memory and are posted in turn. A place is used
- * again when its send has completed. One thread.
+ * The sending half of a queue pair: prepared frames in registered memory, posted in turn. A buffer is used again when
+ * its send has completed. Used by one thread.
  */
 final class SendLane implements AutoCloseable {
     private static final int LANE_SHIFT = 48;
@@ -85,7 +85,7 @@ final class SendLane implements AutoCloseable {
         SendWr.opcode(request, SendWr.OPCODE_SEND);
     }
 
-    /** How many frames can be posted now. */
+    /** Returns how many frames can be posted now. */
     int room() {
         return options.sendDepth() - outstanding();
     }
@@ -94,12 +94,12 @@ final class SendLane implements AutoCloseable {
         return (int) (posted - completed);
     }
 
-    /** Has the device hold a rate, in kilobits per second. */
+    /** Lets the device limit the rate, in kilobits per second. */
     void limitRate(int kilobitsPerSecond) {
         queuePair.rateLimit(kilobitsPerSecond);
     }
 
-    /** Whether the last frames posted will complete only with a later one. */
+    /** Returns whether the last posted frames complete only with a later one. */
     boolean hasUnsignalled() {
         return sinceSignal > 0;
     }
@@ -141,7 +141,7 @@ final class SendLane implements AutoCloseable {
         SendWr.sendFlags(request, flags);
     }
 
-    /** A request has completed, and all before it. */
+    /** Called when a request, and with it all earlier ones, has completed. */
     void complete(long wrId) {
         completed = Math.max(completed, (wrId & SEQUENCE_MASK) + 1);
     }
@@ -150,12 +150,12 @@ final class SendLane implements AutoCloseable {
         return (int) (wrId >>> LANE_SHIFT);
     }
 
-    /** Frames that the device has sent, ever. */
+    /** Returns the number of frames that the device has sent. */
     long completed() {
         return completed;
     }
 
-    /** The queue pair is closed before: the device reads the memory until then. */
+    /** The queue pair must be closed first, because the device reads the memory until then. */
     @Override
     public void close() {
         region.close();

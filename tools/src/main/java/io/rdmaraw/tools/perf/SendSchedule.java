@@ -1,8 +1,8 @@
 package io.rdmaraw.tools.perf;
 
 /**
- * When frames are meant to be sent: bursts at a fixed distance from the start on. What is late stays due, so a stall is
- * made up for and the rate is held; and the time at which a frame was meant to go is known however late it went.
+ * When frames are due: bursts at a fixed interval from the start. Late frames stay due, so the sender catches up after
+ * a stall and keeps the rate, and the due time of each frame is known however late it was sent.
  */
 final class SendSchedule {
     private final int burst;
@@ -14,7 +14,7 @@ final class SendSchedule {
         this.nanosPerBurst = nanosPerBurst;
     }
 
-    /** Every frame as soon as it can go. */
+    /** Returns a schedule on which every frame is due at once. */
     static SendSchedule unlimited() {
         return new SendSchedule(1, 0);
     }
@@ -35,12 +35,12 @@ final class SendSchedule {
         return nanosPerBurst == 0;
     }
 
-    /** Frames that should have been sent by now. */
+    /** Returns how many frames are due by now. */
     long due(long nowNanos) {
         return isUnlimited() ? Long.MAX_VALUE : ((long) ((nowNanos - startNanos) / nanosPerBurst) + 1) * burst;
     }
 
-    /** When the frame of this number, counted from 0, was meant to go. */
+    /** Returns when the frame with this number, counted from 0, was due. */
     long intendedNanos(long number) {
         return startNanos + (long) (number / burst * nanosPerBurst);
     }

@@ -1,10 +1,10 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.tools.report.RunFailure;
+import io.rdmaraw.tools.run.RunFailure;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
-/** The side that receives, on a thread of its own, when both sides run in this process. */
+/** Runs the receiving side on a thread of its own, if both sides run in this process. */
 final class ServerThread implements AutoCloseable {
     private final RunFailure failure = new RunFailure();
     private final Thread thread;
@@ -21,12 +21,12 @@ final class ServerThread implements AutoCloseable {
         });
     }
 
-    /** Whether the other side should go on. */
+    /** Returns whether the other side should continue. */
     boolean isWell() {
         return failure.latch().getCount() > 0;
     }
 
-    /** Waits until it has ended by itself. */
+    /** Waits until the thread has ended by itself. */
     void await() throws InterruptedException {
         thread.join();
         failure.throwIfReported("the receiving side");

@@ -2,7 +2,7 @@ package io.rdmaraw.tools.perf;
 
 import picocli.CommandLine.Option;
 
-/** Which side runs here, and where. */
+/** The options that choose the side and its device. */
 final class SideOptions {
     @Option(names = {"-d", "--device", "--ib-dev"}, paramLabel = "D", defaultValue = "soft:loop",
             description = "the device: see ./rdma-raw devinfo --list")

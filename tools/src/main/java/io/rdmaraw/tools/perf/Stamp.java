@@ -11,7 +11,7 @@ import io.rdmaraw.ffi.NativeMemory;
  */
 final class Stamp {
     static final int LENGTH_BYTES = 8;
-    /** The frame has no room for a number. */
+    /** Offset of a frame without room for a number. */
     static final int NO_OFFSET = -1;
     /** What {@link #read} returns for a frame without a number. */
     static final long NONE = -1;

@@ -1,20 +1,20 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.verbs.FlowSpec;
-import io.rdmaraw.verbs.FlowType;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.flow.FlowType;
 import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Option;
 
-/** Rules beside those of the frames. */
+/** Options for more rules than those of the frames. */
 final class SteeringOptions {
-    @Option(names = "--promiscuous", description = "receive also what neither a rule nor the kernel wants")
+    @Option(names = "--promiscuous", description = "also receive frames that neither a rule nor the kernel takes")
     private boolean promiscuous;
 
-    @Option(names = "--sniffer", description = "receive also a copy of all that the port receives and sends")
+    @Option(names = "--sniffer", description = "also receive a copy of everything that the port receives and sends")
     private boolean sniffer;
 
-    /** Whether frames may come more than once. */
+    /** Returns whether a frame may arrive more than once. */
     boolean copies() {
         return sniffer;
     }

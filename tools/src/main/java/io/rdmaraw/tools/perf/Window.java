@@ -3,8 +3,8 @@ package io.rdmaraw.tools.perf;
 import java.util.function.LongSupplier;
 
 /**
- * Keeps no more frames under way than the other side has buffers for, when both sides run in one process. Frames that
- * do not arrive any more are given up, so that a loss does not stop the run. One thread.
+ * Limits the frames in flight to the buffers of the other side, if both sides run in one process. Lost frames leave the
+ * window after a while, so that a loss does not stop the run. Used by one thread.
  */
 final class Window {
     private static final long GIVE_UP_NANOS = 500_000_000;
@@ -21,7 +21,7 @@ final class Window {
         this.frames = frames;
     }
 
-    /** Frames may go without end. */
+    /** Returns a window without a limit. */
     static Window open() {
         return new Window(() -> 0, Long.MAX_VALUE);
     }

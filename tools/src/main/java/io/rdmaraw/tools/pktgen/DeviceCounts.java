@@ -1,14 +1,14 @@
 package io.rdmaraw.tools.pktgen;
 
-import io.rdmaraw.verbs.Softverbs;
-import io.rdmaraw.verbs.SoftverbsQueueCounters;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.softverbs.Softverbs;
+import io.rdmaraw.verbs.softverbs.SoftverbsQueueCounters;
 import java.lang.reflect.RecordComponent;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What softverbs counts on a device while this is open: frames that passed, and drops and copies by reason. */
+/** Counts of softverbs on a device while this is open: frames, and drops and copies by reason. */
 final class DeviceCounts implements AutoCloseable {
     private final VerbsContext context;
     private final Map<String, Long> before;
@@ -18,7 +18,7 @@ final class DeviceCounts implements AutoCloseable {
         before = all();
     }
 
-    /** The counts that grew; empty on other providers, which keep them to themselves. */
+    /** Returns the counts that have changed; empty with other providers, which do not publish counts. */
     Map<String, Long> grown() {
         Map<String, Long> grown = new TreeMap<>();
         all().forEach((name, count) -> {
@@ -36,7 +36,7 @@ final class DeviceCounts implements AutoCloseable {
             Softverbs device = Softverbs.of(context);
             put(counts, "sent.", device.sent());
             put(counts, "received.", device.received());
-            counts.put("unquietRules", device.unquietRules());
+            counts.put("kernelVisibleRules", Softverbs.countersOf(context).kernelVisibleRules());
         }
         return counts;
     }

@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.pktgen;
 
-import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.frame.FrameTemplate;
 import io.rdmaraw.tools.frame.TemplateRanges;
 import io.rdmaraw.tools.pcap.PcapFrame;
@@ -10,9 +10,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The frames that pktgen sends, over and over, in memory. */
+/** The frames that pktgen sends repeatedly, in memory. */
 final class FrameSet {
-    /** Simple IMIX, 7:4:1 frames of 64, 594 and 1518 bytes with FCS, spread out as evenly as may be. */
+    /** Simple IMIX: 7:4:1 frames of 64, 594 and 1518 bytes with FCS, distributed evenly. */
     static final int[] IMIX = {60, 590, 60, 60, 590, 60, 1514, 60, 590, 60, 60, 590};
     private static final int MIN_FRAME_BYTES = 14;
     private static final long MAX_TOTAL_BYTES = 1L << 30;
@@ -61,7 +61,7 @@ final class FrameSet {
         return template.build(probedBytes, payload -> TrafficProbe.prepare(payload, stream));
     }
 
-    /** Reads a pcap file whole: what cannot be sent as it was captured is refused, not skipped. */
+    /** Reads a whole pcap file. A frame that cannot be sent as it was captured is an error; it is not skipped. */
     static FrameSet ofPcap(Path file) {
         List<byte[]> frames = new ArrayList<>();
         List<Long> timestamps = new ArrayList<>();
@@ -101,17 +101,17 @@ final class FrameSet {
         return frames.length;
     }
 
-    /** When the frames were captured; empty for frames that were not. */
+    /** Returns when the frames were captured; empty for frames that were not captured. */
     long[] timestampsNanos() {
         return timestampsNanos;
     }
 
-    /** The length of the frame that {@link #next()} returns. */
+    /** Returns the length of the frame that {@link #next()} returns. */
     int nextBytes() {
         return frames[next].length;
     }
 
-    /** The frames in order, and from the start again after the last. */
+    /** Returns the next frame; after the last one the first one follows. */
     byte[] next() {
         byte[] frame = frames[next];
         next = next + 1 == frames.length ? 0 : next + 1;

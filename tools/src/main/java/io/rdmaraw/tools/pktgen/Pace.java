@@ -1,17 +1,17 @@
 package io.rdmaraw.tools.pktgen;
 
-/** When the next frame may go. The clock is the caller's. One thread. */
+/** Decides when the next frame may be sent. Callers pass the current time. Used by one thread. */
 interface Pace {
-    /** Whether a frame of this length may go now. */
+    /** Returns whether a frame of this length may be sent now. */
     boolean mayGo(long nowNanos, int frameBytes);
 
-    /** It has gone. */
+    /** Called when the frame has been sent. */
     void went(int frameBytes);
 
-    /** Nanoseconds until the next frame may go, 0 for now. */
+    /** Returns the nanoseconds until the next frame may be sent, 0 for now. */
     long nanosUntilNext(long nowNanos);
 
-    /** Every frame as soon as there is room. */
+    /** Returns a pace without a limit. */
     static Pace unlimited() {
         return new Pace() {
             @Override

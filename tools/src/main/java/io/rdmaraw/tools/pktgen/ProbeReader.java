@@ -2,14 +2,14 @@ package io.rdmaraw.tools.pktgen;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.buffer.ByteBuf;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.output.Json;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 import org.HdrHistogram.Histogram;
 
-/** Measures loss, reordering and latency of frames that carry a {@link TrafficProbe}. One thread, then another. */
+/** Measures loss, reordering and latency of frames that carry a {@link TrafficProbe}. Used by one thread at a time. */
 final class ProbeReader {
     private static final long LONGEST_NANOS = 5_000_000_000L;
     private static final int SIGNIFICANT_DIGITS = 3;
@@ -38,7 +38,7 @@ final class ProbeReader {
         return Stream.of(streams).filter(Objects::nonNull).mapToLong(count).sum();
     }
 
-    /** Adds what was found to a result. */
+    /** Adds the findings to a result. */
     void addTo(ObjectNode json) {
         ObjectNode probe = json.putObject("probe");
         probe.put("streams", Stream.of(streams).filter(Objects::nonNull).count());
@@ -54,7 +54,7 @@ final class ProbeReader {
         micros.put("max", Json.rounded(latency.getMaxValue() / 1e3)).put("mean", Json.rounded(latency.getMean() / 1e3));
     }
 
-    /** The same in a sentence or two. */
+    /** Returns the findings in a sentence or two. */
     String toText() {
         return String.format(Locale.ROOT, "%,d of %d streams: %,d lost, %,d reordered, %,d twice; latency in us:"
                 + " min %.1f,"

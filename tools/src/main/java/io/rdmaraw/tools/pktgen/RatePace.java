@@ -13,7 +13,7 @@ final class RatePace implements Pace {
 
     private final TrafficRate rate;
     private final double nanosPerUnit;
-    /** When the next frame is due by the rate, and when it may go at the earliest while making up for a stall. */
+    /** When the next frame is due, and when it may be sent at the earliest while catching up after a stall. */
     private double dueNanos;
     private double earliestNanos;
 

@@ -3,13 +3,14 @@ package io.rdmaraw.tools.pktgen;
 import io.netty.bootstrap.Bootstrap;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
-import io.rdmaraw.tools.ToolException;
-import io.rdmaraw.tools.pcap.PcapWriter;
-import io.rdmaraw.tools.report.EndOnSignal;
-import io.rdmaraw.tools.report.LiveLine;
-import io.rdmaraw.tools.report.Loops;
-import io.rdmaraw.tools.report.RunFailure;
-import io.rdmaraw.verbs.FlowSpec;
+import io.rdmaraw.pcap.PcapFormat;
+import io.rdmaraw.pcap.PcapWriter;
+import io.rdmaraw.tools.command.ToolException;
+import io.rdmaraw.tools.output.LiveLine;
+import io.rdmaraw.tools.run.EndOnSignal;
+import io.rdmaraw.tools.run.Loops;
+import io.rdmaraw.tools.run.RunFailure;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
@@ -51,7 +52,7 @@ final class ReceiveCommand implements Callable<Integer> {
         RunFailure failure = new RunFailure();
         probe = probes ? new ProbeReader() : null;
         try (EndOnSignal goOn = new EndOnSignal();
-                PcapWriter writer = file == null ? null : PcapWriter.create(file)) {
+                PcapWriter writer = file == null ? null : PcapWriter.create(file, PcapFormat.LINKTYPE_ETHERNET)) {
             receive(flow, writer, failure, goOn).print(spec.commandLine().getOut(), options.json(), probe);
         } catch (IOException e) {
             throw new ToolException("cannot write " + file + ": " + e.getMessage(), e);

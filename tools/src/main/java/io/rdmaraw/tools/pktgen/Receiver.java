@@ -3,13 +3,13 @@ package io.rdmaraw.tools.pktgen;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.rdmaraw.tools.pcap.PcapWriter;
-import io.rdmaraw.tools.report.Counter;
-import io.rdmaraw.tools.report.RunFailure;
+import io.rdmaraw.pcap.PcapWriter;
+import io.rdmaraw.tools.run.Counter;
+import io.rdmaraw.tools.run.RunFailure;
 import java.io.IOException;
 import java.util.concurrent.CountDownLatch;
 
-/** Counts frames, and writes them to a file where one is given. */
+/** Counts frames, and writes them to a file if there is one. */
 final class Receiver extends ChannelInboundHandlerAdapter {
     private final long maxFrames;
     private final PcapWriter fileOrNull;

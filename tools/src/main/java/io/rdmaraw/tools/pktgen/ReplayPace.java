@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.pktgen;
 
-/** Sends frames at the distances at which they were captured, or at those divided by a speed; round after round. */
+/** Sends frames at the intervals at which they were captured, divided by a speed, round after round. */
 final class ReplayPace implements Pace {
     private final long[] offsetsNanos;
     private final long roundNanos;

@@ -1,8 +1,8 @@
 package io.rdmaraw.tools.pktgen;
 
-/** Tells from the numbers of one stream's frames what was lost, what came late and what came twice. One thread. */
+/** Computes lost, late and duplicate frames from the numbers of one stream. Used by one thread. */
 final class StreamCounter {
-    /** Frames before the newest for which it is remembered whether they have come. */
+    /** How many frames before the newest are checked for duplicates. */
     private static final int MEMORY = 1024;
 
     private final long[] seen = new long[MEMORY / Long.SIZE];
@@ -62,7 +62,7 @@ final class StreamCounter {
         return received;
     }
 
-    /** Between the lowest and the highest number that came. */
+    /** Returns the missing numbers between the lowest and the highest. */
     long lost() {
         return begun ? highest - first + 1 - received : 0;
     }

@@ -10,7 +10,7 @@ import java.util.Locale;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Option;
 
-/** Which frames are sent, and when. */
+/** The options for the frames and their rate. */
 final class TrafficOptions {
     private static final double RATE_TOLERANCE = 0.01;
     private static final String DEFAULT_TEMPLATE = "eth/ipv4/udp/payload(length=18)";
@@ -29,16 +29,16 @@ final class TrafficOptions {
             description = "frames or bits per second: 100000, 1.5Mpps, 10Gbit; 0: no limit")
     private TrafficRate rate;
 
-    @Option(names = "--replay", description = "a file's frames at the distances at which they were captured")
+    @Option(names = "--replay", description = "send the frames of a file at the intervals at which they were captured")
     private boolean replay;
 
     @Option(names = "--speed", paramLabel = "X", defaultValue = "1", description = "of a replay; 2: twice as fast")
     private double speed;
 
-    @Option(names = "--probe", description = "number and time each frame, for pktgen rx --probe")
+    @Option(names = "--probe", description = "put a number and the time into each frame, for pktgen rx --probe")
     private boolean probes;
 
-    /** Where the frames come from: one or the other. */
+    /** The source of the frames: one or the other. */
     static final class Source {
         @Option(names = {"-t", "--template"}, paramLabel = "TEMPLATE", description = {FrameTemplate.SYNTAX
                 + "; again for more flows.", "A value may be a range: udp(src=1000..1999),"
@@ -84,12 +84,12 @@ final class TrafficOptions {
         return replay ? new ReplayPace(frames.timestampsNanos(), speed, nowNanos) : rate.pace(nowNanos);
     }
 
-    /** The share of the rate that was asked for; 0 where none was. */
+    /** Returns the share of the requested rate that was reached; 0 if no rate was requested. */
     double reached(TrafficResult result) {
         return rate.reached(result.frames(), result.frameBytes(), result.seconds());
     }
 
-    /** Says so when the rate that was asked for was not held within 1 %. */
+    /** Prints a warning if the requested rate was missed by more than 1 %. */
     void warnIfMissed(PrintWriter err, TrafficResult result) {
         double reached = reached(result);
         if (reached > 0 && Math.abs(reached - 1) > RATE_TOLERANCE) {

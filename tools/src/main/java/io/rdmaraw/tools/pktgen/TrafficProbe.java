@@ -15,7 +15,9 @@ final class TrafficProbe {
     private TrafficProbe() {
     }
 
-    /** Writes the stream, and places for the rest that sum to as much in a checksum. Before checksums are made. */
+    /**
+     * Writes the stream, and placeholders with the same checksum for the rest. Called before checksums are computed.
+     */
     static void prepare(byte[] payload, int stream) {
         int at = payload.length - LENGTH_BYTES;
         payload[at] = (byte) (stream >>> 8);
@@ -44,7 +46,7 @@ final class TrafficProbe {
         return (frame[at] & 0xff) << 8 | frame[at + 1] & 0xff;
     }
 
-    /** Whether a received frame ends with a probe. */
+    /** Returns whether a received frame ends with a probe. */
     static boolean isIn(ByteBuf frame) {
         int at = frame.writerIndex() - LENGTH_BYTES + 2;
         return frame.readableBytes() >= LENGTH_BYTES && frame.getInt(at) == ~frame.getInt(at + 4)

@@ -35,7 +35,9 @@ record TrafficRate(double perSecond, boolean bits) {
         return bits ? frameBytes * 8.0 : 1;
     }
 
-    /** Of this rate what so many frames and bytes in a time were, 1 for all of it; 0 where nothing was asked for. */
+    /**
+     * Returns the share of this rate that a number of frames and bytes in a time reached; 0 if no rate was requested.
+     */
     double reached(long frames, long frameBytes, double seconds) {
         return perSecond == 0 || seconds == 0 ? 0 : (bits ? frameBytes * 8.0 : frames) / seconds / perSecond;
     }
@@ -44,7 +46,7 @@ record TrafficRate(double perSecond, boolean bits) {
         return perSecond == 0 ? Pace.unlimited() : new RatePace(this, nowNanos);
     }
 
-    /** For picocli. */
+    /** Used by picocli. */
     static final class Converter implements ITypeConverter<TrafficRate> {
         @Override
         public TrafficRate convert(String text) {

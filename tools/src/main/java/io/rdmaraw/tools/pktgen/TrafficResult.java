@@ -1,18 +1,18 @@
 package io.rdmaraw.tools.pktgen;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.output.Json;
 import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Map;
 
 /**
- * What passed.
+ * The result of a transmission or reception.
  *
  * @param direction "tx" or "rx"
  * @param frameBytes bytes of all frames, without FCS
  * @param dropped   frames that reached the channel but not the count
- * @param counts    what softverbs counted meanwhile
+ * @param counts    what softverbs counted during the run
  */
 record TrafficResult(String direction, String device, long frames, long frameBytes, long dropped, double seconds,
         Map<String, Long> counts) {

@@ -4,11 +4,11 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.rdmaraw.channel.RdmaRawAddress;
 import io.rdmaraw.channel.RdmaRawChannel;
-import io.rdmaraw.tools.ToolException;
-import io.rdmaraw.tools.report.EndOnSignal;
-import io.rdmaraw.tools.report.LiveLine;
-import io.rdmaraw.tools.report.Loops;
-import io.rdmaraw.tools.report.RunFailure;
+import io.rdmaraw.tools.command.ToolException;
+import io.rdmaraw.tools.output.LiveLine;
+import io.rdmaraw.tools.run.EndOnSignal;
+import io.rdmaraw.tools.run.Loops;
+import io.rdmaraw.tools.run.RunFailure;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -20,7 +20,7 @@ import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw pktgen tx}. */
 @Command(name = "tx", mixinStandardHelpOptions = true, showDefaultValues = true,
-        description = "Sends the frames of templates or of a pcap file, over and over, at a rate that it holds.")
+        description = "Sends the frames of templates or of a pcap file repeatedly, at a fixed rate.")
 final class TransmitCommand implements Callable<Integer> {
     private static final long DRAIN_SECONDS = 10;
 

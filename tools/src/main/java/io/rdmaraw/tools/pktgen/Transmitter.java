@@ -4,8 +4,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
-import io.rdmaraw.tools.report.Counter;
-import io.rdmaraw.tools.report.RunFailure;
+import io.rdmaraw.tools.run.Counter;
+import io.rdmaraw.tools.run.RunFailure;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongFunction;
@@ -13,13 +13,13 @@ import java.util.function.LongFunction;
 /** Sends frames from its loop, burst by burst, as fast as the rate and the device allow. */
 final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable {
     static final int BURST = 64;
-    /** For shorter waits the loop is kept turning, as a timer is later than that. */
+    /** The shortest wait for a timer: shorter waits keep the event loop running, because a timer would be late. */
     private static final long MIN_TIMER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private final FrameSet frames;
     private final LongFunction<Pace> paceFrom;
     private final boolean probes;
-    /** The next number of each stream of probes. */
+    /** The next number of each stream. */
     private final int[] numbers;
     private final long maxFrames;
     private final RunFailure failure;
@@ -62,7 +62,7 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
         context.executor().execute(this);
     }
 
-    /** The burst after this call is the last one. On any thread. */
+    /** Stops after one more burst. Thread-safe. */
     void stop() {
         stopping = true;
         ChannelHandlerContext current = ctx;
@@ -129,7 +129,7 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
         return promise;
     }
 
-    /** What was stopped ends when all frames before are with the device: with an awaited frame more, or none. */
+    /** Ends once the device has taken all frames so far: with one more awaited frame, or with none. */
     private void end() {
         if (!ended) {
             ended = true;
@@ -166,7 +166,7 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
         done.countDown();
     }
 
-    /** Between the first frame and the last; the opening of the device does not count. */
+    /** Returns the time between the first and the last frame, without the opening of the device. */
     double seconds() {
         return (lastNanos - firstNanos) / 1e9;
     }

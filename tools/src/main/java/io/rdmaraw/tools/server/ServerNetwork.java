@@ -6,7 +6,8 @@ import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
-import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.command.ToolException;
+import io.rdmaraw.tools.run.JavaCommand;
 import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,8 +17,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A veth pair between two namespaces of its own: servers of {@code examples/} run at one end, each in a process, and
- * stock programs are their clients at the other end.
+ * A veth pair between two namespaces: servers of {@code examples/} run at one end, each in a process, and stock
+ * programs are their clients at the other end.
  */
 public final class ServerNetwork implements AutoCloseable {
     private static final Duration START_LIMIT = Duration.ofSeconds(60);
@@ -37,7 +38,7 @@ public final class ServerNetwork implements AutoCloseable {
         }
     }
 
-    /** Ends with a message if a program is missing on this host. */
+    /** Fails with a message if a program is missing on this host. */
     public static void require(String program, String debianPackage) {
         boolean there = Arrays.stream((System.getenv("PATH") + ":/usr/sbin:/sbin").split(File.pathSeparator))
                 .anyMatch(directory -> Files.isExecutable(Path.of(directory, program)));
@@ -63,8 +64,8 @@ public final class ServerNetwork implements AutoCloseable {
     }
 
     /**
-     * From now on the kernel does the work of receiving for each end on a core of that end, as if a card interrupted
-     * it there, and not on the core of the sender.
+     * Makes the kernel receive on a core of the receiving end, as if a card interrupted it there, and not on the core
+     * of the sender.
      */
     public void receiveOn(int serverCore, int clientCore) {
         receiveOn(serverCore, pair.ours());
@@ -77,10 +78,10 @@ public final class ServerNetwork implements AutoCloseable {
     }
 
     /**
-     * From now on what the server sends to addresses that are not on the link goes to a router, of which there is only
-     * the MAC address: the client's kernel sees that frames are not for it, and drops them before it looks further.
+     * Routes what the server sends beyond the link to a router that does not exist, except for its MAC address. The
+     * kernel of the client sees a frame for another host and drops it at once.
      */
-    public void leadStrangersAway() {
+    public void discardOffLinkTraffic() {
         String client = pair.peer().ipv4();
         int dot = client.lastIndexOf('.') + 1;
         String router = client.substring(0, dot) + (Integer.parseInt(client.substring(dot)) + 1);
@@ -103,27 +104,14 @@ public final class ServerNetwork implements AutoCloseable {
         return awaitListening(serverSide().start(command.toArray(String[]::new)));
     }
 
-    /** The command that runs an example in a JVM like this one. */
+    /** Returns the command that runs an example in a JVM with the same class path. */
     public static List<String> exampleCommand(String example) {
-        List<String> command = javaCommand("io.rdmaraw.examples.Main");
+        List<String> command = JavaCommand.of("io.rdmaraw.examples.Main");
         command.add(example);
         return command;
     }
 
-    /** The command that runs a class in a JVM like this one, with the user's own options. */
-    public static List<String> javaCommand(String mainClass) {
-        List<String> command = new ArrayList<>(List.of(ProcessHandle.current().info().command().orElseThrow(),
-                "--enable-native-access=ALL-UNNAMED"));
-        String options = System.getenv("RDMA_RAW_JAVA_OPTS");
-        if (options != null && !options.isBlank()) {
-            command.addAll(List.of(options.strip().split("\\s+")));
-        }
-        command.addAll(List.of("-Drdmaraw.home=" + System.getProperty("rdmaraw.home", "."), "-cp",
-                System.getProperty("java.class.path"), mainClass));
-        return command;
-    }
-
-    /** Waits for the line that an example prints when it is ready. */
+    /** Waits for the line that an example prints when it listens. */
     public static PeerProcess awaitListening(PeerProcess server) {
         try {
             server.awaitOutput(" is listening on ", START_LIMIT);
@@ -134,7 +122,7 @@ public final class ServerNetwork implements AutoCloseable {
         }
     }
 
-    /** Runs a client to its end; what it printed. */
+    /** Runs a client to its end and returns its output. */
     public String runClient(String... command) {
         CommandResult result = clientSide().attempt(command);
         if (result.exitCode() != 0) {

@@ -1,8 +1,8 @@
 package io.rdmaraw.tools.top;
 
 import io.rdmaraw.ffi.FdWaiter;
-import io.rdmaraw.tools.report.EndOnSignal;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.run.EndOnSignal;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;

@@ -3,7 +3,7 @@ package io.rdmaraw.tools.top;
 import com.sun.tools.attach.AttachNotSupportedException;
 import com.sun.tools.attach.VirtualMachine;
 import com.sun.tools.attach.VirtualMachineDescriptor;
-import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.command.ToolException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -14,9 +14,9 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** A JVM on this host that the transport runs in, attached to by its process number. Opens no port to the network. */
+/** A JVM on this host that uses the transport, attached to by its process ID. Opens no port to the network. */
 final class JavaProcess implements AutoCloseable {
-    /** The system property that the transport leaves where its bean is registered. */
+    /** The system property that the transport sets where its MBean is registered. */
     private static final String MARK = "io.rdmaraw.jmx.registered";
 
     private final String pid;
@@ -55,7 +55,7 @@ final class JavaProcess implements AutoCloseable {
                 + " host, and not run with -XX:+DisableAttachMechanism)";
     }
 
-    /** Finds the one process with the transport in it. Others are only asked for their system properties. */
+    /** Finds the only process that uses the transport. Other processes are only asked for their system properties. */
     static JavaProcess find() {
         List<String> found = new ArrayList<>();
         String pid = null;
@@ -84,7 +84,7 @@ final class JavaProcess implements AutoCloseable {
                 machine.detach();
             }
         } catch (AttachNotSupportedException | IOException e) {
-            // Ended meanwhile, or lets nobody in: not one that could be shown.
+            // It has ended or cannot be attached to, so it cannot be shown.
             return false;
         }
     }

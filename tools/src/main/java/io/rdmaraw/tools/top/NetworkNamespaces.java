@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Which network namespaces processes are in, as procfs tells (namespaces(7)). */
+/** Reads the network namespaces of processes from procfs (namespaces(7)). */
 final class NetworkNamespaces {
     private final Path proc;
 
@@ -13,7 +13,7 @@ final class NetworkNamespaces {
         this.proc = proc;
     }
 
-    /** Tells whether a process is known to be in another one than this process. */
+    /** Returns whether a process is known to be in another namespace than this process. */
     boolean isElsewhere(String pid) {
         try {
             return !of(pid).equals(of("self"));

@@ -10,8 +10,8 @@ import javax.management.ObjectName;
 import javax.management.openmbean.CompositeData;
 
 /**
- * What a process had counted at one moment. Rows are as the bean has them: counts are named {@code kind:name}, the rest
- * is text.
+ * The counts of a process at one moment. Rows are those of the MBean: counts are named {@code kind:name}, everything
+ * else is text.
  */
 record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> channels,
         List<Row> sockets) {
@@ -27,19 +27,19 @@ record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> channels
             return counts.getOrDefault(key, 0L);
         }
 
-        /** Of all counts of one kind. */
+        /** Returns the sum of all counts of one kind. */
         long sum(String kind) {
             return counts.entrySet().stream().filter(e -> e.getKey().startsWith(kind + ':'))
                     .mapToLong(Map.Entry::getValue).sum();
         }
 
-        /** The row of the same thing in another snapshot; an empty one if it was not there. */
+        /** Returns the row of the same thing in another snapshot; an empty one if there is none. */
         Row in(List<Row> rows) {
             return rows.stream().filter(row -> row.names.equals(names)).findFirst()
                     .orElse(new Row(names, Map.of()));
         }
 
-        /** The row of another snapshot that has the same names under these keys; an empty one if there is none. */
+        /** Returns the row of another snapshot with the same values of these keys; an empty one if there is none. */
         Row in(List<Row> rows, String... keys) {
             return rows.stream().filter(row -> Stream.of(keys).allMatch(key -> row.name(key).equals(name(key))))
                     .findFirst().orElse(new Row(names, Map.of()));

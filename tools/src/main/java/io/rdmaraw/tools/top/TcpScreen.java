@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.top;
 
-import io.rdmaraw.tools.report.TextTable;
+import io.rdmaraw.tools.output.TextTable;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -10,9 +10,12 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** TCP's part of the screen: a line for each loop's TCP, then states, servers and the busiest connections. */
+/**
+ * The TCP part of the screen: a line for the TCP stack of each event loop, then states, servers and the busiest
+ * connections.
+ */
 final class TcpScreen {
-    /** What {@code RdmaRawPortStatistics.channels()} lists the TCP of a queue under. */
+    /** The name under which {@code RdmaRawPortStatistics.channels()} lists the TCP of a queue. */
     private static final String TCP = "tcp";
     private static final String LISTEN = "LISTEN";
     private static final String ALL_STATES = "ALL";
@@ -34,7 +37,7 @@ final class TcpScreen {
         return channel.name("channel").equals(TCP);
     }
 
-    /** Prints nothing where there is no TCP. */
+    /** Prints nothing if there is no TCP. */
     void print(PrintWriter out) {
         List<Snapshot.Row> stacks = now.channels().stream().filter(TcpScreen::isTcp).toList();
         if (stacks.isEmpty()) {

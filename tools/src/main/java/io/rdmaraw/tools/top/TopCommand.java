@@ -2,8 +2,8 @@ package io.rdmaraw.tools.top;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.report.EndOnSignal;
-import io.rdmaraw.tools.report.Json;
+import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.run.EndOnSignal;
 import java.io.PrintWriter;
 import java.time.LocalTime;
 import java.time.temporal.ChronoUnit;
@@ -26,7 +26,7 @@ public final class TopCommand implements Callable<Integer> {
     private static final String CLEAR = "\033[H\033[2J";
 
     @Parameters(arity = "0..1", paramLabel = "PID",
-            description = "the process; without it the one that has loops of the transport")
+            description = "the process; by default the only one with event loops of the transport")
     private String pid;
 
     @Option(names = {"-i", "--interval"}, paramLabel = "S", defaultValue = "1", description = "seconds, 0.1 to 3600")

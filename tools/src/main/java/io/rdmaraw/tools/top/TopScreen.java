@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.top;
 
-import io.rdmaraw.tools.report.TextTable;
+import io.rdmaraw.tools.output.TextTable;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.ArrayList;
@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.ToDoubleFunction;
 
-/** What changed between two snapshots, as tables that fit a terminal of 120 columns. */
+/** Shows the changes between two snapshots, as tables for a terminal of 120 columns. */
 final class TopScreen {
     private static final int[] FILLS = {1, 2, 4, 8, 16, 32, 64};
     private static final String[] BARS = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -78,11 +78,11 @@ final class TopScreen {
     }
 
     private static String rules(Snapshot.Row port) {
-        long unquiet = port.count("level:rules.unquiet");
-        return port.count("level:rules") + (unquiet == 0 ? "" : " (" + unquiet + " unquiet)");
+        long kernelVisible = port.count("level:rules.kernel-visible");
+        return port.count("level:rules") + (kernelVisible == 0 ? "" : " (" + kernelVisible + " kernel-visible)");
     }
 
-    /** A bar for each class of bursts, as high as its share. */
+    /** Draws a bar for each class of burst lengths, with its share as height. */
     private String fills(Snapshot.Row port, Snapshot.Row old) {
         double all = 0;
         for (int fill : FILLS) {
@@ -96,7 +96,7 @@ final class TopScreen {
         return bars.append('|').toString();
     }
 
-    /** Everything that was lost, copied or went wrong, ever; nothing is shown of what never happened. */
+    /** Lists all losses, copies and errors so far; counts of zero are not shown. */
     private void troubles(PrintWriter out) {
         TextTable table = new TextTable("DROPS, COPIES, ERRORS", "REASON", "WHERE", "/S", "TOTAL");
         int rows = addTroubles(table, now.ports(), before.ports(), "device") + addTroubles(table, now.channels(),
@@ -161,7 +161,7 @@ final class TopScreen {
         return String.format(Locale.ROOT, "%.0f%%", 100 * share);
     }
 
-    /** Three digits and the letter of the thousands. */
+    /** Formats a number with three digits and a unit prefix. */
     static String si(double value) {
         String[] letters = {"", "k", "M", "G", "T"};
         int thousands = 0;

@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -20,6 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * them, on two emulated ConnectX with a cable between them. The result says which way it was.
  */
 @Timeout(180)
+@Tag("slow")
 class EchoOverCableTest {
     private static final Path NATIVE = Path.of("..", "transport-rdma-raw-native").toAbsolutePath().normalize();
     private static final Path EMULATOR = NATIVE.resolve("target/native/emulator/libconnectx-emulator.so");

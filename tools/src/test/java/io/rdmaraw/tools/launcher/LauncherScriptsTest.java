@@ -118,22 +118,22 @@ class LauncherScriptsTest {
                 + " run_maven() { echo \"maven $*\"; return 1; }; want_profiler";
         Result without = run(Map.of(), "bash", "-c", get);
         assertEquals(0, without.exitCode, without.output);
-        assertTrue(without.output.contains("maven -q -B -ntp -pl tools dependency:copy@async-profiler"),
+        assertTrue(without.output.contains("maven -q -B -ntp -pl microbench dependency:copy@async-profiler"),
                 without.output);
         assertTrue(without.output.contains("flight recorder is used"), without.output);
-        file("tools/target/profiler/async-profiler-4.1.jar");
+        file("microbench/target/profiler/async-profiler-4.1.jar");
         assertEquals(new Result(0, ""), run(Map.of(), "bash", "-c", get));
     }
 
-    /** What the launcher hands to a profile; a function's variable that nobody has set would end it. */
+    /** The launcher passes the file of softverbs to a profile; an unset variable would end the function. */
     @Test
     void aProfileKnowsTheFileOfSoftverbs() throws Exception {
         Result result = run(Map.of(), "bash", "-c", "set -euo pipefail; ROOT=" + directory + "; . scripts/build.sh;"
                 + " eval \"$(sed -n '/^run_profile()/,/^}/p' rdma-raw)\"; require_jdk() { :; }; require_built() { :; };"
-                + " want_profiler() { :; }; run_tool() { echo \"$RDMA_RAW_JAVA_OPTS | $*\"; }; run_profile profile rx");
+                + " want_profiler() { :; }; run_main() { echo \"$RDMA_RAW_JAVA_OPTS | $*\"; }; run_profile profile rx");
         assertEquals(0, result.exitCode, result.output);
         assertTrue(result.output.contains("-Dio.rdmaraw.softverbs.path=" + directory + "/transport-rdma-raw-native/")
-                && result.output.endsWith(" | profile rx"), result.output);
+                && result.output.endsWith(" | microbench profile rx"), result.output);
     }
 
     @Test
@@ -141,7 +141,9 @@ class LauncherScriptsTest {
         Result result = run(Map.of(), "./rdma-raw", "no-such-command");
         assertEquals(2, result.exitCode);
         assertTrue(result.output.contains("unknown command 'no-such-command'"), result.output);
-        assertEquals(0, run(Map.of(), "./rdma-raw", "help").exitCode);
+        Result usage = run(Map.of(), "./rdma-raw", "help");
+        assertEquals(0, usage.exitCode, usage.output);
+        assertEquals(usage, run(Map.of(), "./rdma-raw"));
         for (String command : List.of("build", "test", "hardware-check")) {
             Result help = run(Map.of(), "./rdma-raw", command, "--help");
             assertEquals(0, help.exitCode, help.output);

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.pcap.PcapFormat;
+import io.rdmaraw.pcap.PcapWriter;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -22,7 +24,7 @@ class PcapTest {
     @Test
     void readsWhatItWrote() throws IOException {
         ByteArrayOutputStream file = new ByteArrayOutputStream();
-        try (PcapWriter writer = PcapWriter.create(file)) {
+        try (PcapWriter writer = PcapWriter.create(file, PcapFormat.LINKTYPE_ETHERNET)) {
             writer.write(1_700_000_000_123_456_789L, FRAME, 0, FRAME.length);
             writer.write(7, FRAME, 1, 14);
         }

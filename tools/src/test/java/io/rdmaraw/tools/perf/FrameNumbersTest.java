@@ -2,9 +2,9 @@ package io.rdmaraw.tools.perf;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.netty.buffer.Unpooled;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.wire.InternetChecksum;
-import io.netty.buffer.Unpooled;
 import java.lang.foreign.Arena;
 import org.junit.jupiter.api.Test;
 

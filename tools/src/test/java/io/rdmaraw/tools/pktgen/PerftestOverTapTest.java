@@ -6,32 +6,30 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.CommandResult;
-import io.rdmaraw.testsuite.net.NetworkExtension;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
  * perftest's {@code raw_ethernet_bw}, which is built on rdma-core, and pktgen: each on an emulated ConnectX of its own,
  * with a bridge of the kernel between the TAP devices that are their wires. No frame may be missing: as many are sent
  * as the receiver has posted receives for, so that it need not keep up.
  */
-@ExtendWith(NetworkExtension.class)
+@WithTestNetwork
 @Timeout(180)
 class PerftestOverTapTest {
     private static final Path NATIVE = Path.of("..", "transport-rdma-raw-native").toAbsolutePath().normalize();
     private static final Path EMULATOR = NATIVE.resolve("target/native/emulator/libconnectx-emulator.so");
-    private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final String PKTGEN_MAC = "02:c5:00:00:00:99";
     private static final String PERFTEST_MAC = "02:c5:00:00:00:01";
     private static final int FRAMES = 1000;
@@ -85,8 +83,8 @@ class PerftestOverTapTest {
         PeerProcess receiver = pktgen("rx", "-d", "mlx5_0", "-m", "dst-mac " + PKTGEN_MAC + " allow-host-traffic", "-n",
                 Integer.toString(FRAMES), "-s", "60", "--json");
         // It tells every second what has come in; with the first time it is there.
-        receiver.awaitOutput(" rx ", LIMIT);
-        assertIterations(perftest("--client").await(LIMIT));
+        receiver.awaitOutput(" rx ", Await.PATIENCE);
+        assertIterations(perftest("--client").await(Await.PATIENCE));
         JsonNode result = resultOf(receiver);
         assertEquals(FRAMES, result.get("frames").asInt(), result.toString());
         assertEquals(FRAMES * FRAME_BYTES, result.get("bytes").asInt(), result.toString());
@@ -95,11 +93,11 @@ class PerftestOverTapTest {
     @Test
     void perftestReceivesWhatPktgenSends() throws Exception {
         PeerProcess receiver = perftest("--server", "-r", "2048");
-        receiver.awaitOutput("MsgRate", LIMIT);
+        receiver.awaitOutput("MsgRate", Await.PATIENCE);
         PeerProcess sender = pktgen("tx", "-d", "mlx5_0", "-t", "eth(dst=" + PERFTEST_MAC + ",src=" + PKTGEN_MAC
                 + ",type=0x88b5)", "-l", Integer.toString(FRAME_BYTES), "-n", Integer.toString(FRAMES), "--json");
         assertEquals(FRAMES, resultOf(sender).get("frames").asInt());
-        assertIterations(receiver.await(LIMIT));
+        assertIterations(receiver.await(Await.PATIENCE));
     }
 
     /** It ends when all have come, with a line of size, number and rates. */
@@ -110,7 +108,7 @@ class PerftestOverTapTest {
     }
 
     private static JsonNode resultOf(PeerProcess process) throws Exception {
-        String output = process.await(LIMIT).orThrow().output();
+        String output = process.await(Await.PATIENCE).orThrow().output();
         String last = output.strip().lines().filter(line -> line.startsWith("{")).reduce((a, b) -> b)
                 .orElseThrow(() -> new AssertionError(output));
         return new ObjectMapper().readTree(last);

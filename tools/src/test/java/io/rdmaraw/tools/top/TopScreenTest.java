@@ -29,7 +29,7 @@ class TopScreenTest {
                         "work:receive.bursts", 100_000 * n, "work:receive.polls", 200_000 * n,
                         "work:receive.polls.empty", 100_000 * n, "work:fill.16", 100_000 * n,
                         "drop:send-error", 7L, "copy:slow-consumer", 0L, "level:rules", 3L,
-                        "level:rules.unquiet", n - 1))),
+                        "level:rules.kernel-visible", n - 1))),
                 List.of(row(Map.of("loop", "loop-1", "device", "mlx5_0", "channel", "abc mlx5_0/1"),
                         Map.of("traffic:received.frames", 3_000_000 * n, "drop:not-read", 40 * n))), List.of());
     }
@@ -92,7 +92,7 @@ class TopScreenTest {
         String queue = screen.lines().filter(line -> line.startsWith("mlx5_0/1")).findFirst().orElseThrow();
         assertTrue(queue.contains("1.50M") && queue.contains("1.20G") && queue.contains(" 30.0 ")
                 && queue.contains("50%") && queue.contains("|    █  |"), screen);
-        assertTrue(queue.contains(" 3 (1 unquiet) "), "rules that the kernel may answer too: " + screen);
+        assertTrue(queue.contains(" 3 (1 kernel-visible) "), "rules that the kernel may answer too: " + screen);
         assertTrue(screen.lines().anyMatch(line -> line.matches("drop +send-error +mlx5_0 of loop-1 +0 +7")), screen);
         assertTrue(screen.lines().anyMatch(line -> line.matches("drop +not-read +abc mlx5_0/1 of loop-1 +20 +80")),
                 screen);

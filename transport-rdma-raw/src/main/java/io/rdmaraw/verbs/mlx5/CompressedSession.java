@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs.mlx5;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 
 /**
  * Receive completions that the device has compressed (PRM, "CQE compression"): a title, of which all take the fields
@@ -59,9 +60,9 @@ final class CompressedSession {
     long expandNext() {
         long mini = minis + (long) (next % MINIS_PER_ENTRY) * MINI_SIZE_BYTES;
         NativeMemory.putInt(expanded + Cqe.BYTE_CNT_OFFSET, NativeMemory.getInt(mini + MINI_BYTE_CNT_OFFSET));
-        int wqeCounter = strides ? NativeMemory.getUnsignedShortBigEndian(mini + MINI_STRIDE_OFFSET)
+        int wqeCounter = strides ? NetworkOrder.getU16(mini + MINI_STRIDE_OFFSET)
                 : firstWqeCounter + next;
-        NativeMemory.putShortBigEndian(expanded + Cqe.WQE_COUNTER_OFFSET, wqeCounter);
+        NetworkOrder.putU16(expanded + Cqe.WQE_COUNTER_OFFSET, wqeCounter);
         next++;
         return expanded;
     }

@@ -1,7 +1,8 @@
 package io.rdmaraw.verbs.mlx5;
 
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.ffi.NetworkOrder;
+import io.rdmaraw.verbs.abi.WcStatus;
 
 /** {@code struct mlx5_cqe64} and {@code struct mlx5_err_cqe}: one completion. Every method takes its address. */
 public final class Cqe {
@@ -93,12 +94,12 @@ public final class Cqe {
      * striding ring it is the first stride, counted from the request's beginning.
      */
     public static int wqeCounter(long cqe) {
-        return NativeMemory.getUnsignedShortBigEndian(cqe + WQE_COUNTER_OFFSET);
+        return NetworkOrder.getU16(cqe + WQE_COUNTER_OFFSET);
     }
 
     /** Returns the number of bytes received. */
     public static int byteCount(long cqe) {
-        return NativeMemory.getIntBigEndian(cqe + BYTE_CNT_OFFSET);
+        return NetworkOrder.getInt(cqe + BYTE_CNT_OFFSET);
     }
 
     /** Returns how many strides the completion is for, by the {@link #byteCount} of a striding queue's completion. */
@@ -118,13 +119,13 @@ public final class Cqe {
 
     /** Returns the tag of the flow rule that steered the frame here, 0 if none had one. */
     public static int flowTag(long cqe) {
-        return NativeMemory.getIntBigEndian(cqe + SOP_DROP_QPN_OFFSET) & FLOW_TAG_MASK;
+        return NetworkOrder.getInt(cqe + SOP_DROP_QPN_OFFSET) & FLOW_TAG_MASK;
     }
 
     /** Tells whether the device found the checksums of the IPv4 header and of UDP or TCP right. */
     public static boolean checksumVerified(long cqe) {
         // Both bytes with one load: hds_ip_ext and l4_hdr_type_etc lie side by side.
-        int both = NativeMemory.getUnsignedShortBigEndian(cqe + HDS_IP_EXT_OFFSET);
+        int both = NetworkOrder.getU16(cqe + HDS_IP_EXT_OFFSET);
         return (both & CHECKSUM_MASK) == CHECKSUM_OK;
     }
 

@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs.mlx5;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 
 /**
  * The ring of a completion queue, read in place.
@@ -86,8 +87,8 @@ public final class Mlx5CompletionQueue {
         if (session.needsMiniEntries()) {
             session.readMiniEntries(entry(consumer + session.miniEntriesAhead()));
         }
-        // A session takes as many entries as it has completions. The device has written few of them in full: whoever
-        // comes by in this round must not take what the others hold for completions of the next.
+        // A session takes as many entries as it has completions. The device has written few of them in full: what the
+        // others hold must not pass for completions of the next round.
         NativeMemory.putByte(entry(consumer) + Cqe.OP_OWN_OFFSET, (byte) (consumer >>> roundShift & Cqe.OWNER_MASK));
         consumer++;
         compressedLeft--;
@@ -120,8 +121,8 @@ public final class Mlx5CompletionQueue {
      */
     public void arm(int eventsTaken) {
         int request = (eventsTaken & SEQUENCE_MASK) << SEQUENCE_SHIFT | consumer & INDEX_MASK;
-        NativeMemory.putIntBigEndian(doorbellRecord, consumer & INDEX_MASK);
+        NetworkOrder.putInt(doorbellRecord, consumer & INDEX_MASK);
         NativeMemory.putIntBigEndianRelease(doorbellRecord + ARM_OFFSET, request);
-        Doorbell.write(armRegister, NativeMemory.toBigEndian((long) request << 32 | number & 0xffffffffL));
+        Doorbell.write(armRegister, NetworkOrder.swap64((long) request << 32 | number & 0xffffffffL));
     }
 }

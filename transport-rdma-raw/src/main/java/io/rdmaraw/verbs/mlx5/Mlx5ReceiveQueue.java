@@ -1,6 +1,7 @@
 package io.rdmaraw.verbs.mlx5;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 
 /**
  * A receive ring, written in place: that of a raw-packet queue pair or of a work queue. Every request has one buffer,
@@ -38,12 +39,12 @@ public final class Mlx5ReceiveQueue {
     }
 
     private static void prepare(long data, int roomBytes, int bufferBytes, int lkey) {
-        NativeMemory.putIntBigEndian(data + Wqe.DATA_BYTE_COUNT_OFFSET, bufferBytes);
-        NativeMemory.putIntBigEndian(data + Wqe.DATA_LKEY_OFFSET, lkey);
+        NetworkOrder.putInt(data + Wqe.DATA_BYTE_COUNT_OFFSET, bufferBytes);
+        NetworkOrder.putInt(data + Wqe.DATA_LKEY_OFFSET, lkey);
         if (roomBytes > Wqe.DATA_SIZE_BYTES) {
             long end = data + Wqe.DATA_SIZE_BYTES;
-            NativeMemory.putIntBigEndian(end + Wqe.DATA_BYTE_COUNT_OFFSET, 0);
-            NativeMemory.putIntBigEndian(end + Wqe.DATA_LKEY_OFFSET, Wqe.INVALID_LKEY);
+            NetworkOrder.putInt(end + Wqe.DATA_BYTE_COUNT_OFFSET, 0);
+            NetworkOrder.putInt(end + Wqe.DATA_LKEY_OFFSET, Wqe.INVALID_LKEY);
             NativeMemory.putLong(end + Wqe.DATA_ADDR_OFFSET, 0);
         }
     }
@@ -58,7 +59,7 @@ public final class Mlx5ReceiveQueue {
         return wqeCounter & mask;
     }
 
-    /** Begins anew after the queue was reset. */
+    /** Starts again after a reset of the queue. */
     public void reset() {
         producer = 0;
     }
@@ -70,7 +71,7 @@ public final class Mlx5ReceiveQueue {
      */
     public int put(long address) {
         int place = producer++ & mask;
-        NativeMemory.putLongBigEndian(buffer + ((long) place << strideShift) + Wqe.DATA_ADDR_OFFSET, address);
+        NetworkOrder.putLong(buffer + ((long) place << strideShift) + Wqe.DATA_ADDR_OFFSET, address);
         return place;
     }
 

@@ -1,7 +1,8 @@
 package io.rdmaraw.verbs.mlx5;
 
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.Sge;
+import io.rdmaraw.ffi.NetworkOrder;
+import io.rdmaraw.verbs.abi.Sge;
 
 /**
  * The send ring of a raw-packet queue pair, written in place.
@@ -44,7 +45,7 @@ public final class Mlx5SendQueue {
         register = rings.blueFlameRegister();
     }
 
-    /** Returns how many blocks a frame of so many elements takes at most. */
+    /** Returns how many blocks a frame of that many elements takes at most. */
     public static int blocksOf(int elements) {
         return (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES + elements * Wqe.DATA_SIZE_BYTES + Wqe.BLOCK_BYTES - 1)
                 / Wqe.BLOCK_BYTES;
@@ -71,7 +72,7 @@ public final class Mlx5SendQueue {
         return wqeCounter & blockMask;
     }
 
-    /** Begins anew after the queue pair was reset. */
+    /** Starts again after a reset of the queue pair. */
     public void reset() {
         producer = 0;
     }
@@ -88,8 +89,8 @@ public final class Mlx5SendQueue {
         putControl(wqe, Wqe.OPCODE_SEND, ONE_ELEMENT_UNITS);
         NativeMemory.putLong(wqe + 16, 0);
         // The frame's first bytes go in front of the data segment: the first two share a word with their number.
-        NativeMemory.putLongBigEndian(wqe + 24, (long) Wqe.ETH_L2_INLINE_BYTES << 16
-                | NativeMemory.getLongBigEndian(address) >>> 48);
+        NetworkOrder.putLong(wqe + 24, (long) Wqe.ETH_L2_INLINE_BYTES << 16
+                | NetworkOrder.getLong(address) >>> 48);
         NativeMemory.putLong(wqe + 32, NativeMemory.getLong(address + 2));
         NativeMemory.putLong(wqe + 40, NativeMemory.getLong(address + 10));
         putData(wqe + 48, address + Wqe.ETH_L2_INLINE_BYTES, lengthBytes - Wqe.ETH_L2_INLINE_BYTES, lkey);
@@ -108,8 +109,8 @@ public final class Mlx5SendQueue {
      */
     public int putGathered(long elements, int elementCount, boolean checksums) {
         long wqe = startOf(producer);
-        NativeMemory.putLongBigEndian(wqe + 16, checksumField(checksums));
-        NativeMemory.putLongBigEndian(wqe + 24, (long) Wqe.ETH_L2_INLINE_BYTES << 16);
+        NetworkOrder.putLong(wqe + 16, checksumField(checksums));
+        NetworkOrder.putLong(wqe + 24, (long) Wqe.ETH_L2_INLINE_BYTES << 16);
         long inline = wqe + Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET;
         long element = elements;
         long end = elements + (long) elementCount * Sge.SIZE_BYTES;
@@ -138,8 +139,8 @@ public final class Mlx5SendQueue {
      */
     public int putSegmented(long headers, int headerBytes, int mssBytes, long elements, int elementCount) {
         long wqe = startOf(producer);
-        NativeMemory.putLongBigEndian(wqe + 16, checksumField(true) | (long) mssBytes);
-        NativeMemory.putLongBigEndian(wqe + 24, (long) headerBytes << 16);
+        NetworkOrder.putLong(wqe + 16, checksumField(true) | (long) mssBytes);
+        NetworkOrder.putLong(wqe + 24, (long) headerBytes << 16);
         long inline = wqe + Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET;
         long untilEnd = buffer + (long) (unitMask + 1) * Wqe.UNIT_BYTES - inline;
         int first = (int) Math.min(untilEnd, headerBytes);
@@ -183,19 +184,19 @@ public final class Mlx5SendQueue {
     }
 
     private void putControl(long wqe, int opcode, int units) {
-        NativeMemory.putLongBigEndian(wqe,
+        NetworkOrder.putLong(wqe,
                 (long) (producer & 0xffff) << 40 | (long) opcode << 32 | numberField | units);
         NativeMemory.putLong(wqe + 8, 0);
     }
 
     private static void putData(long segment, long address, int lengthBytes, int lkey) {
-        NativeMemory.putLongBigEndian(segment, (long) lengthBytes << 32 | lkey & 0xffffffffL);
-        NativeMemory.putLongBigEndian(segment + Wqe.DATA_ADDR_OFFSET, address);
+        NetworkOrder.putLong(segment, (long) lengthBytes << 32 | lkey & 0xffffffffL);
+        NetworkOrder.putLong(segment + Wqe.DATA_ADDR_OFFSET, address);
     }
 
     /** Asks for a completion of the request put last. */
     public void signalLast() {
-        NativeMemory.putLongBigEndian(lastRequest + 8, SIGNALED);
+        NetworkOrder.putLong(lastRequest + 8, SIGNALED);
     }
 
     /** Hands all that was put to the device. */

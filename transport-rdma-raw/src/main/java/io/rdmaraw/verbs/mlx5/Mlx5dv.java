@@ -5,12 +5,13 @@ import io.rdmaraw.ffi.NativeLibrary;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.ExtendedCompletionQueueOptions;
 import io.rdmaraw.verbs.ExtendedDeviceAttributes;
 import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.StridingLimits;
 import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.WorkQueue;
 import java.lang.foreign.Arena;
@@ -18,7 +19,7 @@ import java.lang.foreign.SymbolLookup;
 import java.util.Optional;
 
 /**
- * What libmlx5 tells of its objects ({@code infiniband/mlx5dv.h}): whether a device is its own, and where rings lie.
+ * What libmlx5 says about its objects ({@code infiniband/mlx5dv.h}): whether a device is its own, and where rings lie.
  */
 public final class Mlx5dv {
     /** {@code MLX5DV_OBJ_QP}. */
@@ -52,7 +53,7 @@ public final class Mlx5dv {
      * @return null when they can be
      */
     public static String unavailability(VerbsContext context) {
-        if (context.deviceName().startsWith(VerbsDevices.SOFT_PREFIX)) {
+        if (new DeviceName(context.deviceName()).isSoftware()) {
             return context.deviceName() + " is a software device";
         }
         if (Library.LOADED.failure != null) {
@@ -67,7 +68,7 @@ public final class Mlx5dv {
 
     /** Tells whether a device is driven by libmlx5. */
     public static boolean isDriverOf(VerbsContext context) {
-        return !context.deviceName().startsWith(VerbsDevices.SOFT_PREFIX) && Library.LOADED.failure == null
+        return !new DeviceName(context.deviceName()).isSoftware() && Library.LOADED.failure == null
                 && Library.LOADED.isSupported(context.nativeDeviceAddress());
     }
 

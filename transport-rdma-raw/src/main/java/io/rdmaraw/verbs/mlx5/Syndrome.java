@@ -1,6 +1,6 @@
 package io.rdmaraw.verbs.mlx5;
 
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.WcStatus;
 
 /** {@code MLX5_CQE_SYNDROME_*}: why a request failed, and which {@link WcStatus} libmlx5 makes of it. */
 final class Syndrome {

@@ -4,13 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.ReceiveWr;
 import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.util.HexFormat;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
@@ -146,8 +147,8 @@ class CompletionDifferenceTest {
         long entry = template();
         NativeMemory.putByte(entry + Cqe.HDS_IP_EXT_OFFSET, hdsIpExt);
         NativeMemory.putByte(entry + Cqe.L4_HDR_TYPE_ETC_OFFSET, l4HeaderType);
-        NativeMemory.putIntBigEndian(entry + Cqe.SOP_DROP_QPN_OFFSET, sopDropQpn);
-        NativeMemory.putIntBigEndian(entry + Cqe.BYTE_CNT_OFFSET, byteCount);
+        NetworkOrder.putInt(entry + Cqe.SOP_DROP_QPN_OFFSET, sopDropQpn);
+        NetworkOrder.putInt(entry + Cqe.BYTE_CNT_OFFSET, byteCount);
         finish(entry, received, Cqe.OPCODE_RESP_SEND, 0, solicited);
     }
 
@@ -156,7 +157,7 @@ class CompletionDifferenceTest {
         long entry = template();
         long theirBuffer = receiveBuffer(received % EmulatedQueuePair.REQUESTS);
         NativeMemory.putLong(entry, data);
-        NativeMemory.putIntBigEndian(entry + Cqe.BYTE_CNT_OFFSET, byteCount);
+        NetworkOrder.putInt(entry + Cqe.BYTE_CNT_OFFSET, byteCount);
         finish(entry, received, Cqe.OPCODE_RESP_SEND, Cqe.FORMAT_INLINE_32, false);
         long buffer = theirs.scratch() + 16384;
         NativeMemory.fill(buffer, Cqe.SIZE_BYTES, (byte) 0);
@@ -170,7 +171,7 @@ class CompletionDifferenceTest {
     void sends(@ForAll("sendCounters") int wqeCounter) {
         long entry = template();
         // As the device does it: the operation, and the number of the queue pair.
-        NativeMemory.putIntBigEndian(entry + Cqe.SOP_DROP_QPN_OFFSET,
+        NetworkOrder.putInt(entry + Cqe.SOP_DROP_QPN_OFFSET,
                 Wqe.OPCODE_SEND << 24 | theirs.queuePair.number());
         finish(entry, wqeCounter, Cqe.OPCODE_REQ, 0, false);
     }
@@ -227,7 +228,7 @@ class CompletionDifferenceTest {
 
     private static void finish(long entry, int wqeCounter, int opcode, int format, boolean solicited) {
         int owner = written / theirs.completionRing.entries() & 1;
-        NativeMemory.putShortBigEndian(entry + Cqe.WQE_COUNTER_OFFSET, wqeCounter);
+        NetworkOrder.putU16(entry + Cqe.WQE_COUNTER_OFFSET, wqeCounter);
         NativeMemory.putByte(entry + Cqe.OP_OWN_OFFSET,
                 (byte) (opcode << Cqe.OPCODE_SHIFT | format << Cqe.FORMAT_SHIFT | (solicited ? 2 : 0) | owner));
         written++;

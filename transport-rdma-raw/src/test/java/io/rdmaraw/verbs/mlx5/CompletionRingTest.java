@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
@@ -104,11 +105,11 @@ class CompletionRingTest {
         device.queue.arm(events);
         // The format of PRM, "CQ arm doorbell": command 0 asks for the next completion, solicited or not.
         int request = (events % 4) << 28 | completions;
-        assertEquals(request, NativeMemory.getIntBigEndian(device.doorbellRecord + 4));
-        assertEquals(completions, NativeMemory.getIntBigEndian(device.doorbellRecord));
+        assertEquals(request, NetworkOrder.getInt(device.doorbellRecord + 4));
+        assertEquals(completions, NetworkOrder.getInt(device.doorbellRecord));
         assertArrayEquals(new int[] {request, Device.NUMBER}, new int[] {
-                NativeMemory.getIntBigEndian(device.uarPage + 0x20),
-                NativeMemory.getIntBigEndian(device.uarPage + 0x24)});
+                NetworkOrder.getInt(device.uarPage + 0x20),
+                NetworkOrder.getInt(device.uarPage + 0x24)});
     }
 
     @Provide
@@ -145,11 +146,11 @@ class CompletionRingTest {
         }
 
         int free() {
-            return entries - (producer - NativeMemory.getIntBigEndian(doorbellRecord) & 0xffffff);
+            return entries - (producer - NetworkOrder.getInt(doorbellRecord) & 0xffffff);
         }
 
         void released() {
-            assertEquals(producer & 0xffffff, NativeMemory.getIntBigEndian(doorbellRecord));
+            assertEquals(producer & 0xffffff, NetworkOrder.getInt(doorbellRecord));
         }
 
         void write(int count, Random random, List<String> written) {
@@ -160,12 +161,12 @@ class CompletionRingTest {
             }
             long title = entry(producer);
             NativeMemory.fill(title, 63, (byte) 0x5a);
-            NativeMemory.putShortBigEndian(title + 60, wqeCounter);
-            NativeMemory.putIntBigEndian(title + 56, flowTag);
+            NetworkOrder.putU16(title + 60, wqeCounter);
+            NetworkOrder.putInt(title + 56, flowTag);
             if (count == 1) {
-                NativeMemory.putIntBigEndian(title + 44, lengths[0]);
+                NetworkOrder.putInt(title + 44, lengths[0]);
             } else {
-                NativeMemory.putIntBigEndian(title + 44, count);
+                NetworkOrder.putInt(title + 44, count);
                 writeMinis(lengths);
             }
             int owner = producer / entries & 1;
@@ -177,8 +178,8 @@ class CompletionRingTest {
         private void writeMinis(int[] lengths) {
             for (int i = 0; i < lengths.length; i++) {
                 long place = entry(producer + (i < 8 ? 1 : i / 8 * 8)) + i % 8 * 8L;
-                NativeMemory.putIntBigEndian(place, 0x11111111 * i);
-                NativeMemory.putIntBigEndian(place + 4, lengths[i]);
+                NetworkOrder.putInt(place, 0x11111111 * i);
+                NetworkOrder.putInt(place + 4, lengths[i]);
             }
         }
 

@@ -4,15 +4,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.FlowSpec;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairOptions;
 import io.rdmaraw.verbs.ReceiveWr;
 import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.flow.FlowSpec;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -169,12 +170,12 @@ class CompressionDifferenceTest {
             NativeMemory.putByte(frame + i, mac[i]);
         }
         boolean other = mixed && random.nextInt(8) == 0;
-        NativeMemory.putShortBigEndian(frame + 12, other ? 0x88b5 : 0x0800);
-        NativeMemory.putIntBigEndian(frame + 14, 0x4500_0000 | lengthBytes - 14);
-        NativeMemory.putIntBigEndian(frame + 22, 0x4011_0000);
-        NativeMemory.putIntBigEndian(frame + 34 + 4, lengthBytes - 34 << 16);
+        NetworkOrder.putU16(frame + 12, other ? 0x88b5 : 0x0800);
+        NetworkOrder.putInt(frame + 14, 0x4500_0000 | lengthBytes - 14);
+        NetworkOrder.putInt(frame + 22, 0x4011_0000);
+        NetworkOrder.putInt(frame + 34 + 4, lengthBytes - 34 << 16);
         int sum = 0x4500 + lengthBytes - 14 + 0x4011;
-        NativeMemory.putShortBigEndian(frame + 24, ~((sum & 0xffff) + (sum >>> 16)) & 0xffff);
+        NetworkOrder.putU16(frame + 24, ~((sum & 0xffff) + (sum >>> 16)) & 0xffff);
         return lengthBytes;
     }
 }

@@ -3,10 +3,11 @@ package io.rdmaraw.verbs.mlx5;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Sge;
 import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WcStatus;
+import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.abi.WcStatus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -83,7 +84,7 @@ class SendDifferenceTest {
                 / Wqe.BLOCK_BYTES;
         int blocks = theirs.rings.sendBlocks();
         fillMemory(0, 0x88b5);
-        while (blocks - NativeMemory.getIntBigEndian(theirs.rings.doorbellRecord() + 4) % blocks < needed) {
+        while (blocks - NetworkOrder.getInt(theirs.rings.doorbellRecord() + 4) % blocks < needed) {
             compare(new Case(SendWr.OPCODE_SEND, false, 0, 0, new long[][] {{theirs.memory.address(), 64}}), false);
         }
     }
@@ -106,7 +107,7 @@ class SendDifferenceTest {
             NativeMemory.putLong(address + i, random.nextLong());
         }
         NativeMemory.putByte(address, (byte) 2);
-        NativeMemory.putShortBigEndian(address + 12, etherType);
+        NetworkOrder.putU16(address + 12, etherType);
     }
 
     /** Side by side or with holes between them. */
@@ -210,7 +211,7 @@ class SendDifferenceTest {
             ring.copyFrom(NativeMemory.segment(theirs.rings.sendBuffer(), bytes));
             doorbellRecord = arena.allocate(ValueLayout.JAVA_LONG).address();
             register = arena.allocate(ValueLayout.JAVA_LONG).address();
-            int producer = NativeMemory.getIntBigEndian(theirs.rings.doorbellRecord() + 4);
+            int producer = NetworkOrder.getInt(theirs.rings.doorbellRecord() + 4);
             queue = new Mlx5SendQueue(new QueuePairRings(theirs.rings.number(), ring.address(),
                     theirs.rings.sendBlocks(), theirs.rings.receive(), doorbellRecord, register, 0), producer);
         }
@@ -234,7 +235,7 @@ class SendDifferenceTest {
 
         int units() {
             long control = ring.address() + (long) first * Wqe.BLOCK_BYTES;
-            return NativeMemory.getIntBigEndian(control + Wqe.CTRL_QPN_DS_OFFSET) & 0x3f;
+            return NetworkOrder.getInt(control + Wqe.CTRL_QPN_DS_OFFSET) & 0x3f;
         }
 
         String unitsFrom(long buffer, int units, Case wanted) {

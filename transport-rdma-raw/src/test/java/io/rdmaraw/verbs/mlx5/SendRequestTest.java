@@ -3,7 +3,8 @@ package io.rdmaraw.verbs.mlx5;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.Sge;
+import io.rdmaraw.ffi.NetworkOrder;
+import io.rdmaraw.verbs.abi.Sge;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -92,11 +93,11 @@ class SendRequestTest {
             int block = ring.queue.putGathered(list(elements, frame.address()), elements.size(), false);
             assertEquals(expected % place.blocks(), block);
             long control = ring.address(block);
-            assertEquals(expected & 0xffff, NativeMemory.getIntBigEndian(control) >>> 8 & 0xffff);
-            int units = NativeMemory.getIntBigEndian(control + Wqe.CTRL_QPN_DS_OFFSET) & 0x3f;
+            assertEquals(expected & 0xffff, NetworkOrder.getInt(control) >>> 8 & 0xffff);
+            int units = NetworkOrder.getInt(control + Wqe.CTRL_QPN_DS_OFFSET) & 0x3f;
             expected += (units + 3) / 4;
             ring.queue.ring();
-            assertEquals(expected & 0xffff, NativeMemory.getIntBigEndian(ring.doorbellRecord + 4));
+            assertEquals(expected & 0xffff, NetworkOrder.getInt(ring.doorbellRecord + 4));
             assertEquals(NativeMemory.getLong(control), NativeMemory.getLong(ring.register()));
             NativeMemory.putLong(ring.register(), 0);
             ring.rings++;

@@ -4,7 +4,7 @@ import io.rdmaraw.testsuite.net.CommandResult;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
-import io.rdmaraw.tools.ToolException;
+import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Shows a server on a device and stock clients of the kernel that do not notice, step by step. */
+/** Shows step by step that stock clients on kernel sockets work with a server on a device. */
 final class ServerDemo {
     private final PrintWriter out;
     private final String example;
@@ -26,11 +26,11 @@ final class ServerDemo {
         this.port = port;
     }
 
-    /** A question to the server: a command, and what its output must contain. */
+    /** A request to the server: a command, and what its output must contain. */
     record Question(List<String> command, String expected) {
     }
 
-    /** What to ask, when the server's address is known. */
+    /** The requests, for the address of the server. */
     interface Questions {
         List<Question> of(String address, int port);
     }
@@ -86,7 +86,7 @@ final class ServerDemo {
         }
     }
 
-    /** What the kernel of the server's side counted: next to nothing, as it has not seen the packets. */
+    /** Prints what the kernel at the end of the server counted: nearly nothing, because it has not seen the packets. */
     private void showKernelSockets(ServerNetwork network) {
         String snmp = network.serverSide().run("cat", "/proc/net/snmp").output();
         say("The kernel of the server's end has received " + counter(snmp, "Tcp:", "InSegs") + " TCP segments and "

@@ -1,13 +1,13 @@
 package io.rdmaraw.tools.demo.server;
 
-import io.rdmaraw.tools.ExitCode;
+import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.demo.server.ServerDemo.Questions;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** What the demos of servers have in common. */
+/** The options that the demos of servers share. */
 abstract class ServerDemoCommand implements Callable<Integer> {
     @Option(names = "--loop", description = "on the loop device, as without root")
     private boolean loop;
@@ -18,10 +18,10 @@ abstract class ServerDemoCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    /** Returns the port on which the server listens when none is asked for. */
+    /** Returns the default port of the server. */
     abstract int defaultPort();
 
-    /** Returns what the clients ask. */
+    /** Returns the requests of the clients. */
     abstract Questions questions();
 
     @Override

@@ -1,0 +1,55 @@
+package io.rdmaraw.examples.proxy;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawSocketChannel;
+
+import java.net.SocketAddress;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Connects programs on kernel sockets of this host to a TCP server on a loopback device: each connection that a NIO
+ * channel accepts continues as a connection over that device.
+ */
+public final class KernelBridge {
+    private KernelBridge() {
+    }
+
+    /**
+     * Listens with a kernel socket on the address and port of the server for as long as the server does.
+     *
+     * @throws Exception when the kernel has the port in use
+     */
+    public static void open(String device, Channel server) throws Exception {
+        RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1,
+                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+        server.closeFuture().addListener(closed -> group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
+        new ServerBootstrap().group(group).channel(NioServerSocketChannel.class)
+                .childOption(ChannelOption.AUTO_READ, false).childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)
+                .childHandler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel client) {
+                        connect(client, server.localAddress());
+                    }
+                }).bind(server.localAddress()).sync();
+    }
+
+    private static void connect(Channel client, SocketAddress server) {
+        Channel connection = new Bootstrap().group(client.eventLoop()).channel(RdmaRawSocketChannel.class)
+                .option(ChannelOption.ALLOW_HALF_CLOSURE, true).handler(new TcpProxyHandler(client)).connect(server)
+                .addListener(future -> {
+                    if (future.isSuccess()) {
+                        client.config().setAutoRead(true);
+                    } else {
+                        client.close();
+                    }
+                }).channel();
+        client.pipeline().addLast(new TcpProxyHandler(connection));
+    }
+}

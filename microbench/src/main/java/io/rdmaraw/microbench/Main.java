@@ -1,0 +1,38 @@
+package io.rdmaraw.microbench;
+
+import io.rdmaraw.microbench.profile.ProfileCommand;
+import io.rdmaraw.microbench.report.ReportCommand;
+import io.rdmaraw.microbench.suite.BenchCommand;
+import io.rdmaraw.tools.command.CommandLines;
+import io.rdmaraw.tools.command.Versions;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The commands with which the project measures itself. The launcher {@code rdma-raw} starts them. */
+@Command(name = "rdma-raw", mixinStandardHelpOptions = true, versionProvider = Versions.class,
+        synopsisSubcommandLabel = "COMMAND",
+        subcommands = {BenchCommand.class, ReportCommand.class, ProfileCommand.class},
+        description = "Measures the transport, with what it compares to.")
+public final class Main implements Runnable {
+    @Spec
+    private CommandSpec spec;
+
+    private Main() {
+    }
+
+    public static void main(String[] args) {
+        System.exit(commandLine().execute(args));
+    }
+
+    static CommandLine commandLine() {
+        return CommandLines.of(new Main());
+    }
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "a command is missing");
+    }
+}

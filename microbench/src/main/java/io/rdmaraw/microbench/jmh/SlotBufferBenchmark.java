@@ -1,0 +1,78 @@
+package io.rdmaraw.microbench.jmh;
+
+import io.netty.buffer.AdaptiveByteBufAllocator;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.rdmaraw.memory.Slab;
+import io.rdmaraw.queue.SharedDevice;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Measures the life of a frame buffer (allocate, fill, read the header, release), as a slot and from the allocators of
+ * Netty, for the decision to have buffers of our own.
+ */
+@State(Scope.Thread)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Fork(value = 2, jvmArgsAppend = "--enable-native-access=ALL-UNNAMED")
+@Warmup(iterations = 3, time = 1)
+@Measurement(iterations = 5, time = 1)
+public class SlotBufferBenchmark {
+    private static final int FRAME_BYTES = 64;
+
+    private final PooledByteBufAllocator pooled = new PooledByteBufAllocator(true);
+    private final AdaptiveByteBufAllocator adaptive = new AdaptiveByteBufAllocator(true);
+    private SharedDevice device;
+    private Slab slab;
+
+    /** Registers slots that this thread owns. */
+    @Setup
+    public void open() {
+        device = SharedDevice.acquire("soft:loop:slots");
+        slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), 1024, 2048);
+        slab.pool().ownedBy(Thread.currentThread());
+    }
+
+    /** Releases them. */
+    @TearDown
+    public void close() {
+        slab.close(device::release);
+    }
+
+    /** A slot. */
+    @Benchmark
+    public long slot() {
+        return use(slab.pool().take());
+    }
+
+    /** Netty's pooled allocator. */
+    @Benchmark
+    public long pooled() {
+        return use(pooled.directBuffer(2048));
+    }
+
+    /** Netty's adaptive allocator. */
+    @Benchmark
+    public long adaptive() {
+        return use(adaptive.directBuffer(2048));
+    }
+
+    private static long use(ByteBuf buf) {
+        buf.setIndex(0, FRAME_BYTES);
+        long header = buf.getLong(0) + buf.getShort(12);
+        buf.release();
+        return header;
+    }
+}

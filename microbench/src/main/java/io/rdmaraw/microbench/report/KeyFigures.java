@@ -1,0 +1,138 @@
+package io.rdmaraw.microbench.report;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.BiConsumer;
+
+/** The few figures that show whether a change of transport is worth it; the README shows the same. */
+final class KeyFigures {
+    /**
+     * A figure and where the report has it.
+     *
+     * @param what       as a reader understands it
+     * @param bench      the measurement
+     * @param caseName   a regular expression, of which the first row counts
+     * @param transport  what was measured
+     * @param device     on what, or null for any
+     * @param ratioTo    compared with what, or null
+     */
+    private record Key(String what, String bench, String caseName, String transport, String device, String ratioTo) {
+        Optional<JsonNode> find(Report report) {
+            return report.rows(bench).filter(row -> row.path("case").asText().matches(caseName)
+                    && row.path("transport").asText().equals(transport)
+                    && (device == null || row.path("device").asText().equals(device))
+                    && (ratioTo == null ? !row.hasNonNull("ratioTo") : row.path("ratioTo").asText().equals(ratioTo)))
+                    .findFirst();
+        }
+    }
+
+    private static final String OURS = "rdma-raw";
+    private static final String DATAGRAMS = "rdma-raw-datagram";
+    private static final String XDP = "soft:xdp";
+
+    private static final List<Key> KEYS = List.of(
+            new Key("A frame received through a Netty pipeline, in memory", "frames", "rx.burst64", OURS, null, "c"),
+            new Key("A frame received and sent back, in memory", "frames", "echo.burst64", OURS, null, "c"),
+            new Key("The same, a burst as one message", "frames", "echo.burst64", "rdma-raw-bursts", null, "c"),
+            new Key("Receive by a ConnectX's rings, not by libmlx5 (emulated card)", "emulated", "receive.burst64",
+                    "rdma-raw-rings", null, "rdma-raw-calls"),
+            new Key("Send by a ConnectX's rings, not by libmlx5 (emulated card)", "emulated", "send.burst64",
+                    "rdma-raw-rings", null, "rdma-raw-calls"),
+            new Key("Frames echoed over veth, AF_XDP", "wire", "echo.window64", OURS, XDP, "c"),
+            new Key("The same, beside Netty's datagrams", "wire", "echo.window64", OURS, XDP, "epoll-recvmmsg"),
+            new Key("Datagrams echoed over veth, AF_XDP", "udp", "udp.wire.echo.window64", DATAGRAMS, XDP,
+                    "epoll-recvmmsg"),
+            new Key("One datagram there and back over veth", "udp", "udp.wire.rtt.p50", DATAGRAMS, XDP,
+                    "epoll-recvmmsg"),
+            new Key("Datagrams between two loops of a process, one at a time", "udp", "udp.rr.window1", OURS, null,
+                    "nio"),
+            new Key("DNS answers per second of the server's processor time", "dns", "dns.perServerCpu", OURS, XDP,
+                    "epoll"),
+            new Key("DNS answers per second", "dns", "dns.rate", OURS, XDP, "epoll"),
+            new Key("HTTP answers per second of the server's processor time, 64 connections", "http",
+                    "http.plaintext.conns64.perServerCpu", OURS, XDP, "epoll"),
+            new Key("HTTP answers per second, 64 connections", "http", "http.plaintext.conns64.rate", OURS, XDP,
+                    "epoll"),
+            new Key("HTTP at half the load that the slowest transport carries, half of the answers are there within",
+                    "http", "http.paced.conns64.load50.p50", OURS, XDP, "epoll"),
+            new Key("The same, 99 of 100 answers", "http", "http.paced.conns64.load50.p99", OURS, XDP, "epoll"),
+            new Key("HTTP at 90 % of that load, half of the answers are there within", "http",
+                    "http.paced.conns64.load90.p50", OURS, XDP, "epoll"),
+            new Key("The same, 99 of 100 answers", "http", "http.paced.conns64.load90.p99", OURS, XDP, "epoll"),
+            new Key("HTTP, half of the answers are there within, one connection", "http",
+                    "http.plaintext.conns1.p50", OURS, XDP, "epoll"),
+            new Key("TCP over veth, request and response, per second of the server's processor time", "tcp",
+                    "tcp\\.wire\\.rr\\.conns\\d\\d+\\.perServerCpu", OURS, null, "epoll"),
+            new Key("TCP over veth, one request there and back", "tcp", "tcp.wire.rr.conns1.p50", OURS, null, "epoll"),
+            new Key("TCP in one process, connections opened and closed", "tcp", "tcp.loop.connect", OURS, null,
+                    "epoll"),
+            new Key("TCP core alone, request and response, 1,000 connections, per second of a core", "tcp-core",
+                    "tcp-core.rr.conns1000", OURS, null, null),
+            new Key("Heap of an idle TCP connection, without its channel", "tcp-core", "tcp-core.heap.idle", OURS, null,
+                    null),
+            new Key("Four loops with a channel each and nothing to do", "idle", "idle.loops4", OURS, null, null));
+
+    /**
+     * A figure that was found.
+     *
+     * @param value  with its unit
+     * @param to     compared with what, and its median where the report has it; empty for none
+     * @param ratio  its median, or 0
+     * @param spread of the ratios where there are any, else of the values
+     */
+    record Figure(String what, String value, String to, double ratio, String spread) {
+    }
+
+    private KeyFigures() {
+    }
+
+    /** Returns the figures that were measured. */
+    static List<Figure> of(Report report) {
+        List<Figure> figures = new ArrayList<>();
+        for (Key key : KEYS) {
+            key.find(report).ifPresent(row -> figures.add(figure(key, row, report)));
+        }
+        return figures;
+    }
+
+    /** Lists the figures that are missing in measurements that the report has. */
+    static void missing(Report report, BiConsumer<String, String> each) {
+        for (Key key : KEYS) {
+            boolean wanted = report.results().stream().anyMatch(result -> result.name().equals(key.bench())
+                    && result.result() != null);
+            if (wanted && key.find(report).isEmpty()) {
+                each.accept(key.bench(), key.what());
+            }
+        }
+    }
+
+    private static Figure figure(Key key, JsonNode row, Report report) {
+        String unit = row.path("unit").asText();
+        String value = Html.number(row.path("median").asDouble()) + ' ' + unit;
+        if (key.ratioTo() == null) {
+            return new Figure(key.what(), value, "", 0, spread(row, "min", "max"));
+        }
+        String other = report.rows(key.bench()).filter(each -> each.path("case").equals(row.path("case"))
+                && each.path("transport").asText().equals(key.ratioTo())).findFirst()
+                .map(each -> " (" + Html.number(each.path("median").asDouble()) + ')').orElse("");
+        return new Figure(key.what(), value, named(key.ratioTo()) + other, row.path("ratioMedian").asDouble(),
+                spread(row, "ratioMin", "ratioMax"));
+    }
+
+    private static String spread(JsonNode row, String least, String most) {
+        return Html.number(row.path(least).asDouble()) + " to " + Html.number(row.path(most).asDouble());
+    }
+
+    private static String named(String transport) {
+        return switch (transport) {
+            case "c" -> "C, same device";
+            case "epoll" -> "Netty epoll";
+            case "epoll-recvmmsg" -> "Netty epoll, recvmmsg";
+            case "nio" -> "Netty NIO";
+            case "rdma-raw-calls" -> "calls of libmlx5";
+            default -> transport;
+        };
+    }
+}

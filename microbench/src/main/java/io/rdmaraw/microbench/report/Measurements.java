@@ -1,0 +1,71 @@
+package io.rdmaraw.microbench.report;
+
+import io.rdmaraw.microbench.suite.BenchCommand;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+
+/**
+ * Lists what a report runs: every subcommand of {@code bench}, the bench of frames once more on an emulated ConnectX,
+ * and {@code bw}, {@code lat} and {@code flow-rate}. A new subcommand of {@code bench} is in the next report without a
+ * change here.
+ */
+final class Measurements {
+    private static final int[] BURSTS = {1, 4, 16, 64};
+    private static final int[] QUICK_BURSTS = {1, 8, 64};
+    private static final double USUAL_BUDGET_SECONDS = 60;
+    private static final double TOOL_BUDGET_SECONDS = 5;
+    /** Seconds of each with {@code --quick} on two idle cores; their sum is the time of the report. */
+    private static final Map<String, Double> BUDGET_SECONDS = Map.of("frames", 34.0, "emulated", 26.0, "wire", 60.0,
+            "udp", 60.0, "dns", 48.0, "http", 98.0, "tcp", 134.0, "tcp-core", 28.0, "idle", 20.0);
+
+    private Measurements() {
+    }
+
+    static List<Measurement> all(boolean quick, String device) {
+        List<Measurement> all = new ArrayList<>(benches(quick));
+        all.add(emulated(quick));
+        String seconds = quick ? "1" : "3";
+        for (int burst : quick ? QUICK_BURSTS : BURSTS) {
+            all.add(new Measurement("bw.burst" + burst, "Frames per second by the frames posted with one doorbell,"
+                    + " without a pipeline: what the device and the calls allow.", List.of("bw", "-d", device, "-l",
+                    Integer.toString(burst), "-Q", Integer.toString(Math.max(1, burst / 2)), "-D", seconds, "--json"),
+                    TOOL_BUDGET_SECONDS, false));
+        }
+        all.add(new Measurement("lat", "Half of the round trip of single frames, by the schedule and by the send.",
+                List.of("lat", "-d", device, "-D", seconds, "--json"), TOOL_BUDGET_SECONDS, false));
+        all.add(new Measurement("flow-rate", "Rules made and removed per second: how fast connections can come and go.",
+                List.of("flow-rate", "-d", device, "--json"), TOOL_BUDGET_SECONDS, false));
+        return all;
+    }
+
+    private static Measurement emulated(boolean quick) {
+        List<String> arguments = new ArrayList<>(List.of("bench", "frames", "--device", "emulated"));
+        if (quick) {
+            arguments.addAll(List.of("--quick", "--runs", "3"));
+        }
+        arguments.add("--json");
+        return new Measurement("emulated", "The frames bench on an emulated ConnectX below rdma-core's own libmlx5:"
+                + " rings written in place beside the library's calls. The emulation takes most of the time of rx and"
+                + " echo; send and receive leave it out.", arguments, BUDGET_SECONDS.get("emulated"), true);
+    }
+
+    private static List<Measurement> benches(boolean quick) {
+        List<Measurement> benches = new ArrayList<>();
+        for (CommandLine bench : new CommandLine(new BenchCommand()).getSubcommands().values()) {
+            CommandSpec spec = bench.getCommandSpec();
+            if (spec.usageMessage().hidden() || spec.findOption("--json") == null) {
+                continue;
+            }
+            List<String> arguments = new ArrayList<>(List.of("bench", spec.name(), "--json"));
+            if (quick && spec.findOption("--quick") != null) {
+                arguments.add(2, "--quick");
+            }
+            benches.add(new Measurement(spec.name(), String.join(" ", spec.usageMessage().description()), arguments,
+                    BUDGET_SECONDS.getOrDefault(spec.name(), USUAL_BUDGET_SECONDS), false));
+        }
+        return benches;
+    }
+}

@@ -1,0 +1,78 @@
+package io.rdmaraw.microbench.report;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.rdmaraw.tools.command.ToolException;
+import java.util.List;
+import java.util.Locale;
+
+/** Replaces the figures between two comments of a Markdown file by those of a report. */
+final class ReadmeFigures {
+    private static final String BEGIN = "<!-- figures: made by ./rdma-raw report, do not edit -->\n";
+    private static final String END = "<!-- end of figures -->";
+
+    private ReadmeFigures() {
+    }
+
+    /**
+     * Replaces the figures of a text by those of a report.
+     *
+     * @throws ToolException when the file has no place for them
+     */
+    static String replaceIn(String markdown, Report report) {
+        int begin = markdown.indexOf(BEGIN);
+        int end = markdown.indexOf(END);
+        if (begin < 0 || end < begin) {
+            throw new ToolException("the file has no place for figures: it needs the lines '" + BEGIN.strip()
+                    + "' and '" + END + '\'');
+        }
+        return markdown.substring(0, begin + BEGIN.length()) + markdown(report) + markdown.substring(end);
+    }
+
+    /** Returns the text between the comments. */
+    static String markdown(Report report) {
+        StringBuilder text = new StringBuilder("| | median | compared with | ratio | spread |\n"
+                + "|---|--:|---|--:|--:|\n");
+        for (KeyFigures.Figure figure : KeyFigures.of(report)) {
+            text.append("| ").append(figure.what()).append(" | ").append(figure.value()).append(" | ")
+                    .append(figure.to()).append(" | ")
+                    .append(figure.ratio() == 0 ? "" : "**" + Html.number(figure.ratio()) + "**").append(" | ")
+                    .append(figure.spread()).append(" |\n");
+        }
+        List<String> failed = report.results().stream().filter(result -> result.result() == null)
+                .map(MeasurementResult::name).toList();
+        List<String> inPart = report.results().stream().filter(MeasurementResult::isInPart)
+                .map(MeasurementResult::name).toList();
+        text.append("\nMeasured ").append(report.date()).append(" by `").append(report.command()).append("` on ")
+                .append(machine(report.machine())).append(". ").append(noise(report));
+        text.append(failed.isEmpty() ? "" : "Not measured there: " + String.join(", ", failed)
+                + "; the page says why.\n");
+        text.append(inPart.isEmpty() ? "" : "Measured in part: " + String.join(", ", inPart)
+                + "; the page says what is missing.\n");
+        return text.toString();
+    }
+
+    private static String machine(JsonNode machine) {
+        return machine.path("cpu").asText() + " (" + machine.path("cores").asInt() + " cores), Linux "
+                + machine.path("kernel").asText();
+    }
+
+    /** Returns a sentence, with a line feed, on what disturbed the measurements. */
+    static String noise(Report report) {
+        JsonNode before = report.noise().path("before");
+        if (before.isMissingNode()) {
+            return "How quiet the machine was is not known.\n";
+        }
+        double usual = before.path("sameWorkMedianMillis").asDouble();
+        JsonNode after = report.noise().path("after");
+        return String.format(Locale.ROOT, "Noise: load %.1f before it began; the same work took up to %.0f %%"
+                + " longer than its median before, up to %.0f %% after; the hypervisor took %.1f %% of the processor"
+                + " time.%n",
+                report.machine().path("loadAverage").asDouble(), longer(before, usual),
+                longer(after, after.path("sameWorkMedianMillis").asDouble()),
+                report.noise().path("stolenPercent").asDouble());
+    }
+
+    private static double longer(JsonNode sample, double usual) {
+        return usual == 0 ? 0 : Math.max(0, 100 * (sample.path("sameWorkMaxMillis").asDouble() / usual - 1));
+    }
+}

@@ -1,0 +1,69 @@
+package io.rdmaraw.microbench.result;
+
+import io.rdmaraw.tools.output.Environment;
+import io.rdmaraw.tools.output.Json;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/**
+ * The options of every bench, and how a bench runs: a warning if the machine is busy, then a table or one JSON object.
+ */
+public final class BenchOptions {
+    private static final int MOST_RUNS = 100;
+
+    @Option(names = "--runs", paramLabel = "N", defaultValue = "7", description = "runs of each case, 1 to 100")
+    private int runs;
+
+    @Option(names = "--quick", description = "fewer and shorter runs: about a minute")
+    private boolean quick;
+
+    @Option(names = "--json", description = "print the result as one JSON object")
+    private boolean json;
+
+    @Spec(Spec.Target.MIXEE)
+    private CommandSpec spec;
+
+    /** Returns whether fewer and shorter runs are wanted. */
+    public boolean quick() {
+        return quick;
+    }
+
+    /**
+     * Returns the number of runs of each case.
+     *
+     * @param mostWhenQuick the most of them with {@code --quick}
+     */
+    public int runs(int mostWhenQuick) {
+        return quick ? Math.min(runs, mostWhenQuick) : runs;
+    }
+
+    /** Rejects the options of the command with one sentence unless they are valid. */
+    public void require(boolean right, String fault) {
+        if (!right) {
+            throw new ParameterException(spec.commandLine(), fault);
+        }
+    }
+
+    /** Returns the writer for progress lines. */
+    public PrintWriter progress() {
+        return spec.commandLine().getErr();
+    }
+
+    /** Runs a bench, prints its result, and returns the exit code. */
+    public int print(Callable<BenchReport> bench) throws Exception {
+        require(runs >= 1 && runs <= MOST_RUNS, "--runs must be 1 to " + MOST_RUNS);
+        Environment.warnIfBusy(progress());
+        BenchReport report = bench.call();
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            Json.print(out, report.toJson());
+        } else {
+            report.printTable(out);
+        }
+        return 0;
+    }
+}

@@ -1,0 +1,77 @@
+package io.rdmaraw.microbench.result;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.output.Environment;
+import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.output.TextTable;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The result of a bench, as a table or as JSON. */
+public final class BenchReport {
+    private final String bench;
+    private final List<BenchRow> rows = new ArrayList<>();
+    private final List<NotMeasured> notMeasured = new ArrayList<>();
+
+    private record NotMeasured(String what, String reason) {
+    }
+
+    public BenchReport(String bench) {
+        this.bench = bench;
+    }
+
+    /**
+     * Adds a row, or replaces the row of the same series with fewer runs. The rows so far are written to the file that
+     * {@value RowsSoFar#VARIABLE} names, for a report that has to end the bench early.
+     */
+    public void add(BenchRow row) {
+        int place = 0;
+        while (place < rows.size() && !rows.get(place).isOfSameSeries(row)) {
+            place++;
+        }
+        if (place < rows.size()) {
+            rows.set(place, row);
+        } else {
+            rows.add(row);
+        }
+        RowsSoFar.keep(this);
+    }
+
+    /**
+     * Records a case that could not be measured; the other cases are reported all the same.
+     *
+     * @param what   the case, and on what
+     * @param reason a sentence
+     */
+    public void addNotMeasured(String what, String reason) {
+        notMeasured.add(new NotMeasured(what, reason));
+    }
+
+    /** Returns whether anything was measured. */
+    public boolean hasRows() {
+        return !rows.isEmpty();
+    }
+
+    public ObjectNode toJson() {
+        ObjectNode report = Json.object();
+        report.put("bench", bench);
+        report.set("machine", Environment.machine());
+        report.set("versions", Environment.versions());
+        ArrayNode array = report.putArray("rows");
+        rows.forEach(row -> array.add(row.toJson()));
+        if (!notMeasured.isEmpty()) {
+            ArrayNode missing = report.putArray("notMeasured");
+            notMeasured.forEach(one -> missing.addObject().put("what", one.what()).put("reason", one.reason()));
+        }
+        return report;
+    }
+
+    public void printTable(PrintWriter out) {
+        TextTable table = new TextTable("case", "transport", "device", "min", "median", "max", "unit", "ratio");
+        rows.forEach(row -> table.row(row.toText()));
+        table.print(out);
+        notMeasured.forEach(one -> out.println("not measured: " + one.what() + ": " + one.reason()));
+    }
+}

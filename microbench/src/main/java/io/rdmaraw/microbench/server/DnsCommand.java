@@ -1,0 +1,18 @@
+package io.rdmaraw.microbench.server;
+
+import io.rdmaraw.microbench.result.BenchOptions;
+import java.util.List;
+import picocli.CommandLine.Command;
+
+/** {@code rdma-raw bench dns}. */
+@Command(name = "dns", mixinStandardHelpOptions = true, showDefaultValues = true,
+        description = "As root, on a veth pair of its own: the DNS server of examples/ on AF_XDP, beside Netty's epoll,"
+                + " io_uring and NIO, under dnsperf. perServerCpu counts"
+                + " all that the core did which has the server to itself with what the kernel receives for it, soft"
+                + " interrupts too; perMachineCpu all that any core did, the generator's work too.")
+public final class DnsCommand extends ServerBenchCommand {
+    @Override
+    List<LoadGenerator> generators(BenchOptions common) {
+        return List.of(new Dnsperf());
+    }
+}

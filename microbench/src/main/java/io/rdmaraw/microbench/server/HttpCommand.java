@@ -1,0 +1,57 @@
+package io.rdmaraw.microbench.server;
+
+import io.rdmaraw.microbench.result.BenchOptions;
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code rdma-raw bench http}. */
+@Command(name = "http", mixinStandardHelpOptions = true, showDefaultValues = true,
+        description = "As root, on a veth pair of its own: the HTTP/1.1 server of examples/ on AF_XDP, beside Netty's"
+                + " epoll, io_uring and NIO: asked as fast as it answers (http.plaintext, by wrk), and, where there are"
+                + " several connections, at rates that are the same for all (http.paced, by a client that counts"
+                + " latency from when a request was due): shares of what the slowest answers. perServerCpu counts"
+                + " all that the core did which has the server to itself with what the kernel receives for it, soft"
+                + " interrupts too; serverCpu is the share of that core; waited the time that the server's"
+                + " loop was ready and something else had it; perMachineCpu all that any core did, the generator's work"
+                + " too; generatorLate the 99th percentile of the generator's own delay.")
+public final class HttpCommand extends ServerBenchCommand {
+    private static final List<Integer> QUICK_CONNECTIONS = List.of(64, 1);
+    private static final List<Integer> CONNECTIONS = List.of(64, 256, 1);
+    private static final int MOST_CONNECTIONS = 10_000;
+    private static final int MOST_PERCENT = 1_000;
+
+    @Option(names = "--connections", paramLabel = "N", split = ",",
+            description = "numbers of connections, separated by commas (64,256,1, and 64,1 with --quick)")
+    private List<Integer> connections;
+
+    @Option(names = "--load", paramLabel = "PERCENT", split = ",", defaultValue = "50,90",
+            description = "the loads of http.paced, in percent of what the slowest transport answers, or of --rate")
+    private List<Integer> loads;
+
+    @Option(names = "--rate", paramLabel = "R", defaultValue = "0",
+            description = "requests per second that are a load of 100 percent; 0: what the slowest transport answers")
+    private double rate;
+
+    @Override
+    List<LoadGenerator> generators(BenchOptions common) {
+        if (connections == null) {
+            connections = common.quick() ? QUICK_CONNECTIONS : CONNECTIONS;
+        }
+        common.require(connections.stream().allMatch(each -> each >= 1 && each <= MOST_CONNECTIONS),
+                "--connections must be 1 to " + MOST_CONNECTIONS);
+        common.require(loads.stream().allMatch(each -> each >= 1 && each <= MOST_PERCENT),
+                "--load must be 1 to " + MOST_PERCENT);
+        common.require(rate == 0 || rate >= 1 && rate <= 1e7, "--rate must be 1 to 10000000, or 0");
+        List<LoadGenerator> generators = new ArrayList<>();
+        for (int each : connections) {
+            EqualLoad load = new EqualLoad(rate);
+            generators.add(new Wrk(each, load));
+            if (each > 1) {
+                loads.forEach(percent -> generators.add(new PacedHttp(each, load, percent)));
+            }
+        }
+        return generators;
+    }
+}

@@ -1,0 +1,45 @@
+package io.rdmaraw.microbench.server;
+
+import io.rdmaraw.tools.command.ToolException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Finds figures in the output of programs. */
+final class Patterns {
+    private static final double MICROS_PER_MILLI = 1e3;
+    private static final double MICROS_PER_SECOND = 1e6;
+
+    private Patterns() {
+    }
+
+    /** Returns the first group of the first match. */
+    static String find(String pattern, String output) {
+        Matcher matcher = Pattern.compile(pattern).matcher(output);
+        if (!matcher.find()) {
+            throw new ToolException("the generator's report has no '" + pattern + "': " + output.strip());
+        }
+        return matcher.group(1);
+    }
+
+    static long count(String pattern, String output) {
+        return Long.parseLong(find(pattern, output));
+    }
+
+    /** Parses durations such as 12.3us, 4.5ms and 1.2s. */
+    static double micros(String text) {
+        int digits = 0;
+        while (digits < text.length() && (Character.isDigit(text.charAt(digits)) || text.charAt(digits) == '.')) {
+            digits++;
+        }
+        if (digits == 0) {
+            throw new ToolException('\'' + text + "' is not a time");
+        }
+        double value = Double.parseDouble(text.substring(0, digits));
+        return switch (text.substring(digits)) {
+            case "us" -> value;
+            case "ms" -> value * MICROS_PER_MILLI;
+            case "s" -> value * MICROS_PER_SECOND;
+            default -> throw new ToolException('\'' + text + "' is not a time");
+        };
+    }
+}

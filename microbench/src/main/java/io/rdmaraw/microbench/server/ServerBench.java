@@ -1,0 +1,226 @@
+package io.rdmaraw.microbench.server;
+
+import io.rdmaraw.microbench.process.CompilerTime;
+import io.rdmaraw.microbench.process.CpuTimes;
+import io.rdmaraw.microbench.process.ProcessAffinity;
+import io.rdmaraw.microbench.process.RunQueueDelay;
+import io.rdmaraw.microbench.result.BenchReport;
+import io.rdmaraw.microbench.result.BenchRow;
+import io.rdmaraw.microbench.server.LoadGenerator.Load;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.tools.server.ServerNetwork;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * One server on one transport after the other, in turns, under the same generators: answers per second of the server's
+ * processor time, of all processor time, and of the clock. The server has a core to itself with what the kernel does to
+ * receive for it, and so has the generator. Each transport has a process and a network of its own, so that nothing of
+ * one, such as an XDP program, is in the way of another.
+ */
+final class ServerBench {
+    private static final int PORT = 5300;
+    private static final int GENERATOR_CORE = 0;
+    private static final int SERVER_CORE = 1;
+    private static final double PERCENT = 100;
+
+    /** A compiler that used less than this share of a second has finished. */
+    private static final double COMPILED_SHARE = 0.05;
+
+    /**
+     * The size of the measurement.
+     *
+     * @param warmUpSeconds at most, of each server under load, until its JIT compiler is done
+     * @param transports    the first of which is ours
+     */
+    record Options(int runs, double runSeconds, double warmUpSeconds, List<ServerTransport> transports) {
+    }
+
+    /** The figures of one generator on one transport, run by run. */
+    private static final class Series {
+        private final Map<Measure, List<Double>> values = new EnumMap<>(Measure.class);
+        private long lost;
+
+        private List<Double> of(Measure measure) {
+            return values.computeIfAbsent(measure, m -> new ArrayList<>());
+        }
+    }
+
+    private final String name;
+    private final List<LoadGenerator> generators;
+    private final Options options;
+    private final PrintWriter progress;
+
+    /** @param name the bench's, as in {@code bench dns} */
+    ServerBench(String name, List<LoadGenerator> generators, Options options, PrintWriter progress) {
+        this.name = name;
+        this.generators = generators;
+        this.options = options;
+        this.progress = progress;
+    }
+
+    BenchReport run() {
+        ServerNetwork.require("taskset", "util-linux");
+        BenchReport report = new BenchReport(name);
+        List<Map<ServerTransport, Series>> all = new ArrayList<>();
+        generators.forEach(generator -> all.add(new EnumMap<>(ServerTransport.class)));
+        Map<ServerTransport, Stand> stands = new EnumMap<>(ServerTransport.class);
+        try (ProcessAffinity _ = ProcessAffinity.pinnedTo(GENERATOR_CORE)) {
+            for (ServerTransport transport : options.transports()) {
+                say("warming up " + transport.text());
+                stands.put(transport, warmedUp(transport));
+            }
+            for (int run = 1; run <= options.runs(); run++) {
+                say(name + ", run " + run + " of " + options.runs());
+                for (int i = 0; i < generators.size(); i++) {
+                    measure(run, generators.get(i), stands, all.get(i), report);
+                    report(generators.get(i).caseName(), all.get(i), report);
+                }
+            }
+        } finally {
+            stands.values().forEach(Stand::close);
+        }
+        for (int i = 0; i < generators.size(); i++) {
+            tellLosses(generators.get(i).caseName(), all.get(i));
+        }
+        return report;
+    }
+
+    private void say(String what) {
+        progress.println(what);
+        progress.flush();
+    }
+
+    private static List<String> pinnedTo(int core) {
+        return List.of("taskset", "-c", Integer.toString(core));
+    }
+
+    /** A server in a process of its own, on a network of its own; it costs nothing while no client sends requests. */
+    private record Stand(ServerNetwork network, PeerProcess server) {
+        void close() {
+            server.close();
+            network.close();
+        }
+    }
+
+    /**
+     * Until its code is compiled, a server spends more time on the compiler than on its clients. The generators run in
+     * turns, as they do in the measurement, until a whole round of them leaves the compiler nothing to do: code that
+     * was compiled for many connections is compiled again for one, and vice versa.
+     */
+    private Stand warmedUp(ServerTransport transport) {
+        Stand stand = start(transport);
+        try {
+            List<LoadGenerator> round = generators.stream().filter(LoadGenerator::warmsUp).toList();
+            double seconds = 0;
+            double compiled;
+            do {
+                compiled = 0;
+                for (LoadGenerator generator : round) {
+                    compiled = Math.max(compiled, compiledInASecond(stand, generator));
+                }
+                seconds += round.size();
+            } while (compiled >= COMPILED_SHARE && seconds < options.warmUpSeconds() * (1 + round.size()) / 2);
+            return stand;
+        } catch (RuntimeException e) {
+            stand.close();
+            throw e;
+        }
+    }
+
+    private static double compiledInASecond(Stand stand, LoadGenerator generator) {
+        double before = CompilerTime.seconds(stand.server().pid());
+        generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, 1);
+        return CompilerTime.seconds(stand.server().pid()) - before;
+    }
+
+    private Stand start(ServerTransport transport) {
+        ServerNetwork network = new ServerNetwork();
+        try {
+            network.receiveOn(SERVER_CORE, GENERATOR_CORE);
+            List<String> words = new ArrayList<>(List.of(transport.options(network.serverInterface())));
+            words.addAll(List.of("--port", Integer.toString(PORT)));
+            return new Stand(network, network.start(pinnedTo(SERVER_CORE), generators.getFirst().example(),
+                    words.toArray(String[]::new)));
+        } catch (RuntimeException e) {
+            network.close();
+            throw e;
+        }
+    }
+
+    /** Runs one generator against all servers in turn. */
+    private void measure(int run, LoadGenerator generator, Map<ServerTransport, Stand> stands,
+            Map<ServerTransport, Series> series, BenchReport report) {
+        stands.forEach((transport, stand) -> {
+            Load load = measure(stand, generator, series.computeIfAbsent(transport, t -> new Series()));
+            if (load.doubtOrNull() != null) {
+                String what = generator.caseName() + " on " + transport.text() + ", run " + run;
+                say("rdma-raw: " + what + ": " + load.doubtOrNull());
+                report.addNotMeasured(what + ", without the generator", load.doubtOrNull());
+            }
+        });
+    }
+
+    private Load measure(Stand stand, LoadGenerator generator, Series series) {
+        RunQueueDelay waitedBefore = RunQueueDelay.read(stand.server().pid());
+        CpuTimes before = CpuTimes.read(SERVER_CORE);
+        long start = System.nanoTime();
+        Load load = generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, options.runSeconds());
+        double seconds = (System.nanoTime() - start) / 1e9;
+        CpuTimes.Spent spent = CpuTimes.read(SERVER_CORE).since(before);
+        double waited = RunQueueDelay.read(stand.server().pid()).busiestWaitedSecondsSince(waitedBefore);
+        Map<Measure, Double> figures = new EnumMap<>(Measure.class);
+        figures.put(Measure.WAITED, PERCENT * waited / seconds);
+        figures.put(Measure.PER_SERVER_CPU, load.answers() / spent.serverSeconds());
+        figures.put(Measure.PER_MACHINE_CPU, load.answers() / spent.machineSeconds());
+        figures.put(Measure.SERVER_CPU, PERCENT * spent.serverSeconds() / load.loadSeconds());
+        figures.put(Measure.RATE, load.answers() / seconds);
+        figures.putAll(load.figures());
+        figures.forEach((measure, value) -> series.of(measure).add(value));
+        series.lost += load.lost();
+        generator.measured(figures.get(Measure.RATE));
+        return load;
+    }
+
+    private static void report(String caseName, Map<ServerTransport, Series> series, BenchReport report) {
+        for (Measure measure : Measure.values()) {
+            List<Double> ours = series.get(ServerTransport.RDMA_RAW).of(measure);
+            if (!ours.isEmpty() && !ours.getFirst().isNaN()) {
+                report(caseName + measure.suffix(), measure, series, report);
+            }
+        }
+    }
+
+    private static void report(String name, Measure measure, Map<ServerTransport, Series> series, BenchReport report) {
+        ServerTransport us = ServerTransport.RDMA_RAW;
+        List<Double> ours = series.get(us).of(measure);
+        boolean alone = series.size() == 1 || !measure.isCompared();
+        series.forEach((transport, s) -> {
+            if (transport != us) {
+                report.add(BenchRow.of(name, transport.text(), transport.device(), measure.unit(), s.of(measure)));
+            }
+        });
+        series.forEach((transport, s) -> {
+            if (transport != us && !alone) {
+                report.add(BenchRow.compared(name, us.text(), us.device(), measure.unit(), ours, transport.text(),
+                        s.of(measure)));
+            }
+        });
+        if (alone) {
+            report.add(BenchRow.of(name, us.text(), us.device(), measure.unit(), ours));
+        }
+    }
+
+    private void tellLosses(String caseName, Map<ServerTransport, Series> series) {
+        series.forEach((transport, s) -> {
+            if (s.lost > 0) {
+                say(String.format(Locale.ROOT, "%s on %s: %d of %s were lost or wrong", caseName, transport.text(),
+                        s.lost, "the questions"));
+            }
+        });
+    }
+}

@@ -1,0 +1,43 @@
+package io.rdmaraw.microbench.server;
+
+import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.examples.server.TransportNames;
+import io.rdmaraw.microbench.result.BenchOptions;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** The options that the benches of servers share. */
+abstract class ServerBenchCommand implements Callable<Integer> {
+    @Mixin
+    private BenchOptions options;
+
+    @Option(names = "--transport", paramLabel = "T", split = ",", defaultValue = "rdma-raw,epoll,io_uring,nio",
+            converter = TransportNames.class, description = "the transports, separated by commas; rdma-raw is needed")
+    private Set<Transport> transports;
+
+    @Spec
+    private CommandSpec spec;
+
+    /**
+     * Returns the generators; the first one warms the server up.
+     *
+     * @param common what all benches of servers take
+     */
+    abstract List<LoadGenerator> generators(BenchOptions common);
+
+    @Override
+    public final Integer call() throws Exception {
+        options.require(transports.contains(Transport.RDMA_RAW),
+                "--transport needs rdma-raw, which the others are compared with");
+        int runs = options.runs(3);
+        List<ServerTransport> turns = transports.stream().map(ServerTransport::of).sorted().toList();
+        ServerBench.Options how = options.quick() ? new ServerBench.Options(runs, 1, 9, turns)
+                : new ServerBench.Options(runs, 3, 20, turns);
+        return options.print(() -> new ServerBench(spec.name(), generators(options), how, options.progress()).run());
+    }
+}

@@ -1,0 +1,84 @@
+package io.rdmaraw.microbench.tcp;
+
+import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.microbench.result.BenchReport;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Server and client, each on an event loop of its own. On the loopback device both are in one process. The transports
+ * of Netty use the loopback interface of the kernel and need two processes, because ten thousand connections have
+ * twenty thousand ends, which is more than the file limit of a process.
+ */
+final class LoopStreams {
+    private static final String PREFIX = "tcp.loop.";
+    private static final String EVERY_ADDRESS = "0.0.0.0";
+    private static final String LOOPBACK = "127.0.0.1";
+    /** The first port; the processes of the kernel transports are on one host. */
+    private static final int PORT = 25_400;
+    private static final int PORTS_PER_TRANSPORT = 10;
+    /** The factor by which the warm-up of the compiler is longer than a measurement. */
+    private static final int WARM_UP_SETTLES = 4;
+    private static final int PARALLEL = 64;
+
+    private final StreamOptions options;
+    private final PrintWriter progress;
+
+    LoopStreams(StreamOptions options, PrintWriter progress) {
+        this.options = options;
+        this.progress = progress;
+    }
+
+    private static List<StreamCase> cases() {
+        return List.of(new StreamCase.RequestResponse(1, false), new StreamCase.RequestResponse(64, false),
+                new StreamCase.RequestResponse(1_000, false), new StreamCase.RequestResponse(10_000, false),
+                new StreamCase.Bulk(true), new StreamCase.ConnectAndClose(PARALLEL), new StreamCase.IdleHeap(1_000));
+    }
+
+    void addTo(BenchReport report) throws InterruptedException {
+        StreamFigures figures = new StreamFigures(PREFIX,
+                transport -> transport == Transport.RDMA_RAW ? "soft:loop" : "lo", options, progress);
+        Map<Transport, StreamEnds> ends = new EnumMap<>(Transport.class);
+        try (TestNetwork network = new TestNetwork("bench-tcp", Path.of("."))) {
+            for (Transport transport : options.transports()) {
+                ends.put(transport, new StreamEnds(() -> start(network.current(), transport)));
+            }
+            for (StreamCase streamCase : options.wanted(PREFIX, cases())) {
+                measure(streamCase, ends, figures);
+                figures.addRowsTo(report);
+            }
+        } finally {
+            ends.values().forEach(StreamEnds::close);
+        }
+        figures.addTo(report);
+    }
+
+    private static StreamEnds.Pair start(NetworkNamespace here, Transport transport) {
+        String port = Integer.toString(PORT + PORTS_PER_TRANSPORT * transport.ordinal());
+        if (transport == Transport.RDMA_RAW) {
+            TcpPeer both = TcpPeer.start(here, List.of(), transport, "--serve", EVERY_ADDRESS, "--ask", LOOPBACK,
+                    "--port", port);
+            return new StreamEnds.Pair(both, both);
+        }
+        TcpPeer server = TcpPeer.start(here, List.of(), transport, "--serve", EVERY_ADDRESS, "--port", port);
+        server.ask("counts");
+        return new StreamEnds.Pair(server,
+                TcpPeer.start(here, List.of(), transport, "--ask", LOOPBACK, "--port", port));
+    }
+
+    private void measure(StreamCase streamCase, Map<Transport, StreamEnds> ends, StreamFigures figures)
+            throws InterruptedException {
+        figures.say(PREFIX + streamCase.name());
+        for (int run = streamCase.warmsUp() ? 0 : 1; run <= options.runs(); run++) {
+            for (Map.Entry<Transport, StreamEnds> of : ends.entrySet()) {
+                figures.measure(streamCase, of.getKey(), run, of.getValue(),
+                        run == 0 ? WARM_UP_SETTLES * options.settleSeconds() : options.settleSeconds());
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+package io.rdmaraw.microbench.tcp;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.microbench.process.CpuTimes;
+import io.rdmaraw.microbench.result.BenchRow.Unit;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** A case that is measured on every transport, with its figures. */
+sealed interface StreamCase {
+    /** @param unit what the figure counts */
+    record Figure(Unit unit, double value) {
+    }
+
+    /** Returns the name of the case, which scripts read, without the suffix of a figure. */
+    String name();
+
+    /**
+     * Measures the case.
+     *
+     * @return figures by the end of their case's name
+     */
+    Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+            throws InterruptedException;
+
+    /** Returns whether a short bench includes the case on a transport. */
+    default boolean isInShortBench(Transport transport) {
+        return true;
+    }
+
+    /** Returns whether the case needs a measurement that only warms up the compiler. */
+    default boolean warmsUp() {
+        return false;
+    }
+
+    private static void await(double seconds) throws InterruptedException {
+        TimeUnit.NANOSECONDS.sleep((long) (seconds * 1e9));
+    }
+
+    private static double rate(String what, JsonNode before, JsonNode after) {
+        return difference(what, before, after) * 1e9 / difference("nanos", before, after);
+    }
+
+    private static double difference(String what, JsonNode before, JsonNode after) {
+        return after.required(what).asDouble() - before.required(what).asDouble();
+    }
+
+    /**
+     * One outstanding request on each of a number of connections.
+     *
+     * @param apart whether the server has a core to itself, whose time can be told
+     */
+    record RequestResponse(int connections, boolean apart) implements StreamCase {
+        private static final double NANOS_PER_MICRO = 1000;
+
+        @Override
+        public String name() {
+            return "rr.conns" + connections;
+        }
+
+        /** More connections run the same code, so one warm-up is enough. */
+        @Override
+        public boolean warmsUp() {
+            return connections == 1;
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+                throws InterruptedException {
+            client.ask("ask " + connections);
+            await(warmUpSeconds);
+            client.ask("times");
+            CpuTimes cpuBefore = CpuTimes.read(WireStreams.SERVER_CORE);
+            JsonNode before = client.ask("counts");
+            await(seconds);
+            JsonNode after = client.ask("counts");
+            CpuTimes.Spent spent = CpuTimes.read(WireStreams.SERVER_CORE).since(cpuBefore);
+            JsonNode times = client.ask("times");
+            client.ask("stop");
+            Map<String, Figure> figures = new LinkedHashMap<>();
+            figures.put("", new Figure(Unit.ROUND_TRIPS_PER_SECOND, rate("roundTrips", before, after)));
+            figures.put(".p50", new Figure(Unit.MICROSECONDS, times.required("p50Nanos").asDouble() / NANOS_PER_MICRO));
+            figures.put(".p99", new Figure(Unit.MICROSECONDS, times.required("p99Nanos").asDouble() / NANOS_PER_MICRO));
+            if (apart) {
+                double answers = difference("roundTrips", before, after);
+                figures.put(".perServerCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
+                        answers / spent.serverSeconds()));
+                figures.put(".perMachineCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
+                        answers / spent.machineSeconds()));
+            }
+            return figures;
+        }
+    }
+
+    /** One connection, one direction. */
+    record Bulk(boolean toServer) implements StreamCase {
+        private static final double BYTES_PER_GIGABYTE = 1e9;
+
+        @Override
+        public String name() {
+            return toServer ? "bulk.in" : "bulk.out";
+        }
+
+        @Override
+        public boolean warmsUp() {
+            return true;
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+                throws InterruptedException {
+            TcpPeer receiver = toServer ? server : client;
+            client.ask(toServer ? "send" : "receive");
+            await(warmUpSeconds);
+            JsonNode before = receiver.ask("counts");
+            await(seconds);
+            JsonNode after = receiver.ask("counts");
+            client.ask("stop");
+            return Map.of("", new Figure(Unit.GIGABYTES_PER_SECOND,
+                    rate(toServer ? "taken" : "received", before, after) / BYTES_PER_GIGABYTE));
+        }
+    }
+
+    /** Connections that are opened and closed. */
+    record ConnectAndClose(int parallel) implements StreamCase {
+        @Override
+        public String name() {
+            return "connect";
+        }
+
+        @Override
+        public boolean warmsUp() {
+            return true;
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+                throws InterruptedException {
+            client.ask("cycle " + parallel);
+            await(warmUpSeconds);
+            JsonNode serverBefore = server.ask("counts");
+            JsonNode before = client.ask("counts");
+            await(seconds);
+            JsonNode after = client.ask("counts");
+            JsonNode serverAfter = server.ask("counts");
+            client.ask("stop");
+            double count = difference("connections", before, after);
+            Map<String, Figure> figures = new LinkedHashMap<>();
+            figures.put("", new Figure(Unit.CONNECTIONS_PER_SECOND, rate("connections", before, after)));
+            double serverNanos = difference("serverNanos", serverBefore, serverAfter);
+            double clientNanos = difference("clientNanos", before, after);
+            figures.put(".perServerCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND, count * 1e9 / serverNanos));
+            figures.put(".perClientCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND, count * 1e9 / clientNanos));
+            figures.put(".perCpu", new Figure(Unit.CONNECTIONS_PER_CPU_SECOND,
+                    count * 1e9 / (serverNanos + clientNanos)));
+            figures.put(".allocatedByServer", new Figure(Unit.BYTES_PER_CONNECTION,
+                    difference("serverAllocated", serverBefore, serverAfter) / count));
+            figures.put(".allocatedByClient", new Figure(Unit.BYTES_PER_CONNECTION,
+                    difference("clientAllocated", before, after) / count));
+            return figures;
+        }
+    }
+
+    /**
+     * Requests at a steady rate and new connections: without other load, under a flood (of SYNs by default), and under
+     * SYNs with wrong checksums. Generator and client share a core, so the last phase shows how much of the loss is due
+     * to the generator and the link, and how much to the server.
+     */
+    record Flood(int connections, int requestsPerSecond, FloodKind kind) implements StreamCase {
+        private static final double PERCENT = 100;
+
+        /** The figures of the client in one phase. */
+        private record Phase(double answersPerSecond, double connectsPerSecond, double floodedPerSecond,
+                double byCookiePerSecond) {
+        }
+
+        @Override
+        public String name() {
+            return kind == FloodKind.SYN ? "flood" : "flood." + kind;
+        }
+
+        /** The case takes as long as all other cases over veth together. */
+        @Override
+        public boolean isInShortBench(Transport transport) {
+            return transport == Transport.RDMA_RAW || transport == Transport.EPOLL;
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+                throws InterruptedException {
+            client.ask("pace " + connections + ' ' + requestsPerSecond);
+            await(warmUpSeconds);
+            Phase before = phase(server, client, null, seconds);
+            Phase noise = phase(server, client, "noise", seconds);
+            Phase flood = phase(server, client, "flood " + kind.name(), seconds);
+            Phase after = phase(server, client, null, seconds);
+            client.ask("stop");
+            double calm = (before.answersPerSecond + after.answersPerSecond) / 2;
+            Map<String, Figure> figures = new LinkedHashMap<>();
+            figures.put(".calm", new Figure(Unit.ROUND_TRIPS_PER_SECOND, calm));
+            figures.put(".kept", new Figure(Unit.PERCENT_KEPT, PERCENT * flood.answersPerSecond / calm));
+            figures.put(".noise", new Figure(Unit.PERCENT_KEPT, PERCENT * noise.answersPerSecond / calm));
+            figures.put(".noiseFrames", new Figure(Unit.MEGAFRAMES_PER_SECOND, noise.floodedPerSecond / 1e6));
+            if (noise.answersPerSecond > 0) {
+                figures.put(".keptOfNoise", new Figure(Unit.PERCENT_KEPT,
+                        PERCENT * flood.answersPerSecond / noise.answersPerSecond));
+            }
+            figures.put(".syns", new Figure(Unit.MEGAFRAMES_PER_SECOND, flood.floodedPerSecond / 1e6));
+            figures.put(".newcomers", new Figure(Unit.CONNECTIONS_PER_SECOND, flood.connectsPerSecond));
+            figures.put(".byCookie", new Figure(Unit.CONNECTIONS_PER_SECOND, flood.byCookiePerSecond));
+            return figures;
+        }
+
+        private static Phase phase(TcpPeer server, TcpPeer client, String flood, double seconds)
+                throws InterruptedException {
+            if (flood != null) {
+                client.ask(flood);
+            }
+            await(seconds / 4);
+            JsonNode serverBefore = server.ask("counts");
+            JsonNode before = client.ask("counts");
+            await(seconds);
+            JsonNode after = client.ask("counts");
+            JsonNode serverAfter = server.ask("counts");
+            client.ask("calm");
+            return new Phase(rate("roundTrips", before, after), rate("connections", before, after),
+                    rate("flooded", before, after), rate("cookies", serverBefore, serverAfter));
+        }
+    }
+
+    /**
+     * Requests at a steady rate and new connections, without other load and beside hostile peers: what the peers cost
+     * the server in answers, processor time, memory and slots. The peers share the core of the client.
+     */
+    record Hostile(int connections, int requestsPerSecond, HostileKind kind) implements StreamCase {
+        private static final double PERCENT = 100;
+        private static final double BYTES_PER_MEGABYTE = 1e6;
+        /** The least megabytes of a ratio: no process holds its memory more steadily than that. */
+        private static final double LEAST_MEGABYTES = 0.1;
+
+        @Override
+        public String name() {
+            return "hostile." + kind;
+        }
+
+        @Override
+        public boolean isInShortBench(Transport transport) {
+            return transport == Transport.RDMA_RAW || transport == Transport.EPOLL;
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
+                throws InterruptedException {
+            client.ask("pace " + connections + ' ' + requestsPerSecond);
+            await(warmUpSeconds);
+            JsonNode calmBefore = client.ask("counts");
+            CpuTimes calmCpu = CpuTimes.read(WireStreams.SERVER_CORE);
+            await(warmUpSeconds);
+            JsonNode calmAfter = client.ask("counts");
+            double calmSeconds = CpuTimes.read(WireStreams.SERVER_CORE).since(calmCpu).serverSeconds();
+            double calmNanos = difference("nanos", calmBefore, calmAfter);
+            JsonNode heldBefore = server.ask("held");
+            client.ask("hostile " + kind.name());
+            JsonNode serverBefore = server.ask("counts");
+            JsonNode before = client.ask("counts");
+            CpuTimes cpu = CpuTimes.read(WireStreams.SERVER_CORE);
+            await(seconds);
+            JsonNode after = client.ask("counts");
+            JsonNode serverAfter = server.ask("counts");
+            double spent = CpuTimes.read(WireStreams.SERVER_CORE).since(cpu).serverSeconds();
+            JsonNode heldAfter = server.ask("held");
+            client.ask("calm");
+            client.ask("stop");
+            double nanos = difference("nanos", before, after);
+            Map<String, Figure> figures = new LinkedHashMap<>();
+            figures.put(".kept", new Figure(Unit.PERCENT_KEPT, PERCENT * rate("roundTrips", before, after)
+                    / rate("roundTrips", calmBefore, calmAfter)));
+            figures.put(".newcomers", new Figure(Unit.CONNECTIONS_PER_SECOND, rate("connections", before, after)));
+            figures.put(".calmCpu", new Figure(Unit.PERCENT_OF_CORE, PERCENT * calmSeconds * 1e9 / calmNanos));
+            // With what the kernel does to receive, and whatever else runs there.
+            figures.put(".cpu", new Figure(Unit.PERCENT_OF_CORE, PERCENT * spent * 1e9 / nanos));
+            figures.put(".loopCpu", new Figure(Unit.PERCENT_OF_CORE,
+                    PERCENT * difference("serverNanos", serverBefore, serverAfter) / nanos));
+            figures.put(".memory", new Figure(Unit.MEGABYTES_MORE, Math.max(LEAST_MEGABYTES,
+                    difference("bytes", heldBefore, heldAfter) / BYTES_PER_MEGABYTE)));
+            figures.put(".frames", new Figure(Unit.FRAMES_PER_SECOND,
+                    Math.max(1, rate("flooded", before, after))));
+            double slotsShort = difference("slotsShort", heldBefore, heldAfter);
+            if (slotsShort > 0) {
+                figures.put(".slotsShort", new Figure(Unit.TIMES_PER_SECOND, slotsShort * 1e9 / nanos));
+            }
+            return figures;
+        }
+    }
+
+    /** The Java heap per connection with its channel, as the mean of both ends. */
+    record IdleHeap(int connections) implements StreamCase {
+        @Override
+        public String name() {
+            return "idle.conns" + connections;
+        }
+
+        @Override
+        public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds) {
+            client.ask("idle 1");
+            double before = heapBytes(server, client);
+            client.ask("idle " + connections);
+            double after = heapBytes(server, client);
+            client.ask("stop");
+            return Map.of(".heap", new Figure(Unit.BYTES_PER_CONNECTION, (after - before) / (2.0 * connections)));
+        }
+
+        private static double heapBytes(TcpPeer server, TcpPeer client) {
+            double bytes = client.ask("heap").required("bytes").asDouble();
+            return server == client ? bytes : bytes + server.ask("heap").required("bytes").asDouble();
+        }
+    }
+}

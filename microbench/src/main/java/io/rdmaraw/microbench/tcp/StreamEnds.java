@@ -1,0 +1,85 @@
+package io.rdmaraw.microbench.tcp;
+
+import io.rdmaraw.microbench.process.CompilerTime;
+import io.rdmaraw.microbench.tcp.StreamCase.Figure;
+import io.rdmaraw.tools.command.ToolException;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/**
+ * The client and server processes of a transport. They start when they are first needed, and again after a case has
+ * failed, so that a failure does not affect other cases.
+ */
+final class StreamEnds implements AutoCloseable {
+    /** Compilers that used less than this share of a second have finished. */
+    private static final double COMPILED_SHARE = 0.05;
+
+    /** @param client may be the same process */
+    record Pair(TcpPeer server, TcpPeer client) {
+        private void close() {
+            client.close();
+            server.close();
+        }
+    }
+
+    private final Supplier<Pair> starter;
+    private Pair pair;
+
+    StreamEnds(Supplier<Pair> starter) {
+        this.starter = starter;
+    }
+
+    /**
+     * Measures a case.
+     *
+     * @throws ToolException when it cannot be measured
+     */
+    Map<String, Figure> measure(StreamCase streamCase, double settleSeconds, double seconds)
+            throws InterruptedException {
+        if (pair == null) {
+            pair = starter.get();
+        }
+        try {
+            return streamCase.measure(pair.server(), pair.client(), settleSeconds, seconds);
+        } catch (ToolException e) {
+            close();
+            throw e;
+        }
+    }
+
+    /**
+     * Sends requests until the JIT compilers of both ends have finished. The compilers share the cores of the ends, so
+     * an end with more to compile would answer fewer requests.
+     *
+     * @throws ToolException when that fails
+     */
+    void warmUp(int connections, double mostSeconds) throws InterruptedException {
+        if (pair == null) {
+            pair = starter.get();
+        }
+        pair.client().ask("ask " + connections);
+        double compiled = compilerSeconds();
+        for (int second = 0; second < mostSeconds; second++) {
+            TimeUnit.SECONDS.sleep(1);
+            double now = compilerSeconds();
+            if (now - compiled < COMPILED_SHARE) {
+                break;
+            }
+            compiled = now;
+        }
+        pair.client().ask("stop");
+    }
+
+    private double compilerSeconds() {
+        return CompilerTime.seconds(pair.server().pid()) + CompilerTime.seconds(pair.client().pid());
+    }
+
+    @Override
+    public void close() {
+        if (pair != null) {
+            pair.close();
+            pair = null;
+        }
+    }
+}

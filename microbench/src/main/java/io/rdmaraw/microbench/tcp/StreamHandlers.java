@@ -1,0 +1,109 @@
+package io.rdmaraw.microbench.tcp;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandler.Sharable;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+
+/** The handlers of both ends of a measured connection, the same for every transport. */
+final class StreamHandlers {
+    /** The event that starts the requests once all connections are open: connecting must not wait for requests. */
+    static final Object START = new Object();
+    /** Bytes per write of a bulk sender: as much as a TLS record holds. */
+    private static final int CHUNK_BYTES = 16 * 1024;
+
+    private StreamHandlers() {
+    }
+
+    /** Connections of a bench end by RST. */
+    private abstract static class Quiet extends ChannelInboundHandlerAdapter {
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            ctx.close();
+        }
+    }
+
+    /** Sends everything back. */
+    @Sharable
+    static final class Echo extends Quiet {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ctx.write(msg, ctx.voidPromise());
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.flush();
+        }
+    }
+
+    /** Counts received bytes and drops them. */
+    @Sharable
+    static final class Sink extends Quiet {
+        private final StreamCounts counts;
+
+        Sink(StreamCounts counts) {
+            this.counts = counts;
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ByteBuf data = (ByteBuf) msg;
+            counts.addBytes(data.readableBytes());
+            data.release();
+        }
+    }
+
+    /** Sends as much as the channel takes. */
+    @Sharable
+    static final class Source extends Quiet {
+        @Override
+        public void channelActive(ChannelHandlerContext ctx) {
+            fill(ctx);
+        }
+
+        @Override
+        public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+            fill(ctx);
+        }
+
+        private static void fill(ChannelHandlerContext ctx) {
+            boolean written = false;
+            while (ctx.channel().isWritable()) {
+                ctx.write(ctx.alloc().directBuffer(CHUNK_BYTES).writerIndex(CHUNK_BYTES), ctx.voidPromise());
+                written = true;
+            }
+            if (written) {
+                ctx.flush();
+            }
+        }
+    }
+
+    /** Sends a request on {@link #START}, and another one after each answer. */
+    static final class Requests extends RequestClient {
+        private final StreamCounts counts;
+
+        Requests(StreamCounts counts) {
+            this.counts = counts;
+        }
+
+        @Override
+        public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+            if (event == START) {
+                request(ctx);
+                ctx.flush();
+            }
+        }
+
+        @Override
+        void answered(ChannelHandlerContext ctx, long nanos) {
+            counts.addRoundTrip(nanos);
+            request(ctx);
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.flush();
+        }
+    }
+}

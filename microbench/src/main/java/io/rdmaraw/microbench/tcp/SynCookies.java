@@ -1,0 +1,48 @@
+package io.rdmaraw.microbench.tcp;
+
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Counts the connections that were accepted by a SYN cookie, in our stacks in this process and in the kernel of its
+ * namespace.
+ */
+final class SynCookies {
+    private static final String OURS = "syn-cookies.accepted";
+    /** The file has pairs of lines: names, and their values. */
+    private static final Path KERNELS = Path.of("/proc/net/netstat");
+    private static final String KERNELS_NAME = "SyncookiesRecv";
+
+    private SynCookies() {
+    }
+
+    static long accepted() {
+        return ours() + kernels();
+    }
+
+    private static long ours() {
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
+                .flatMap(port -> port.channelTotals().entrySet().stream())
+                .filter(total -> total.getKey().name().equals(OURS)).mapToLong(total -> total.getValue()).sum();
+    }
+
+    private static long kernels() {
+        try {
+            List<String> lines = Files.readAllLines(KERNELS);
+            for (int i = 0; i + 1 < lines.size(); i += 2) {
+                int column = Arrays.asList(lines.get(i).split(" ")).indexOf(KERNELS_NAME);
+                if (column >= 0) {
+                    return Long.parseLong(lines.get(i + 1).split(" ")[column]);
+                }
+            }
+            return 0;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+package io.rdmaraw.microbench.wire;
+
+import io.rdmaraw.microbench.result.BenchReport;
+import io.rdmaraw.microbench.result.BenchRow;
+import io.rdmaraw.microbench.result.BenchRow.Unit;
+import io.rdmaraw.microbench.wire.WireEcho.Figure;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Echoes over veth pairs, of frames and of datagrams: ours, two C programs' and Netty's own transports', one after the
+ * other in each round and under the same generator. A ratio compares what ran in the same round. Rounds are many and
+ * short, and every other one goes backwards, so that a machine that gets slower favours no echo.
+ */
+final class WireBench {
+    private static final String XDP = WireTransport.XDP.device();
+    private static final List<WireTransport> OURS = List.of(WireTransport.XDP, WireTransport.PACKET,
+            WireTransport.XDP_DATAGRAM);
+    private static final List<WireTransport> NETTYS = List.of(WireTransport.EPOLL_RECVMMSG, WireTransport.EPOLL,
+            WireTransport.NIO);
+    private static final String NO_PREFIX = "";
+    private static final int TCP_TURNS_PER_RUN = 2;
+    private static final double NANOS_PER_MICRO = 1000;
+
+    /**
+     * How to measure.
+     *
+     * @param rounds        of all echoes
+     * @param turn          of each echo in a round
+     * @param warmUpSeconds the most before the first turn of each Java process
+     * @param runs          of the cost of rules, and of the kernel's TCP
+     * @param rulePairs     rules added and removed in one measurement of their cost
+     * @param tcpSeconds    length of a measurement of the kernel's TCP
+     */
+    record Options(int rounds, WireEcho.Turn turn, double warmUpSeconds, int runs, int rulePairs, double tcpSeconds) {
+    }
+
+    private final Options options;
+    private final PrintWriter progress;
+    private final BenchReport report = new BenchReport("wire");
+    private final Map<WireTransport, WireEcho> echoes = new EnumMap<>(WireTransport.class);
+    /** The transports in the order of their turns. */
+    private final List<WireEcho> all = new ArrayList<>();
+    private WireEcho c;
+
+    WireBench(Options options, PrintWriter progress) {
+        this.options = options;
+        this.progress = progress;
+    }
+
+    BenchReport run() {
+        try {
+            start();
+            for (int i = 1; i <= options.rounds(); i++) {
+                say("echo, round " + i + " of " + options.rounds());
+                (i % 2 == 0 ? all.reversed() : all).forEach(echo -> echo.measure(options.turn()));
+                reportEchoes();
+            }
+            tellLosses();
+            OURS.forEach(transport -> echoes.get(transport).server().closeChannel());
+            measureRules();
+            measureKernelTcp(echoes.get(WireTransport.XDP));
+        } finally {
+            WireEcho.closeAll(all);
+        }
+        return report;
+    }
+
+    private void say(String what) {
+        progress.println(what);
+        progress.flush();
+    }
+
+    private void start() {
+        c = WireEcho.inC("c", "af_xdp", Wire::startC, progress);
+        all.add(c);
+        all.add(WireEcho.inC("c-verbs", XDP, Wire::startVerbsC, progress));
+        for (WireTransport transport : WireTransport.values()) {
+            say("warming up " + transport.text() + " on " + transport.device());
+            WireEcho echo = WireEcho.of(transport, progress);
+            all.add(echo);
+            echoes.put(transport, echo);
+            echo.warmUp(options.turn().frameBytes(), options.warmUpSeconds());
+        }
+    }
+
+    private void reportEchoes() {
+        for (Figure figure : Figure.COMMON) {
+            for (WireEcho echo : all) {
+                report.add(echo == c ? echo.row(NO_PREFIX, figure) : echo.row(NO_PREFIX, figure, c));
+            }
+        }
+        for (WireTransport ours : OURS) {
+            for (WireTransport other : NETTYS) {
+                report.add(echoes.get(ours).row(NO_PREFIX, Figure.RATE, echoes.get(other)));
+            }
+        }
+    }
+
+    private void tellLosses() {
+        for (WireEcho echo : all) {
+            if (echo.lost() > 0) {
+                say(echo.lost() + " round trips of " + echo.text() + " on " + echo.device() + " were lost");
+            }
+        }
+    }
+
+    private void measureRules() {
+        say("adding and removing rules");
+        for (WireTransport transport : List.of(WireTransport.XDP, WireTransport.PACKET)) {
+            Wire.Server server = echoes.get(transport).server();
+            server.ruleNanos(options.rulePairs());
+            List<Double> micros = new ArrayList<>();
+            for (int i = 0; i < options.runs(); i++) {
+                micros.add(server.ruleNanos(options.rulePairs()) / NANOS_PER_MICRO);
+            }
+            report.add(BenchRow.of("rule.addRemove", transport.text(), transport.device(), Unit.MICROSECONDS, micros));
+        }
+    }
+
+    /** TCP of the kernel on the interface of an echo, with default offloads. */
+    private void measureKernelTcp(WireEcho echo) {
+        Wire wire = echo.wire();
+        wire.offloadsOn();
+        List<Double> alone = new ArrayList<>();
+        List<Double> beside = new ArrayList<>();
+        wire.tcpThroughput(options.tcpSeconds());
+        for (int i = 1; i <= options.runs() * TCP_TURNS_PER_RUN; i++) {
+            say("TCP of the kernel, run " + i + " of " + options.runs() * TCP_TURNS_PER_RUN);
+            if (i % 2 == 0) {
+                alone.add(wire.tcpThroughput(options.tcpSeconds()));
+            }
+            echo.server().open();
+            beside.add(wire.tcpThroughput(options.tcpSeconds()));
+            echo.server().closeChannel();
+            if (i % 2 != 0) {
+                alone.add(wire.tcpThroughput(options.tcpSeconds()));
+            }
+        }
+        report.add(BenchRow.of("kernel.tcp", "kernel", "veth", Unit.GIGABITS_PER_SECOND, alone));
+        report.add(BenchRow.compared("kernel.tcp", "kernel-beside-rdma-raw", XDP,
+                Unit.GIGABITS_PER_SECOND, beside, "kernel", alone));
+    }
+}

@@ -1,0 +1,195 @@
+package io.rdmaraw.microbench.wire;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.rdmaraw.microbench.result.BenchRow;
+import io.rdmaraw.microbench.result.BenchRow.Unit;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/**
+ * One of the echoes that a bench compares, on a wire of its own, and what was measured of it, turn by turn.
+ *
+ * <p>A Java server keeps its channel from the warm-up on and sleeps while others have their turns: what runs only when
+ * a channel closes or opens makes the JVM throw compiled code away, and a short turn after it would measure the
+ * compiling. A C program polls for ever, so it is started for each turn, which costs it nothing that is measured.
+ */
+final class WireEcho implements AutoCloseable {
+    private static final int WINDOW = 64;
+    private static final double NANOS_PER_MICRO = 1000;
+
+    /**
+     * How long each part of a turn is.
+     *
+     * @param frameBytes     length of the frames
+     * @param rateSeconds    how long with a full window
+     * @param latencySeconds how long with one frame under way
+     */
+    record Turn(int frameBytes, double rateSeconds, double latencySeconds) {
+    }
+
+    /** A figure of a turn; scripts read the names. */
+    enum Figure {
+        RATE("echo.window64", Unit.ROUND_TRIPS_PER_SECOND),
+        P50("rtt.p50", Unit.MICROSECONDS),
+        P99("rtt.p99", Unit.MICROSECONDS),
+        /** Figures that only Java servers have. */
+        ALLOCATED("echo.window64.alloc", Unit.BYTES_PER_DATAGRAM);
+
+        /** Figures that every echo has. */
+        static final List<Figure> COMMON = List.of(RATE, P50, P99);
+
+        private final String text;
+        private final Unit unit;
+
+        Figure(String text, Unit unit) {
+            this.text = text;
+            this.unit = unit;
+        }
+    }
+
+    private final String text;
+    private final String device;
+    private final Wire wire;
+    /** Starts the C program; null for a Java server. */
+    private final Function<Wire, PeerProcess> programOrNull;
+    /** Null for a C program. */
+    private final Wire.Server serverOrNull;
+    private final Map<Figure, List<Double>> values = new EnumMap<>(Figure.class);
+    private long lost;
+
+    private WireEcho(String text, String device, Wire wire, Function<Wire, PeerProcess> programOrNull,
+            Wire.Server serverOrNull) {
+        this.text = text;
+        this.device = device;
+        this.wire = wire;
+        this.programOrNull = programOrNull;
+        this.serverOrNull = serverOrNull;
+        for (Figure figure : Figure.values()) {
+            values.put(figure, new ArrayList<>());
+        }
+    }
+
+    /** An echo in C. */
+    static WireEcho inC(String text, String device, Function<Wire, PeerProcess> program, PrintWriter progress) {
+        return new WireEcho(text, device, new Wire(progress), program, null);
+    }
+
+    /** Returns the echo of a Java server, which has started but not opened a channel. */
+    static WireEcho of(WireTransport transport, PrintWriter progress) {
+        Wire wire = new Wire(progress);
+        try {
+            return new WireEcho(transport.text(), transport.device(), wire, null, wire.startServer(transport));
+        } catch (RuntimeException e) {
+            wire.close();
+            throw e;
+        }
+    }
+
+    Wire wire() {
+        return wire;
+    }
+
+    /** The Java server. */
+    Wire.Server server() {
+        return serverOrNull;
+    }
+
+    String text() {
+        return text;
+    }
+
+    String device() {
+        return device;
+    }
+
+    /** Round trips without an answer. */
+    long lost() {
+        return lost;
+    }
+
+    /**
+     * Opens the channel of a Java server and keeps it busy until the JIT compiler has finished, for some seconds at
+     * most.
+     */
+    void warmUp(int frameBytes, double mostSeconds) {
+        serverOrNull.open();
+        wire.warmUp(serverOrNull, WINDOW, frameBytes, mostSeconds);
+    }
+
+    void measure(Turn turn) {
+        if (programOrNull == null) {
+            serverOrNull.allocatedBytes();
+            long roundTrips = measureRate(turn);
+            add(Figure.ALLOCATED, (double) serverOrNull.allocatedBytes() / Math.max(1, roundTrips));
+            measureLatency(turn);
+            return;
+        }
+        PeerProcess program = programOrNull.apply(wire);
+        try {
+            measureRate(turn);
+            measureLatency(turn);
+        } finally {
+            program.close();
+        }
+    }
+
+    private long measureRate(Turn turn) {
+        JsonNode rate = wire.generate(WINDOW, turn.frameBytes(), turn.rateSeconds());
+        add(Figure.RATE, rate.required("roundTripsPerSecond").asDouble());
+        lost += rate.required("lost").asLong();
+        return rate.required("roundTrips").asLong();
+    }
+
+    private void measureLatency(Turn turn) {
+        JsonNode latency = wire.generate(1, turn.frameBytes(), turn.latencySeconds());
+        add(Figure.P50, latency.required("p50Nanos").asDouble() / NANOS_PER_MICRO);
+        add(Figure.P99, latency.required("p99Nanos").asDouble() / NANOS_PER_MICRO);
+        lost += latency.required("lost").asLong();
+    }
+
+    private void add(Figure figure, double value) {
+        values.get(figure).add(value);
+    }
+
+    /** Returns a row without a reference. */
+    BenchRow row(String prefix, Figure figure) {
+        return BenchRow.of(prefix + figure.text, text, device, figure.unit, values.get(figure));
+    }
+
+    /** Returns a row with another echo as reference, compared turn by turn. */
+    BenchRow row(String prefix, Figure figure, WireEcho reference) {
+        return BenchRow.compared(prefix + figure.text, text, device, figure.unit, values.get(figure), reference.text,
+                reference.values.get(figure));
+    }
+
+    /** Closes everything, even if a part of it fails. */
+    static void closeAll(List<WireEcho> echoes) {
+        RuntimeException failure = null;
+        for (WireEcho echo : echoes) {
+            try {
+                echo.close();
+            } catch (RuntimeException e) {
+                failure = failure == null ? e : failure;
+            }
+        }
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    @Override
+    public void close() {
+        try {
+            if (serverOrNull != null) {
+                serverOrNull.close();
+            }
+        } finally {
+            wire.close();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package io.rdmaraw.microbench.report;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.microbench.BenchRun;
+import io.rdmaraw.tools.command.ToolException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The figures of the README come from a report and from nowhere else. */
+class ReadmeFiguresTest {
+    private static final Path PROJECT = Path.of("..");
+    private static final String FILE = "before\n<!-- figures: made by ./rdma-raw report, do not edit -->\nold\n"
+            + "<!-- end of figures -->\nafter\n";
+
+    @Test
+    void theReadmeShowsWhatTheProjectsReportHas() throws Exception {
+        Report report = Report.read(PROJECT.resolve("docs/report/report.json"));
+        String readme = Files.readString(PROJECT.resolve("README.md"));
+        assertEquals(ReadmeFigures.replaceIn(readme, report), readme,
+                "run: ./rdma-raw report --from docs/report/report.json --out docs/report --readme README.md");
+    }
+
+    @Test
+    void theProjectsPageIsMadeOfItsReport() throws Exception {
+        Report report = Report.read(PROJECT.resolve("docs/report/report.json"));
+        String page = Files.readString(PROJECT.resolve("docs/report/report.html"));
+        Matcher style = Pattern.compile("<style>(.*?)</style>", Pattern.DOTALL).matcher(page);
+        assertTrue(style.find());
+        assertEquals(new Page(report).render(style.group(1)), page);
+    }
+
+    @Test
+    void figuresStandBetweenTheComments() throws Exception {
+        Report report = PageTest.report(PageTest.run("frames", PageTest.ROWS), MeasurementResult.failed(
+                PageTest.measurement("wire"), 3, "no root"));
+        String text = ReadmeFigures.replaceIn(FILE, report);
+        assertTrue(text.startsWith("before\n<!-- figures") && text.endsWith("<!-- end of figures -->\nafter\n"), text);
+        assertTrue(text.contains("| 60 ns/frame | C, same device (72) | **1.20** | 1.10 to 1.30 |"), text);
+        assertTrue(text.contains("Measured 2026-01-01 by `./rdma-raw report` on a CPU (2 cores)"), text);
+        assertTrue(text.contains("Not measured there: wire"), text);
+        assertTrue(text.contains("up to 25 % longer than its median before, up to 50 % after"), text);
+        assertTrue(text.contains("took 0.7 % of the processor time"), text);
+        assertEquals(text, ReadmeFigures.replaceIn(text, report), "again");
+        for (String without : List.of("", FILE.replace("figures: made", "other"), FILE.replace("end of", "no"))) {
+            assertThrows(ToolException.class, () -> ReadmeFigures.replaceIn(without, report));
+        }
+    }
+
+    @Test
+    void aPageAndAReadmeAreMadeOfAnEarlierReport(@TempDir Path directory) throws Exception {
+        Report report = PageTest.report(PageTest.run("frames", PageTest.ROWS), MeasurementResult.failed(
+                PageTest.measurement("wire"), 3, "no root"));
+        Path data = directory.resolve("earlier.json");
+        report.write(data);
+        Path readme = Files.writeString(directory.resolve("R.md"), FILE);
+        BenchRun run = BenchRun.of("report", "--from", data.toString(), "--out", directory.resolve("new").toString(),
+                "--readme", readme.toString());
+        assertEquals(0, run.exitCode(), run.err());
+        assertEquals(ReadmeFigures.replaceIn(FILE, report), Files.readString(readme));
+        assertEquals(Files.readString(data), Files.readString(directory.resolve("new/report.json")));
+        assertTrue(Files.readString(directory.resolve("new/report.html")).contains("Not measured: no root"));
+    }
+
+    @Test
+    void aFileWithoutAPlaceIsRefused(@TempDir Path directory) throws Exception {
+        Path data = directory.resolve("report.json");
+        PageTest.report(PageTest.run("frames", PageTest.ROWS)).write(data);
+        Path readme = Files.writeString(directory.resolve("R.md"), "nothing");
+        BenchRun run = BenchRun.of("report", "--from", data.toString(), "--out", directory.toString(), "--readme",
+                readme.toString());
+        assertEquals(1, run.exitCode());
+        assertTrue(run.err().contains("no place for figures"), run.err());
+        assertEquals("nothing", Files.readString(readme));
+    }
+}

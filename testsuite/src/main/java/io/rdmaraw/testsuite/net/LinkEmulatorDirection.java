@@ -1,0 +1,154 @@
+package io.rdmaraw.testsuite.net;
+
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.testsuite.sim.ImpairedLine;
+import java.time.Instant;
+
+/** Frames from one port to the other, each at the time that the line gives it. For the link emulator's thread. */
+final class LinkEmulatorDirection {
+    private static final int ETHERTYPE_AT = 12;
+    private static final int ETHERTYPE_ARP_SWAPPED = 0x0608;
+    private static final int ETHERTYPE_IPV6_SWAPPED = 0xdd86;
+    private static final int IPV6_NEXT_HEADER_AT = 20;
+    private static final int ICMPV6 = 58;
+    private static final int ICMPV6_TYPE_AT = 54;
+    private static final int ROUTER_SOLICITATION = 133;
+    private static final int REDIRECT = 137;
+
+    /** Stamps older than this are not believed: the real-time clock has been set. */
+    private static final long LATEST_NANOS = 500_000_000;
+
+    private final PacketPort from;
+    private final PacketPort to;
+    private final FramePlaces places;
+    private final ImpairedLine line;
+    private final FrameSchedule schedule = new FrameSchedule();
+    private final int[] inbound = new int[PacketPort.BURST];
+    private final int[] outbound = new int[PacketPort.BURST];
+    private long lastStampNanos = Long.MIN_VALUE;
+    private int inboundCount;
+    private int outboundCount;
+    private long received;
+    private long delivered;
+    private long lost;
+    private long overflowed;
+    private long unkept;
+    private long kernelDrops;
+
+    LinkEmulatorDirection(PacketPort from, PacketPort to, FramePlaces places, ImpairedLine line) {
+        this.from = from;
+        this.to = to;
+        this.places = places;
+        this.line = line;
+    }
+
+    /** Takes what has come; returns how many frames. */
+    int receive() {
+        while (inboundCount < PacketPort.BURST && !places.isEmpty()) {
+            int place = places.take();
+            from.receiveInto(inboundCount, places.address(place), LinkEmulator.FRAME_BYTES);
+            inbound[inboundCount++] = place;
+        }
+        if (inboundCount == 0) {
+            // Nothing free: the frames wait in the socket, whose drops are counted, until others have left.
+            return 0;
+        }
+        int count = from.receive(inboundCount);
+        if (count > 0) {
+            long now = System.nanoTime();
+            long ahead = realTimeNanos() - now;
+            for (int i = 0; i < count; i++) {
+                // A thread that wakes up late must not find the line's buffer full of what came meanwhile.
+                long told = from.receivedRealTimeNanos(i);
+                long stamp = told == 0 ? now : told - ahead;
+                lastStampNanos = Math.clamp(stamp, Math.max(lastStampNanos, now - LATEST_NANOS), now);
+                take(inbound[i], from.receivedBytes(i), lastStampNanos);
+            }
+        }
+        received += count;
+        inboundCount -= count;
+        for (int i = 0; i < inboundCount && count > 0; i++) {
+            inbound[i] = inbound[i + count];
+            from.receiveInto(i, places.address(inbound[i]), LinkEmulator.FRAME_BYTES);
+        }
+        return count;
+    }
+
+    private static long realTimeNanos() {
+        Instant instant = Instant.now();
+        return instant.getEpochSecond() * 1_000_000_000L + instant.getNano();
+    }
+
+    private void take(int place, int lengthBytes, long now) {
+        if (lengthBytes < 0) {
+            unkept++;
+            places.give(place);
+            return;
+        }
+        places.length(place, lengthBytes);
+        if (isHousekeeping(places.address(place), lengthBytes)) {
+            schedule.add(place, now);
+            return;
+        }
+        long arrival = line.arrivalNanos(lengthBytes, now);
+        if (arrival == ImpairedLine.LOST) {
+            lost++;
+            places.give(place);
+        } else if (arrival == ImpairedLine.OVERFLOWED) {
+            overflowed++;
+            places.give(place);
+        } else {
+            schedule.add(place, arrival);
+        }
+    }
+
+    /**
+     * ARP, neighbour discovery and multicast (group reports that a kernel sends when it likes) are the test network's
+     * own business, not the path's, and take no part in what the seed decides.
+     */
+    private static boolean isHousekeeping(long frame, int lengthBytes) {
+        if ((NativeMemory.getByte(frame) & 1) != 0) {
+            return true;
+        }
+        int etherType = NativeMemory.getShort(frame + ETHERTYPE_AT) & 0xFFFF;
+        if (etherType != ETHERTYPE_IPV6_SWAPPED) {
+            return etherType == ETHERTYPE_ARP_SWAPPED;
+        }
+        int type = lengthBytes > ICMPV6_TYPE_AT ? NativeMemory.getByte(frame + ICMPV6_TYPE_AT) & 0xFF : 0;
+        return NativeMemory.getByte(frame + IPV6_NEXT_HEADER_AT) == ICMPV6 && type >= ROUTER_SOLICITATION
+                && type <= REDIRECT;
+    }
+
+    /** Sends what is due; returns how many frames went out. */
+    int send(long now) {
+        while (outboundCount < PacketPort.BURST && schedule.firstNanos() <= now) {
+            int place = schedule.removeFirst();
+            to.sendFrom(outboundCount, places.address(place), places.length(place));
+            outbound[outboundCount++] = place;
+        }
+        if (outboundCount == 0) {
+            return 0;
+        }
+        int sent = to.send(outboundCount);
+        delivered += sent;
+        for (int i = 0; i < sent; i++) {
+            places.give(outbound[i]);
+        }
+        outboundCount -= sent;
+        for (int i = 0; i < outboundCount && sent > 0; i++) {
+            outbound[i] = outbound[i + sent];
+            to.sendFrom(i, places.address(outbound[i]), places.length(outbound[i]));
+        }
+        return sent;
+    }
+
+    /** When the next frame is due; {@link Long#MAX_VALUE} without one. */
+    long nextNanos() {
+        return outboundCount > 0 ? Long.MIN_VALUE : schedule.firstNanos();
+    }
+
+    LinkEmulatorCounters counters() {
+        kernelDrops += from.kernelDrops();
+        return new LinkEmulatorCounters(received, delivered, lost, overflowed, unkept, kernelDrops);
+    }
+}

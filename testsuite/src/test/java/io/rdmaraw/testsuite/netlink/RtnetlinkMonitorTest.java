@@ -1,0 +1,307 @@
+package io.rdmaraw.testsuite.netlink;
+
+import io.rdmaraw.net.IcmpError;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Link;
+import io.rdmaraw.net.LocalAddress;
+import io.rdmaraw.net.Neighbor;
+import io.rdmaraw.net.NetworkSnapshot;
+import io.rdmaraw.net.Route;
+import io.rdmaraw.net.netlink.RouteQuery;
+import io.rdmaraw.net.netlink.RtnetlinkMonitor;
+import io.rdmaraw.net.socket.IcmpSocket;
+import io.rdmaraw.net.socket.PortReservation;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
+import io.rdmaraw.wire.IcmpErrorKind;
+import io.rdmaraw.wire.IpProtocol;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** What rtnetlink says, against what {@code ip} does, in a namespace of the test's own. */
+@WithTestNetwork
+class RtnetlinkMonitorTest {
+    private static final int MORE_THAN_ARE_QUEUED = 40_000;
+
+    private NetworkNamespace host;
+    private VethPair pair;
+    private RtnetlinkMonitor kernel;
+    private RouteQuery routes;
+
+    @BeforeEach
+    void open(TestNetwork network) throws Exception {
+        host = network.namespace();
+        pair = network.vethPair(host, network.namespace());
+        kernel = host.call(RtnetlinkMonitor::open);
+        routes = host.call(RouteQuery::new);
+    }
+
+    @AfterEach
+    void close() {
+        routes.close();
+        kernel.close();
+    }
+
+    private static IpAddress ip(String address) {
+        return IpAddress.of(InetAddress.ofLiteral(address));
+    }
+
+    private void ip(String... arguments) {
+        List<String> command = new ArrayList<>(List.of("ip"));
+        command.addAll(List.of(arguments));
+        host.run(command.toArray(String[]::new));
+    }
+
+    /** Reads notifications until the picture is as wanted. */
+    private NetworkSnapshot await(String what, Predicate<NetworkSnapshot> condition) throws IOException {
+        long deadline = System.nanoTime() + Await.PATIENCE.toNanos();
+        while (!condition.test(kernel.snapshot())) {
+            kernel.poll();
+            assertTrue(System.nanoTime() - deadline < 0, "no notification of " + what + "; "
+                    + host.run("ip", "neigh").output()
+                    + kernel.snapshot());
+            Thread.onSpinWait();
+        }
+        return kernel.snapshot();
+    }
+
+    private boolean hasAddress(NetworkSnapshot snapshot, String address) {
+        return snapshot.addresses().stream().map(LocalAddress::address).anyMatch(ip(address)::equals);
+    }
+
+    @Test
+    void readsWhatThereIs() {
+        NetworkSnapshot snapshot = kernel.snapshot();
+        Link link = snapshot.link(pair.ours().name());
+        assertEquals(pair.ours().index(), link.index());
+        assertEquals(pair.ours().mac().replace(":", ""), String.format("%012x", link.mac()));
+        assertEquals(1500, link.mtuBytes());
+        assertTrue(link.isUp());
+        assertTrue(snapshot.link("lo").isLoopback());
+        assertTrue(hasAddress(snapshot, pair.ours().ipv4()));
+        assertTrue(hasAddress(snapshot, pair.ours().ipv6()));
+        assertTrue(snapshot.isLocal(ip(pair.ours().ipv4())));
+        assertTrue(snapshot.isLocal(ip(pair.ours().ipv6())));
+        assertTrue(snapshot.isLocal(ip("127.1.2.3")));
+        assertFalse(snapshot.isLocal(ip(pair.peer().ipv4())));
+        for (String peer : new String[] {pair.peer().ipv4(), pair.peer().ipv6()}) {
+            NetworkSnapshot.Path path = snapshot.path(ip(peer), 0);
+            assertEquals(link, path.link());
+            assertEquals(ip(peer), path.nextHop());
+            assertEquals(ip(peer).isIpv4() ? ip(pair.ours().ipv4()) : ip(pair.ours().ipv6()), path.source());
+        }
+        assertNull(snapshot.path(ip("203.0.113.1"), 0));
+    }
+
+    /** The kernel stops telling when nobody listens, and does not say when it begins again. */
+    @Test
+    void whatChangesAfterNotificationsWereLostIsSeen(@TempDir Path directory) throws Exception {
+        StringBuilder batch = new StringBuilder();
+        for (int i = 0; i < MORE_THAN_ARE_QUEUED; i++) {
+            batch.append("neigh replace 10.77.").append(i >> 8).append('.').append(i & 0xff)
+                    .append(" lladdr 02:00:00:00:00:01 nud permanent dev ").append(pair.ours().name()).append('\n');
+        }
+        ip("-batch", Files.writeString(directory.resolve("batch"), batch).toString());
+        assertEquals(0, kernel.overflows());
+        assertTrue(kernel.poll());
+        assertTrue(kernel.overflows() > 0);
+        assertEquals(0x0200_0000_0001L, kernel.snapshot().neighbor(pair.ours().index(), ip("10.77.0.77")).mac());
+        ip("address", "add", "10.88.1.1/24", "dev", pair.ours().name());
+        await("an address", snapshot -> hasAddress(snapshot, "10.88.1.1"));
+    }
+
+    /** The kernel is the oracle: our lookup must agree with its own for every kind of route. */
+    @Test
+    void looksUpAsTheKernelDoes() throws Exception {
+        String peer = pair.peer().ipv4();
+        String device = pair.ours().name();
+        ip("route", "add", "203.0.113.0/24", "via", peer);
+        ip("route", "add", "203.0.113.128/25", "dev", device, "metric", "7");
+        ip("route", "add", "203.0.113.128/26", "via", peer, "mtu", "1300");
+        ip("route", "add", "default", "via", peer, "metric", "200");
+        ip("route", "add", "blackhole", "198.51.100.0/24");
+        ip("-6", "route", "add", "2001:db8:77::/48", "via", pair.peer().ipv6());
+        ip("-6", "route", "add", "default", "via", pair.peer().ipv6());
+        ip("addr", "add", "192.0.2.77/32", "dev", device);
+        await("the routes", snapshot -> hasAddress(snapshot, "192.0.2.77")
+                && snapshot.path(ip("2001:db8:1::1"), 0) != null);
+        for (String target : new String[] {"203.0.113.1", "203.0.113.130", "203.0.113.250", "8.8.8.8", peer,
+            "2001:db8:77::1", "2001:4860::1", pair.peer().ipv6(), "198.51.100.9", "192.0.2.77", "127.0.0.1"}) {
+            Route asked = routes.ask(ip(target), null);
+            NetworkSnapshot.Path path = kernel.snapshot().path(ip(target), 0);
+            if (asked == null || asked.type() != Route.UNICAST) {
+                assertNull(path, target + ": the kernel says " + asked);
+                continue;
+            }
+            assertEquals(asked.nextHops().get(0).linkIndex(), path.link().index(), target);
+            IpAddress gateway = asked.nextHops().get(0).gatewayOrNull();
+            assertEquals(gateway == null ? ip(target) : gateway, path.nextHop(), target);
+            assertEquals(asked.preferredSourceOrNull(), path.source(), target);
+        }
+        assertEquals(1300, kernel.snapshot().path(ip("203.0.113.130"), 0).mtuBytes());
+    }
+
+    @Test
+    void hearsOfChanges() throws Exception {
+        String device = pair.ours().name();
+        ip("link", "set", device, "mtu", "1400");
+        await("the MTU", snapshot -> snapshot.link(device).mtuBytes() == 1400);
+        ip("addr", "add", "192.0.2.1/24", "dev", device);
+        await("an address", snapshot -> hasAddress(snapshot, "192.0.2.1")
+                && snapshot.path(ip("192.0.2.2"), 0) != null);
+        ip("addr", "del", "192.0.2.1/24", "dev", device);
+        await("its removal", snapshot -> !hasAddress(snapshot, "192.0.2.1")
+                && snapshot.path(ip("192.0.2.2"), 0) == null);
+        ip("route", "add", "203.0.113.0/24", "via", pair.peer().ipv4());
+        await("a route", snapshot -> snapshot.path(ip("203.0.113.1"), 0) != null);
+        ip("route", "replace", "203.0.113.0/24", "via", pair.peer().ipv4(), "mtu", "1200");
+        await("another in its place", snapshot -> snapshot.path(ip("203.0.113.1"), 0).mtuBytes() == 1200);
+        ip("route", "del", "203.0.113.0/24");
+        await("its removal", snapshot -> snapshot.path(ip("203.0.113.1"), 0) == null);
+        long before = kernel.snapshot().generation();
+        pair.peer().down();
+        await("the carrier", snapshot -> !snapshot.link(device).isUp());
+        assertTrue(kernel.snapshot().generation() > before);
+        assertNull(kernel.snapshot().path(ip(pair.peer().ipv4()), 0));
+    }
+
+    @Test
+    void severalNextHopsAreRead() throws Exception {
+        String device = pair.ours().name();
+        ip("addr", "add", "192.0.2.1/24", "dev", device);
+        ip("route", "add", "203.0.113.0/24", "nexthop", "via", "192.0.2.8", "dev", device, "nexthop", "via",
+                "192.0.2.9", "dev", device);
+        await("the route", snapshot -> snapshot.path(ip("203.0.113.1"), 0) != null);
+        assertEquals(ip("192.0.2.8"), kernel.snapshot().path(ip("203.0.113.1"), 0).nextHop());
+        assertEquals(ip("192.0.2.9"), kernel.snapshot().path(ip("203.0.113.1"), 1).nextHop());
+    }
+
+    @Test
+    void theKernelResolvesNeighborsForUs() throws Exception {
+        int link = pair.ours().index();
+        // Neighbour solicitations that no packet asks for come from the link-local address (RFC 4861 section 7.2.2).
+        ip("-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+        for (String address : new String[] {pair.peer().ipv4(), pair.peer().ipv6()}) {
+            kernel.solicit(link, ip(address));
+            NetworkSnapshot snapshot = await("the neighbour", s -> s.neighbor(link, ip(address)) != null
+                    && s.neighbor(link, ip(address)).isResolved());
+            assertEquals(pair.peer().mac().replace(":", ""),
+                    String.format("%012x", snapshot.neighbor(link, ip(address)).mac()));
+        }
+        String absent = pair.peer().ipv4().replaceAll("\\d+$", "199");
+        ip("addr", "add", absent.replaceAll("\\d+$", "200") + "/24", "dev", pair.ours().name());
+        kernel.solicit(link, ip(absent));
+        await("that nobody answers", s -> s.neighbor(link, ip(absent)) != null
+                && (s.neighbor(link, ip(absent)).state() & Neighbor.FAILED) != 0);
+        assertFalse(kernel.snapshot().neighbor(link, ip(absent)).isResolved());
+        ip("neigh", "replace", absent, "lladdr", "02:00:00:00:00:99", "dev", pair.ours().name());
+        await("an entry made by hand", s -> s.neighbor(link, ip(absent)).mac() == 0x0200_0000_0099L);
+        kernel.solicit(link, ip(absent));
+        assertTrue(host.run("ip", "neigh", "show", absent).output().contains("PERMANENT"));
+        ip("neigh", "del", absent, "dev", pair.ours().name());
+        await("its removal", s -> s.neighbor(link, ip(absent)) == null
+                || !s.neighbor(link, ip(absent)).isResolved());
+    }
+
+    @Test
+    void manyChangesAtOnceAreNotLost() throws Exception {
+        String device = pair.ours().name();
+        StringBuilder batch = new StringBuilder();
+        for (int i = 0; i < 3000; i++) {
+            batch.append("route add 203.").append(i / 250).append('.').append(i % 250).append(".0/24 dev ")
+                    .append(device).append('\n');
+        }
+        Path file = Files.createTempFile("routes", ".batch");
+        Files.writeString(file, batch);
+        ip("-batch", file.toString());
+        await("the last route", snapshot -> snapshot.path(ip("203.11.249.1"), 0) != null);
+        long count = kernel.snapshot().routes().stream().filter(route -> route.prefixLength() == 24
+                && route.destination().ipv4() >>> 24 == 203).count();
+        assertEquals(3000, count);
+        ip("route", "flush", "table", "main");
+        await("the flush", snapshot -> snapshot.routes().stream().noneMatch(route -> route.destination().isIpv4()
+                && route.table() == Route.MAIN_TABLE));
+        Files.delete(file);
+    }
+
+    @Test
+    void icmpErrorsAreSeen() throws Exception {
+        try (IcmpSocket icmp = host.call(IcmpSocket::new)) {
+            List<IcmpError> errors = new ArrayList<>();
+            for (String peer : new String[] {pair.peer().ipv4(), pair.peer().ipv6()}) {
+                InetSocketAddress gone = new InetSocketAddress(peer, 9);
+                try (DatagramSocket sender = host.call(DatagramSocket::new)) {
+                    sender.send(new DatagramPacket(new byte[4], 4, gone));
+                    errors.clear();
+                    awaitError(icmp, errors);
+                    IcmpError error = errors.get(0);
+                    assertEquals(IcmpErrorKind.PORT_UNREACHABLE, error.kind());
+                    assertEquals(ip(peer), error.reporter());
+                    assertEquals(ip(peer), error.destination());
+                    assertEquals(9, error.destinationPort());
+                    assertEquals(sender.getLocalPort(), error.sourcePort());
+                    assertEquals(IpProtocol.UDP, error.protocol());
+                    assertEquals(12, error.transportWord() >>> 16, "the UDP length");
+                }
+            }
+        }
+    }
+
+    private static void awaitError(IcmpSocket icmp, List<IcmpError> errors) throws IOException {
+        long deadline = System.nanoTime() + Await.PATIENCE.toNanos();
+        while (icmp.poll(errors::add) == 0) {
+            assertTrue(System.nanoTime() - deadline < 0, "no ICMP error came");
+            Thread.onSpinWait();
+        }
+    }
+
+    @Test
+    void reservedPortsAreTaken() throws Exception {
+        for (int protocol : new int[] {IpProtocol.UDP, IpProtocol.TCP}) {
+            try (PortReservation placeholder = host.call(() ->
+                    PortReservation.reserve(protocol, IpAddress.ANY_IPV6, true, 0))) {
+                int port = placeholder.port();
+                assertTrue(port > 0);
+                for (IpAddress address : List.of(IpAddress.ANY_IPV6, IpAddress.ANY_IPV4, ip(pair.ours().ipv4()))) {
+                    assertThrows(BindException.class, () -> host.call(() ->
+                            PortReservation.reserve(protocol, address, true, port)), address.toString());
+                }
+            }
+        }
+        assertThrows(BindException.class, () -> host.call(() ->
+                PortReservation.reserve(IpProtocol.UDP, ip("203.0.113.1"), false, 0)));
+        try (PortReservation own = host.call(() ->
+                PortReservation.reserve(IpProtocol.UDP, ip(pair.ours().ipv6()), false, 5353))) {
+            assertEquals(5353, own.port());
+            assertNotNull(host.call(() -> {
+                PortReservation other = PortReservation.reserve(IpProtocol.UDP, ip(pair.ours().ipv4()), false, 5353);
+                other.close();
+                return other;
+            }));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package io.rdmaraw.testsuite.readme;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Each class and source file that the pages about the design name is there, and each link leads to a page. */
+class DocumentedNamesTest {
+    private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
+    private static final List<String> PAGES = List.of("architecture.md", "receiving-and-sending.md",
+            "addresses-and-rules.md", "waiting.md", "design-decisions.md", "glossary.md");
+    /** In backticks: a class, with members or arguments or not, or the file name of a C source. */
+    private static final Pattern NAME = Pattern.compile(
+            "`((?:[a-z0-9]+\\.)*[A-Z]\\w*\\*?[a-z][\\w*]*(?:\\.\\w+)*|\\w+\\*?\\.[ch])(?:\\([^`]*\\))?`");
+    private static final Pattern LINK = Pattern.compile("\\]\\(([\\w./-]+\\.md)?(#[\\w-]+)?\\)");
+
+    private static ProjectNames project;
+
+    @BeforeAll
+    static void readTheProject() throws IOException {
+        project = new ProjectNames(ROOT);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"architecture.md", "receiving-and-sending.md", "addresses-and-rules.md", "waiting.md",
+        "design-decisions.md", "glossary.md"})
+    void namesLeadSomewhere(String page) throws IOException {
+        List<String> complaints = complaints(Files.readString(ROOT.resolve("docs").resolve(page)));
+        assertTrue(complaints.isEmpty(), () -> "docs/" + page + ": " + String.join("\n", complaints));
+    }
+
+    @Test
+    void manyNamesAreRead() throws IOException {
+        long names = 0;
+        for (String page : PAGES) {
+            names += NAME.matcher(Files.readString(ROOT.resolve("docs").resolve(page))).results().count();
+        }
+        assertTrue(names > 180, "names: " + names);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"`NoSuchClass`", "`TcpStack.noSuchMember`", "`DeviceQueue.noSuchMember(own, rss)`",
+        "`no_such_file.c`", "`NoSuch*Test`", "`tcp.RdmaRawChannel`"})
+    void aWrongNameIsFound(String text) {
+        assertTrue(complaints(text).size() == 1, text);
+    }
+
+    @Test
+    void linksLeadToPagesAndHeadings() throws IOException {
+        List<String> broken = new ArrayList<>();
+        try (var pages = Files.list(ROOT.resolve("docs"))) {
+            for (Path page : pages.filter(file -> file.toString().endsWith(".md")).toList()) {
+                Matcher link = LINK.matcher(Files.readString(page));
+                while (link.find()) {
+                    if (!isThere(page, link.group(1), link.group(2))) {
+                        broken.add(page.getFileName() + ": " + link.group());
+                    }
+                }
+            }
+        }
+        assertTrue(broken.isEmpty(), broken::toString);
+    }
+
+    private static boolean isThere(Path page, String fileOrNull, String anchorOrNull) throws IOException {
+        Path target = fileOrNull == null ? page : page.resolveSibling(fileOrNull);
+        if (!Files.isRegularFile(target)) {
+            return false;
+        }
+        return anchorOrNull == null || Files.readString(target).lines().filter(line -> line.startsWith("#"))
+                .anyMatch(line -> anchorOf(line).equals(anchorOrNull.substring(1)));
+    }
+
+    /** Returns the anchor that GitHub makes of a heading. */
+    private static String anchorOf(String heading) {
+        return heading.replaceFirst("^#+ ", "").toLowerCase().replaceAll("[^\\w -]", "").replace(' ', '-');
+    }
+
+    private static List<String> complaints(String text) {
+        return NAME.matcher(text).results().map((MatchResult name) -> name.group(1)).distinct()
+                .map(project::complaint).flatMap(Optional::stream).toList();
+    }
+}

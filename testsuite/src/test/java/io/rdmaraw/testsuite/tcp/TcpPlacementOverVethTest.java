@@ -1,0 +1,247 @@
+package io.rdmaraw.testsuite.tcp;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.EventLoop;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.util.CharsetUtil;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandler;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.testsuite.leak.LeakExtension;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
+import static io.rdmaraw.testsuite.tcp.TcpHost.address;
+import static io.rdmaraw.testsuite.tcp.TcpHost.exchange;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** On which loops TCP connections live, with the kernel's sockets as peers; what does not arrive there is passed on. */
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
+class TcpPlacementOverVethTest {
+    private static final int CONNECTIONS = 24;
+
+    private NetworkNamespace host;
+    private VethPair pair;
+    private String device;
+    private final TcpHost.Echo echo = new TcpHost.Echo();
+    private final List<EventLoopGroup> groups = new ArrayList<>();
+    private final List<Socket> sockets = new ArrayList<>();
+
+    @BeforeEach
+    void open(TestNetwork network) {
+        host = network.namespace();
+        pair = network.vethPair(host, network.namespace());
+    }
+
+    @AfterEach
+    void close() throws Exception {
+        for (Socket socket : sockets) {
+            socket.close();
+        }
+        groups.forEach(group -> group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly());
+    }
+
+    private RdmaRawIoHandlerConfig config(String provider) {
+        device = provider + pair.ours().name();
+        return RdmaRawIoHandlerConfig.builder().ipDevice(device).build();
+    }
+
+    private <G extends EventLoopGroup> G keep(G group) {
+        groups.add(group);
+        return group;
+    }
+
+    private RdmaRawEventLoopGroup ours(String provider, int loops) {
+        return keep(new RdmaRawEventLoopGroup(loops, host.threadFactory(), config(provider)));
+    }
+
+    private Socket connect(int port) throws Exception {
+        Socket socket = TcpHost.socket(pair.peer().namespace(), pair.ours().ipv4(), port);
+        sockets.add(socket);
+        return socket;
+    }
+
+    /** Connects until each of so many loops has a connection: ports that the kernel gives in a row can hash alike. */
+    private Set<EventLoop> exchangeOnMany(RdmaRawServerSocketChannel server, int expectedLoops) throws Exception {
+        Set<EventLoop> loops = new HashSet<>();
+        for (int i = 0; i < CONNECTIONS || loops.size() < expectedLoops && i < 10 * CONNECTIONS; i++) {
+            exchange(connect(server.localAddress().getPort()), "0123456789".repeat(2000));
+            loops.add(echo.channels.take().eventLoop());
+        }
+        for (Socket socket : sockets) {
+            exchange(socket, "again");
+        }
+        assertEquals(expectedLoops, loops.size(), "loops that have connections");
+        return loops;
+    }
+
+    private long count(String name) {
+        return TcpHost.tcp(device, name);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void connectionsLiveWhereTheHashPutsTheirSegments(String provider) throws Exception {
+        RdmaRawEventLoopGroup group = ours(provider, 3);
+        RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("::", 0), echo);
+        exchangeOnMany(server, 3);
+        assertEquals(sockets.size(), count("accepted.connections"));
+        assertEquals(0, count("forwarded.segments"));
+        assertEquals(0, count("moved.connections"));
+        assertEquals(0, count("kernel.connections"));
+        assertEquals(0, count("no-connection"));
+    }
+
+    /** Clients on the host itself come by the kernel's socket, which is no guest of the loop while there are none. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:xdp:"})
+    void theKernelsListenerIsNoBurdenToTheLoops(String provider) throws Exception {
+        RdmaRawEventLoopGroup group = ours(provider, 1);
+        RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), echo);
+        int port = server.localAddress().getPort();
+        exchange(connect(port), "by the device");
+        echo.channels.take();
+        Await.until("the loop to sleep", () -> sleeps() > 0);
+        assertTrue(Thread.getAllStackTraces().keySet().stream()
+                .noneMatch(thread -> thread.getName().equals("rdma-raw-completion-watcher")),
+                "a thread wakes the loop");
+        Socket local = TcpHost.socket(host, pair.ours().ipv4(), port);
+        sockets.add(local);
+        exchange(local, "by the kernel");
+        assertSame(server, echo.channels.take().parent());
+        assertEquals(1, count("kernel.connections"));
+        server.close().sync();
+        assertEquals(port, TcpHost.listen(group, group, address("0.0.0.0", port), echo).localAddress().getPort());
+    }
+
+    private static long sleeps() {
+        return RdmaRawMetrics.loops().stream().mapToLong(loop -> loop.metrics().stream()
+                .filter(metric -> metric.name().equals("sleeps")).mapToLong(loop::value).sum()).sum();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:xdp:"})
+    void theChildrensGroupCanServeThePort(String provider) throws Exception {
+        RdmaRawEventLoopGroup boss = ours(provider, 1);
+        RdmaRawEventLoopGroup workers = ours(provider, 2);
+        RdmaRawServerSocketChannel server = TcpHost.listen(boss, workers, address(pair.ours().ipv4(), 0), echo);
+        for (EventLoop loop : exchangeOnMany(server, 2)) {
+            assertEquals(workers, loop.parent());
+        }
+        assertEquals(sockets.size(), count("accepted.connections"));
+        assertEquals(0, count("forwarded.segments"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void loopsOfOtherGroupsHaveTheirSegmentsPassedOn(String provider) throws Exception {
+        EventLoopGroup plain = keep(new MultiThreadIoEventLoopGroup(3, host.threadFactory(),
+                RdmaRawIoHandler.newFactory(config(provider))));
+        RdmaRawServerSocketChannel server = TcpHost.listen(plain, plain, address(pair.ours().ipv4(), 0), echo);
+        exchangeOnMany(server, 3);
+        assertTrue(count("forwarded.segments") > sockets.size(), "segments were passed on");
+        long moved = count("moved.connections");
+        assertTrue(moved >= sockets.size() / 2, moved + " connections moved");
+    }
+
+    /** The last acknowledgement of such a connection is repeated by the loop that its segments come to. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:xdp:"})
+    void timeWaitIsKeptWhereTheSegmentsCome(String provider) throws Exception {
+        EventLoopGroup boss = keep(new MultiThreadIoEventLoopGroup(1, host.threadFactory(),
+                RdmaRawIoHandler.newFactory(config(provider))));
+        EventLoopGroup workers = keep(new MultiThreadIoEventLoopGroup(1, host.threadFactory(),
+                RdmaRawIoHandler.newFactory(config(provider))));
+        RdmaRawServerSocketChannel server = TcpHost.listen(boss, workers, address(pair.ours().ipv4(), 0), echo);
+        Socket socket = connect(server.localAddress().getPort());
+        exchange(socket, "hello");
+        Channel child = echo.channels.take();
+        child.close().sync();
+        assertEquals(-1, socket.getInputStream().read());
+        socket.close();
+        // One record where the connection has lived, one where its segments come.
+        Await.until("two records of one connection", () -> count("time-wait") == 2);
+        assertEquals(0, count("resets.sent"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void aPortIsListenedOnAgainWhileConnectionsOfItLive(String provider) throws Exception {
+        RdmaRawEventLoopGroup group = ours(provider, 2);
+        RdmaRawServerSocketChannel first = TcpHost.listen(group, group, address(pair.ours().ipv4(), 0), echo);
+        int port = first.localAddress().getPort();
+        List<Socket> old = List.of(connect(port), connect(port), connect(port));
+        for (Socket socket : old) {
+            exchange(socket, "before");
+        }
+        first.close().sync();
+        RdmaRawServerSocketChannel second = TcpHost.listen(group, group, address(pair.ours().ipv4(), port), echo);
+        exchange(connect(port), "to the second");
+        for (Socket socket : old) {
+            exchange(socket, "still there");
+        }
+        assertEquals(0, count("resets.sent"));
+        assertEquals(0, count("duplicate"));
+        second.close().sync();
+    }
+
+    /** The kernel's socket of the port has gone with the channel, although a thread was waiting in it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void aPortIsFreeWhenItsServerHasClosed(String provider) throws Exception {
+        RdmaRawEventLoopGroup group = ours(provider, 1);
+        RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address(pair.ours().ipv4(), 0), echo);
+        int port = server.localAddress().getPort();
+        for (int i = 0; i < 200; i++) {
+            server.close().sync();
+            server = TcpHost.listen(group, group, address(pair.ours().ipv4(), port), echo);
+        }
+        exchange(connect(port), "to the last");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void clientsGetTheirSegmentsOnTheirOwnLoop(String provider) throws Exception {
+        RdmaRawEventLoopGroup group = ours(provider, 3);
+        List<RdmaRawSocketChannel> clients = new ArrayList<>();
+        try (ServerSocket server = TcpHost.echoServer(pair.peer().namespace(), pair.peer().ipv4())) {
+            for (int i = 0; i < 9; i++) {
+                TcpHost.Client client = new TcpHost.Client();
+                RdmaRawSocketChannel channel = TcpHost.connect(group,
+                        address(pair.peer().ipv4(), server.getLocalPort()), client);
+                channel.writeAndFlush(Unpooled.copiedBuffer("hello",
+                        CharsetUtil.US_ASCII)).sync();
+                client.await("hello");
+                clients.add(channel);
+                channel.close().sync();
+            }
+        }
+        assertEquals(3, new HashSet<>(clients.stream().map(Channel::eventLoop).toList()).size());
+        assertEquals(0, count("forwarded.segments"));
+        assertEquals(0, count("unroutable"));
+    }
+}

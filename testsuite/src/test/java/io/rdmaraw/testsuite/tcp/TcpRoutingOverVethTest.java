@@ -1,0 +1,174 @@
+package io.rdmaraw.testsuite.tcp;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.Unpooled;
+import io.netty.util.CharsetUtil;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.testsuite.leak.LeakExtension;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+import static io.rdmaraw.testsuite.tcp.TcpHost.address;
+import static io.rdmaraw.testsuite.tcp.TcpHost.exchange;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+/**
+ * TCP on a host with two interfaces: which routing table is looked at can depend on the source ({@code ip rule}), and
+ * every link has the same link-local addresses. The kernel is the peer on both.
+ */
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
+class TcpRoutingOverVethTest {
+    private static final String FAR = "198.51.100.7";
+    private static final String TEXT = "0123456789".repeat(2000);
+
+    private NetworkNamespace host;
+    private VethPair first;
+    private VethPair second;
+    private final TcpHost.Echo echo = new TcpHost.Echo();
+    private final List<RdmaRawEventLoopGroup> groups = new ArrayList<>();
+
+    @BeforeEach
+    void open(TestNetwork network) {
+        host = network.namespace();
+        first = network.vethPair(host, network.namespace());
+        second = network.vethPair(host, network.namespace());
+    }
+
+    @AfterEach
+    void close() {
+        groups.forEach(group -> group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly());
+    }
+
+    private static String device(VethPair pair) {
+        return "soft:xdp:" + pair.ours().name();
+    }
+
+    private RdmaRawEventLoopGroup on(VethPair pair) {
+        RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(device(pair)).build());
+        groups.add(group);
+        return group;
+    }
+
+    private static void echoed(RdmaRawSocketChannel channel, TcpHost.Client client) throws InterruptedException {
+        channel.writeAndFlush(Unpooled.copiedBuffer(TEXT, CharsetUtil.US_ASCII)).sync();
+        client.await(TEXT);
+        channel.close().sync();
+    }
+
+    /** The JDK makes the kernel's socket when it is first used. */
+    private static Socket socket(NetworkNamespace namespace, InetSocketAddress localOrNull, InetSocketAddress remote)
+            throws Exception {
+        return namespace.call(() -> {
+            Socket socket = new Socket();
+            socket.setSoTimeout(Await.PATIENCE_MILLIS);
+            socket.bind(localOrNull);
+            socket.connect(remote, Await.PATIENCE_MILLIS);
+            return socket;
+        });
+    }
+
+    /** The default route is the first interface's; what has the second one's address goes by that. */
+    private void routeBySource() {
+        second.peer().namespace().run("ip", "addr", "add", FAR + "/32", "dev", "lo");
+        host.run("ip", "route", "add", "default", "via", first.peer().ipv4());
+        host.run("ip", "route", "add", "default", "via", second.peer().ipv4(), "table", "100");
+        host.run("ip", "rule", "add", "from", second.ours().ipv4(), "lookup", "100");
+    }
+
+    @Test
+    void serversAnswerByTheTableOfTheirAddress() throws Exception {
+        routeBySource();
+        RdmaRawEventLoopGroup group = on(second);
+        RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), echo);
+        try (Socket socket = socket(second.peer().namespace(), address(FAR, 0),
+                address(second.ours().ipv4(), server.localAddress().getPort()))) {
+            exchange(socket, TEXT);
+        }
+        assertEquals(1, TcpHost.tcp(device(second), "accepted.connections"));
+        assertEquals(0, TcpHost.tcp(device(second), "unroutable"));
+    }
+
+    @Test
+    void clientsGoByTheTableOfTheirAddress() throws Exception {
+        routeBySource();
+        RdmaRawEventLoopGroup group = on(second);
+        try (ServerSocket server = TcpHost.echoServer(second.peer().namespace(), FAR)) {
+            TcpHost.Client client = new TcpHost.Client();
+            echoed((RdmaRawSocketChannel) new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
+                    .handler(client).connect(address(FAR, server.getLocalPort()), address(second.ours().ipv4(), 0))
+                    .sync().channel(), client);
+            assertEquals(1, TcpHost.tcp(device(second), "opened.connections"));
+            // Without an address the destination decides.
+            host.run("ip", "rule", "add", "to", FAR, "lookup", "100");
+            TcpHost.Client other = new TcpHost.Client();
+            RdmaRawSocketChannel channel = TcpHost.connect(group, address(FAR, server.getLocalPort()), other);
+            assertEquals(second.ours().ipv4(), channel.localAddress().getAddress().getHostAddress());
+            echoed(channel, other);
+        }
+        assertEquals(2, TcpHost.tcp(device(second), "opened.connections"));
+        assertEquals(0, TcpHost.tcp(device(second), "kernel.connections"));
+    }
+
+    /** By number: the JDK knows names of its own namespace only. */
+    private static InetAddress linkLocal(String address, int linkIndex) throws Exception {
+        return Inet6Address.getByAddress(null, InetAddress.ofLiteral(address).getAddress(), linkIndex);
+    }
+
+    /** Both links have the same addresses, and the kernel's routes to them are as good. */
+    @Test
+    void linkLocalPeersAreOfTheDevicesLink() throws Exception {
+        for (VethPair pair : List.of(first, second)) {
+            host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
+            pair.peer().namespace().run("ip", "-6", "addr", "add", "fe80::2/64", "dev", pair.peer().name(), "nodad");
+        }
+        for (VethPair pair : List.of(first, second, first)) {
+            RdmaRawEventLoopGroup group = on(pair);
+            long accepted = TcpHost.tcp(device(pair), "accepted.connections");
+            RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("::", 0), echo);
+            InetSocketAddress target = new InetSocketAddress(linkLocal("fe80::1", pair.peer().index()),
+                    server.localAddress().getPort());
+            try (Socket socket = socket(pair.peer().namespace(), null, target)) {
+                exchange(socket, TEXT);
+            }
+            assertEquals(accepted + 1, TcpHost.tcp(device(pair), "accepted.connections"));
+            server.close().sync();
+            for (int scope : new int[] {0, pair.ours().index()}) {
+                connectTo(group, pair, scope);
+            }
+            assertEquals(0, TcpHost.tcp(device(pair), "kernel.connections"));
+            assertEquals(0, TcpHost.tcp(device(pair), "unroutable"));
+        }
+        // An address of another link is not the device's.
+        connectTo(groups.getFirst(), second, second.ours().index());
+        assertEquals(1, TcpHost.tcp(device(first), "kernel.connections"));
+    }
+
+    private void connectTo(RdmaRawEventLoopGroup group, VethPair pair, int scope) throws Exception {
+        try (ServerSocket server = TcpHost.echoServer(pair.peer().namespace(), "::")) {
+            TcpHost.Client client = new TcpHost.Client();
+            echoed(TcpHost.connect(group, new InetSocketAddress(linkLocal("fe80::2", scope), server.getLocalPort()),
+                    client), client);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+package io.rdmaraw.tools.command;
+
+import io.rdmaraw.tools.pcap.PcapException;
+import io.rdmaraw.verbs.VerbsException;
+import java.util.stream.Stream;
+import picocli.CommandLine;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
+
+/** How each command line of the project reads arguments and reports what is wrong. */
+public final class CommandLines {
+    private CommandLines() {
+    }
+
+    /**
+     * Returns a command line that prints one sentence for a mistake that the user can correct.
+     *
+     * @param root the command whose subcommands the user calls
+     */
+    public static CommandLine of(Runnable root) {
+        CommandLine commandLine = new CommandLine(root);
+        commandLine.setCaseInsensitiveEnumValuesAllowed(true);
+        commandLine.setExecutionExceptionHandler((e, command, parsed) -> report(e, command));
+        commandLine.setParameterExceptionHandler((e, arguments) -> refuse(e));
+        // picocli asks each command for its own version.
+        withSubcommands(commandLine).forEach(command -> command.getCommandSpec().versionProvider(new Versions()));
+        return commandLine;
+    }
+
+    private static Stream<CommandLine> withSubcommands(CommandLine command) {
+        return Stream.concat(Stream.of(command),
+                command.getSubcommands().values().stream().distinct().flatMap(CommandLines::withSubcommands));
+    }
+
+    /** Prints what is wrong and which command explains the options: the whole help would scroll the first away. */
+    private static int refuse(ParameterException e) {
+        CommandLine command = e.getCommandLine();
+        command.getErr().println("rdma-raw: " + message(e) + "; see ./"
+                + command.getCommandSpec().qualifiedName() + " --help");
+        command.getErr().flush();
+        return ExitCode.USAGE;
+    }
+
+    /** picocli names an unknown subcommand by an index that starts at a word which the user has not written. */
+    private static String message(ParameterException e) {
+        CommandLine command = e.getCommandLine();
+        if (command.getParent() == null || command.getSubcommands().isEmpty()
+                || !(e instanceof UnmatchedArgumentException unknown)) {
+            return e.getMessage();
+        }
+        return "'" + unknown.getUnmatched().getFirst() + "' is no option of " + command.getCommandName()
+                + ", and none of " + String.join(", ", command.getSubcommands().keySet());
+    }
+
+    /** Prints one sentence for what the user can correct; any other failure is a defect and prints its stack trace. */
+    private static int report(Exception e, CommandLine command) {
+        if (e instanceof ToolException || e instanceof VerbsException || e instanceof PcapException
+                || e instanceof IllegalArgumentException && !(e instanceof NumberFormatException)) {
+            command.getErr().println("rdma-raw: " + e.getMessage());
+        } else {
+            e.printStackTrace(command.getErr());
+        }
+        command.getErr().flush();
+        return ExitCode.FAILED;
+    }
+}

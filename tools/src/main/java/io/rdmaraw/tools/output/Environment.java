@@ -1,0 +1,72 @@
+package io.rdmaraw.tools.output;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.netty.util.Version;
+import io.rdmaraw.channel.RdmaRaw;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.stream.Stream;
+
+/** What a figure depends on besides the measured code: the machine and the versions. */
+public final class Environment {
+    private static final double BUSY_LOAD = 0.5;
+
+    private Environment() {
+    }
+
+    /** Returns the machine; each value as the system names it. */
+    public static ObjectNode machine() {
+        ObjectNode machine = Json.object();
+        machine.put("cpu", firstValue("/proc/cpuinfo", "model name"));
+        machine.put("cores", Runtime.getRuntime().availableProcessors());
+        machine.put("memory", firstValue("/proc/meminfo", "MemTotal"));
+        machine.put("os", firstValue("/etc/os-release", "PRETTY_NAME").replace("\"", ""));
+        machine.put("kernel", System.getProperty("os.version"));
+        machine.put("arch", System.getProperty("os.arch"));
+        machine.put("loadAverage", Json.rounded(loadAverage()));
+        return machine;
+    }
+
+    /** Returns the processes that wanted a core in the last minute; negative if the system does not tell. */
+    private static double loadAverage() {
+        return ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
+    }
+
+    /** Warns before a measurement that other programs use the cores: the figures would show those programs too. */
+    public static void warnIfBusy(PrintWriter out) {
+        double load = loadAverage();
+        if (load > BUSY_LOAD) {
+            out.println(String.format(Locale.ROOT, "rdma-raw: this machine is busy (load %.1f on %d cores): the figures"
+                    + " will say more about the other programs than about this one", load,
+                    Runtime.getRuntime().availableProcessors()));
+            out.flush();
+        }
+    }
+
+    /** Returns the versions of the software. */
+    public static ObjectNode versions() {
+        ObjectNode versions = Json.object();
+        versions.put("rdmaRaw", RdmaRaw.version());
+        versions.put("java", Runtime.version().toString());
+        versions.put("vm", System.getProperty("java.vm.name"));
+        Version netty = Version.identify().get("netty-transport");
+        versions.put("netty", netty == null ? "unknown" : netty.artifactVersion());
+        return versions;
+    }
+
+    /**
+     * Returns the value after the name and a ':' or '=', or "unknown": a figure without its machine is still a figure.
+     */
+    private static String firstValue(String file, String name) {
+        try (Stream<String> lines = Files.lines(Path.of(file))) {
+            return lines.filter(line -> line.startsWith(name)).findFirst()
+                    .map(line -> line.substring(name.length()).replaceFirst("^\\s*[:=]\\s*", "")).orElse("unknown");
+        } catch (IOException e) {
+            return "unknown";
+        }
+    }
+}

@@ -1,6 +1,0 @@
-/**
- * {@code profile}: where the time of the event loops goes. A {@link io.rdmaraw.tools.profile.Load} is a process with
- * loops that have something to do, a {@link io.rdmaraw.tools.profile.Profiler} takes samples of it, and
- * {@link io.rdmaraw.tools.profile.Costs} sums them up by layer and by method.
- */
-package io.rdmaraw.tools.profile;

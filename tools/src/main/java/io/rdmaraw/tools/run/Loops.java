@@ -1,0 +1,28 @@
+package io.rdmaraw.tools.run;
+
+import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A group of event loops for try-with-resources. {@code close} of the group itself would reject tasks at once,
+ * including those that its channels need to close.
+ */
+public final class Loops implements AutoCloseable {
+    private static final long LIMIT_SECONDS = 5;
+
+    private final RdmaRawEventLoopGroup group;
+
+    public Loops(int count) {
+        group = new RdmaRawEventLoopGroup(count);
+    }
+
+    public EventLoopGroup group() {
+        return group;
+    }
+
+    @Override
+    public void close() {
+        group.shutdownGracefully(0, LIMIT_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What wakes sleepers when frames arrive while queues are armed. The wire's sockets are in one epoll instance, that of
+ *   - the receive thread (rx_thread.c), which moves the frames and so raises events, or
+ *   - a completion channel: its descriptor is readable while frames wait, and ibv_get_cq_event() moves them. That saves
+ *     two context switches per event.
+ *
+ * The sockets may be in a channel's instance only while no other channel has armed queues: the thread that reads the
+ * channel may be busy, and frames of others must not wait for it. The program must also have made the descriptor
+ * non-blocking, since frames of unarmed queues make it readable without an event.
+ */
+#include "wire.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/*
+ * MAX_UNARMED_FRAMES: a socket in an epoll instance costs the kernel a call with locks per frame; to remove and add it
+ *   again costs two system calls. So it is removed after this number of frames since the last arming.
+ * SINGLE_ARMINGS: a channel gets the sockets after it was the only armed one this number of times in a row. Moving the
+ *   sockets is expensive, and event loops that sleep in turns would move them every time.
+ */
+enum { MAX_UNARMED_FRAMES = 32, SINGLE_ARMINGS = 8 };
+
+int sv_event_source_add(int epoll, int fd, enum sv_event_source source)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = source};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+}
+
+static void remove_sockets(const struct sv_wire *wire, int epoll, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        epoll_ctl(epoll, EPOLL_CTL_DEL, wire->receivers[i]->fd, NULL);
+}
+
+/*
+ * Moves the sockets to the epoll instance `to`, or to none if it is -1. With the mutex held. Returns 0 or an errno of
+ * the
+ * kernel: it may be out of memory, or the user may have too many entries (max_user_watches of epoll(7)). Then the
+ *   sockets
+ * are in no instance, and the receive thread retries, since other channels may have been armed before.
+ */
+static int set_event_epoll(struct sv_wire *wire, int to)
+{
+    int from = atomic_load(&wire->event_epoll);
+    if (from == to)
+        return 0;
+    if (from >= 0)
+        remove_sockets(wire, from, wire->receiver_count);
+    int error = 0;
+    uint32_t added = 0;
+    while (to >= 0 && added < wire->receiver_count && error == 0) {
+        error = sv_event_source_add(to, wire->receivers[added]->fd, SV_EVENT_SOCKET);
+        added += error == 0;
+    }
+    if (error != 0)
+        remove_sockets(wire, to, added);
+    atomic_store(&wire->event_epoll, error == 0 ? to : -1);
+    if (error == 0 && to >= 0)
+        atomic_store(&wire->rx_thread_retries, false);
+    else if (error != 0 && !atomic_exchange(&wire->rx_thread_retries, true))
+        sv_event_source_kick(wire);
+    return error;
+}
+
+/* With the mutex held. A channel counts as armed before it reads event_epoll, so one of the two sees the other. */
+static void detach_sockets(struct sv_wire *wire)
+{
+    (void)set_event_epoll(wire, -1);
+    if (atomic_load(&wire->device->armed_channels) > 0)
+        (void)set_event_epoll(wire, wire->epoll);
+}
+
+/*
+ * Whether a channel other than this one is armed. A frame may disarm this one at any time, so all are counted first:
+ * then a channel disarmed in between counts as another's arming, never the other way round.
+ */
+static bool others_are_armed(const struct sv_wire *wire, const struct sv_channel *channel)
+{
+    int all = atomic_load(&wire->device->armed_channels);
+    return all > (atomic_load(&channel->armed) > 0);
+}
+
+/* With the mutex held. A channel armed at the same time may rely on this call: see detach_sockets(). */
+static int attach_to_channel(struct sv_wire *wire, const struct sv_channel *channel)
+{
+    int error = set_event_epoll(wire, channel->ibv.fd);
+    if (error == 0 && others_are_armed(wire, channel))
+        error = set_event_epoll(wire, wire->epoll);
+    return error;
+}
+
+int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
+{
+    struct sv_wire *wire = device->port;
+    const struct sv_channel *channel = (const struct sv_channel *)cq->ibv.channel;
+    int epoll = atomic_load(&wire->event_epoll);
+    atomic_store_explicit(&wire->unarmed_frames, 0, memory_order_relaxed);
+    if (others_are_armed(wire, channel)) {
+        atomic_store_explicit(&wire->single_armings, 0, memory_order_relaxed);
+        if (epoll == wire->epoll)
+            return 0;
+    } else if (epoll == channel->ibv.fd) {
+        return 0;
+    }
+    pthread_mutex_lock(&wire->event_mutex);
+    bool single = !others_are_armed(wire, channel) &&
+                  atomic_fetch_add_explicit(&wire->single_armings, 1, memory_order_relaxed) >= SINGLE_ARMINGS;
+    int error = single && sv_channel_polled(channel) ? attach_to_channel(wire, channel)
+                                                     : set_event_epoll(wire, wire->epoll);
+    pthread_mutex_unlock(&wire->event_mutex);
+    return error;
+}
+
+bool sv_wire_poll(struct sv_device *device, const struct sv_channel *channel)
+{
+    struct sv_wire *wire = device->port;
+    if (atomic_load_explicit(&wire->event_epoll, memory_order_relaxed) != channel->ibv.fd)
+        return false;
+    wire->kind->drain(wire);
+    return true;
+}
+
+void sv_wire_release(struct sv_device *device, struct sv_channel *channel)
+{
+    struct sv_wire *wire = device->port;
+    pthread_mutex_lock(&wire->event_mutex);
+    if (atomic_load(&wire->event_epoll) == channel->ibv.fd) {
+        detach_sockets(wire);
+        atomic_store_explicit(&wire->single_armings, 0, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&wire->event_mutex);
+}
+
+void sv_event_source_unarmed_frames(struct sv_wire *wire, unsigned moved)
+{
+    if (atomic_load_explicit(&wire->device->armed_channels, memory_order_relaxed) > 0 ||
+        atomic_fetch_add_explicit(&wire->unarmed_frames, moved, memory_order_relaxed) + moved < MAX_UNARMED_FRAMES ||
+        pthread_mutex_trylock(&wire->event_mutex) != 0)
+        return;
+    detach_sockets(wire);
+    pthread_mutex_unlock(&wire->event_mutex);
+}
+
+void sv_event_source_pause(struct sv_wire *wire)
+{
+    pthread_mutex_lock(&wire->event_mutex);
+    if (atomic_load(&wire->event_epoll) == wire->epoll)
+        (void)set_event_epoll(wire, -1);
+    pthread_mutex_unlock(&wire->event_mutex);
+}
+
+void sv_event_source_resume(struct sv_wire *wire)
+{
+    pthread_mutex_lock(&wire->event_mutex);
+    /* A channel armed later checks by itself. */
+    if (atomic_load(&wire->device->armed_channels) <= 0)
+        atomic_store(&wire->rx_thread_retries, false);
+    else if (atomic_load(&wire->event_epoll) < 0)
+        (void)set_event_epoll(wire, wire->epoll);
+    pthread_mutex_unlock(&wire->event_mutex);
+}
+
+void sv_event_source_kick(struct sv_wire *wire)
+{
+    const uint64_t one = 1;
+    while (write(wire->kick, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See port_reservation.h. */
+#include "port_reservation.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct sv_port_reservation {
+    struct sv_port_reservation *next;
+    union sv_key mask;
+    union sv_key value;
+    uint32_t rules;         /* with this match */
+    bool quiet;             /* all sockets that the match needs are open */
+    int ipv4;               /* sockets, or -1 */
+    int ipv6;
+};
+
+static bool names_a_port(const struct sv_headers *mask, const struct sv_headers *value)
+{
+    return mask->dst_port == 0xffff && (value->layers & (SV_LAYER_TCP | SV_LAYER_UDP)) != 0;
+}
+
+static bool whole_address(const uint8_t *mask, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (mask[i] != 0xff)
+            return false;
+    return true;
+}
+
+/* The filter comes before bind(), so the socket never receives anything. */
+static int open_silent(int family, const struct sockaddr *address, socklen_t bytes, bool tcp)
+{
+    struct sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
+    struct sock_fprog program = {.len = 1, .filter = &drop_all};
+    const int on = 1;
+    int fd = socket(family, (tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0 ||
+        (tcp && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) ||
+        (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) ||
+        bind(fd, address, bytes) != 0 || (tcp && listen(fd, 1) != 0)) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+static int open_ipv4(const struct sv_headers *mask, const struct sv_headers *value)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = value->dst_port};
+    if (whole_address(mask->dst_ip, 4))
+        memcpy(&address.sin_addr, value->dst_ip, 4);
+    return open_silent(AF_INET, (struct sockaddr *)&address, sizeof address, value->layers & SV_LAYER_TCP);
+}
+
+static int open_ipv6(const struct sv_headers *mask, const struct sv_headers *value)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = value->dst_port};
+    if (whole_address(mask->dst_ip, 16))
+        memcpy(&address.sin6_addr, value->dst_ip, 16);
+    return open_silent(AF_INET6, (struct sockaddr *)&address, sizeof address, value->layers & SV_LAYER_TCP);
+}
+
+static struct sv_port_reservation **find_reservation(struct sv_port_reservations *all, const union sv_key *mask,
+                                                     const union sv_key *value)
+{
+    struct sv_port_reservation **at = &all->first;
+    while (*at != NULL && (memcmp(&(*at)->mask, mask, sizeof *mask) != 0 ||
+                           memcmp(&(*at)->value, value, sizeof *value) != 0))
+        at = &(*at)->next;
+    return at;
+}
+
+/* The kernel does not answer for a protocol or an address that it does not have. */
+static bool is_foreign(int error)
+{
+    return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
+}
+
+static struct sv_port_reservation *new_reservation(const struct sv_rule_spec *spec)
+{
+    const struct sv_headers *mask = &spec->mask.outer;
+    const struct sv_headers *value = &spec->value.outer;
+    struct sv_port_reservation *made = sv_alloc_zeroed(sizeof *made);
+    if (made == NULL)
+        return NULL;
+    bool ipv4 = names_a_port(mask, value) && !(value->layers & SV_LAYER_IPV6);
+    bool ipv6 = names_a_port(mask, value) && !(value->layers & SV_LAYER_IPV4);
+    made->mask = spec->mask;
+    made->value = spec->value;
+    made->quiet = ipv4 || ipv6;
+    made->ipv4 = ipv4 ? open_ipv4(mask, value) : -1;
+    if (ipv4 && made->ipv4 < 0 && !is_foreign(errno))
+        made->quiet = false;
+    made->ipv6 = ipv6 ? open_ipv6(mask, value) : -1;
+    if (ipv6 && made->ipv6 < 0 && !is_foreign(errno))
+        made->quiet = false;
+    return made;
+}
+
+int sv_port_reservations_add(struct sv_port_reservations *all, const struct sv_rule_spec *spec)
+{
+    if (spec->type != IBV_FLOW_ATTR_NORMAL || spec->continues)
+        return 0;
+    struct sv_port_reservation **at = find_reservation(all, &spec->mask, &spec->value);
+    if (*at == NULL)
+        *at = new_reservation(spec);
+    if (*at == NULL)
+        return ENOMEM;
+    (*at)->rules++;
+    all->kernel_visible += !(*at)->quiet;
+    return 0;
+}
+
+static void free_reservation(struct sv_port_reservation *reservation)
+{
+    if (reservation->ipv4 >= 0)
+        close(reservation->ipv4);
+    if (reservation->ipv6 >= 0)
+        close(reservation->ipv6);
+    free(reservation);
+}
+
+void sv_port_reservations_remove(struct sv_port_reservations *all, enum ibv_flow_attr_type type,
+                                 const union sv_key *mask, const struct sv_rule *rule)
+{
+    if (type != IBV_FLOW_ATTR_NORMAL || rule->continues)
+        return;
+    struct sv_port_reservation **at = find_reservation(all, mask, &rule->key);
+    struct sv_port_reservation *found = *at;
+    if (found == NULL)
+        return;
+    all->kernel_visible -= !found->quiet;
+    if (--found->rules > 0)
+        return;
+    *at = found->next;
+    free_reservation(found);
+}
+
+void sv_port_reservations_close(struct sv_port_reservations *all)
+{
+    while (all->first != NULL) {
+        struct sv_port_reservation *next = all->first->next;
+        free_reservation(all->first);
+        all->first = next;
+    }
+    all->kernel_visible = 0;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The receive thread: wakes sleepers when frames arrive, and follows the interface. See wire.h. */
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4, RETRY_MILLIS = 10 };
+
+static void pause_briefly(void)
+{
+    struct timespec pause = {.tv_nsec = PAUSE_NANOS};
+    nanosleep(&pause, NULL);
+}
+
+/* ---- frames ---- */
+
+unsigned sv_wire_progress(struct sv_device *device)
+{
+    struct sv_wire *wire = device->port;
+    unsigned moved = wire->kind->drain(wire);
+    if (moved > 0) {
+        atomic_fetch_add_explicit(&wire->polled, moved, memory_order_relaxed);
+        if (atomic_load_explicit(&wire->event_epoll, memory_order_relaxed) >= 0)
+            sv_event_source_unarmed_frames(wire, moved);
+    }
+    return moved;
+}
+
+/* A socket of an interface that went down stays ready until its error is read. */
+static void take_errors(struct sv_wire *wire)
+{
+    for (uint32_t i = 0; i < wire->receiver_count; i++) {
+        int error;
+        socklen_t size = sizeof error;
+        (void)!getsockopt(wire->receivers[i]->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+}
+
+static void frames_arrived(struct sv_wire *wire)
+{
+    static _Thread_local uint64_t polled_before;
+    unsigned moved = 0;
+    sv_event_source_pause(wire);
+    for (unsigned burst = 1; burst > 0 && !atomic_load(&wire->stopping); moved += burst)
+        burst = wire->kind->drain(wire);
+    if (moved == 0)
+        take_errors(wire);
+    if (atomic_load(&wire->device->armed_channels) <= 0) {
+        if (atomic_load(&wire->rx_thread_retries))
+            sv_event_source_resume(wire);
+        return;
+    }
+    /* One thread sleeps while another polls: the poller moves the frames for both, so look again later. */
+    uint64_t polled = atomic_load_explicit(&wire->polled, memory_order_relaxed);
+    if (polled != polled_before)
+        pause_briefly();
+    polled_before = polled;
+    sv_event_source_resume(wire);
+}
+
+static void take_kick(const struct sv_wire *wire)
+{
+    uint64_t kicks;
+    (void)!read(wire->kick, &kicks, sizeof kicks);
+}
+
+/* ---- life ---- */
+
+static void *run_rx_thread(void *argument)
+{
+    struct sv_wire *wire = argument;
+    struct epoll_event events[MAX_EVENTS];
+    while (!atomic_load(&wire->stopping)) {
+        bool arrived = atomic_load(&wire->rx_thread_retries);
+        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, arrived ? RETRY_MILLIS : -1);
+        for (int i = 0; i < count && !atomic_load(&wire->stopping); i++) {
+            arrived |= events[i].data.u32 == SV_EVENT_SOCKET;
+            if (events[i].data.u32 == SV_EVENT_LINK)
+                sv_link_follow(wire);
+            if (events[i].data.u32 == SV_EVENT_KICK)
+                take_kick(wire);
+        }
+        if (arrived && !atomic_load(&wire->stopping))
+            frames_arrived(wire);
+    }
+    return NULL;
+}
+
+int sv_wire_start(struct sv_wire *wire)
+{
+    int error = sv_link_open(wire);
+    if (error == 0)
+        error = sv_event_source_add(wire->epoll, wire->link, SV_EVENT_LINK);
+    if (error == 0)
+        error = sv_event_source_add(wire->epoll, wire->kick, SV_EVENT_KICK);
+    if (error != 0)
+        return error;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);       /* signals are the program's, not this thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&wire->rx_thread, NULL, run_rx_thread, wire);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    wire->rx_thread_runs = error == 0;
+    if (error == 0)
+        pthread_setname_np(wire->rx_thread, "softverbs-wire");
+    return error;
+}
+
+void sv_wire_stop(struct sv_wire *wire)
+{
+    atomic_store(&wire->stopping, true);
+    if (!wire->rx_thread_runs)
+        return;
+    sv_event_source_kick(wire);
+    pthread_join(wire->rx_thread, NULL);
+    wire->rx_thread_runs = false;
+}

@@ -1,0 +1,96 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.host.IpContext;
+import io.rdmaraw.loop.LoopFailures;
+import io.rdmaraw.metrics.RdmaRawLoopStatistics;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.internal.MetricTable;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.ToLongFunction;
+
+/** Counts what one event loop does. Written by the loop with plain stores; readable on any thread. */
+final class LoopStatistics implements RdmaRawLoopStatistics {
+    private static final MetricTable<LoopStatistics> TABLE = new MetricTable<LoopStatistics>()
+            .work("rounds", s -> s.rounds, "turns of the loop")
+            .work("spins", s -> s.spins, "times that the loop polled on without work before it slept")
+            .work("sleeps", s -> s.sleeps, "times that the loop slept")
+            .add(RdmaRawMetric.Kind.NANOS, "spin", s -> s.spinNanos, "time polled without work")
+            .add(RdmaRawMetric.Kind.NANOS, "sleep", s -> s.sleepNanos, "time slept")
+            .add(RdmaRawMetric.Kind.NANOS, "alive", s -> System.nanoTime() - s.startNanos,
+                    "time since the loop's start; what is neither spun nor slept was work")
+            .error("failures", s -> s.failures.count(
+                    ), "unexpected exceptions that the loop survived; the log has them")
+            .error("neighbors-refused", s -> s.ofHost(IpContext::refusedSolicitations),
+                    "times that the kernel did not ask for a next hop's MAC address, as its table is full or"
+                            + " CAP_NET_ADMIN is wanting; the log says which")
+            .error("neighbors-crowded", s -> s.ofHost(IpContext::displacedPackets),
+                    "packets that waited for a next hop's MAC address, and that newer ones for others took the place"
+                            + " of; the channels count them as unresolved")
+            .error("notifications-lost", s -> s.ofHost(IpContext::lostNotifications),
+                    "times that the kernel's network changed so fast that all was read anew; of the whole host");
+
+    private final long startNanos = System.nanoTime();
+    private final List<RdmaRawPortStatistics> ports = new CopyOnWriteArrayList<>();
+    private final LoopFailures failures;
+    private volatile String name = "";
+    /** Null until the loop has to do with a host. */
+    private volatile IpContext hostView;
+    long rounds;
+    long spins;
+    long spinNanos;
+    long sleeps;
+    long sleepNanos;
+
+    LoopStatistics(LoopFailures failures) {
+        this.failures = failures;
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    void name(String loopName) {
+        name = loopName;
+    }
+
+    /** The loop sees its host by this. */
+    void hostView(IpContext view) {
+        hostView = view;
+    }
+
+    private long ofHost(ToLongFunction<IpContext> counted) {
+        IpContext view = hostView;
+        return view == null ? 0 : counted.applyAsLong(view);
+    }
+
+    @Override
+    public List<RdmaRawPortStatistics> ports() {
+        return List.copyOf(ports);
+    }
+
+    void add(RdmaRawPortStatistics port) {
+        ports.add(port);
+        RdmaRawMetrics.portOpened(this, port);
+    }
+
+    void remove(RdmaRawPortStatistics port) {
+        if (ports.remove(port)) {
+            RdmaRawMetrics.portClosed(this, port);
+        }
+    }
+
+    @Override
+    public List<RdmaRawMetric> metrics() {
+        return TABLE.metrics();
+    }
+
+    @Override
+    public long value(RdmaRawMetric metric) {
+        return TABLE.value(this, metric);
+    }
+}

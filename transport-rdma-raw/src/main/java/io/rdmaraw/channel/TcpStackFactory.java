@@ -1,0 +1,55 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.rdmaraw.host.IpContext;
+import io.rdmaraw.host.SharedTcpNetwork;
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.host.loopback.LoopbackTcpNetwork;
+import io.rdmaraw.host.userspace.UserspaceHostConfig;
+import io.rdmaraw.host.userspace.UserspaceIpHost;
+import io.rdmaraw.host.userspace.UserspaceTcpNetwork;
+import io.rdmaraw.tcp.TcpSecrets;
+import io.rdmaraw.tcp.stack.TcpStack;
+import io.rdmaraw.verbs.DeviceName;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.security.SecureRandom;
+
+/** Makes the TCP of a loop on the device that its settings name. */
+final class TcpStackFactory {
+    /** Of the process: a connection between two ends may follow one that was on another loop. */
+    static final TcpSecrets SECRETS = new TcpSecrets(new SecureRandom());
+    private static final int PORT_NUMBER = 1;
+
+    private TcpStackFactory() {
+    }
+
+    /**
+     * Opens the queue, if it is not open, and the TCP on it.
+     *
+     * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
+     */
+    static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) {
+        String device = handler.config().ipDevice();
+        TcpNetwork network = networkOf(handler, device, (EventLoop) loop);
+        return new TcpStack(handler.port(device, PORT_NUMBER), network,
+                handler.config().tcpOptions(), loop, new SecureRandom());
+    }
+
+    private static TcpNetwork networkOf(RdmaRawIoHandler handler, String device, EventLoop loop) {
+        UserspaceHostConfig userspaceHost = handler.config().userspaceHostOrNull();
+        if (userspaceHost == null && new DeviceName(device).isLoopback()) {
+            return new LoopbackTcpNetwork(device);
+        }
+        IpContext hostView = handler.hostView();
+        try {
+            return userspaceHost == null ? new SharedTcpNetwork(device, hostView, loop)
+                    : new UserspaceTcpNetwork(device, UserspaceIpHost.join(device, userspaceHost,
+                            handler.port(device, PORT_NUMBER), hostView, loop), hostView, loop);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

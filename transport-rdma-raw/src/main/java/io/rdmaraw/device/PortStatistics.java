@@ -1,0 +1,188 @@
+package io.rdmaraw.device;
+
+import io.rdmaraw.device.FrameReceiver;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.internal.MetricTable;
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.QueueCounters;
+import io.rdmaraw.queue.SharedDevice;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.ToLongFunction;
+
+/** Counts what one loop's queue on a port does. The loop writes with plain stores; any thread reads. */
+public final class PortStatistics implements RdmaRawPortStatistics {
+    /** Bounds of the classes of {@link #burstsOfFill(int)}: a burst of n frames is in the last one not above n. */
+    private static final int FILL_CLASSES = 32 - Integer.numberOfLeadingZeros(FrameQueue.BURST_FRAMES);
+    private static final MetricTable<PortStatistics> TABLE = new MetricTable<PortStatistics>()
+            .traffic("received.frames", of(c -> c.receivedFrames), "frames received")
+            .traffic("received.bytes", of(c -> c.receivedBytes), "bytes of the frames received")
+            .traffic("sent.frames", of(c -> c.sentFrames), "frames that the device took")
+            .traffic("sent.bytes", of(c -> c.sentBytes), "bytes of the frames that the device took")
+            .work("receive.polls", of(c -> c.receivePolls), "polls for received frames")
+            .work("receive.polls.empty", of(c -> c.emptyReceivePolls), "polls that found nothing")
+            .work("receive.bursts", s -> s.bursts, "polls that found frames")
+            .work("send.bursts", of(c -> c.sendBursts), "doorbells rung for sends")
+            .work("segmented.frames", of(c -> c.segmentedFrames),
+                    "frames sent that the device cut into segments")
+            .work("padded.frames", of(c -> c.paddedFrames), "frames filled up to Ethernet's least length")
+            .drop("no-channel", s -> s.unmatchedFrames, "received by a rule whose channel is gone")
+            .drop("send-error", of(c -> c.sendErrors), "the device reported an error for a send")
+            .drop("send-refused", of(c -> c.refusedFrames), "the device refused the frame at the post")
+            .drop("queue-failed", of(c -> c.lostInFlightFrames), "in flight when the queue pair failed")
+            .drop("receive-error", of(c -> c.receiveErrors), "the device reported an error for a receive")
+            .drop("no-memory", of(c -> c.noMemoryFrames),
+                    "handlers hold all slots, and there was no direct memory to copy the frame to")
+            .drop("ring-full", s -> s.device.counters().ringFullDrops(),
+                    "dropped by the interface of softverbs because its ring was full; of the whole device")
+            .drop("syn-ring-full", s -> s.device.counters().synRingFullDrops(),
+                    "SYNs dropped by the interface of softverbs because the loops did not keep up; of the whole"
+                            + " device")
+            .drop("unsolicited", s -> s.device.counters().unsolicitedDrops(),
+                    "TCP segments of no connection dropped by the interface of softverbs because more came than the"
+                            + " loops look at; of the whole device")
+            .drop("unserved", s -> s.device.counters().unservedFrames(),
+                    "left to the kernel by softverbs because they came by a receive queue of the interface that was"
+                            + " added after the device was opened; of the whole device")
+            .drop("no-receive", s -> s.device.counters().noReceiveDrops(),
+                    "dropped by softverbs because the loop did not poll before its receive queue was used up; of the"
+                            + " whole device")
+            .copy("interface-ring", s -> s.device.counters().copiedFromRing(),
+                    "received frames that softverbs copied out of the interface's ring; of the whole device")
+            .copy("slow-consumer", of(c -> c.copiedOutFrames),
+                    "received frames copied because handlers hold the registered memory")
+            .copy("unregistered-memory", of(c -> c.copiedInFrames),
+                    "sent frames copied because they did not lie in registered memory")
+            .copy("too-many-parts", of(c -> c.coalescedFrames),
+                    "sent frames copied together because they had more parts than the device gathers")
+            .error("receive-queue-low", of(c -> c.receiveQueueLow),
+                    "times that no free slot was left to receive into")
+            .error("released-early", of(c -> c.releasedEarlyFrames),
+                    "sent frames that handlers had released after writing them")
+            .error("recoveries", of(c -> c.recoveries), "failed queue pairs that were recovered")
+            .add(RdmaRawMetric.Kind.LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
+            .add(RdmaRawMetric.Kind.LEVEL, "rules.kernel-visible", s -> s.device.counters().kernelVisibleRules(),
+                    "rules of the whole device whose frames the kernel may answer too: see docs/security.md")
+            .add(RdmaRawMetric.Kind.LEVEL, "channels", s -> s.channels.size(), "channels on this queue");
+
+    private final SharedDevice device;
+    private final int portNumber;
+    private final Map<String, List<RdmaRawMetric>> channelKinds;
+    private final QueueCounters counters;
+    private final Map<RdmaRawMetered, Listed> channels = new ConcurrentHashMap<>();
+    /** The counts of channels that have left. */
+    private final Map<RdmaRawMetric, Long> retired = new ConcurrentHashMap<>();
+    private final long[] fills = new long[FILL_CLASSES + 1];
+    long bursts;
+    public long unmatchedFrames;
+    public int rules;
+
+    /**
+     * A channel of the queue.
+     *
+     * @param before its counts when it was added, from another queue or this one
+     */
+    private record Listed(FrameReceiver channel, Map<RdmaRawMetric, Long> before) {
+        private void addTo(Map<RdmaRawMetric, Long> totals) {
+            RdmaRawMetered counted = channel.statistics();
+            counted.metrics().forEach(metric ->
+                    totals.merge(metric, counted.value(metric) - before.getOrDefault(metric, 0L), Long::sum));
+        }
+    }
+
+    public PortStatistics(SharedDevice device, int portNumber, QueueCounters counters,
+                   Map<String, List<RdmaRawMetric>> channelKinds) {
+        this.channelKinds = channelKinds;
+        this.device = device;
+        this.portNumber = portNumber;
+        this.counters = counters;
+    }
+
+    private static ToLongFunction<PortStatistics> of(ToLongFunction<QueueCounters> counter) {
+        return s -> counter.applyAsLong(s.counters);
+    }
+
+    @Override
+    public String deviceName() {
+        return device.name();
+    }
+
+    @Override
+    public int portNumber() {
+        return portNumber;
+    }
+
+    @Override
+    public long burstsOfFill(int n) {
+        return fills[n + 1];
+    }
+
+    @Override
+    public Map<String, List<RdmaRawMetric>> channelMetrics() {
+        return channelKinds;
+    }
+
+    /** Counts a burst that was received. Called on the loop. */
+    public void burst(int frames) {
+        bursts++;
+        fills[32 - Integer.numberOfLeadingZeros(frames)]++;
+    }
+
+    @Override
+    public Map<String, RdmaRawMetered> channels() {
+        Map<String, RdmaRawMetered> named = new TreeMap<>();
+        channels.forEach((statistics, listed) -> named.put(listed.channel.label(), statistics));
+        return named;
+    }
+
+    @Override
+    public Map<RdmaRawMetric, Long> channelTotals() {
+        Map<RdmaRawMetric, Long> totals = new ConcurrentHashMap<>(retired);
+        channels.values().forEach(listed -> listed.addTo(totals));
+        return totals;
+    }
+
+    public void add(FrameReceiver channel) {
+        RdmaRawMetered statistics = channel.statistics();
+        if (statistics != null) {
+            // A channel whose rules change is added again, under another name, before it is removed.
+            Listed known = channels.get(statistics);
+            channels.put(statistics, new Listed(channel, known != null ? known.before : countersOf(statistics)));
+        }
+    }
+
+    private static Map<RdmaRawMetric, Long> countersOf(RdmaRawMetered counted) {
+        Map<RdmaRawMetric, Long> values = new HashMap<>();
+        for (RdmaRawMetric metric : counted.metrics()) {
+            if (metric.kind() != RdmaRawMetric.Kind.LEVEL) {
+                values.put(metric, counted.value(metric));
+            }
+        }
+        return values;
+    }
+
+    public void remove(FrameReceiver channel) {
+        RdmaRawMetered statistics = channel.statistics();
+        Listed listed = statistics == null ? null : channels.get(statistics);
+        if (listed != null && listed.channel == channel) {
+            channels.remove(statistics);
+            listed.addTo(retired);
+        }
+    }
+
+    @Override
+    public List<RdmaRawMetric> metrics() {
+        return TABLE.metrics();
+    }
+
+    @Override
+    public long value(RdmaRawMetric metric) {
+        return TABLE.value(this, metric);
+    }
+}

@@ -1,0 +1,169 @@
+package io.rdmaraw.host;
+
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
+
+import java.net.BindException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Predicate;
+import java.util.random.RandomGenerator;
+
+/**
+ * The ports of TCP and UDP of a host that the process itself is: behind a loopback device, or in user space.
+ * Thread-safe; lookups take no lock.
+ */
+public final class PortTable {
+    /** Linux's default range for ports that the system chooses. */
+    private static final int FIRST_EPHEMERAL_PORT = 32768;
+    private static final int LAST_EPHEMERAL_PORT = 60999;
+    private static final BoundPort[] NONE = {};
+
+    private final Predicate<IpAddress> addresses;
+    private final RandomGenerator random;
+    private final PortPages ports = new PortPages();
+    private volatile long generation;
+
+    /**
+     * @param addresses tells whether the host has an address
+     * @param random chooses ports; its state must not be known from what it has given (RFC 6056 section 3.4)
+     */
+    public PortTable(Predicate<IpAddress> addresses, RandomGenerator random) {
+        this.addresses = addresses;
+        this.random = random;
+    }
+
+    /** Returns a number that changes whenever {@link #find} may give another answer. */
+    public long generation() {
+        return generation;
+    }
+
+    /**
+     * Binds a port.
+     *
+     * @param id see {@link BoundPort#id}
+     * @param port the port, 0 for a free one
+     * @param ownerOrNull see {@link BoundPort#ownerOrNull}
+     * @throws BindException when the address is not this host's or the port is taken
+     */
+    public synchronized BoundPort bind(int protocol, long id, IpAddress local, boolean dualStack, int port,
+            PortSharing sharing, PortOwner ownerOrNull) throws BindException {
+        if (!local.isAny() && !local.isMulticast() && !local.equals(IpAddress.BROADCAST) && !addresses.test(local)) {
+            throw Refusals.notLocal(local);
+        }
+        int chosen = port == 0 ? freePort(protocol) : port;
+        BoundPort bound = new BoundPort(protocol, id, local, dualStack, chosen, null, 0, sharing, ownerOrNull);
+        if (port != 0 && !isFree(bound)) {
+            throw new BindException("Address already in use: " + local + " port " + port);
+        }
+        return add(bound);
+    }
+
+    /** Adds one more to those that share a port number; the hash of the flow chooses among them. */
+    public synchronized BoundPort share(BoundPort bound, long id) {
+        return add(new BoundPort(bound.protocol(), id, bound.local(), bound.dualStack(), bound.port(), null, 0,
+                bound.sharing(), bound.ownerOrNull()));
+    }
+
+    /** A port that the system chooses has no other user yet, even if its owner would share it. */
+    private int freePort(int protocol) throws BindException {
+        int count = LAST_EPHEMERAL_PORT - FIRST_EPHEMERAL_PORT + 1;
+        // RFC 6056 section 3.3.1: random start, then in sequence.
+        int start = random.nextInt(count);
+        for (int i = 0; i < count; i++) {
+            int port = FIRST_EPHEMERAL_PORT + (start + i) % count;
+            if (ports.get(protocol, port).length == 0) {
+                return port;
+            }
+        }
+        throw new BindException("no port between " + FIRST_EPHEMERAL_PORT + " and " + LAST_EPHEMERAL_PORT
+                + " is free; close sockets or bind to a port outside the range");
+    }
+
+    private boolean isFree(BoundPort wanted) {
+        for (BoundPort other : ports.get(wanted.protocol(), wanted.port())) {
+            if (other.overlaps(wanted) && !other.sharing().agreesWith(wanted.sharing())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private BoundPort add(BoundPort bound) {
+        BoundPort[] before = ports.get(bound.protocol(), bound.port());
+        BoundPort[] after = Arrays.copyOf(before, before.length + 1);
+        after[before.length] = bound;
+        publish(bound, after);
+        return bound;
+    }
+
+    private void publish(BoundPort changed, BoundPort[] all) {
+        ports.set(changed.protocol(), changed.port(), all);
+        generation++;
+    }
+
+    /**
+     * Connects a port, or disconnects it with a null peer.
+     *
+     * @return the port that stands in its place
+     */
+    public synchronized BoundPort connect(BoundPort bound, IpAddress local, IpAddress remoteOrNull, int remotePort) {
+        BoundPort connected = bound.with(local, remoteOrNull, remotePort);
+        BoundPort[] after = ports.get(bound.protocol(), bound.port()).clone();
+        for (int i = 0; i < after.length; i++) {
+            if (after[i].id() == bound.id()) {
+                after[i] = connected;
+            }
+        }
+        publish(bound, after);
+        return connected;
+    }
+
+    /** Gives the port back; does nothing if that was done before. */
+    public synchronized void close(BoundPort bound) {
+        BoundPort[] before = ports.get(bound.protocol(), bound.port());
+        if (before.length == 1) {
+            // The port of nearly every connection has no other user.
+            if (isSame(before[0], bound)) {
+                publish(bound, NONE);
+            }
+            return;
+        }
+        List<BoundPort> rest = new ArrayList<>(Arrays.asList(before));
+        if (rest.removeIf(other -> isSame(other, bound))) {
+            publish(bound, rest.toArray(BoundPort[]::new));
+        }
+    }
+
+    private static boolean isSame(BoundPort first, BoundPort second) {
+        return first.id() == second.id() && first.local().equals(second.local());
+    }
+
+    /** Returns the port that a unicast packet is for, or null if there is none. */
+    public BoundPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort) {
+        BoundPort best = null;
+        int bestScore = -1;
+        int equals = 0;
+        for (BoundPort bound : ports.get(protocol, destinationPort)) {
+            int score = bound.score(source, sourcePort, destination);
+            if (score < 0 || score < bestScore) {
+                continue;
+            }
+            equals = score == bestScore ? equals + 1 : 1;
+            bestScore = score;
+            // Of equals, the hash of the flow chooses, but with SO_REUSEADDR the one bound last receives.
+            if (equals == 1 || bound.sharing().reuseAddress() && !bound.sharing().reusePort()
+                    || choice(source, sourcePort, equals) == 0) {
+                best = bound;
+            }
+        }
+        return best;
+    }
+
+    /** Takes the n-th of equal ports with a chance of 1/n, always the same for the same flow. */
+    private static int choice(IpAddress source, int sourcePort, int n) {
+        long mixed = (source.hashCode() * 31L + sourcePort + (long) n << 32) * 0x9e37_79b9_7f4a_7c15L;
+        return (int) Long.remainderUnsigned(mixed >>> 32, n);
+    }
+}

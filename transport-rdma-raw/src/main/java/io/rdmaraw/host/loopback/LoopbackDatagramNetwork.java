@@ -1,0 +1,187 @@
+package io.rdmaraw.host.loopback;
+
+import io.rdmaraw.host.BoundPort;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.FlowMatches;
+import io.rdmaraw.host.IpDatagramNetwork;
+import io.rdmaraw.host.KernelSocket;
+import io.rdmaraw.host.Refusals;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.flow.FlowSpecBuilder;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.IpProtocol;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The network of a loopback device for one datagram channel: a {@link LoopbackHost} that frames never leave. */
+public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
+    private final LoopbackHost host;
+    private final KernelSocket kernel;
+
+    /**
+     * @param ipv4Only whether the channel is for IPv4 alone
+     * @param kernel the kernel's side of the port; used when the device's host is the one the kernel serves
+     */
+    public LoopbackDatagramNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernel) {
+        super(deviceName, ipv4Only, options);
+        this.kernel = kernel;
+        host = LoopbackHost.of(deviceName);
+    }
+
+    private boolean usesKernel() {
+        return host.isKernelHost() && options().isKernelSocket();
+    }
+
+    @Override
+    protected BoundPort takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
+        IpAddress address = localOf(wanted);
+        int port = usesKernel() ? kernel.bind(wanted, sharing) : wanted.getPort();
+        try {
+            return host.ports().bind(IpProtocol.UDP, LoopbackHost.newMac(), address, !isIpv4Only(), port, sharing,
+                    null);
+        } catch (BindException e) {
+            kernel.close();
+            throw e;
+        }
+    }
+
+    @Override
+    protected BoundPort connectPort(BoundPort port, InetSocketAddress remote) throws IOException {
+        IpAddress target = targetOf(remote.getAddress());
+        IpAddress source = sourceFor(boundLocal(), target);
+        if (usesKernel()) {
+            kernel.connect(remote);
+        }
+        return host.ports().connect(port, source, target, remote.getPort());
+    }
+
+    @Override
+    protected BoundPort disconnectPort(BoundPort port) throws IOException {
+        kernel.disconnect();
+        return host.ports().connect(port, boundLocal(), null, 0);
+    }
+
+    @Override
+    public void unbind() {
+        BoundPort bound = bound();
+        if (bound != null) {
+            host.ports().close(bound);
+        }
+        kernel.close();
+    }
+
+    @Override
+    public List<FlowSpec> flows() {
+        BoundPort bound = bound();
+        List<FlowSpec> flows = new ArrayList<>();
+        if (bound.takesVersion(4)) {
+            flows.add(unicast(bound, 4));
+            flows.add(rest(bound).ipv4().build());
+            if (bound.remoteOrNull() == null && bound.local().isAny()) {
+                flows.add(FlowMatches.udp(EthernetHeader.BROADCAST, bound.local(), bound.port(), null, 0, 4));
+            }
+        }
+        if (bound.takesVersion(6)) {
+            flows.add(unicast(bound, 6));
+            flows.add(rest(bound).ipv6().build());
+        }
+        return flows;
+    }
+
+    @Override
+    public List<FlowSpec> rssFlows() {
+        // Every bound port has a MAC address of its own; the sender chooses among those of one port.
+        return List.of();
+    }
+
+    @Override
+    public List<FlowSpec> coarseFlows() {
+        return List.of(rest(bound()).build());
+    }
+
+    @Override
+    public boolean isKernelServed() {
+        return false;
+    }
+
+    private static FlowSpec unicast(BoundPort bound, int ipVersion) {
+        return FlowMatches.udp(bound.id(), bound.local(), bound.port(), bound.remoteOrNull(), bound.remotePort(),
+                ipVersion);
+    }
+
+    private static FlowSpecBuilder rest(BoundPort bound) {
+        return FlowMatches.toMac(bound.id(), FlowMatches.REST_PRIORITY).allowHostTraffic();
+    }
+
+    @Override
+    public List<FlowSpec> groupFlows(InetSocketAddress group) {
+        IpAddress address = IpAddress.of(group.getAddress());
+        return List.of(FlowMatches.group(address).udp().destinationPort(group.getPort()).build(),
+                FlowMatches.groupFragments(address));
+    }
+
+    @Override
+    public boolean isWithinHost() {
+        return true;
+    }
+
+    @Override
+    public long generation() {
+        return host.ports().generation();
+    }
+
+    @Override
+    protected boolean isBroadcast(IpAddress target) {
+        return target.equals(IpAddress.BROADCAST);
+    }
+
+    @Override
+    protected DatagramPath toHost(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted)
+            throws IOException {
+        IpAddress source = sourceFor(wanted, target);
+        BoundPort to = host.ports().find(IpProtocol.UDP, source, bound().port(), target, destination.getPort());
+        if (to == null && !usesKernel() && !host.isLocal(target)) {
+            throw Refusals.notOnDevice(deviceName(), destination);
+        }
+        DatagramPath.Kind kind = to != null ? DatagramPath.Kind.DEVICE
+                : usesKernel() ? DatagramPath.Kind.KERNEL : DatagramPath.Kind.PORT_UNREACHABLE;
+        return direct(kind, generation, destination, target, source, to == null ? EthernetHeader.BROADCAST : to.id());
+    }
+
+    /** A datagram to a wildcard address goes to this host, as on Linux. */
+    @Override
+    protected IpAddress targetOf(InetAddress address) throws SocketException {
+        IpAddress target = IpAddress.of(address);
+        return target.isAny() ? groupSource(target) : super.targetOf(address);
+    }
+
+    private IpAddress sourceFor(IpAddress wanted, IpAddress target) throws SocketException {
+        boolean toGroup = target.isMulticast() || isBroadcast(target);
+        IpAddress source = !wanted.isAny() ? wanted : toGroup ? sourceToGroup(target) : host.sourceFor(target);
+        Refusals.requireSameVersion(source, target);
+        return source;
+    }
+
+    @Override
+    protected IpAddress groupSource(IpAddress target) {
+        return target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
+    }
+
+    @Override
+    protected long sourceMac() {
+        return bound().id();
+    }
+
+    @Override
+    protected int groupMtuBytes() {
+        return Integer.MAX_VALUE;
+    }
+}

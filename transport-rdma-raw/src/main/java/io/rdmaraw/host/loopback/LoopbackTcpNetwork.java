@@ -1,0 +1,150 @@
+package io.rdmaraw.host.loopback;
+
+import io.rdmaraw.host.BoundPort;
+import io.rdmaraw.host.FlowMatches;
+import io.rdmaraw.host.PendingPacket;
+import io.rdmaraw.host.PortTable;
+import io.rdmaraw.host.Refusals;
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.host.TcpPath;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.wire.IpProtocol;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.util.List;
+
+/**
+ * The network of a loopback device for one event loop's TCP. The connections of an event loop share a MAC address, so
+ * that one rule serves them all; the ports are the {@link LoopbackHost}'s.
+ */
+public final class LoopbackTcpNetwork implements TcpNetwork {
+    private final String deviceName;
+    private final LoopbackHost host;
+    private final PortTable ports;
+    private final long mac = LoopbackHost.newMac();
+    /** Connections in a row mostly go to the same loop. */
+    private TcpPath latest;
+
+    public LoopbackTcpNetwork(String deviceName) {
+        this.deviceName = deviceName;
+        host = LoopbackHost.of(deviceName);
+        ports = host.ports();
+    }
+
+    private record Taken(PortTable ports, BoundPort bound) implements Binding {
+        @Override
+        public IpAddress local() {
+            return bound.local();
+        }
+
+        @Override
+        public int port() {
+            return bound.port();
+        }
+
+        @Override
+        public List<FlowSpec> flows() {
+            return List.of();
+        }
+
+        @Override
+        public void close() {
+            ports.close(bound);
+        }
+    }
+
+    @Override
+    public List<FlowSpec> flows() {
+        return List.of(FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).ipv4().tcp().allowHostTraffic().build(),
+                FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).ipv6().tcp().allowHostTraffic().build());
+    }
+
+    @Override
+    public Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException {
+        IpAddress address = IpAddress.of(local.getAddress());
+        return take(address, address.isAny(), local.getPort(), sharing);
+    }
+
+    @Override
+    public Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort) throws IOException {
+        IpAddress source = host.sourceFor(remote);
+        int port = 0;
+        if (localOrNull != null) {
+            port = localOrNull.getPort();
+            IpAddress wanted = IpAddress.of(localOrNull.getAddress());
+            source = wanted.isAny() ? source : wanted;
+        }
+        Refusals.requireSameVersion(source, remote);
+        if (ports.find(IpProtocol.TCP, source, port, remote, remotePort) == null) {
+            if (!host.isLocal(remote)) {
+                throw Refusals.notOnDevice(deviceName, remote);
+            }
+            throw new ConnectException("Connection refused");
+        }
+        return take(source, false, port, PortSharing.NONE);
+    }
+
+    private Taken take(IpAddress local, boolean dualStack, int port, PortSharing sharing) throws BindException {
+        return new Taken(ports, ports.bind(IpProtocol.TCP, mac, local, dualStack, port, sharing, null));
+    }
+
+    @Override
+    public void checkLocal(IpAddress local) throws IOException {
+        if (!local.isAny() && !host.isLocal(local)) {
+            throw Refusals.notLocal(local);
+        }
+    }
+
+    @Override
+    public boolean reaches(InetSocketAddress localOrNull, IpAddress remote) {
+        return host.isLocal(remote);
+    }
+
+    @Override
+    public boolean isSteered() {
+        return false;
+    }
+
+    /** The hash of the host chooses among those that share a port. */
+    @Override
+    public Binding join(Binding listening) {
+        BoundPort first = ((Taken) listening).bound;
+        return first.id() == mac ? null : new Taken(ports, ports.share(first, mac));
+    }
+
+    @Override
+    public boolean isKernelServed() {
+        return false;
+    }
+
+    /** Every address is known. */
+    @Override
+    public void await(PendingPacket packet) {
+        packet.discard();
+    }
+
+    /** A MAC address stays a port's as long as there is a connection to it. */
+    @Override
+    public long generation() {
+        return 0;
+    }
+
+    @Override
+    public TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
+                        int targetPort) {
+        BoundPort to = ports.find(IpProtocol.TCP, new IpAddress(sourceHigh, sourceLow), sourcePort,
+                new IpAddress(targetHigh, targetLow), targetPort);
+        if (to == null) {
+            return null;
+        }
+        if (latest == null || latest.targetMac() != to.id()) {
+            latest = new TcpPath(0, mac, to.id(), Integer.MAX_VALUE, null);
+        }
+        return latest;
+    }
+}

@@ -1,0 +1,154 @@
+package io.rdmaraw.host.userspace;
+
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Neighbor;
+import io.rdmaraw.wire.ArpPacket;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.NeighborDiscovery;
+
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
+
+/**
+ * How an address becomes ours: no other host may have it (RFC 5227 for IPv4, RFC 4862 section 5.4 for IPv6), then it is
+ * announced, and later defended. Never reads the clock; callers pass the current time in nanoseconds.
+ */
+final class AddressClaim {
+    /** What the address is to us. */
+    enum State {
+        /** Being asked about; not used yet. */
+        TENTATIVE,
+        /** Ours. */
+        OWNED,
+        /** Another host has it. */
+        DUPLICATE
+    }
+
+    private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+    /** RFC 5227 section 1.1. */
+    private static final int PROBE_NUM = 3;
+    private static final long PROBE_MIN_NANOS = SECOND;
+    private static final long PROBE_MAX_NANOS = 2 * SECOND;
+    private static final long ANNOUNCE_WAIT_NANOS = 2 * SECOND;
+    private static final int ANNOUNCE_NUM = 2;
+    private static final long ANNOUNCE_INTERVAL_NANOS = 2 * SECOND;
+    private static final long DEFEND_INTERVAL_NANOS = 10 * SECOND;
+    /** RFC 4862 section 5.1 and RFC 4861 section 10: DupAddrDetectTransmits, RetransTimer. */
+    private static final int SOLICITATIONS = 1;
+    private static final long RETRANS_NANOS = SECOND;
+    private static final IpAddress ALL_NODES = new IpAddress(0xff02L << 48, 1);
+
+    private final UserspaceAddress own;
+    private final ControlFrames frames;
+    private final RandomGenerator random;
+    private State state = State.TENTATIVE;
+    private int probes;
+    private int announcements;
+    private long deadlineNanos;
+    private boolean defended;
+    private long defendedNanos;
+    private long conflicts;
+
+    AddressClaim(UserspaceAddress own, ControlFrames frames, RandomGenerator random) {
+        this.own = own;
+        this.frames = frames;
+        this.random = random;
+    }
+
+    /** @param detectDuplicates false to take the address at once */
+    void start(boolean detectDuplicates, long nowNanos) {
+        if (detectDuplicates) {
+            // RFC 5227: PROBE_WAIT; RFC 4861: MAX_RTR_SOLICITATION_DELAY; both one second.
+            deadlineNanos = nowNanos + random.nextLong(SECOND);
+        } else {
+            own(nowNanos);
+        }
+    }
+
+    UserspaceAddress own() {
+        return own;
+    }
+
+    State state() {
+        return state;
+    }
+
+    /** Returns how often another host has used the address. */
+    long conflicts() {
+        return conflicts;
+    }
+
+    long deadlineNanos() {
+        return state == State.DUPLICATE || state == State.OWNED && announcements == announcementsWanted()
+                ? Long.MAX_VALUE : deadlineNanos;
+    }
+
+    void poll(long nowNanos) {
+        if (deadlineNanos() == Long.MAX_VALUE || nowNanos - deadlineNanos < 0) {
+            return;
+        }
+        if (state == State.OWNED) {
+            announce(nowNanos);
+        } else if (probes == (isIpv4() ? PROBE_NUM : SOLICITATIONS)) {
+            own(nowNanos);
+        } else {
+            probe(nowNanos);
+        }
+    }
+
+    private boolean isIpv4() {
+        return own.address().isIpv4();
+    }
+
+    private int announcementsWanted() {
+        return isIpv4() ? ANNOUNCE_NUM : 1;
+    }
+
+    private void probe(long nowNanos) {
+        probes++;
+        if (!isIpv4()) {
+            frames.solicitation(IpAddress.ANY_IPV6, own.address(), Neighbor.NO_MAC);
+            deadlineNanos = nowNanos + RETRANS_NANOS;
+            return;
+        }
+        frames.arp(ArpPacket.REQUEST, EthernetHeader.BROADCAST, IpAddress.ANY_IPV4, 0, own.address());
+        deadlineNanos = nowNanos + (probes == PROBE_NUM ? ANNOUNCE_WAIT_NANOS
+                : random.nextLong(PROBE_MIN_NANOS, PROBE_MAX_NANOS));
+    }
+
+    private void own(long nowNanos) {
+        state = State.OWNED;
+        announce(nowNanos);
+    }
+
+    /** Gratuitous ARP (RFC 5227 section 2.3) or an unsolicited advertisement (RFC 4861 section 7.2.6). */
+    private void announce(long nowNanos) {
+        announcements++;
+        deadlineNanos = nowNanos + ANNOUNCE_INTERVAL_NANOS;
+        sayOurs();
+    }
+
+    private void sayOurs() {
+        if (isIpv4()) {
+            frames.arp(ArpPacket.REQUEST, EthernetHeader.BROADCAST, own.address(), 0, own.address());
+        } else {
+            frames.advertisement(own.address(), ALL_NODES, EthernetHeader.multicastOfIpv6(ALL_NODES.low()),
+                    NeighborDiscovery.FLAG_OVERRIDE);
+        }
+    }
+
+    /**
+     * Another host uses the address, or probes for it at the same time. A tentative one is given up; one that is ours
+     * is defended, as a server's must be (RFC 5227 section 2.4 (c)).
+     */
+    void conflict(long nowNanos) {
+        conflicts++;
+        if (state == State.TENTATIVE) {
+            state = State.DUPLICATE;
+        } else if (state == State.OWNED && (!defended || nowNanos - defendedNanos >= DEFEND_INTERVAL_NANOS)) {
+            defended = true;
+            defendedNanos = nowNanos;
+            sayOurs();
+        }
+    }
+}

@@ -1,0 +1,308 @@
+package io.rdmaraw.host.userspace;
+
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.SourceFilter;
+import io.rdmaraw.wire.GroupMessage;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
+
+/**
+ * The groups of a host, and what routers and switches on its link hear of them: IGMPv3 (RFC 3376) and MLDv2 (RFC 3810),
+ * or the version before while a router of that version asks. Of several members on the host each says which sources it
+ * wants; the link is told their union. Never reads the clock; callers pass the current time in nanoseconds.
+ */
+final class GroupMemberships {
+    private static final long NEVER = Long.MAX_VALUE;
+    /** RFC 3376 section 8.1, RFC 3810 section 9.1. */
+    private static final int ROBUSTNESS = 2;
+    /** RFC 3376 section 8.11, RFC 3810 section 9.11: Unsolicited Report Interval. */
+    private static final long REPORT_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** RFC 3376 section 8.12: robustness times the query interval of 125 s, and the response interval of 10 s. */
+    private static final long OLDER_QUERIER_NANOS = TimeUnit.SECONDS.toNanos(260);
+    /** More than a query on a link of 1,500 bytes names; routers name the few that they are about to forget. */
+    private static final int MAX_ASKED_SOURCES = 512;
+    private static final IpAddress ALL_SYSTEMS = IpAddress.parse("224.0.0.1");
+    private static final long SCOPE_MASK = 0xff0f_0000_0000_0000L;
+    private static final long LINK_SCOPE = 0xff02_0000_0000_0000L;
+
+    private static final class Group {
+        private final Map<Object, SourceFilter> members = new HashMap<>();
+        private SourceFilter wanted = SourceFilter.NOTHING;
+        /** What the link was told before the changes that it is still to be told again. */
+        private SourceFilter before = SourceFilter.NOTHING;
+        private int repetitions;
+        private long repetitionNanos;
+        private long answerNanos = NEVER;
+        /** The sources that were asked for; none for all. */
+        private final Set<IpAddress> asked = new HashSet<>();
+    }
+
+    /** What is the same for all groups of one IP version. */
+    private static final class Querier {
+        private int robustness = ROBUSTNESS;
+        private long answerNanos = NEVER;
+        private boolean older;
+        private long olderUntilNanos;
+    }
+
+    private final GroupReports reports;
+    private final UserspaceHostCounters counters;
+    private final RandomGenerator random;
+    private final Map<IpAddress, Group> groups = new LinkedHashMap<>();
+    private final Querier igmp = new Querier();
+    private final Querier mld = new Querier();
+
+    GroupMemberships(GroupReports reports, UserspaceHostCounters counters, RandomGenerator random) {
+        this.reports = reports;
+        this.counters = counters;
+        this.random = random;
+    }
+
+    /** Sets what a member wants of a group from now on. */
+    void set(Object member, IpAddress address, SourceFilter filter, long nowNanos) {
+        Group group = groups.computeIfAbsent(address, a -> new Group());
+        if (filter.isNothing()) {
+            group.members.remove(member);
+        } else {
+            group.members.put(member, filter);
+        }
+        SourceFilter wanted = SourceFilter.anyOf(group.members.values());
+        if (!wanted.equals(group.wanted)) {
+            change(address, group, wanted, nowNanos);
+        }
+        removeIfOver(address, group);
+    }
+
+    /** Takes back all that a member wanted. */
+    void leaveAll(Object member, long nowNanos) {
+        for (IpAddress address : List.copyOf(groups.keySet())) {
+            if (groups.get(address).members.containsKey(member)) {
+                set(member, address, SourceFilter.NOTHING, nowNanos);
+            }
+        }
+    }
+
+    /** Returns the groups of which anything is wanted. */
+    List<IpAddress> groups() {
+        List<IpAddress> wanted = new ArrayList<>();
+        groups.forEach((address, group) -> {
+            if (!group.wanted.isNothing()) {
+                wanted.add(address);
+            }
+        });
+        return wanted;
+    }
+
+    private Querier querier(boolean ipv4) {
+        return ipv4 ? igmp : mld;
+    }
+
+    /** RFC 3376 section 5, RFC 3810 section 6: not for the group that all are in, nor within a host. */
+    private static boolean isReported(IpAddress group) {
+        return group.isIpv4() ? !group.equals(ALL_SYSTEMS)
+                : Long.compareUnsigned(group.high() & SCOPE_MASK, LINK_SCOPE) >= 0
+                && !(group.high() == LINK_SCOPE && group.low() == 1);
+    }
+
+    private void change(IpAddress address, Group group, SourceFilter wanted, long nowNanos) {
+        SourceFilter last = group.wanted;
+        group.wanted = wanted;
+        if (!isReported(address)) {
+            return;
+        }
+        if (group.repetitions == 0 || group.before.equals(wanted)) {
+            group.before = last;
+        }
+        tell(address, last, wanted, nowNanos);
+        group.repetitions = querier(address.isIpv4()).robustness - 1;
+        group.repetitionNanos = nowNanos + random.nextLong(REPORT_INTERVAL_NANOS);
+    }
+
+    /** Says what has changed (RFC 3376 section 5.1). */
+    private void tell(IpAddress address, SourceFilter last, SourceFilter wanted, long nowNanos) {
+        if (isOlder(address.isIpv4(), nowNanos)) {
+            if (!wanted.isNothing() && last.isNothing()) {
+                count();
+                reports.sendOlderReport(address);
+            } else if (wanted.isNothing()) {
+                count();
+                reports.sendOlderLeave(address);
+            }
+            return;
+        }
+        List<GroupReports.Entry> entries = new ArrayList<>();
+        if (last.exclude() != wanted.exclude()) {
+            entries.add(new GroupReports.Entry(address, wanted.exclude() ? GroupMessage.CHANGE_TO_EXCLUDE
+                    : GroupMessage.CHANGE_TO_INCLUDE, wanted.sources()));
+        } else {
+            add(entries, address, wanted.exclude() ? GroupMessage.BLOCK_OLD_SOURCES : GroupMessage.ALLOW_NEW_SOURCES,
+                    wanted.without(last.sources()));
+            add(entries, address, wanted.exclude() ? GroupMessage.ALLOW_NEW_SOURCES : GroupMessage.BLOCK_OLD_SOURCES,
+                    last.without(wanted.sources()));
+        }
+        send(entries, address.isIpv4());
+    }
+
+    private static void add(List<GroupReports.Entry> entries, IpAddress group, int type, Set<IpAddress> sources) {
+        if (!sources.isEmpty()) {
+            entries.add(new GroupReports.Entry(group, type, sources));
+        }
+    }
+
+    private void send(List<GroupReports.Entry> entries, boolean ipv4) {
+        if (!entries.isEmpty()) {
+            count();
+            reports.send(entries, ipv4);
+        }
+    }
+
+    private void count() {
+        counters.groupReports++;
+    }
+
+    private boolean isOlder(boolean ipv4, long nowNanos) {
+        Querier querier = querier(ipv4);
+        querier.older &= nowNanos - querier.olderUntilNanos < 0;
+        return querier.older;
+    }
+
+    /** Notes when a query is to be answered (RFC 3376 section 5.2, RFC 3810 section 6.2). */
+    void asked(GroupQuery query, long nowNanos) {
+        counters.groupQueries++;
+        Querier querier = querier(query.ipv4());
+        if (query.isNewest()) {
+            querier.robustness = query.robustness() == 0 ? ROBUSTNESS : query.robustness();
+        } else {
+            querier.older = true;
+            querier.olderUntilNanos = nowNanos + OLDER_QUERIER_NANOS;
+        }
+        long answerNanos = nowNanos + random.nextLong(
+                Math.max(1, TimeUnit.MILLISECONDS.toNanos(query.responseMillis())));
+        if (querier.answerNanos != NEVER && querier.answerNanos - answerNanos <= 0) {
+            // All is going to be said before.
+            return;
+        }
+        if (query.isGeneral()) {
+            querier.answerNanos = answerNanos;
+            return;
+        }
+        Group group = groups.get(query.group());
+        if (group == null || group.wanted.isNothing() || !isReported(query.group())) {
+            return;
+        }
+        boolean pending = group.answerNanos != NEVER;
+        if (query.sources().isEmpty() || pending && group.asked.isEmpty()) {
+            group.asked.clear();
+        } else {
+            group.asked.addAll(query.sources());
+            if (group.asked.size() > MAX_ASKED_SOURCES) {
+                // RFC 3376 section 5.2, RFC 3810 section 6.2: with no room to note them, the answer is for the group.
+                group.asked.clear();
+            }
+        }
+        group.answerNanos = pending ? Math.min(group.answerNanos, answerNanos) : answerNanos;
+    }
+
+    /** Returns how many sources are remembered until the queries that asked for them are answered. */
+    int askedSources() {
+        return groups.values().stream().mapToInt(group -> group.asked.size()).sum();
+    }
+
+    /** Does what is due. */
+    void poll(long nowNanos) {
+        for (boolean ipv4 : new boolean[] {true, false}) {
+            Querier querier = querier(ipv4);
+            if (querier.answerNanos != NEVER && nowNanos - querier.answerNanos >= 0) {
+                querier.answerNanos = NEVER;
+                answerAll(ipv4, nowNanos);
+            }
+        }
+        for (Iterator<Map.Entry<IpAddress, Group>> all = groups.entrySet().iterator(); all.hasNext();) {
+            Map.Entry<IpAddress, Group> item = all.next();
+            Group group = item.getValue();
+            if (group.answerNanos != NEVER && nowNanos - group.answerNanos >= 0) {
+                group.answerNanos = NEVER;
+                answer(item.getKey(), group, nowNanos);
+            }
+            if (group.repetitions > 0 && nowNanos - group.repetitionNanos >= 0) {
+                group.repetitions--;
+                group.repetitionNanos = nowNanos + random.nextLong(REPORT_INTERVAL_NANOS);
+                tell(item.getKey(), group.before, group.wanted, nowNanos);
+            }
+            if (isOver(group)) {
+                all.remove();
+            }
+        }
+    }
+
+    private static boolean isOver(Group group) {
+        return group.members.isEmpty() && group.repetitions == 0;
+    }
+
+    private void removeIfOver(IpAddress address, Group group) {
+        if (isOver(group)) {
+            groups.remove(address);
+        }
+    }
+
+    private void answerAll(boolean ipv4, long nowNanos) {
+        List<GroupReports.Entry> entries = new ArrayList<>();
+        groups.forEach((address, group) -> {
+            if (address.isIpv4() == ipv4 && !group.wanted.isNothing() && isReported(address)) {
+                group.answerNanos = NEVER;
+                if (isOlder(ipv4, nowNanos)) {
+                    count();
+                    reports.sendOlderReport(address);
+                } else {
+                    entries.add(state(address, group.wanted));
+                }
+            }
+        });
+        send(entries, ipv4);
+    }
+
+    private static GroupReports.Entry state(IpAddress address, SourceFilter wanted) {
+        return new GroupReports.Entry(address,
+                wanted.exclude() ? GroupMessage.MODE_IS_EXCLUDE : GroupMessage.MODE_IS_INCLUDE, wanted.sources());
+    }
+
+    private void answer(IpAddress address, Group group, long nowNanos) {
+        Set<IpAddress> asked = new LinkedHashSet<>(group.asked);
+        group.asked.clear();
+        if (group.wanted.isNothing()) {
+            return;
+        }
+        if (isOlder(address.isIpv4(), nowNanos)) {
+            count();
+            reports.sendOlderReport(address);
+        } else if (asked.isEmpty()) {
+            send(List.of(state(address, group.wanted)), address.isIpv4());
+        } else {
+            // Those of the sources that are wanted.
+            asked.removeIf(source -> group.wanted.sources().contains(source) == group.wanted.exclude());
+            List<GroupReports.Entry> entries = new ArrayList<>();
+            add(entries, address, GroupMessage.MODE_IS_INCLUDE, asked);
+            send(entries, address.isIpv4());
+        }
+    }
+
+    /** Returns when {@link #poll} has something to do next, or Long.MAX_VALUE. */
+    long deadlineNanos() {
+        long next = Math.min(igmp.answerNanos, mld.answerNanos);
+        for (Group group : groups.values()) {
+            next = Math.min(next, group.answerNanos);
+            next = group.repetitions > 0 ? Math.min(next, group.repetitionNanos) : next;
+        }
+        return next;
+    }
+}

@@ -1,0 +1,102 @@
+package io.rdmaraw.host.userspace;
+
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.wire.GroupMessage;
+import io.rdmaraw.wire.IcmpHeader;
+import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.ffi.NetworkOrder;
+import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
+
+import java.util.HashSet;
+import java.util.Set;
+
+/**
+ * A router's question which groups are wanted on the link.
+ *
+ * @param ipv4 IGMP, else MLD
+ * @param version IGMP 1 to 3, MLD 1 and 2
+ * @param group the group asked for, or the unspecified address for all
+ * @param sources those of the group that are asked for; none for all
+ * @param responseMillis within what time to answer
+ * @param robustness how often a report is to be sent so that one of them arrives; 0 when it is not said
+ */
+record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sources, int responseMillis,
+                  int robustness) {
+    private static final IpAddress ALL_SYSTEMS = IpAddress.parse("224.0.0.1");
+    private static final IpAddress ALL_NODES = IpAddress.parse("ff02::1");
+    private static final int NEWEST_IGMP = 3;
+    private static final int NEWEST_MLD = 2;
+    /** RFC 2236 section 4: what version 1 routers expect. */
+    private static final int VERSION_1_RESPONSE_MILLIS = 10_000;
+
+    /** Returns the query that a sound packet is, or null when it is something else or not to be heeded. */
+    static GroupQuery of(ParsedFrame packet, ParseVerdict verdict) {
+        if (verdict == ParseVerdict.OTHER_PROTOCOL && packet.ipVersion() == 4
+                && packet.protocol() == IpProtocol.IGMP) {
+            // RFC 3376 section 4: not through a router. A source of 0.0.0.0 is a switch's (RFC 4541 section 2.1.1).
+            GroupQuery query = packet.hopLimit() == 1 ? igmp(packet.payloadAddress(), packet.payloadLengthBytes())
+                    : null;
+            return query != null && query.mayBeFor(IpAddress.destinationOf(packet)) ? query : null;
+        }
+        // RFC 3810 section 6.2: from a neighbour's link-local address, and not through a router.
+        if (verdict == ParseVerdict.ICMPV6 && packet.hopLimit() == 1
+                && IcmpHeader.type(packet.transportAddress()) == GroupMessage.MLD_QUERY
+                && IpAddress.sourceOf(packet).isLinkLocal()) {
+            GroupQuery query = read(packet.transportAddress(),
+                    packet.payloadOffset() - packet.transportOffset() + packet.payloadLengthBytes(), false);
+            return query != null && query.mayBeFor(IpAddress.destinationOf(packet)) ? query : null;
+        }
+        return null;
+    }
+
+    private static GroupQuery igmp(long message, int lengthBytes) {
+        if (lengthBytes < GroupMessage.REPORT_HEADER_BYTES || IcmpHeader.type(message) != GroupMessage.IGMP_QUERY
+                || !InternetChecksum.isValid(InternetChecksum.sum(message, lengthBytes))) {
+            return null;
+        }
+        return read(message, lengthBytes, true);
+    }
+
+    private static GroupQuery read(long message, int lengthBytes, boolean ipv4) {
+        int version = GroupMessage.queryVersion(message, lengthBytes, ipv4);
+        if (version == 0) {
+            return null;
+        }
+        IpAddress group = address(GroupMessage.groupAddress(message, ipv4), ipv4);
+        if (!group.isAny() && !group.isMulticast()) {
+            return null;
+        }
+        boolean newest = version == (ipv4 ? NEWEST_IGMP : NEWEST_MLD);
+        Set<IpAddress> sources = new HashSet<>();
+        for (int i = newest ? GroupMessage.sourceCount(message, ipv4) : 0; i > 0; i--) {
+            sources.add(address(GroupMessage.sourceAddress(message, ipv4, i - 1), ipv4));
+        }
+        return new GroupQuery(ipv4, version, group, sources, ipv4 && version == 1 ? VERSION_1_RESPONSE_MILLIS
+                : GroupMessage.maximumResponseMillis(message, ipv4),
+                newest ? GroupMessage.robustness(message, ipv4) : 0);
+    }
+
+    /**
+     * Tells whether a query came to where its kind is sent (RFC 3376 section 4.1.12, RFC 3810 section 5.1.15): all
+     * hosts, or the group itself; an address of the host's own is for those who look for faults.
+     */
+    private boolean mayBeFor(IpAddress destination) {
+        return !destination.isMulticast() || destination.equals(isGeneral() ? ipv4 ? ALL_SYSTEMS : ALL_NODES : group)
+                || !isGeneral() && destination.equals(ipv4 ? ALL_SYSTEMS : ALL_NODES);
+    }
+
+    private static IpAddress address(long at, boolean ipv4) {
+        return ipv4 ? IpAddress.ipv4(NetworkOrder.getInt(at))
+                : new IpAddress(NetworkOrder.getLong(at), NetworkOrder.getLong(at + Long.BYTES));
+    }
+
+    boolean isNewest() {
+        return version == (ipv4 ? NEWEST_IGMP : NEWEST_MLD);
+    }
+
+    boolean isGeneral() {
+        return group.isAny();
+    }
+}

@@ -1,0 +1,111 @@
+package io.rdmaraw.host.userspace;
+
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.IcmpHeader;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.Ipv6Faults;
+import io.rdmaraw.wire.NeighborDiscovery;
+import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
+
+import java.util.function.Predicate;
+import java.util.random.RandomGenerator;
+
+/**
+ * The ICMP errors by which a host tells senders what it cannot do with their packets, and whom it tells none (RFC 1122
+ * section 3.2.2, RFC 4443 section 2.4 (e)).
+ */
+final class IcmpErrorReplies {
+    private static final int CODE_REASSEMBLY_TIME_EXCEEDED = 1;
+
+    private final ControlFrames frames;
+    private final long mac;
+    private final Predicate<IpAddress> owned;
+    private final UserspaceHostCounters counters;
+    private final IcmpErrorRateLimiter budget;
+
+    /** @param owned whether an address is the host's */
+    IcmpErrorReplies(ControlFrames frames, long mac, Predicate<IpAddress> owned, UserspaceHostCounters counters,
+                 RandomGenerator random) {
+        this.frames = frames;
+        this.mac = mac;
+        this.owned = owned;
+        this.counters = counters;
+        budget = new IcmpErrorRateLimiter(random);
+    }
+
+    /** The port that a datagram is for is closed. */
+    void portUnreachable(ParsedFrame datagram, long nowNanos) {
+        boolean ipv4 = datagram.ipVersion() == 4;
+        if (isForUsAlone(datagram) && send(datagram, IpAddress.destinationOf(datagram),
+                ipv4 ? IcmpHeader.UNREACHABLE : IcmpHeader.V6_UNREACHABLE,
+                ipv4 ? IcmpHeader.CODE_PORT_UNREACHABLE : IcmpHeader.V6_CODE_PORT_UNREACHABLE, 0, nowNanos)) {
+            counters.portsRefused++;
+        }
+    }
+
+    /** The rest of the packet of which this is the first fragment has not come (RFC 792, RFC 8200 section 4.5). */
+    void reassemblyTimeExceeded(ParsedFrame firstFragment, long nowNanos) {
+        if (isForUsAlone(firstFragment) && !carriesError(firstFragment)
+                && send(firstFragment, IpAddress.destinationOf(firstFragment),
+                firstFragment.ipVersion() == 4 ? IcmpHeader.TIME_EXCEEDED : IcmpHeader.V6_TIME_EXCEEDED,
+                CODE_REASSEMBLY_TIME_EXCEEDED, 0, nowNanos)) {
+            counters.packetErrors++;
+        }
+    }
+
+    /**
+     * The host does not know what to do with a packet: its protocol, or an extension header.
+     *
+     * @param source what to answer from if the packet is for a group; null for nothing
+     */
+    void unusable(ParsedFrame packet, ParseVerdict verdict, IpAddress source, long nowNanos) {
+        boolean forUsAlone = isForUsAlone(packet);
+        if (packet.ipVersion() == 4) {
+            if (verdict == ParseVerdict.OTHER_PROTOCOL && forUsAlone
+                    && send(packet, IpAddress.destinationOf(packet), IcmpHeader.UNREACHABLE,
+                    IcmpHeader.CODE_PROTOCOL_UNREACHABLE, 0, nowNanos)) {
+                counters.packetErrors++;
+            }
+            return;
+        }
+        int code = Ipv6Faults.code(packet, verdict);
+        // Options that are not known are told of to senders to groups as well (RFC 4443 section 2.4 (e.3)).
+        IpAddress local = forUsAlone ? IpAddress.destinationOf(packet)
+                : code == Ipv6Faults.UNKNOWN_OPTION && IpAddress.destinationOf(packet).isMulticast() ? source : null;
+        if (code != Ipv6Faults.SILENT && local != null && send(packet, local, IcmpHeader.V6_PARAMETER_PROBLEM, code,
+                Ipv6Faults.pointer(packet, verdict), nowNanos)) {
+            counters.packetErrors++;
+        }
+    }
+
+    private boolean isForUsAlone(ParsedFrame packet) {
+        return EthernetHeader.destination(packet.frameAddress()) == mac
+                && owned.test(IpAddress.destinationOf(packet));
+    }
+
+    /** An error about an error could go round for ever. */
+    private static boolean carriesError(ParsedFrame firstFragment) {
+        if (firstFragment.payloadLengthBytes() == 0) {
+            return true;
+        }
+        int type = IcmpHeader.type(firstFragment.payloadAddress());
+        return firstFragment.protocol() == IpProtocol.ICMP && IcmpHeader.isError(type)
+                || firstFragment.protocol() == IpProtocol.ICMPV6
+                && (IcmpHeader.isErrorV6(type) || type == NeighborDiscovery.REDIRECT);
+    }
+
+    private boolean send(ParsedFrame cause, IpAddress local, int type, int code, int word, long nowNanos) {
+        IpAddress peer = IpAddress.sourceOf(cause);
+        if (peer.isAny() || peer.isMulticast() || peer.isLoopback() || peer.equals(IpAddress.BROADCAST)) {
+            return false;
+        }
+        if (!budget.take(peer, nowNanos)) {
+            counters.errorsWithheld++;
+            return false;
+        }
+        frames.error(cause, local, type, code, word);
+        return true;
+    }
+}

@@ -1,0 +1,112 @@
+package io.rdmaraw.host.userspace;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
+import io.rdmaraw.host.BoundPort;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.GroupChange;
+import io.rdmaraw.host.IpContext;
+import io.rdmaraw.host.LinkDatagramNetwork;
+import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.Refusals;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.LocalAddress;
+import io.rdmaraw.net.NetworkSnapshot;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.net.SourceFilter;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.wire.IpProtocol;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.util.List;
+
+/** The network of a userspace host for one datagram channel: the kernel has no part in it. */
+public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
+    private final UserspaceIpHost host;
+    private final PortOwner owner;
+
+    /** @param owner gets what comes by no rule of the channel's own */
+    public UserspaceDatagramNetwork(String deviceName, UserspaceIpHost host, boolean ipv4Only, Options options,
+            PortOwner owner, IpContext hostView, EventLoop loop) throws IOException {
+        super(deviceName, host, ipv4Only, options, hostView, loop);
+        this.host = host;
+        this.owner = owner;
+    }
+
+    @Override
+    protected BoundPort takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
+        return host.bind(IpProtocol.UDP, localOf(wanted), !isIpv4Only(), wanted.getPort(), sharing, owner);
+    }
+
+    @Override
+    protected BoundPort connectPort(BoundPort port, InetSocketAddress remote) throws IOException {
+        IpAddress target = IpAddress.of(remote.getAddress());
+        IpAddress source = port.local().isAny() ? sourceFor(target, remote) : port.local();
+        return host.connect(port, source, target, remote.getPort());
+    }
+
+    private IpAddress sourceFor(IpAddress target, InetSocketAddress remote) throws NoRouteToHostException {
+        NetworkSnapshot snapshot = host.snapshot();
+        if (snapshot.isLocal(target)) {
+            return target;
+        }
+        NetworkSnapshot.Path path = host.path(snapshot, target, null);
+        if (path == null) {
+            throw Refusals.noRoute(remote);
+        }
+        return path.source();
+    }
+
+    @Override
+    protected BoundPort disconnectPort(BoundPort port) {
+        return host.connect(port, boundLocal(), null, 0);
+    }
+
+    @Override
+    public void unbind() {
+        BoundPort bound = bound();
+        if (bound != null) {
+            host.unbind(bound);
+        }
+    }
+
+    /** What is for other addresses at the host's MAC address is not for this host (RFC 1122 section 3.2.1.3). */
+    @Override
+    protected List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
+        return snapshot.addresses().stream().filter(LocalAddress::isUsable).map(LocalAddress::address).toList();
+    }
+
+    /** The host's own rule takes what no other does. */
+    @Override
+    public boolean isKernelServed() {
+        return true;
+    }
+
+    @Override
+    protected FlowSpec togetherWithKernel(FlowSpec rule) {
+        return rule.toBuilder().dontTrap().build();
+    }
+
+    @Override
+    protected DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+            IpAddress source) throws IOException {
+        if (!snapshot.isLocal(target)) {
+            throw Refusals.noRoute(destination);
+        }
+        return direct(DatagramPath.Kind.SELF, snapshot.generation(), destination, target, source, 0);
+    }
+
+    /** A device does not bring a host's own frames back to it. */
+    @Override
+    public boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        return host.handOver(path, content, index, lengthBytes);
+    }
+
+    /** The channel's own rules bring the group's datagrams; its host tells the link that they are wanted. */
+    @Override
+    public void announce(GroupChange change, SourceFilter filter) {
+        host.setGroup(bound(), change.group(), filter);
+    }
+}

@@ -1,0 +1,77 @@
+package io.rdmaraw.host.userspace;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.device.FrameReceiver;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.flow.FlowSpec;
+
+import java.util.List;
+
+/** The rules by which a userspace host hears of its groups, which come and go. For the loop that drives the host. */
+final class UserspaceGroupRules {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(UserspaceGroupRules.class);
+
+    private final DeviceQueue port;
+    private final FrameReceiver receiver;
+    private FrameReceiver side;
+    private List<FlowSpec> rules = List.of();
+    private boolean told;
+
+    /** @param receiver who gets what comes by the rules */
+    UserspaceGroupRules(DeviceQueue port, FrameReceiver receiver) {
+        this.port = port;
+        this.receiver = receiver;
+    }
+
+    /** Steers to these groups from now on; new rules are there before old ones go. */
+    void steer(List<IpAddress> groups) {
+        List<FlowSpec> wanted = UserspaceHostRules.ofGroups(groups);
+        if (wanted.equals(rules)) {
+            return;
+        }
+        FrameReceiver after = new Side();
+        try {
+            port.attach(after, wanted);
+        } catch (VerbsException e) {
+            if (!told) {
+                told = true;
+                LOGGER.warn("{}: routers that ask for single groups are not heard, the device has no room for the "
+                        + "rules: {}", port.device().name(), e.getMessage());
+            }
+            return;
+        }
+        leave();
+        side = after;
+        rules = wanted;
+    }
+
+    /** Takes the rules back. */
+    void leave() {
+        if (side != null) {
+            port.detach(side);
+            side = null;
+            rules = List.of();
+        }
+    }
+
+    private final class Side implements FrameReceiver {
+        @Override
+        public boolean receive(ByteBuf frame, boolean checksumVerified) {
+            return receiver.receive(frame, checksumVerified);
+        }
+
+        @Override
+        public void endBurst() {
+            receiver.endBurst();
+        }
+
+        @Override
+        public void sendQueueHasRoom() {
+            // It is not asked for.
+        }
+    }
+}

@@ -1,0 +1,245 @@
+package io.rdmaraw.host.userspace;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.EventLoop;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.device.FrameReceiver;
+import io.rdmaraw.host.IpContext;
+import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.ReassemblyLimits;
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.ReceiveBurst;
+import io.rdmaraw.wire.IpProtocol;
+
+import java.util.concurrent.Executor;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongConsumer;
+
+/**
+ * A loop that can drive a {@link UserspaceIpHost}: the first of them receives for it and sends its answers. For the
+ * loop's thread, under the host's lock where it drives.
+ */
+final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(UserspaceHostDriver.class);
+    private static final long MIN_TIMER_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long MAX_TIMER_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private final UserspaceIpHost shared;
+    private final DeviceQueue port;
+    private final IpContext hostView;
+    private final EventLoop loop;
+    private final UserspaceGroupRules groupRules;
+    private UserspaceHost host;
+    private UserspaceHostReceiver receiver;
+    private FrameBuf written;
+    private ScheduledFuture<?> timer;
+    private long timerNanos;
+    private boolean driving;
+    private boolean inBurst;
+
+    UserspaceHostDriver(UserspaceIpHost shared, DeviceQueue port, IpContext hostView, EventLoop loop) {
+        this.shared = shared;
+        this.port = port;
+        this.hostView = hostView;
+        this.loop = loop;
+        groupRules = new UserspaceGroupRules(port, this);
+    }
+
+    DeviceQueue port() {
+        return port;
+    }
+
+    Executor loop() {
+        return loop;
+    }
+
+    /** Begins to drive the host. */
+    void take(UserspaceHost taken) {
+        host = taken;
+        driving = true;
+        receiver = new UserspaceHostReceiver(host, this::find, hostView, ByteBufAllocator.DEFAULT,
+                ReassemblyLimits.DEFAULT, shared.statistics());
+        port.attach(this, UserspaceHostRules.of(shared.mac(), host.addresses()));
+        groupRules.steer(host.groups());
+        setTimer();
+    }
+
+    /**
+     * A segment for a free port is any stack's to refuse (RFC 9293 section 3.10.7.1), best this loop's.
+     */
+    private PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
+            int destinationPort) {
+        PortOwner owner = shared.find(protocol, source, sourcePort, destination, destinationPort);
+        if (owner != null || protocol != IpProtocol.TCP) {
+            return owner;
+        }
+        PortOwner refusing = shared.stackNear(loop);
+        return refusing == null ? null : new UserspaceTcpNetwork.Unsteered(shared, refusing);
+    }
+
+    void leave() {
+        if (driving) {
+            driving = false;
+            receiver.close();
+            port.detach(this);
+            groupRules.leave();
+        }
+        if (timer != null) {
+            timer.cancel(false);
+            timer = null;
+        }
+    }
+
+    void solicit(IpAddress hop) {
+        synchronized (shared) {
+            if (driving) {
+                host.solicit(hop, System.nanoTime());
+                endWork();
+            }
+        }
+    }
+
+    void changeGroups(LongConsumer change) {
+        synchronized (shared) {
+            if (driving) {
+                change.accept(System.nanoTime());
+                groupRules.steer(host.groups());
+                endWork();
+            }
+        }
+    }
+
+    /** A timer that is early enough stays: bursts would set it anew, and it finds out by itself. */
+    private void setTimer() {
+        long nowNanos = System.nanoTime();
+        long untilNanos = Math.min(shared.untilPublishNanos(nowNanos),
+                Math.min(host.deadlineNanos(), receiver.deadlineNanos()) - nowNanos);
+        long delayNanos = Math.clamp(untilNanos, MIN_TIMER_NANOS, MAX_TIMER_NANOS);
+        if (timer != null && timerNanos - (nowNanos + delayNanos) <= 0) {
+            return;
+        }
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        timerNanos = nowNanos + delayNanos;
+        timer = loop.schedule(this::onTimer, delayNanos, TimeUnit.NANOSECONDS);
+    }
+
+    private void onTimer() {
+        synchronized (shared) {
+            timer = null;
+            if (driving) {
+                long now = System.nanoTime();
+                host.poll(now);
+                receiver.poll(now);
+                endWork();
+            }
+        }
+    }
+
+    private void endWork() {
+        port.queue().post();
+        shared.publish();
+        setTimer();
+    }
+
+    @Override
+    public String label() {
+        return "host";
+    }
+
+    @Override
+    public RdmaRawMetered statistics() {
+        return shared.statistics();
+    }
+
+    @Override
+    public boolean receive(ByteBuf frame, boolean checksumVerified) {
+        synchronized (shared) {
+            take(frame, checksumVerified);
+            port.queue().post();
+        }
+        return true;
+    }
+
+    private void take(ByteBuf frame, boolean checksumVerified) {
+        if (driving) {
+            receiver.receive(frame, checksumVerified, System.nanoTime());
+        } else {
+            frame.release();
+        }
+    }
+
+    /**
+     * What the host answers goes out before a channel gets its frames of the burst: a frame that the device refuses
+     * is told by its place among those posted, and channels count theirs only.
+     */
+    @Override
+    public int receiveRun(ReceiveBurst burst, int from, int end) {
+        inBurst = true;
+        synchronized (shared) {
+            try {
+                for (int i = from; i < end; i++) {
+                    take(burst.takeFrame(i), burst.checksumVerified(i));
+                }
+            } finally {
+                port.queue().post();
+            }
+        }
+        return end;
+    }
+
+    @Override
+    public boolean isInBurst() {
+        return inBurst;
+    }
+
+    @Override
+    public void endBurst() {
+        inBurst = false;
+        synchronized (shared) {
+            if (driving) {
+                endWork();
+            }
+        }
+    }
+
+    @Override
+    public void sendQueueHasRoom() {
+        // Nothing waits: a peer without an answer asks again.
+    }
+
+    @Override
+    public long allocate() {
+        FrameQueue queue = port.queue();
+        if (queue.sendRoom() == 0) {
+            queue.post();
+            queue.reclaim();
+        }
+        if (queue.sendRoom() == 0 || queue.slots().available() == 0) {
+            return 0;
+        }
+        if (written == null) {
+            written = queue.slots().take();
+        }
+        return written.memoryAddress();
+    }
+
+    @Override
+    public void send(int lengthBytes) {
+        FrameBuf frame = written;
+        written = null;
+        frame.writerIndex(lengthBytes);
+        if (port.queue().offer(frame) != FrameQueue.ACCEPTED) {
+            frame.release();
+            LOGGER.debug("{}: the send queue is full, a control frame is lost", port.device().name());
+        }
+    }
+}

@@ -1,0 +1,220 @@
+package io.rdmaraw.host.userspace;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.host.IpContext;
+import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.loop.CrossLoopQueueLimit;
+import io.rdmaraw.loop.LoopTasks;
+import io.rdmaraw.net.IcmpError;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.PacketReassembly;
+import io.rdmaraw.net.ReassemblyLimits;
+import io.rdmaraw.wire.BufferAddress;
+import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.IcmpHeader;
+import io.rdmaraw.wire.NeighborDiscovery;
+import io.rdmaraw.wire.ParseCounters;
+import io.rdmaraw.wire.ParseVerdict;
+import io.rdmaraw.wire.ParsedFrame;
+
+/**
+ * Sorts the frames that come to a userspace host: for the host itself, for one of its ports although no rule brought
+ * them there, and for none of these. For the loop that drives the host.
+ */
+public final class UserspaceHostReceiver {
+    /** Knows whose a port is. */
+    public interface Ports {
+        /** Returns the owner of the port that a packet is for, or null. */
+        PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort);
+    }
+
+    private final UserspaceHost host;
+    private final Ports ports;
+    private final IpContext hostView;
+    private final PacketReassembly fragments;
+    /** Looks at what was put together, which is no frame that came. */
+    private final FrameParser wholeParser = new FrameParser(new ParseCounters());
+    private final ParsedFrame whole = new ParsedFrame();
+    private long nowNanos;
+    private final UserspaceHostStatistics statistics;
+    private final CrossLoopQueueLimit limit = new CrossLoopQueueLimit();
+
+    public UserspaceHostReceiver(UserspaceHost host, Ports ports, IpContext hostView, ByteBufAllocator allocator,
+                    ReassemblyLimits limits, UserspaceHostStatistics statistics) {
+        this.host = host;
+        this.ports = ports;
+        this.hostView = hostView;
+        this.statistics = statistics;
+        fragments = new PacketReassembly(allocator, limits, statistics.fragments(), this::expired);
+    }
+
+    /** Gives back what waits for its missing parts. */
+    public void close() {
+        fragments.close();
+    }
+
+    /** Takes a frame and its reference. */
+    public void receive(ByteBuf frame, boolean checksumVerified, long now) {
+        ParseVerdict verdict = hostView.parse(frame, checksumVerified);
+        ParsedFrame parsed = hostView.parsed();
+        if (verdict.isAccepted()) {
+            sort(frame, checksumVerified, false, parsed, verdict, now);
+        } else {
+            statistics.countRefused(verdict);
+            refuse(parsed, verdict, now);
+            frame.release();
+        }
+    }
+
+    private void refuse(ParsedFrame parsed, ParseVerdict verdict, long now) {
+        if (verdict == ParseVerdict.IPV6_UNKNOWN_OPTION || verdict == ParseVerdict.IPV6_ROUTING_HEADER
+                || verdict == ParseVerdict.IPV6_BAD_FRAGMENT) {
+            host.refuse(parsed, verdict, now);
+        }
+    }
+
+    /** @param reassembled the frame has not come as it is */
+    private void sort(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
+                      ParseVerdict verdict, long now) {
+        if (host.receive(parsed, verdict, now)) {
+            frame.release();
+            return;
+        }
+        switch (verdict) {
+            case UDP, TCP -> handOver(frame, checksumVerified, reassembled, parsed, verdict, now);
+            case FRAGMENT -> reassemble(frame, parsed, now);
+            case ICMP, ICMPV6 -> {
+                passOn(hostView.icmpErrors().read(parsed));
+                frame.release();
+            }
+            default -> {
+                statistics.unclaimedFrames++;
+                if (verdict == ParseVerdict.OTHER_PROTOCOL) {
+                    host.refuse(parsed, verdict, now);
+                }
+                frame.release();
+            }
+        }
+    }
+
+    /** No rule has brought the frame to its channel: the device's table is full, or there is no such port. */
+    private void handOver(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
+                          ParseVerdict verdict, long now) {
+        IpAddress destination = IpAddress.destinationOf(parsed);
+        if (isForeign(destination)) {
+            dropForeign(frame);
+            return;
+        }
+        PortOwner owner = ports.find(parsed.protocol(), IpAddress.sourceOf(parsed), parsed.sourcePort(),
+                destination, parsed.destinationPort());
+        if (owner == null) {
+            statistics.unclaimedFrames++;
+            if (verdict == ParseVerdict.UDP) {
+                host.refuse(parsed, now);
+            }
+            frame.release();
+        } else if (reassembled && verdict == ParseVerdict.UDP) {
+            IpAddress source = IpAddress.sourceOf(parsed);
+            ByteBuf datagram = frame.slice(parsed.transportOffset(), parsed.transportHeaderLengthBytes()
+                    + parsed.payloadLengthBytes());
+            pass(owner, datagram, () -> owner.receiveReassembled(datagram, source, destination));
+        } else {
+            pass(owner, frame, () -> owner.receiveUnsteered(frame, checksumVerified));
+        }
+    }
+
+    /**
+     * Tells whether a unicast address is another host's: what comes for it is neither taken nor refused (RFC 1122
+     * section 3.2.1.3).
+     */
+    private boolean isForeign(IpAddress destination) {
+        return !destination.isMulticast() && !host.addresses().contains(destination);
+    }
+
+    private void dropForeign(ByteBuf packet) {
+        statistics.foreignPackets++;
+        packet.release();
+    }
+
+    /** Has a packet taken on the loop of its owner. */
+    private void pass(PortOwner owner, ByteBuf packet, Runnable taking) {
+        if (!limit.take(1)) {
+            statistics.countOwnerBehind();
+            packet.release();
+            return;
+        }
+        LoopTasks.executeOrElse(owner.loop(), () -> {
+            limit.giveBack(1);
+            taking.run();
+        }, () -> {
+            limit.giveBack(1);
+            statistics.unclaimedFrames++;
+            packet.release();
+        });
+    }
+
+    private void reassemble(ByteBuf fragment, ParsedFrame parsed, long now) {
+        if (isForeign(IpAddress.destinationOf(parsed))) {
+            dropForeign(fragment);
+            return;
+        }
+        nowNanos = now;
+        ByteBuf frame = fragments.add(parsed, now);
+        fragment.release();
+        if (frame == null) {
+            return;
+        }
+        ParseVerdict verdict = wholeParser.parse(BufferAddress.of(frame), frame.readableBytes(), false, whole);
+        if (mayComeInFragments(verdict)) {
+            sort(frame, false, true, whole, verdict, now);
+        } else {
+            fragments.refuseLast();
+            frame.release();
+        }
+    }
+
+    /** Fragments of fragments are nothing; neighbour discovery must not be cut up (RFC 6980 section 5). */
+    private boolean mayComeInFragments(ParseVerdict verdict) {
+        return verdict.isAccepted() && verdict != ParseVerdict.FRAGMENT && (verdict != ParseVerdict.ICMPV6
+                || !NeighborDiscovery.isNeighborDiscovery(IcmpHeader.type(whole.transportAddress())));
+    }
+
+    private void expired(ByteBuf firstFragment) {
+        if (wholeParser.parse(BufferAddress.of(firstFragment), firstFragment.readableBytes(), false, whole)
+                == ParseVerdict.FRAGMENT) {
+            host.reassemblyExpired(whole, nowNanos);
+        }
+        firstFragment.release();
+    }
+
+    /** Does what is due. */
+    public void poll(long now) {
+        nowNanos = now;
+        fragments.expire(now);
+    }
+
+    /** Returns when {@link #poll} has something to do next, or Long.MAX_VALUE. */
+    public long deadlineNanos() {
+        return fragments.deadlineNanos();
+    }
+
+    private void passOn(IcmpError errorOrNull) {
+        if (errorOrNull == null) {
+            return;
+        }
+        PortOwner owner = ports.find(errorOrNull.protocol(), errorOrNull.destination(), errorOrNull.destinationPort(),
+                errorOrNull.source(), errorOrNull.sourcePort());
+        if (owner == null) {
+            return;
+        }
+        if (!limit.take(1)) {
+            statistics.countOwnerBehind();
+            return;
+        }
+        LoopTasks.executeOrElse(owner.loop(), () -> {
+            limit.giveBack(1);
+            owner.icmpError(errorOrNull);
+        }, () -> limit.giveBack(1));
+    }
+}

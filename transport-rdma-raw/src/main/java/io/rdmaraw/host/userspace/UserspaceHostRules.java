@@ -1,0 +1,56 @@
+package io.rdmaraw.host.userspace;
+
+import io.rdmaraw.host.FlowMatches;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/** The rules that bring a userspace host what concerns it, without taking anything from the kernel. */
+public final class UserspaceHostRules {
+    private static final long ALL_NODES_LOW = 1;
+    /** 224.0.0.1, which routers ask all hosts at. */
+    private static final int ALL_SYSTEMS = 0xe000_0001;
+
+    private UserspaceHostRules() {
+    }
+
+    /**
+     * Returns the rules for groups, of their link-layer addresses alone: routers ask for a group at its own address,
+     * and fragments have no port.
+     */
+    public static List<FlowSpec> ofGroups(List<IpAddress> groups) {
+        Set<FlowSpec> rules = new LinkedHashSet<>();
+        for (IpAddress group : groups) {
+            rules.add(copy(FlowMatches.groupMac(group), group.isIpv4() ? EtherType.IPV4 : EtherType.IPV6));
+            if (group.isIpv4()) {
+                rules.add(copy(EthernetHeader.multicastOfIpv4(ALL_SYSTEMS), EtherType.IPV4));
+            }
+        }
+        return List.copyOf(rules);
+    }
+
+    public static List<FlowSpec> of(long mac, List<IpAddress> addresses) {
+        Set<FlowSpec> rules = new LinkedHashSet<>();
+        // Whatever is for the host's MAC address and has no better rule.
+        rules.add(FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).allowHostTraffic().build());
+        for (IpAddress address : addresses) {
+            if (address.isIpv4()) {
+                rules.add(copy(EthernetHeader.BROADCAST, EtherType.ARP));
+            } else {
+                rules.add(copy(EthernetHeader.multicastOfIpv6(address.solicitedNode().low()), EtherType.IPV6));
+                rules.add(copy(EthernetHeader.multicastOfIpv6(ALL_NODES_LOW), EtherType.IPV6));
+            }
+        }
+        return List.copyOf(rules);
+    }
+
+    /** The kernel gets these too. */
+    private static FlowSpec copy(long mac, int etherType) {
+        return FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).etherType(etherType).dontTrap().build();
+    }
+}

@@ -1,0 +1,291 @@
+package io.rdmaraw.host.userspace;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.EventLoop;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.host.BoundPort;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.IpContext;
+import io.rdmaraw.host.IpHost;
+import io.rdmaraw.host.NetworkDevices;
+import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.PortTable;
+import io.rdmaraw.host.SnapshotRateLimiter;
+import io.rdmaraw.loop.CrossLoopQueueLimit;
+import io.rdmaraw.loop.LoopTasks;
+import io.rdmaraw.net.IcmpError;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.NetworkSnapshot;
+import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.net.SourceFilter;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.UdpHeader;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+
+/**
+ * A userspace host as all loops of the process share it. One of the loops that use the device drives it: it
+ * receives ARP, neighbour discovery, ICMP, and what is for the host's MAC address and was steered to no channel. When
+ * that loop leaves, another takes over. Ports and snapshots are for any thread; the rest is guarded by a lock that
+ * usually only the driving loop takes.
+ */
+public final class UserspaceIpHost implements IpHost {
+    private static final Map<String, UserspaceIpHost> BY_DEVICE = new HashMap<>();
+
+    private final String deviceName;
+    private final UserspaceHostConfig config;
+    private final PortTable ports = new PortTable(this::has, new SecureRandom());
+    private final AtomicLong portIds = new AtomicLong();
+    private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
+    private final List<UserspaceHostDriver> drivers = new ArrayList<>();
+    private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
+    private UserspaceHost host;
+    private volatile NetworkSnapshot snapshot;
+    private final SnapshotRateLimiter budget = new SnapshotRateLimiter(System.nanoTime());
+    /** There may be something to publish when the budget allows it again. */
+    private boolean publishLater;
+    private final UserspaceHostStatistics statistics;
+    private final CrossLoopQueueLimit toSelf = new CrossLoopQueueLimit();
+
+    private UserspaceIpHost(String deviceName, UserspaceHostConfig config) {
+        this.deviceName = deviceName;
+        this.config = config;
+        statistics = new UserspaceHostStatistics(this::counters);
+    }
+
+    /**
+     * Has a loop take part in a host; the first one brings it to life.
+     *
+     * @throws IllegalArgumentException when the process has another host with the same MAC address on the device
+     */
+    public static UserspaceIpHost join(String deviceName, UserspaceHostConfig config, DeviceQueue port,
+            IpContext hostView, EventLoop loop) {
+        synchronized (BY_DEVICE) {
+            String name = deviceName + ' ' + Long.toHexString(config.mac());
+            UserspaceIpHost known = BY_DEVICE.computeIfAbsent(name, key -> new UserspaceIpHost(deviceName, config));
+            if (!known.config.equals(config)) {
+                throw new IllegalArgumentException("the process has a host with this MAC address on " + deviceName
+                        + " already, with other addresses: " + known.config);
+            }
+            known.add(port, hostView, loop);
+            return known;
+        }
+    }
+
+    private synchronized void add(DeviceQueue port, IpContext hostView, EventLoop loop) {
+        for (UserspaceHostDriver driver : drivers) {
+            if (driver.port() == port) {
+                return;
+            }
+        }
+        UserspaceHostDriver driver = new UserspaceHostDriver(this, port, hostView, loop);
+        drivers.add(driver);
+        port.onClose(() -> remove(driver));
+        if (drivers.size() == 1) {
+            host = new UserspaceHost(config, linkName(deviceName), port.limits().mtuBytes(), driver,
+                    new SecureRandom());
+            host.start(System.nanoTime());
+            publish();
+            driver.take(host);
+        }
+    }
+
+    private static String linkName(String device) {
+        try {
+            return NetworkDevices.ofDevice(device);
+        } catch (IOException e) {
+            throw new IllegalArgumentException(e.getMessage(), e);
+        }
+    }
+
+    /** A loop's queue closes; this comes on its thread. */
+    private void remove(UserspaceHostDriver driver) {
+        // In the order that join() takes them.
+        synchronized (BY_DEVICE) {
+            synchronized (this) {
+                removeNow(driver);
+            }
+        }
+    }
+
+    private void removeNow(UserspaceHostDriver driver) {
+        boolean drove = !drivers.isEmpty() && drivers.getFirst() == driver;
+        drivers.remove(driver);
+        driver.leave();
+        if (drivers.isEmpty()) {
+            BY_DEVICE.values().remove(this);
+        } else if (drove) {
+            UserspaceHostDriver next = drivers.getFirst();
+            LoopTasks.executeOrElse(next.loop(), () -> takeOver(next), () -> { });
+        }
+    }
+
+    private synchronized void takeOver(UserspaceHostDriver next) {
+        if (!drivers.isEmpty() && drivers.getFirst() == next) {
+            host.moveTo(next);
+            next.take(host);
+        }
+    }
+
+    private boolean has(IpAddress address) {
+        for (var own : config.addresses()) {
+            if (own.address().equals(address)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public NetworkSnapshot snapshot() {
+        return snapshot;
+    }
+
+    @Override
+    public void addListener(Consumer<NetworkSnapshot> listener) {
+        listeners.add(listener);
+    }
+
+    @Override
+    public void removeListener(Consumer<NetworkSnapshot> listener) {
+        listeners.remove(listener);
+    }
+
+    @Override
+    public void solicit(int linkIndex, IpAddress hop, Runnable refused) {
+        onDriver(driver -> driver.solicit(hop));
+    }
+
+    /** A stack is to hear of ICMP errors: its connections may be on any loop. */
+    void add(PortOwner stack) {
+        stacks.add(stack);
+    }
+
+    void remove(PortOwner stack) {
+        stacks.remove(stack);
+    }
+
+    /** Tells all stacks of an ICMP error; any thread. */
+    void tellStacks(IcmpError error) {
+        stacks.forEach(stack -> stack.icmpError(error));
+    }
+
+    UserspaceHostCounters counters() {
+        return host.counters();
+    }
+
+    BoundPort bind(int protocol, IpAddress local, boolean dualStack, int port, PortSharing sharing, PortOwner owner)
+            throws BindException {
+        return ports.bind(protocol, portIds.incrementAndGet(), local, dualStack, port, sharing, owner);
+    }
+
+    BoundPort connect(BoundPort bound, IpAddress local, IpAddress remoteOrNull, int remotePort) {
+        return ports.connect(bound, local, remoteOrNull, remotePort);
+    }
+
+    void unbind(BoundPort bound) {
+        ports.close(bound);
+        onDriver(driver -> driver.changeGroups(now -> host.leaveGroups(bound.id(), now)));
+    }
+
+    /** Sets what the owner of a port wants of a group from now on. */
+    void setGroup(BoundPort bound, IpAddress group, SourceFilter filter) {
+        onDriver(driver -> driver.changeGroups(now -> host.setGroup(bound.id(), group, filter, now)));
+    }
+
+    /**
+     * Hands a UDP datagram to the owner of its port on this host; returns false when the port is free. An owner whose
+     * loop is behind does not get it, as when a network is overloaded.
+     */
+    boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        PortOwner owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
+        if (owner == null) {
+            return false;
+        }
+        if (!toSelf.take(1)) {
+            statistics.countOwnerBehind();
+            return true;
+        }
+        ByteBuf datagram = ByteBufAllocator.DEFAULT.directBuffer(UdpHeader.LENGTH_BYTES + lengthBytes)
+                .writeShort(path.sourcePort()).writeShort(path.targetPort())
+                .writeShort(UdpHeader.LENGTH_BYTES + lengthBytes).writeShort(0)
+                .writeBytes(content, index, lengthBytes);
+        LoopTasks.executeOrElse(owner.loop(), () -> {
+            toSelf.giveBack(1);
+            owner.receiveReassembled(datagram, path.source(), path.target());
+        }, () -> {
+            toSelf.giveBack(1);
+            datagram.release();
+        });
+        return true;
+    }
+
+    /** Has the driving loop do something; one that has no more tasks is about to be followed by another. */
+    private synchronized void onDriver(Consumer<UserspaceHostDriver> action) {
+        if (!drivers.isEmpty()) {
+            UserspaceHostDriver driver = drivers.getFirst();
+            LoopTasks.executeOrElse(driver.loop(), () -> action.accept(driver), () -> { });
+        }
+    }
+
+    PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort) {
+        BoundPort bound = ports.find(protocol, source, sourcePort, destination, destinationPort);
+        return bound == null ? null : bound.ownerOrNull();
+    }
+
+    long mac() {
+        return config.mac();
+    }
+
+    UserspaceHostStatistics statistics() {
+        return statistics;
+    }
+
+    /** Returns any TCP of the host, that of the given loop if it has one; null if there is none. */
+    PortOwner stackNear(EventLoop loop) {
+        PortOwner near = null;
+        for (PortOwner stack : stacks) {
+            near = near == null || stack.loop() == loop ? stack : near;
+        }
+        return near;
+    }
+
+    /** Returns in how long to call {@link #publish} at the latest. */
+    long untilPublishNanos(long nowNanos) {
+        return publishLater ? budget.dueNanos() - nowNanos : Long.MAX_VALUE;
+    }
+
+    /** Hands out what has changed, unless that took too much of the time lately. */
+    void publish() {
+        long beganNanos = System.nanoTime();
+        publishLater = !budget.allows(beganNanos);
+        NetworkSnapshot changed = publishLater ? null : host.snapshotIfChanged();
+        if (changed == null) {
+            return;
+        }
+        tell(changed);
+        budget.spent(System.nanoTime() - beganNanos);
+    }
+
+    private void tell(NetworkSnapshot changed) {
+        snapshot = changed;
+        for (Consumer<NetworkSnapshot> listener : listeners) {
+            try {
+                listener.accept(changed);
+            } catch (RuntimeException e) {
+                // A loop that has shut down takes no more tasks.
+                listeners.remove(listener);
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+package io.rdmaraw.metrics.internal;
+
+import io.rdmaraw.metrics.RdmaRawLoopStatistics;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawTcpStatistics;
+import jdk.jfr.Category;
+import jdk.jfr.Description;
+import jdk.jfr.Event;
+import jdk.jfr.FlightRecorder;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.Percentage;
+import jdk.jfr.Period;
+import jdk.jfr.StackTrace;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * The transport's events in a flight recording. The figures of bursts are read from the counters by the recorder's own
+ * thread once in a period; nothing on the path of a frame knows of them. To be loaded only when
+ * {@link MetricsExporters#HAS_FLIGHT_RECORDER}.
+ */
+public final class FlightRecorderEvents {
+    private FlightRecorderEvents() {
+    }
+
+    static void registerPeriodic() {
+        Sampler sampler = new Sampler();
+        FlightRecorder.addPeriodicEvent(PortSample.class, sampler::sample);
+        Sampler tcp = new Sampler();
+        FlightRecorder.addPeriodicEvent(TcpSample.class, tcp::sampleTcp);
+    }
+
+    /** What one queue did since the last event. */
+    @Name("io.rdmaraw.PortSample")
+    @Label("Queue Sample")
+    @Category({"Netty", "RDMA raw"})
+    @Description("What a loop's queue on a port did since the last sample")
+    @Period("1 s")
+    @StackTrace(false)
+    static final class PortSample extends Event {
+        @Label("Loop")
+        String loop;
+        @Label("Device")
+        String device;
+        @Label("Port")
+        int port;
+        @Label("Received Frames")
+        long receivedFrames;
+        @Label("Sent Frames")
+        long sentFrames;
+        @Label("Receive Bursts")
+        long receiveBursts;
+        @Label("Frames per Burst")
+        double framesPerBurst;
+        @Label("Empty Polls")
+        @Percentage
+        float emptyPolls;
+        @Label("Drops")
+        long drops;
+        @Label("Copies")
+        long copies;
+        @Label("Flow Rules")
+        long rules;
+    }
+
+    /** What the TCP of one loop did since the last event. */
+    @Name("io.rdmaraw.TcpSample")
+    @Label("TCP Sample")
+    @Category({"Netty", "RDMA raw"})
+    @Description("What the TCP of a loop on a device did since the last sample")
+    @Period("1 s")
+    @StackTrace(false)
+    static final class TcpSample extends Event {
+        @Label("Loop")
+        String loop;
+        @Label("Device")
+        String device;
+        @Label("Connections")
+        long connections;
+        @Label("In TIME-WAIT")
+        long timeWait;
+        @Label("Opened")
+        long opened;
+        @Label("Accepted")
+        long accepted;
+        @Label("Received Segments")
+        long receivedSegments;
+        @Label("Sent Segments")
+        long sentSegments;
+        @Label("Retransmitted Segments")
+        long retransmittedSegments;
+        @Label("Forwarded Segments")
+        @Description("Passed on to the loop of their connection")
+        long forwardedSegments;
+        @Label("SYN Cookies Sent")
+        long synCookiesSent;
+        @Label("Drops")
+        long drops;
+    }
+
+    /** A failed queue pair was recovered. */
+    @Name("io.rdmaraw.QueueRecovery")
+    @Label("Queue Recovery")
+    @Category({"Netty", "RDMA raw"})
+    @Description("A failed queue pair was reset and works again")
+    public static final class QueueRecovery extends Event {
+        @Label("Device")
+        public String device;
+        @Label("Port")
+        public int port;
+        @Label("Lost Frames")
+        public long lostFrames;
+    }
+
+    /** A channel's rules were made or removed. */
+    @Name("io.rdmaraw.FlowChange")
+    @Label("Flow Change")
+    @Category({"Netty", "RDMA raw"})
+    @Description("A channel's flow rules were made or removed")
+    public static final class FlowChange extends Event {
+        @Label("Device")
+        public String device;
+        @Label("Port")
+        public int port;
+        @Label("Channel")
+        public String channel;
+        @Label("Made")
+        @Description("The rules that were made; empty when the channel left")
+        public String made;
+        @Label("Rules Now")
+        public int rules;
+    }
+
+    /** Handlers held so many frames that others were copied; lasts as long as that did. */
+    @Name("io.rdmaraw.SlowConsumer")
+    @Label("Slow Consumer")
+    @Category({"Netty", "RDMA raw"})
+    @Description("Handlers hold so many frames that received ones are copied")
+    @StackTrace(false)
+    public static final class SlowConsumer extends Event {
+        @Label("Device")
+        public String device;
+        @Label("Port")
+        public int port;
+        @Label("Copied Frames")
+        public long copiedFrames;
+    }
+
+    /** Keeps the last values of the counters. Runs on the recorder's thread alone. */
+    private static final class Sampler {
+        private final Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> last = new HashMap<>();
+
+        void sample() {
+            Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now = new HashMap<>();
+            for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+                for (RdmaRawPortStatistics port : loop.ports()) {
+                    commit(loop, port, note(port, now), last.getOrDefault(port, Map.of()));
+                }
+            }
+            keep(now);
+        }
+
+        void sampleTcp() {
+            Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now = new HashMap<>();
+            for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+                for (RdmaRawPortStatistics port : loop.ports()) {
+                    for (RdmaRawMetered channel : port.channels().values()) {
+                        if (channel instanceof RdmaRawTcpStatistics) {
+                            commitTcp(loop, port, note(channel, now), last.getOrDefault(channel, Map.of()));
+                        }
+                    }
+                }
+            }
+            keep(now);
+        }
+
+        private static Map<RdmaRawMetric, Long> note(RdmaRawMetered metered,
+                                                     Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now) {
+            Map<RdmaRawMetric, Long> values = new HashMap<>();
+            metered.metrics().forEach(metric -> values.put(metric, metered.value(metric)));
+            now.put(metered, values);
+            return values;
+        }
+
+        private void keep(Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now) {
+            last.clear();
+            last.putAll(now);
+        }
+
+        private static void commitTcp(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
+                                      Map<RdmaRawMetric, Long> now, Map<RdmaRawMetric, Long> before) {
+            TcpSample event = new TcpSample();
+            event.loop = loop.name();
+            event.device = port.deviceName();
+            for (Map.Entry<RdmaRawMetric, Long> entry : now.entrySet()) {
+                RdmaRawMetric metric = entry.getKey();
+                long change = entry.getValue() - before.getOrDefault(metric, 0L);
+                event.drops += metric.kind() == RdmaRawMetric.Kind.DROP ? change : 0;
+                switch (metric.name()) {
+                    case "connections" -> event.connections = entry.getValue();
+                    case "time-wait" -> event.timeWait = entry.getValue();
+                    case "opened.connections" -> event.opened = change;
+                    case "accepted.connections" -> event.accepted = change;
+                    case "received.segments" -> event.receivedSegments = change;
+                    case "sent.segments" -> event.sentSegments = change;
+                    case "retransmitted.segments" -> event.retransmittedSegments = change;
+                    case "forwarded.segments" -> event.forwardedSegments = change;
+                    case "syn-cookies.sent" -> event.synCookiesSent = change;
+                    default -> {
+                    }
+                }
+            }
+            event.commit();
+        }
+
+        private static void commit(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
+                                   Map<RdmaRawMetric, Long> now, Map<RdmaRawMetric, Long> before) {
+            PortSample event = new PortSample();
+            event.loop = loop.name();
+            event.device = port.deviceName();
+            event.port = port.portNumber();
+            long polls = 0;
+            long empty = 0;
+            for (Map.Entry<RdmaRawMetric, Long> entry : now.entrySet()) {
+                RdmaRawMetric metric = entry.getKey();
+                long change = entry.getValue() - before.getOrDefault(metric, 0L);
+                switch (metric.kind()) {
+                    case DROP -> event.drops += change;
+                    case COPY -> event.copies += change;
+                    default -> {
+                    }
+                }
+                switch (metric.name()) {
+                    case "received.frames" -> event.receivedFrames = change;
+                    case "sent.frames" -> event.sentFrames = change;
+                    case "receive.bursts" -> event.receiveBursts = change;
+                    case "receive.polls" -> polls = change;
+                    case "receive.polls.empty" -> empty = change;
+                    case "rules" -> event.rules = entry.getValue();
+                    default -> {
+                    }
+                }
+            }
+            event.framesPerBurst = event.receiveBursts == 0 ? 0 : (double) event.receivedFrames / event.receiveBursts;
+            event.emptyPolls = polls == 0 ? 0 : (float) empty / polls;
+            event.commit();
+        }
+    }
+}

@@ -1,0 +1,117 @@
+package io.rdmaraw.metrics.internal;
+
+import io.rdmaraw.metrics.RdmaRawLoopStatistics;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawTcpInfo;
+import io.rdmaraw.metrics.RdmaRawTcpSockets;
+import io.rdmaraw.metrics.RdmaRawTcpStatistics;
+
+import javax.management.openmbean.CompositeData;
+import javax.management.openmbean.OpenDataException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * The TCP servers and connections of all loops as rows for {@link TransportMBean}. All loops are asked at once; one
+ * that does not answer in time, because a handler blocks it, is left out.
+ */
+public final class SocketRows {
+    private static final int MOST_PER_LOOP = 128;
+    private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+    private record Asked(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
+                         CompletableFuture<RdmaRawTcpSockets> answer) {
+    }
+
+    private SocketRows() {
+    }
+
+    public static CompositeData[] read() throws OpenDataException {
+        List<Asked> all = new ArrayList<>();
+        for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+            for (RdmaRawPortStatistics port : loop.ports()) {
+                for (RdmaRawMetered channel : port.channels().values()) {
+                    if (channel instanceof RdmaRawTcpStatistics tcp) {
+                        all.add(new Asked(loop, port, tcp.sockets(MOST_PER_LOOP)));
+                    }
+                }
+            }
+        }
+        long end = System.nanoTime() + PATIENCE_NANOS;
+        List<CompositeData> rows = new ArrayList<>();
+        for (Asked asked : all) {
+            try {
+                add(rows, asked, asked.answer().get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS));
+            } catch (ExecutionException | TimeoutException e) {
+                // The loop has ended or is blocked; the others are listed all the same.
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                break;
+            }
+        }
+        return rows.toArray(CompositeData[]::new);
+    }
+
+    private static void add(List<CompositeData> rows, Asked asked, RdmaRawTcpSockets sockets)
+            throws OpenDataException {
+        for (RdmaRawTcpSockets.Listener listener : sockets.listeners()) {
+            Map<String, Object> row = names(asked, listener.local(), "*", "LISTEN");
+            row.put("level:half-open", (long) listener.halfOpen());
+            row.put("level:backlog", (long) listener.backlog());
+            rows.add(TransportMBean.row("Listener", row));
+        }
+        if (!sockets.byState().isEmpty()) {
+            Map<String, Object> row = names(asked, "", "", "ALL");
+            sockets.byState().forEach((state, count) -> row.put("level:" + state, (long) count));
+            rows.add(TransportMBean.row("States", row));
+        }
+        for (RdmaRawTcpSockets.Connection connection : sockets.connections()) {
+            rows.add(TransportMBean.row("Connection", connection(asked, connection)));
+        }
+    }
+
+    private static Map<String, Object> names(Asked asked, Object local, Object remote, String state) {
+        Map<String, Object> names = new LinkedHashMap<>();
+        names.put("loop", asked.loop().name());
+        names.put("device", asked.port().deviceName());
+        names.put("local", text(local));
+        names.put("remote", text(remote));
+        names.put("state", state);
+        return names;
+    }
+
+    /** Returns an address without the empty host name that Java puts before it. */
+    private static String text(Object address) {
+        return address.toString().replaceFirst("^[^/]*/", "");
+    }
+
+    private static Map<String, Object> connection(Asked asked, RdmaRawTcpSockets.Connection connection) {
+        RdmaRawTcpInfo info = connection.info();
+        Map<String, Object> row = names(asked, connection.local(), connection.remote(), info.state());
+        row.put("congestion", info.congestionControl() + (info.recovering() ? ", recovering" : ""));
+        row.put("traffic:received.payload.bytes", info.bytesReceived());
+        row.put("traffic:acknowledged.payload.bytes", info.bytesAcked());
+        row.put("traffic:received.segments", (long) info.segmentsIn());
+        row.put("traffic:sent.segments", (long) info.segmentsOut());
+        row.put("traffic:retransmitted.segments", (long) info.retransmittedSegments());
+        row.put("nanos:rtt", info.smoothedRttNanos());
+        row.put("nanos:rtt.minimum", info.minimumRttNanos());
+        row.put("nanos:rto", info.retransmissionTimeoutNanos());
+        row.put("level:congestion-window.bytes", (long) info.congestionWindowBytes());
+        row.put("level:send-window.bytes", (long) info.sendWindowBytes());
+        row.put("level:receive-window.bytes", (long) info.receiveWindowBytes());
+        row.put("level:segment.bytes", (long) info.segmentBytes());
+        row.put("level:path-mtu.bytes", (long) info.pathMtuBytes());
+        row.put("level:unacknowledged.bytes", (long) info.unacknowledgedBytes());
+        row.put("level:unsent.bytes", (long) info.unsentBytes());
+        return row;
+    }
+}

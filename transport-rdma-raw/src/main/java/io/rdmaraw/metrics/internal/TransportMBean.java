@@ -1,0 +1,151 @@
+package io.rdmaraw.metrics.internal;
+
+import io.rdmaraw.metrics.RdmaRawLoopStatistics;
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
+
+import javax.management.Attribute;
+import javax.management.AttributeList;
+import javax.management.AttributeNotFoundException;
+import javax.management.DynamicMBean;
+import javax.management.JMException;
+import javax.management.MBeanAttributeInfo;
+import javax.management.MBeanException;
+import javax.management.MBeanInfo;
+import javax.management.MBeanOperationInfo;
+import javax.management.ObjectName;
+import javax.management.openmbean.CompositeData;
+import javax.management.openmbean.CompositeDataSupport;
+import javax.management.openmbean.CompositeType;
+import javax.management.openmbean.OpenDataException;
+import javax.management.openmbean.OpenType;
+import javax.management.openmbean.SimpleType;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * All metrics of the process in one bean: {@code Loops}, {@code Ports} and {@code Channels} have one row per loop,
+ * queue and channel, {@code Sockets} one per TCP server and one for each of the busiest connections. Rows are built on
+ * each read.
+ */
+final class TransportMBean implements DynamicMBean {
+    static final String OBJECT_NAME = "io.rdmaraw:type=Transport";
+    private static final List<String> ATTRIBUTES = List.of("Loops", "Ports", "Channels", "Sockets");
+
+    static void register() throws JMException {
+        ManagementFactory.getPlatformMBeanServer().registerMBean(new TransportMBean(), new ObjectName(OBJECT_NAME));
+    }
+
+    @Override
+    public Object getAttribute(String attribute) throws AttributeNotFoundException, MBeanException {
+        try {
+            return switch (attribute) {
+                case "Loops" -> loops();
+                case "Ports" -> ports();
+                case "Channels" -> channels();
+                case "Sockets" -> SocketRows.read();
+                default -> throw new AttributeNotFoundException(attribute);
+            };
+        } catch (OpenDataException e) {
+            throw new MBeanException(e);
+        }
+    }
+
+    private static CompositeData[] loops() throws OpenDataException {
+        List<CompositeData> rows = new ArrayList<>();
+        for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+            rows.add(row(Map.of("loop", loop.name()), loop, Map.of()));
+        }
+        return rows.toArray(CompositeData[]::new);
+    }
+
+    private static CompositeData[] ports() throws OpenDataException {
+        List<CompositeData> rows = new ArrayList<>();
+        for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+            for (RdmaRawPortStatistics port : loop.ports()) {
+                Map<String, Long> fills = new LinkedHashMap<>();
+                for (int n = 0; n < 7; n++) {
+                    fills.put("work:fill." + (1 << n), port.burstsOfFill(n));
+                }
+                rows.add(row(Map.of("loop", loop.name(), "device", port.deviceName(), "port",
+                        Integer.toString(port.portNumber())), port, fills));
+            }
+        }
+        return rows.toArray(CompositeData[]::new);
+    }
+
+    private static CompositeData[] channels() throws OpenDataException {
+        List<CompositeData> rows = new ArrayList<>();
+        for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+            for (RdmaRawPortStatistics port : loop.ports()) {
+                for (Map.Entry<String, RdmaRawMetered> channel : port.channels().entrySet()) {
+                    rows.add(row(Map.of("loop", loop.name(), "device", port.deviceName(), "channel",
+                            channel.getKey()), channel.getValue(), Map.of()));
+                }
+            }
+        }
+        return rows.toArray(CompositeData[]::new);
+    }
+
+    /** Counts are items {@code kind:name}, since a reason for drops may also be one for copies. */
+    private static CompositeData row(Map<String, String> names, RdmaRawMetered metered, Map<String, Long> more)
+            throws OpenDataException {
+        Map<String, Object> values = new LinkedHashMap<>(names);
+        for (RdmaRawMetric metric : metered.metrics()) {
+            values.put(metric.kind().name().toLowerCase(java.util.Locale.ROOT) + ':' + metric.name(),
+                    metered.value(metric));
+        }
+        values.putAll(more);
+        return row(metered.getClass().getSimpleName(), values);
+    }
+
+    /** @param values texts and counts */
+    static CompositeData row(String type, Map<String, Object> values) throws OpenDataException {
+        String[] keys = values.keySet().toArray(String[]::new);
+        OpenType<?>[] types = values.values().stream().map(value -> value instanceof Long ? SimpleType.LONG
+                : SimpleType.STRING).toArray(OpenType<?>[]::new);
+        return new CompositeDataSupport(new CompositeType(type, "counts", keys, keys, types), values);
+    }
+
+    @Override
+    public AttributeList getAttributes(String[] names) {
+        AttributeList list = new AttributeList();
+        for (String name : names) {
+            try {
+                list.add(new Attribute(name, getAttribute(name)));
+            } catch (AttributeNotFoundException | MBeanException e) {
+                // The contract of this method leaves out attributes that cannot be read.
+            }
+        }
+        return list;
+    }
+
+    @Override
+    public void setAttribute(Attribute attribute) throws AttributeNotFoundException {
+        throw new AttributeNotFoundException(attribute.getName() + " can only be read");
+    }
+
+    @Override
+    public AttributeList setAttributes(AttributeList attributes) {
+        return new AttributeList();
+    }
+
+    @Override
+    public Object invoke(String action, Object[] arguments, String[] signature) throws MBeanException {
+        throw new MBeanException(new UnsupportedOperationException(action));
+    }
+
+    @Override
+    public MBeanInfo getMBeanInfo() {
+        MBeanAttributeInfo[] attributes = ATTRIBUTES.stream().map(name -> new MBeanAttributeInfo(name,
+                CompositeData[].class.getName(), "one row for each", true, false, false))
+                .toArray(MBeanAttributeInfo[]::new);
+        return new MBeanInfo(TransportMBean.class.getName(), "What the transport has counted", attributes, null,
+                new MBeanOperationInfo[0], null);
+    }
+}

@@ -1,0 +1,96 @@
+package io.rdmaraw.net.socket;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NativeSocket;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.wire.IpProtocol;
+
+import java.io.IOException;
+import java.net.BindException;
+
+/**
+ * A kernel socket that keeps a port which we serve by the device from being given to another program, by {@code bind}
+ * or by the kernel's own choice for {@code connect}. One for TCP listens and refuses everything: what reaches the
+ * kernel for the port, as fragments do, finds a socket and is not answered by a reset.
+ */
+public final class PortReservation implements AutoCloseable {
+    private static final int IPPROTO_IPV6 = 41;
+    private static final int IPV6_V6ONLY = 26;
+
+    private final NativeSocket socket;
+    private final int port;
+
+    private PortReservation(NativeSocket socket, int port) {
+        this.socket = socket;
+        this.port = port;
+    }
+
+    /**
+     * Takes a port, in the network namespace of the calling thread.
+     *
+     * @param protocol {@link IpProtocol#TCP} or {@link IpProtocol#UDP}
+     * @param address the address, or a wildcard; {@code ::} takes the port for IPv4 too when {@code dualStack}
+     * @param port the port, 0 for one of the kernel's choice
+     * @throws BindException when the port is taken or the address is not this host's
+     */
+    public static PortReservation reserve(int protocol, IpAddress address, boolean dualStack, int port)
+            throws IOException {
+        return reserve(protocol, address, dualStack, port, 0);
+    }
+
+    /**
+     * As {@link #reserve(int, IpAddress, boolean, int)}.
+     *
+     * @param scope the link that a link-local IPv6 address belongs to, or 0
+     */
+    public static PortReservation reserve(int protocol, IpAddress address, boolean dualStack, int port, int scope)
+            throws IOException {
+        int type = protocol == IpProtocol.TCP ? NativeSocket.SOCK_STREAM : NativeSocket.SOCK_DGRAM;
+        int family = address.isIpv4() ? NativeSocket.AF_INET : NativeSocket.AF_INET6;
+        NativeSocket socket = NativeSocket.open(family, type, protocol);
+        long sockaddr = Libc.allocateZeroed(Sockaddr.SIZE_BYTES + Integer.BYTES);
+        try {
+            NativeMemory.putInt(sockaddr, dualStack ? 0 : 1);
+            if (!address.isIpv4()) {
+                socket.setOption(IPPROTO_IPV6, IPV6_V6ONLY, sockaddr, Integer.BYTES);
+            }
+            int lengthBytes = Sockaddr.write(sockaddr, family, address, port, scope);
+            int errno = socket.bind(sockaddr, lengthBytes);
+            if (errno != 0) {
+                throw new BindException(address + " port " + port + " could not be reserved: " + Errno.describe(errno));
+            }
+            if (protocol == IpProtocol.TCP) {
+                keepQuiet(socket);
+            }
+            NativeMemory.putInt(sockaddr + Sockaddr.SIZE_BYTES, Sockaddr.SIZE_BYTES);
+            socket.getsockname(sockaddr, sockaddr + Sockaddr.SIZE_BYTES);
+            return new PortReservation(socket, Sockaddr.port(sockaddr));
+        } catch (IOException e) {
+            socket.close();
+            throw e;
+        } finally {
+            Libc.free(sockaddr);
+        }
+    }
+
+    private static void keepQuiet(NativeSocket socket) throws IOException {
+        int error = SocketFilter.refuseAll().attach(socket.fd());
+        int errno = error != 0 ? -error : socket.listen(0);
+        if (errno != 0) {
+            throw new BindException("a port could not be kept from the kernel: " + Errno.describe(errno));
+        }
+    }
+
+    /** Returns the port. */
+    public int port() {
+        return port;
+    }
+
+    /** Gives the port back. */
+    @Override
+    public void close() {
+        socket.close();
+    }
+}

@@ -1,0 +1,214 @@
+package io.rdmaraw.net.socket;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NativeSocket;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.InternetChecksum;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.Ipv4Header;
+import io.rdmaraw.wire.Ipv6Header;
+import io.rdmaraw.ffi.NetworkOrder;
+import io.rdmaraw.wire.TcpHeader;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.BitSet;
+import java.util.function.Consumer;
+
+/**
+ * Receives the TCP segments for some ports that come in by a link and reach the kernel, by raw sockets: those that it
+ * has put together from fragments, and those behind extension headers, which no rule of a device matches. For one
+ * thread, which waits on the two descriptors and calls {@link #poll}.
+ */
+public final class SegmentSocket implements AutoCloseable {
+    private static final int SO_BINDTODEVICE = 25;
+    private static final int IPPROTO_IPV6 = 41;
+    private static final int IPV6_RECVPKTINFO = 49;
+    private static final int IPV6_PKTINFO = 50;
+    /** {@code struct msghdr}, {@code struct iovec} and {@code struct cmsghdr} as in bits/socket.h. */
+    private static final int MSG_NAMELEN = 8;
+    private static final int MSG_IOV = 16;
+    private static final int MSG_IOVLEN = 24;
+    private static final int MSG_CONTROL = 32;
+    private static final int MSG_CONTROLLEN = 40;
+    private static final int MSGHDR_BYTES = 56;
+    private static final int IOVEC_BYTES = 16;
+    private static final int CONTROL_BYTES = 128;
+    private static final int CMSG_LEVEL = 8;
+    private static final int CMSG_TYPE = 12;
+    private static final int CMSG_DATA = 16;
+    private static final int MAX_PACKET_BYTES = 0xFFFF + Ipv6Header.LENGTH_BYTES;
+    private static final int HOP_LIMIT = 64;
+    /** A thread that reads no more than this looks at its other work now and then. */
+    private static final int MAX_PER_POLL = 64;
+
+    private final NativeSocket ipv4;
+    private final NativeSocket ipv6;
+    private final long message = Libc.allocateZeroed(MSGHDR_BYTES + IOVEC_BYTES + Sockaddr.SIZE_BYTES + Integer.BYTES
+            + CONTROL_BYTES);
+    private final long name = message + MSGHDR_BYTES + IOVEC_BYTES;
+    private final long control = name + Sockaddr.SIZE_BYTES + Integer.BYTES;
+    private final long packet = Libc.allocateZeroed(MAX_PACKET_BYTES);
+    private long badChecksums;
+
+    /**
+     * Opens the sockets, in the network namespace of the calling thread. They receive nothing until {@link #select}.
+     *
+     * @throws IOException when they cannot be had: raw sockets need CAP_NET_RAW
+     */
+    public SegmentSocket(String linkName) throws IOException {
+        ipv4 = open(NativeSocket.AF_INET, linkName);
+        NativeSocket second;
+        try {
+            second = open(NativeSocket.AF_INET6, linkName);
+        } catch (IOException e) {
+            ipv4.close();
+            throw e;
+        }
+        ipv6 = second;
+        NativeMemory.putInt(message, 1);
+        ipv6.setOption(IPPROTO_IPV6, IPV6_RECVPKTINFO, message, Integer.BYTES);
+        NativeMemory.putLong(message, name);
+        NativeMemory.putLong(message + MSG_IOV, message + MSGHDR_BYTES);
+        NativeMemory.putLong(message + MSG_IOVLEN, 1);
+        NativeMemory.putLong(message + MSG_CONTROL, control);
+    }
+
+    private static NativeSocket open(int family, String linkName) throws IOException {
+        NativeSocket socket = NativeSocket.open(family, NativeSocket.SOCK_RAW, IpProtocol.TCP);
+        byte[] text = linkName.getBytes(StandardCharsets.US_ASCII);
+        long value = Libc.allocateZeroed(text.length);
+        try {
+            NativeMemory.putBytes(value, text, 0, text.length);
+            int error = SocketFilter.refuseAll().attach(socket.fd());
+            if (error == 0) {
+                error = socket.setOption(NativeSocket.SOL_SOCKET, SO_BINDTODEVICE, value, text.length);
+            }
+            if (error != 0) {
+                socket.close();
+                throw new IOException("a raw socket could not be bound to " + linkName + ": "
+                        + Errno.describe(-error));
+            }
+            return socket;
+        } finally {
+            Libc.free(value);
+        }
+    }
+
+    /** Returns the descriptor that is readable when segments in IPv4 wait. */
+    public int fd() {
+        return ipv4.fd();
+    }
+
+    /** Returns the descriptor that is readable when segments in IPv6 wait. */
+    public int fdv6() {
+        return ipv6.fd();
+    }
+
+    /** Receives segments for these ports from now on, and possibly for ports near them. */
+    public void select(BitSet ports) {
+        SocketFilter.segmentsTo(ports, true).attach(ipv4.fd());
+        SocketFilter.segmentsTo(ports, false).attach(ipv6.fd());
+    }
+
+    /** Returns how many segments were dropped because their checksum is wrong. */
+    public long badChecksums() {
+        return badChecksums;
+    }
+
+    /**
+     * Hands segments that have come to {@code listener}, with their references: as frames, their checksums verified,
+     * with an Ethernet header that says nothing but the protocol. Does not block.
+     */
+    public void poll(Consumer<ByteBuf> listener) {
+        int received;
+        for (int i = 0; i < MAX_PER_POLL && (received = receive(ipv4, packet)) >= 0; i++) {
+            readIpv4(received, listener);
+        }
+        for (int i = 0; i < MAX_PER_POLL && (received = receive(ipv6, packet + Ipv6Header.LENGTH_BYTES)) >= 0; i++) {
+            readIpv6(received, listener);
+        }
+    }
+
+    private int receive(NativeSocket socket, long target) {
+        NativeMemory.putInt(message + MSG_NAMELEN, Sockaddr.SIZE_BYTES);
+        NativeMemory.putLong(message + MSGHDR_BYTES, target);
+        NativeMemory.putLong(message + MSGHDR_BYTES + Long.BYTES, packet + MAX_PACKET_BYTES - target);
+        NativeMemory.putLong(message + MSG_CONTROLLEN, CONTROL_BYTES);
+        return socket.receiveMessage(message);
+    }
+
+    /** A raw IPv4 socket gives the IP header too, of the whole packet. */
+    private void readIpv4(int lengthBytes, Consumer<ByteBuf> listener) {
+        int headerBytes = lengthBytes < Ipv4Header.MINIMUM_LENGTH_BYTES ? lengthBytes
+                : Ipv4Header.headerLengthBytes(packet);
+        int segmentBytes = lengthBytes - headerBytes;
+        if (segmentBytes >= TcpHeader.MINIMUM_LENGTH_BYTES) {
+            pass(lengthBytes, packet + headerBytes, segmentBytes, InternetChecksum.pseudoHeaderIpv4(packet,
+                    IpProtocol.TCP, segmentBytes), EtherType.IPV4, listener);
+        }
+    }
+
+    /** A raw IPv6 socket gives what follows the headers of IPv6 (RFC 3542 section 3). */
+    private void readIpv6(int segmentBytes, Consumer<ByteBuf> listener) {
+        long destination = destination();
+        if (segmentBytes < TcpHeader.MINIMUM_LENGTH_BYTES || destination == 0) {
+            return;
+        }
+        Ipv6Header.writeFixed(packet, 0, 0, segmentBytes, IpProtocol.TCP, HOP_LIMIT);
+        Ipv6Header.setSource(packet, Sockaddr.high(name), Sockaddr.low(name));
+        Ipv6Header.setDestination(packet, NetworkOrder.getLong(destination),
+                NetworkOrder.getLong(destination + Long.BYTES));
+        pass(Ipv6Header.LENGTH_BYTES + segmentBytes, packet + Ipv6Header.LENGTH_BYTES, segmentBytes,
+                InternetChecksum.pseudoHeaderIpv6(packet, IpProtocol.TCP, segmentBytes), EtherType.IPV6, listener);
+    }
+
+    /** Returns where the address lies that the last packet was for, or 0. */
+    private long destination() {
+        long end = control + NativeMemory.getLong(message + MSG_CONTROLLEN);
+        for (long at = control; at + CMSG_DATA <= end; at += NativeMemory.getLong(at) + 7 & ~7L) {
+            if (NativeMemory.getInt(at + CMSG_LEVEL) == IPPROTO_IPV6
+                    && NativeMemory.getInt(at + CMSG_TYPE) == IPV6_PKTINFO) {
+                return at + CMSG_DATA;
+            }
+        }
+        return 0;
+    }
+
+    private void pass(int packetBytes, long segment, int segmentBytes, long pseudoHeader, int etherType,
+                      Consumer<ByteBuf> listener) {
+        if (!isSound(segment, segmentBytes, pseudoHeader)) {
+            badChecksums++;
+            return;
+        }
+        ByteBuf frame = ByteBufAllocator.DEFAULT.directBuffer(EthernetHeader.LENGTH_BYTES + packetBytes);
+        frame.writeZero(EthernetHeader.LENGTH_BYTES - Short.BYTES).writeShort(etherType);
+        for (int i = 0; i < packetBytes; i++) {
+            frame.writeByte(NativeMemory.getByte(packet + i));
+        }
+        listener.accept(frame);
+    }
+
+    /**
+     * The kernel hands raw sockets segments before it looks at their checksum. One that it has verified itself, as it
+     * put together what the network interface had received, or that a sender on this machine has left to the hardware,
+     * has the sum of its pseudo header in the place of the checksum.
+     */
+    private static boolean isSound(long segment, int segmentBytes, long pseudoHeader) {
+        return InternetChecksum.isValid(InternetChecksum.sum(segment, segmentBytes, pseudoHeader))
+                || TcpHeader.checksum(segment) == (~InternetChecksum.finish(pseudoHeader) & 0xFFFF);
+    }
+
+    @Override
+    public void close() {
+        ipv4.close();
+        ipv6.close();
+        Libc.free(message);
+        Libc.free(packet);
+    }
+}

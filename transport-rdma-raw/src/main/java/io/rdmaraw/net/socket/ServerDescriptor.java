@@ -1,0 +1,55 @@
+package io.rdmaraw.net.socket;
+
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NativeSocket;
+
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Finds the descriptor of one of the JDK's server sockets, which the JDK keeps to itself: it is the one whose
+ * {@code SO_REUSEADDR} changes when the JDK is told to change it.
+ */
+public final class ServerDescriptor {
+    private static final Path DESCRIPTORS = Path.of("/proc/self/fd");
+
+    private ServerDescriptor() {
+    }
+
+    /**
+     * Returns the descriptor, or -1 when it cannot be told. {@code SO_REUSEADDR} is on afterwards. One at a time: two
+     * sockets that change together cannot be told apart.
+     *
+     * @param socket not bound yet, so that no other socket depends on the option
+     */
+    public static synchronized int find(ServerSocketChannel socket) throws IOException {
+        List<Integer> found = new ArrayList<>();
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(DESCRIPTORS)) {
+            all.forEach(each -> found.add(Integer.valueOf(each.getFileName().toString())));
+        }
+        long value = Libc.allocateZeroed(2L * Integer.BYTES);
+        try {
+            for (boolean on : new boolean[] {true, false, true}) {
+                socket.setOption(StandardSocketOptions.SO_REUSEADDR, on);
+                found.removeIf(fd -> reuseAddress(fd, value) != (on ? 1 : 0));
+            }
+        } finally {
+            Libc.free(value);
+        }
+        return found.size() == 1 ? found.getFirst() : -1;
+    }
+
+    private static int reuseAddress(int fd, long value) {
+        NativeMemory.putInt(value + Integer.BYTES, Integer.BYTES);
+        int result = NativeSocket.getOption(fd, NativeSocket.SOL_SOCKET, NativeSocket.SO_REUSEADDR, value,
+                value + Integer.BYTES);
+        return result < 0 ? result : NativeMemory.getInt(value);
+    }
+}

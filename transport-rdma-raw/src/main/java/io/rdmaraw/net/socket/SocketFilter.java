@@ -1,0 +1,167 @@
+package io.rdmaraw.net.socket;
+
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NativeSocket;
+import io.rdmaraw.net.IpAddress;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+
+/**
+ * A classic BPF program on a socket ({@code SO_ATTACH_FILTER}, linux/filter.h): what it refuses never gets to the
+ * socket, and a TCP socket neither answers nor resets it. It needs no capability.
+ */
+public final class SocketFilter {
+    private static final int SO_ATTACH_FILTER = 26;
+    /** {@code struct sock_filter}: code, jumps, operand; {@code struct sock_fprog}: length, and behind it a pointer. */
+    private static final int INSTRUCTION_BYTES = 8;
+    private static final int PROGRAM_BYTES = 16;
+    private static final int PROGRAM_POINTER_OFFSET = 8;
+
+    private static final int LOAD_WORD = 0x20;
+    private static final int LOAD_BYTE = 0x30;
+    private static final int LOAD_HALF = 0x28;
+    private static final int LOAD_HALF_INDIRECT = 0x48;
+    private static final int LOAD_HEADER_LENGTH = 0xb1;
+    private static final int JUMP = 0x05;
+    private static final int JUMP_IF_AT_LEAST = 0x35;
+    private static final int JUMP_IF_EQUAL = 0x15;
+    private static final int AND = 0x54;
+    private static final int RETURN = 0x06;
+    /** Where {@code SKF_AD_OFF} and {@code SKF_NET_OFF} begin, and the interface that a packet came in by. */
+    private static final int ANCILLARY = -0x1000;
+    private static final int INTERFACE_INDEX = ANCILLARY + 8;
+    private static final int NETWORK_HEADER = -0x10_0000;
+    private static final int VERSION_MASK = 0xf0;
+    private static final int VERSION_4 = 0x40;
+    private static final int DESTINATION_OFFSET_IPV4 = 16;
+    private static final int DESTINATION_OFFSET_IPV6 = 24;
+    private static final int WORDS_IPV6 = 4;
+    private static final int DESTINATION_PORT_OFFSET = 2;
+    /** Of ports, with three instructions each; a program has 4096 at most. */
+    private static final int MAX_RANGES = 256;
+    private static final int REFUSE = 0;
+    private static final int ACCEPT = -1;
+
+    private final List<Long> instructions = new ArrayList<>();
+
+    private SocketFilter() {
+    }
+
+    /** Returns the filter that refuses everything. */
+    public static SocketFilter refuseAll() {
+        SocketFilter filter = new SocketFilter();
+        filter.add(RETURN, 0, 0, REFUSE);
+        return filter;
+    }
+
+    /** Returns the filter that refuses what came in by a link for one of these addresses. */
+    public static SocketFilter refuse(int linkIndex, List<IpAddress> destinations) {
+        SocketFilter filter = new SocketFilter();
+        SocketFilter ipv4 = new SocketFilter();
+        SocketFilter ipv6 = new SocketFilter();
+        for (IpAddress address : destinations) {
+            if (address.isIpv4()) {
+                ipv4.refuseIpv4(address);
+            } else {
+                ipv6.refuseIpv6(address);
+            }
+        }
+        ipv4.add(RETURN, 0, 0, ACCEPT);
+        filter.add(LOAD_WORD, 0, 0, INTERFACE_INDEX);
+        filter.add(JUMP_IF_EQUAL, 1, 0, linkIndex);
+        filter.add(RETURN, 0, 0, ACCEPT);
+        filter.add(LOAD_BYTE, 0, 0, NETWORK_HEADER);
+        filter.add(AND, 0, 0, VERSION_MASK);
+        filter.add(JUMP_IF_EQUAL, 1, 0, VERSION_4);
+        filter.add(JUMP, 0, 0, ipv4.instructions.size());
+        filter.instructions.addAll(ipv4.instructions);
+        filter.instructions.addAll(ipv6.instructions);
+        filter.add(RETURN, 0, 0, ACCEPT);
+        return filter;
+    }
+
+    /**
+     * Returns the filter of a raw socket that accepts TCP segments for these ports. Where there are too many apart from
+     * each other for one program it accepts those between them too.
+     *
+     * @param withHeader whether packets come with their IPv4 header
+     */
+    public static SocketFilter segmentsTo(BitSet ports, boolean withHeader) {
+        SocketFilter filter = new SocketFilter();
+        if (withHeader) {
+            filter.add(LOAD_HEADER_LENGTH, 0, 0, 0);
+            filter.add(LOAD_HALF_INDIRECT, 0, 0, DESTINATION_PORT_OFFSET);
+        } else {
+            filter.add(LOAD_HALF, 0, 0, DESTINATION_PORT_OFFSET);
+        }
+        int blockBits = 0;
+        BitSet blocks = ports;
+        while (rangesOf(blocks) > MAX_RANGES) {
+            blockBits++;
+            blocks = halved(blocks);
+        }
+        int end;
+        for (int first = blocks.nextSetBit(0); first >= 0; first = blocks.nextSetBit(end)) {
+            end = blocks.nextClearBit(first);
+            filter.add(JUMP_IF_AT_LEAST, 0, 2, first << blockBits);
+            filter.add(JUMP_IF_AT_LEAST, 1, 0, end << blockBits);
+            filter.add(RETURN, 0, 0, ACCEPT);
+        }
+        filter.add(RETURN, 0, 0, REFUSE);
+        return filter;
+    }
+
+    private static int rangesOf(BitSet blocks) {
+        int ranges = 0;
+        for (int i = blocks.nextSetBit(0); i >= 0; i = blocks.nextSetBit(blocks.nextClearBit(i))) {
+            ranges++;
+        }
+        return ranges;
+    }
+
+    private static BitSet halved(BitSet blocks) {
+        BitSet halved = new BitSet();
+        blocks.stream().forEach(block -> halved.set(block >>> 1));
+        return halved;
+    }
+
+    private void refuseIpv4(IpAddress address) {
+        add(LOAD_WORD, 0, 0, NETWORK_HEADER + DESTINATION_OFFSET_IPV4);
+        add(JUMP_IF_EQUAL, 0, 1, address.ipv4());
+        add(RETURN, 0, 0, REFUSE);
+    }
+
+    private void refuseIpv6(IpAddress address) {
+        for (int word = 0; word < WORDS_IPV6; word++) {
+            long half = word < 2 ? address.high() : address.low();
+            add(LOAD_WORD, 0, 0, NETWORK_HEADER + DESTINATION_OFFSET_IPV6 + word * Integer.BYTES);
+            // Past the rest of the words, of two instructions each, and the refusal.
+            add(JUMP_IF_EQUAL, 0, 2 * (WORDS_IPV6 - 1 - word) + 1,
+                    (int) ((word & 1) == 0 ? half >>> Integer.SIZE : half));
+        }
+        add(RETURN, 0, 0, REFUSE);
+    }
+
+    private void add(int code, int jumpTrue, int jumpFalse, int operand) {
+        // In the order of a little-endian struct.
+        instructions.add((long) operand << Integer.SIZE | (long) jumpFalse << 24 | (long) jumpTrue << 16 | code);
+    }
+
+    /** Puts the filter on a socket, in the place of one that it has; returns 0 or the negated error number. */
+    public int attach(int fd) {
+        long program = Libc.allocateZeroed(PROGRAM_BYTES + (long) instructions.size() * INSTRUCTION_BYTES);
+        try {
+            NativeMemory.putShort(program, (short) instructions.size());
+            NativeMemory.putLong(program + PROGRAM_POINTER_OFFSET, program + PROGRAM_BYTES);
+            for (int i = 0; i < instructions.size(); i++) {
+                NativeMemory.putLong(program + PROGRAM_BYTES + (long) i * INSTRUCTION_BYTES, instructions.get(i));
+            }
+            return NativeSocket.setOption(fd, NativeSocket.SOL_SOCKET, SO_ATTACH_FILTER, program, PROGRAM_BYTES);
+        } finally {
+            Libc.free(program);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package io.rdmaraw.queue;
+
+import io.rdmaraw.verbs.CompletionChannel;
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.StridingLimits;
+import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.WorkQueue;
+
+/**
+ * The rings of one vendor's devices, which are written and read in place instead of by calls of libibverbs.
+ *
+ * <p>An implementation is a service: {@code module-info.java} provides it, and so does {@code META-INF/services} for
+ * the class path. It has no state. The optional parts (compressed completions, striding receive) have defaults for
+ * devices without them.
+ */
+public interface DirectRings {
+    /** Returns how messages name the devices, for example {@code mlx5}. */
+    String devices();
+
+    /** Returns why the rings of this device cannot be used in place, or null when they can be. */
+    String unavailability(VerbsContext context);
+
+    /** Returns whether the calls of libibverbs can send payloads that this device cuts into segments. */
+    default boolean callsCanSegment(VerbsContext context) {
+        return true;
+    }
+
+    /**
+     * Returns whether the device can compress the completions of receives.
+     *
+     * @param striding whether those of a striding queue
+     */
+    default boolean canCompressCompletions(VerbsContext context, boolean striding) {
+        return false;
+    }
+
+    /** Creates a completion queue in which the device compresses completions, if {@link #canCompressCompletions}. */
+    default CompletionQueue createCompressed(VerbsContext context, int minEntries, CompletionChannel channel,
+            boolean striding) {
+        throw new UnsupportedOperationException(context.deviceName() + " compresses no completions");
+    }
+
+    /** Returns the sizes of the device's striding receive queues, or null when it has none. */
+    default StridingLimits stridingLimits(VerbsContext context) {
+        return null;
+    }
+
+    /** Creates a striding receive queue within {@link #stridingLimits}. */
+    default WorkQueue createStriding(SharedDevice device, CompletionQueue completions, StridingPlan plan) {
+        throw new UnsupportedOperationException(device.name() + " has no striding receive queues");
+    }
+
+    /** Returns the receiving half of a frame queue on these queues, by its striding queue if it has one. */
+    ReceiveRing receiveRing(QueuePairResources queues);
+
+    /** Returns the sending half of a frame queue on these queues. */
+    SendRing sendRing(QueuePairResources queues);
+}

@@ -1,0 +1,108 @@
+package io.rdmaraw.queue;
+
+import io.rdmaraw.verbs.abi.WcStatus;
+
+/**
+ * The free memory that is posted to one receive queue, be it a queue pair's or a work queue. What a request is of, and
+ * how the device is told of it, is the subclass's concern.
+ */
+public abstract class ReceiveRequests {
+    private final QueueCounters counters;
+    private final int depth;
+    private final int refillBatch;
+    private int posted;
+    private boolean failed;
+
+    /**
+     * @param depth the most requests that are posted at a time
+     * @param refillBatch how many have to be missing before it is worth a doorbell
+     */
+    protected ReceiveRequests(QueueCounters counters, int depth, int refillBatch) {
+        this.counters = counters;
+        this.depth = depth;
+        this.refillBatch = refillBatch;
+    }
+
+    /** Describes as many requests as there is free memory for, at most {@code room}; returns how many. */
+    protected abstract int describeBatch(int room);
+
+    /** Hands the requests described to the device; returns how many it took. */
+    protected abstract int postDescribed(int count);
+
+    /** Calls {@link #completed} for every request that is posted; what completes from now on is of later ones. */
+    protected abstract void takeBackAll();
+
+    /** Gives back the memory that is the queue's and not posted, where there is such. */
+    void giveBack() {
+    }
+
+    /** Returns how many requests more could be posted than there is memory of the queue's own for. */
+    int unbacked() {
+        return depth - posted;
+    }
+
+    /**
+     * Returns how much free memory is owed to the queue, which has failed or found too little: if handlers got it,
+     * there would be nothing left to send with what they wait for.
+     */
+    final int missing() {
+        int unbacked = unbacked();
+        return unbacked < refillBatch ? 0 : unbacked;
+    }
+
+    final int posted() {
+        return posted;
+    }
+
+    public final boolean failed() {
+        return failed;
+    }
+
+    /** A request has completed, well or not. */
+    protected final void completed() {
+        posted--;
+    }
+
+    /** A completion carries an error. */
+    public final void fail(int status) {
+        failed = true;
+        if (status != WcStatus.WR_FLUSH_ERR) {
+            counters.receiveErrors++;
+        }
+    }
+
+    /** Posts free memory if that is worth a doorbell. */
+    final void refillIfLow() {
+        if (depth - posted >= refillBatch) {
+            refill();
+        }
+    }
+
+    /** Posts free memory until the receive queue is full or none is left. */
+    final void refill() {
+        while (posted < depth && !failed) {
+            int count = describeBatch(depth - posted);
+            posted += count;
+            if (count == 0) {
+                counters.receiveQueueLow++;
+                return;
+            }
+            if (postDescribed(count) < count) {
+                counters.receiveErrors++;
+                failed = true;
+            }
+        }
+    }
+
+    /** The queue was reset: the device writes to nothing that was posted. It stays the queue's, for {@link #refill}. */
+    final void afterReset() {
+        takeBackAll();
+        failed = false;
+    }
+
+    /** The queue was destroyed: its memory is for others. */
+    final void abandon() {
+        afterReset();
+        giveBack();
+    }
+}

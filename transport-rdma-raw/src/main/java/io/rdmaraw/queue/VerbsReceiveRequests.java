@@ -1,0 +1,131 @@
+package io.rdmaraw.queue;
+
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.verbs.ReceiveWr;
+import io.rdmaraw.verbs.abi.Sge;
+
+/**
+ * Receives that are posted by the calls of libibverbs. Several queues share a completion queue; the identifiers of
+ * their work requests tell them apart.
+ */
+final class VerbsReceiveRequests extends SlotReceives {
+    /** The device's queue. */
+    interface Target {
+        /** Posts a linked list of {@link ReceiveWr}; returns 0 or the errno. */
+        int postReceive(long firstWrAddress, long badWrPointerAddress);
+    }
+
+    private static final int STREAM_SHIFT = 32;
+    private static final int EPOCH_SHIFT = 1;
+    private static final int MAX_STREAM = 0x7fffffff;
+    private static final int REQUEST_WORDS = ReceiveWr.SIZE_BYTES / Long.BYTES;
+    private static final int ID_WORD = ReceiveWr.WR_ID_OFFSET / Long.BYTES;
+    private static final int ELEMENT_WORDS = Sge.SIZE_BYTES / Long.BYTES;
+    private static final int ADDRESS_WORD = Sge.ADDR_OFFSET / Long.BYTES;
+
+    private final Target target;
+    private final long workRequests;
+    private final long scatterList;
+    /** What {@link #workRequests} and {@link #scatterList} are to hold, copied there when a batch is posted. */
+    private final long[] requestWords = new long[MAX_BATCH * REQUEST_WORDS];
+    private final long[] elementWords = new long[MAX_BATCH * ELEMENT_WORDS];
+    private final long badWorkRequest;
+    /** Which slots are posted, so that a reset queue's slots can be taken back. */
+    private final boolean[] postedSlots;
+    /**
+     * The upper half of each identifier: which queue, and how often it was reset, so that completions that a reset left
+     * behind are told from those of now.
+     */
+    private long stream;
+
+    /** @param number 0 or 1, another for each of a frame queue's receive queues */
+    VerbsReceiveRequests(int number, Target target, SlotPool slots, QueueCounters counters, int depth,
+                        NativeArena arrays) {
+        super(slots, counters, depth);
+        stream = number;
+        this.target = target;
+        postedSlots = new boolean[slots.slotCount()];
+        workRequests = arrays.allocate(MAX_BATCH * ReceiveWr.SIZE_BYTES);
+        scatterList = arrays.allocate(MAX_BATCH * Sge.SIZE_BYTES);
+        badWorkRequest = arrays.allocate(Long.BYTES);
+        FrameBuf any = slots.slot(0);
+        for (int i = 0; i < MAX_BATCH; i++) {
+            long wr = workRequest(i);
+            long sge = scatterList + (long) i * Sge.SIZE_BYTES;
+            ReceiveWr.sgList(wr, sge);
+            ReceiveWr.numSge(wr, 1);
+            ReceiveWr.next(wr, nextOf(i));
+            Sge.length(sge, any.slotBytes());
+            Sge.lkey(sge, any.lkey());
+        }
+        NativeMemory.getLongs(workRequests, requestWords);
+        NativeMemory.getLongs(scatterList, elementWords);
+    }
+
+    /** Returns the native memory that one of these takes of its {@link NativeArena}. */
+    static long nativeBytes() {
+        // With room for the rounding to cache lines.
+        return MAX_BATCH * (ReceiveWr.SIZE_BYTES + Sge.SIZE_BYTES) + 256L;
+    }
+
+    private long workRequest(int index) {
+        return workRequests + (long) index * ReceiveWr.SIZE_BYTES;
+    }
+
+    private long nextOf(int index) {
+        return index + 1 == MAX_BATCH ? 0 : workRequest(index + 1);
+    }
+
+    /** Tells whether a completion is one of these receives. */
+    boolean isOurs(long wrId) {
+        return wrId >>> STREAM_SHIFT == stream;
+    }
+
+    /** A receive of ours has completed; returns its slot. */
+    int complete(long wrId) {
+        int slotIndex = (int) wrId;
+        postedSlots[slotIndex] = false;
+        completed();
+        return slotIndex;
+    }
+
+    @Override
+    protected void describe(int index, FrameBuf slot) {
+        requestWords[index * REQUEST_WORDS + ID_WORD] = stream << STREAM_SHIFT | slot.slotIndex();
+        elementWords[index * ELEMENT_WORDS + ADDRESS_WORD] = slot.slotAddress();
+        postedSlots[slot.slotIndex()] = true;
+    }
+
+    @Override
+    protected int postDescribed(int count) {
+        NativeMemory.putLongs(workRequests, requestWords, count * REQUEST_WORDS);
+        NativeMemory.putLongs(scatterList, elementWords, count * ELEMENT_WORDS);
+        ReceiveWr.next(workRequest(count - 1), 0);
+        int errno = target.postReceive(workRequests, badWorkRequest);
+        if (errno == 0) {
+            return count;
+        }
+        int bad = (int) ((NativeMemory.getLong(badWorkRequest) - workRequests) / ReceiveWr.SIZE_BYTES);
+        for (int i = bad; i < count; i++) {
+            takeBackPosted((int) ReceiveWr.wrId(workRequest(i)));
+        }
+        return bad;
+    }
+
+    private void takeBackPosted(int slotIndex) {
+        postedSlots[slotIndex] = false;
+        takeBack(slotIndex);
+    }
+
+    @Override
+    protected void takeBackAll() {
+        for (int i = 0; i < postedSlots.length; i++) {
+            if (postedSlots[i]) {
+                takeBackPosted(i);
+            }
+        }
+        stream = stream + (1L << EPOCH_SHIFT) & MAX_STREAM;
+    }
+}

@@ -1,0 +1,68 @@
+package io.rdmaraw.queue.mlx5;
+
+import io.rdmaraw.queue.DirectRings;
+import io.rdmaraw.queue.QueuePairResources;
+import io.rdmaraw.queue.ReceiveRing;
+import io.rdmaraw.queue.SendRing;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.StridingPlan;
+import io.rdmaraw.verbs.CompletionChannel;
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.StridingLimits;
+import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.mlx5.Mlx5dv;
+
+/** The rings of devices that libmlx5 drives: ConnectX-4 and later, and BlueField. */
+public final class Mlx5DirectRings implements DirectRings {
+    @Override
+    public String devices() {
+        return "mlx5";
+    }
+
+    @Override
+    public String unavailability(VerbsContext context) {
+        return Mlx5dv.unavailability(context);
+    }
+
+    /**
+     * A header that crosses the end of its ring makes libmlx5 (of rdma-core 44 to 65) put the data segments where the
+     * device does not look for them.
+     */
+    @Override
+    public boolean callsCanSegment(VerbsContext context) {
+        return !Mlx5dv.isDriverOf(context);
+    }
+
+    @Override
+    public boolean canCompressCompletions(VerbsContext context, boolean striding) {
+        return Mlx5dv.canCompressCompletions(context, striding);
+    }
+
+    @Override
+    public CompletionQueue createCompressed(VerbsContext context, int minEntries, CompletionChannel channel,
+            boolean striding) {
+        return Mlx5dv.createCompressed(context, minEntries, channel, striding);
+    }
+
+    @Override
+    public StridingLimits stridingLimits(VerbsContext context) {
+        return Mlx5dv.stridingLimits(context);
+    }
+
+    @Override
+    public WorkQueue createStriding(SharedDevice device, CompletionQueue completions, StridingPlan plan) {
+        return Mlx5dv.createStriding(device.context(), device.protectionDomain(), completions, plan.maxRequests(),
+                plan.layout().stridesPerChunk(), plan.layout().strideBytes());
+    }
+
+    @Override
+    public ReceiveRing receiveRing(QueuePairResources queues) {
+        return queues.setup().plan() != null ? new StridingReceiveRing(queues) : new Mlx5ReceiveRing(queues);
+    }
+
+    @Override
+    public SendRing sendRing(QueuePairResources queues) {
+        return new Mlx5SendRing(queues);
+    }
+}

@@ -1,0 +1,78 @@
+package io.rdmaraw.queue.mlx5;
+
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.queue.NativeArena;
+import io.rdmaraw.queue.QueueCounters;
+import io.rdmaraw.queue.SlotReceives;
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.mlx5.Cqe;
+import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
+import io.rdmaraw.verbs.mlx5.Mlx5ReceiveQueue;
+import io.rdmaraw.verbs.mlx5.Mlx5dv;
+import io.rdmaraw.verbs.mlx5.ReceiveQueueRing;
+
+import java.util.Arrays;
+
+/** Receives that are written to the ring of an mlx5 receive queue, which has a completion queue of its own. */
+final class Mlx5ReceiveRequests extends SlotReceives {
+    private static final int NONE = -1;
+
+    private final CompletionQueue completionQueue;
+    private final Mlx5CompletionQueue completions;
+    private final Mlx5ReceiveQueue queue;
+    /** The number of the slot at each place of the ring; {@link #NONE} where none is posted. */
+    private final int[] slotIndices;
+
+    Mlx5ReceiveRequests(ReceiveQueueRing ring, CompletionQueue completionQueue, SlotPool slots, QueueCounters counters,
+                       int depth, NativeArena arrays) {
+        super(slots, counters, Math.min(depth, ring.entries()));
+        this.completionQueue = completionQueue;
+        completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
+                arrays.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
+        FrameBuf any = slots.slot(0);
+        queue = new Mlx5ReceiveQueue(ring, any.slotBytes(), any.lkey());
+        slotIndices = new int[queue.entries()];
+        Arrays.fill(slotIndices, NONE);
+    }
+
+    Mlx5CompletionQueue completions() {
+        return completions;
+    }
+
+    /** A receive has completed; returns its slot. */
+    int complete(long cqe) {
+        int place = queue.placeOf(Cqe.wqeCounter(cqe));
+        int slotIndex = slotIndices[place];
+        slotIndices[place] = NONE;
+        completed();
+        return slotIndex;
+    }
+
+    @Override
+    protected void describe(int index, FrameBuf slot) {
+        slotIndices[queue.put(slot.slotAddress())] = slot.slotIndex();
+    }
+
+    @Override
+    protected int postDescribed(int count) {
+        queue.ring();
+        return count;
+    }
+
+    void arm() {
+        completions.arm(completionQueue.eventsTaken());
+    }
+
+    @Override
+    protected void takeBackAll() {
+        completions.discardAll();
+        for (int i = 0; i < slotIndices.length; i++) {
+            if (slotIndices[i] != NONE) {
+                takeBack(slotIndices[i]);
+                slotIndices[i] = NONE;
+            }
+        }
+        queue.reset();
+    }
+}

@@ -1,0 +1,116 @@
+package io.rdmaraw.queue.mlx5;
+
+import io.rdmaraw.queue.NativeArena;
+import io.rdmaraw.queue.QueuePairResources;
+import io.rdmaraw.queue.SendRing;
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.mlx5.Cqe;
+import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
+import io.rdmaraw.verbs.mlx5.Mlx5SendQueue;
+import io.rdmaraw.verbs.mlx5.Mlx5dv;
+
+/** Sending by the rings of an mlx5 queue pair: a frame that is offered is written to the ring at once. */
+final class Mlx5SendRing extends SendRing {
+    private final CompletionQueue completionQueue;
+    private final Mlx5CompletionQueue completions;
+    private final Mlx5SendQueue queue;
+    /** The elements of a frame of several parts, until they are written to the ring. */
+    private final long elements;
+    /** The low bits of the sequence number of the frame whose request begins at each block of the ring. */
+    private final int[] sequences;
+
+    Mlx5SendRing(QueuePairResources queues) {
+        super(queues);
+        int depth = queues.setup().options().sendQueueDepth();
+        int maxHeaderBytes = queues.setup().maxHeaderBytes();
+        int maxSge = maxSge();
+        NativeArena arrays = queues.arrays();
+        completionQueue = queues.sendCompletions();
+        completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
+                arrays.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
+        queue = new Mlx5SendQueue(Mlx5dv.rings(queues.queuePair()));
+        elements = arrays.allocate((long) maxSge * Sge.SIZE_BYTES);
+        sequences = new int[queue.blocks()];
+        int blocksPerFrame = Math.max(Mlx5SendQueue.blocksOf(maxSge), maxHeaderBytes == 0 ? 0
+                : Mlx5SendQueue.blocksOfSegmented(maxHeaderBytes, maxSge));
+        if (queue.blocks() < depth * blocksPerFrame) {
+            throw new IllegalStateException("the send ring has " + queue.blocks() + " blocks; " + depth
+                    + " frames of " + maxSge + " elements need " + depth * blocksPerFrame);
+        }
+    }
+
+    @Override
+    protected void describe(int index, long address, int lengthBytes, int lkey) {
+        described(index, queue.put(address, lengthBytes, lkey));
+    }
+
+    @Override
+    protected void describeFilled(int index, long address, int lengthBytes, int lkey) {
+        Sge.write(elements, address, lengthBytes, lkey);
+        describeParts(index, 1, true);
+    }
+
+    @Override
+    protected long elementsOf(int index) {
+        return elements;
+    }
+
+    @Override
+    protected void describeParts(int index, int elementCount, boolean fillChecksums) {
+        described(index, queue.putGathered(elements, elementCount, fillChecksums));
+    }
+
+    @Override
+    protected void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes,
+            int elementCount) {
+        described(index, queue.putSegmented(headersAddress, headerBytes, segmentBytes, elements, elementCount));
+    }
+
+    private void described(int index, int block) {
+        sequences[block] = (int) sequenceOf(index);
+        if (index == SIGNAL_INTERVAL - 1) {
+            queue.signalLast();
+        }
+    }
+
+    @Override
+    protected long postDescribed(int count) {
+        queue.signalLast();
+        queue.ring();
+        return 0;
+    }
+
+    @Override
+    protected int pollCompletions() {
+        int released = 0;
+        long cqe = completions.next();
+        if (cqe == 0) {
+            return 0;
+        }
+        do {
+            int status = Cqe.isError(cqe) ? Cqe.status(cqe) : WcStatus.SUCCESS;
+            released += complete(sequenceAt(Cqe.wqeCounter(cqe)), status);
+            cqe = completions.next();
+        } while (cqe != 0);
+        completions.release();
+        return released;
+    }
+
+    private long sequenceAt(int wqeCounter) {
+        long oldest = oldestSequence();
+        return oldest + (sequences[queue.placeOf(wqeCounter)] - (int) oldest);
+    }
+
+    @Override
+    protected void arm() {
+        completions.arm(completionQueue.eventsTaken());
+    }
+
+    @Override
+    protected void afterReset() {
+        completions.discardAll();
+        queue.reset();
+    }
+}

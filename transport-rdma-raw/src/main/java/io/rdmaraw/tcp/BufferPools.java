@@ -1,0 +1,33 @@
+package io.rdmaraw.tcp;
+
+import io.rdmaraw.tcp.send.Flight;
+
+/** What connections need only while they have something in flight or out of order, kept for the next that does. */
+final class BufferPools {
+    private static final int MAX_POOLED = 1024;
+
+    private final Flight[] flights = new Flight[MAX_POOLED];
+    private final Reassembly[] reassemblies = new Reassembly[MAX_POOLED];
+    private int pooledFlights;
+    private int pooledReassemblies;
+
+    Flight takeFlight() {
+        return pooledFlights > 0 ? flights[--pooledFlights] : new Flight();
+    }
+
+    void give(Flight f) {
+        if (pooledFlights < MAX_POOLED && f.isPoolable()) {
+            flights[pooledFlights++] = f;
+        }
+    }
+
+    Reassembly takeReassembly() {
+        return pooledReassemblies > 0 ? reassemblies[--pooledReassemblies] : new Reassembly();
+    }
+
+    void give(Reassembly r) {
+        if (pooledReassemblies < MAX_POOLED && r.isPoolable()) {
+            reassemblies[pooledReassemblies++] = r;
+        }
+    }
+}

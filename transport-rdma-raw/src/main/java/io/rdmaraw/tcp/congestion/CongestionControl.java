@@ -1,0 +1,53 @@
+package io.rdmaraw.tcp.congestion;
+
+/**
+ * A congestion control algorithm: how the window grows while nothing is lost and how far it falls when something is.
+ * Loss detection, recovery (PRR) and undo are the connection's. One instance per connection; called on its thread only.
+ *
+ * <p>Windows are bytes. The connection keeps {@code cwnd} and {@code ssthresh} and passes them in.
+ */
+public interface CongestionControl {
+    /** No threshold known yet: slow start is unbounded. */
+    int UNBOUNDED = Integer.MAX_VALUE;
+
+    /** Makes one for each connection. */
+    @FunctionalInterface
+    interface Factory {
+        CongestionControl create();
+    }
+
+    /**
+     * New data was acknowledged outside of recovery while the window was what limited the sender.
+     *
+     * @param ackedBytes bytes newly acknowledged, 1 or more
+     * @return the new congestion window, at least {@code window.cwnd()}
+     */
+    int onAcked(CongestionWindow window, int ackedBytes, long nowNanos);
+
+    /**
+     * An RTT was measured.
+     *
+     * @param ackedSeq the cumulative acknowledgement that came with it
+     * @param nextSeq  SND.NXT, which delimits rounds
+     */
+    default void onRttSample(CongestionWindow window, long rttNanos, int ackedSeq, int nextSeq) {
+    }
+
+    /** Something was lost or marked: returns the new {@code ssthresh}, at least two segments. */
+    int onCongestion(CongestionWindow window, int flightBytes, long nowNanos);
+
+    /** The retransmission timer ran out; follows {@link #onCongestion}. */
+    default void onTimeout(long nowNanos) {
+    }
+
+    /** The last {@link #onCongestion} turned out to be spurious: forget what it did (RFC 9438 section 4.9). */
+    default void onUndo() {
+    }
+
+    /** Nothing was sent for longer than a retransmission timeout. */
+    default void onIdle(long idleNanos) {
+    }
+
+    /** The name for logs and statistics. */
+    String name();
+}

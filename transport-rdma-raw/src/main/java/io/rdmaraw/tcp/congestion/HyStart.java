@@ -1,0 +1,77 @@
+package io.rdmaraw.tcp.congestion;
+
+import io.rdmaraw.tcp.segment.Sequence;
+
+/** HyStart++ (RFC 9406): leaves slow start when the RTT rises, by way of a slower "conservative slow start". */
+final class HyStart {
+    private static final long MIN_RTT_THRESHOLD_NANOS = 4_000_000;
+    private static final long MAX_RTT_THRESHOLD_NANOS = 16_000_000;
+    private static final int MIN_RTT_DIVISOR = 8;
+    private static final int RTT_SAMPLES = 8;
+    private static final int CSS_GROWTH_DIVISOR = 4;
+    private static final int CSS_ROUNDS = 5;
+    private static final long INFINITE = Long.MAX_VALUE;
+
+    private long lastRoundMinRtt = INFINITE;
+    private long currentRoundMinRtt = INFINITE;
+    private long cssBaselineMinRtt = INFINITE;
+    private int windowEnd;
+    private byte samples;
+    private byte cssRounds;
+    private boolean started;
+    private boolean conservative;
+
+    /** Section 4.2, for each RTT sample in slow start. */
+    void onRttSample(CongestionWindow window, long rttNanos, int ackedSeq, int nextSeq) {
+        if (!started || Sequence.afterOrAt(ackedSeq, windowEnd)) {
+            startRound(window, nextSeq);
+        }
+        currentRoundMinRtt = Math.min(currentRoundMinRtt, rttNanos);
+        if (samples < RTT_SAMPLES) {
+            samples++;
+        }
+        if (samples < RTT_SAMPLES || currentRoundMinRtt == INFINITE || lastRoundMinRtt == INFINITE) {
+            return;
+        }
+        if (conservative) {
+            if (currentRoundMinRtt < cssBaselineMinRtt) {
+                // The rise has gone: it was spurious.
+                cssBaselineMinRtt = INFINITE;
+                conservative = false;
+            }
+            return;
+        }
+        long threshold = Math.clamp(lastRoundMinRtt / MIN_RTT_DIVISOR, MIN_RTT_THRESHOLD_NANOS,
+                MAX_RTT_THRESHOLD_NANOS);
+        if (currentRoundMinRtt >= lastRoundMinRtt + threshold) {
+            cssBaselineMinRtt = currentRoundMinRtt;
+            conservative = true;
+            cssRounds = 0;
+        }
+    }
+
+    private void startRound(CongestionWindow window, int nextSeq) {
+        if (started && conservative && ++cssRounds >= CSS_ROUNDS) {
+            window.endSlowStart();
+            conservative = false;
+        }
+        started = true;
+        lastRoundMinRtt = currentRoundMinRtt;
+        currentRoundMinRtt = INFINITE;
+        samples = 0;
+        windowEnd = nextSeq;
+    }
+
+    /** Section 4.2: growth for an acknowledgement, given what slow start would add. */
+    int growth(int slowStartGrowth) {
+        return conservative ? slowStartGrowth / CSS_GROWTH_DIVISOR : slowStartGrowth;
+    }
+
+    void restart() {
+        started = false;
+        conservative = false;
+        lastRoundMinRtt = INFINITE;
+        currentRoundMinRtt = INFINITE;
+        cssBaselineMinRtt = INFINITE;
+    }
+}

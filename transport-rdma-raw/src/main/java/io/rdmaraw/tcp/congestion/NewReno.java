@@ -1,0 +1,39 @@
+package io.rdmaraw.tcp.congestion;
+
+/** Congestion control of RFC 5681: slow start, additive increase, halving. The recovery of RFC 6582 is Recovery's. */
+public final class NewReno implements CongestionControl {
+    /** RFC 9406 section 4.2: L without pacing, against bursts after stretched acknowledgements. */
+    static final int SLOW_START_LIMIT_SEGMENTS = 8;
+
+    /** Bytes acknowledged since the window last grew in congestion avoidance. */
+    private int counted;
+
+    @Override
+    public int onAcked(CongestionWindow window, int ackedBytes, long nowNanos) {
+        int cwnd = window.congestionWindowBytes();
+        int mss = window.segmentBytes();
+        if (cwnd < window.slowStartThresholdBytes()) {
+            return Math.min(cwnd + Math.min(ackedBytes, SLOW_START_LIMIT_SEGMENTS * mss),
+                    Math.max(cwnd, window.slowStartThresholdBytes()));
+        }
+        // RFC 5681 section 3.1 with appropriate byte counting: one segment per window acknowledged.
+        counted += ackedBytes;
+        if (counted < cwnd) {
+            return cwnd;
+        }
+        counted -= cwnd;
+        return cwnd + mss;
+    }
+
+    @Override
+    public int onCongestion(CongestionWindow window, int flightBytes, long nowNanos) {
+        counted = 0;
+        // RFC 5681 equation (4)
+        return Math.max(flightBytes / 2, 2 * window.segmentBytes());
+    }
+
+    @Override
+    public String name() {
+        return "newreno";
+    }
+}

@@ -1,0 +1,169 @@
+package io.rdmaraw.tcp.segment;
+
+import java.util.Arrays;
+
+/**
+ * The ranges of sequence numbers received ahead of RCV.NXT, sorted, and in which of them segments arrived last: what
+ * the SACK option reports (RFC 2018 section 4). A FIN received ahead is part of its range.
+ */
+public final class SackRanges {
+    private static final int INITIAL_CAPACITY = 8;
+
+    private int[] starts = new int[INITIAL_CAPACITY];
+    private int[] ends = new int[INITIAL_CAPACITY];
+    private int count;
+    /** A sequence number in each of the ranges that grew last, the latest first. */
+    private final int[] recent = new int[Segment.MAX_SACK_BLOCKS];
+    private int recentCount;
+
+    public boolean isEmpty() {
+        return count == 0;
+    }
+
+    public int count() {
+        return count;
+    }
+
+    public void clear() {
+        count = 0;
+        recentCount = 0;
+    }
+
+    /** Adds start..end (exclusive) and merges it with what it touches; returns false if all of it was there already. */
+    public boolean add(int start, int end) {
+        int i = firstEndingAtOrAfter(start);
+        remember(start);
+        if (i < count && Sequence.beforeOrAt(starts[i], start) && Sequence.afterOrAt(ends[i], end)) {
+            return false;
+        }
+        if (i == count || Sequence.before(end, starts[i])) {
+            insert(i, start, end);
+            return true;
+        }
+        starts[i] = Sequence.min(starts[i], start);
+        ends[i] = Sequence.max(ends[i], end);
+        int j = i + 1;
+        while (j < count && Sequence.beforeOrAt(starts[j], ends[i])) {
+            ends[i] = Sequence.max(ends[i], ends[j]);
+            j++;
+        }
+        remove(i + 1, j);
+        return true;
+    }
+
+    /** Whether start..end would be merged with a range that is there. */
+    public boolean touches(int start, int end) {
+        int i = firstEndingAtOrAfter(start);
+        return i < count && Sequence.afterOrAt(end, starts[i]);
+    }
+
+    private int firstEndingAtOrAfter(int seq) {
+        int low = 0;
+        int high = count;
+        // Nearly always it extends or follows the last range.
+        if (count > 0 && Sequence.afterOrAt(seq, starts[count - 1])) {
+            low = count - 1;
+        }
+        while (low < high) {
+            int middle = low + high >>> 1;
+            if (Sequence.before(ends[middle], seq)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
+    }
+
+    private void insert(int i, int start, int end) {
+        if (count == starts.length) {
+            starts = Arrays.copyOf(starts, count * 2);
+            ends = Arrays.copyOf(ends, count * 2);
+        }
+        System.arraycopy(starts, i, starts, i + 1, count - i);
+        System.arraycopy(ends, i, ends, i + 1, count - i);
+        starts[i] = start;
+        ends[i] = end;
+        count++;
+    }
+
+    private void remove(int from, int to) {
+        System.arraycopy(starts, to, starts, from, count - to);
+        System.arraycopy(ends, to, ends, from, count - to);
+        count -= to - from;
+    }
+
+    private void remember(int seq) {
+        int i = 0;
+        while (i < recentCount && recent[i] != seq) {
+            i++;
+        }
+        int shift = Math.min(i, recent.length - 1);
+        System.arraycopy(recent, 0, recent, 1, shift);
+        recent[0] = seq;
+        recentCount = Math.min(Math.max(recentCount, shift + 1), recent.length);
+    }
+
+    /** Everything before {@code seq} has been delivered. */
+    public void removeBefore(int seq) {
+        int gone = 0;
+        while (gone < count && Sequence.beforeOrAt(ends[gone], seq)) {
+            gone++;
+        }
+        if (gone > 0) {
+            remove(0, gone);
+        }
+        if (count > 0 && Sequence.before(starts[0], seq)) {
+            starts[0] = seq;
+        }
+        if (count == 0) {
+            recentCount = 0;
+        }
+    }
+
+    /** Adds the ranges to {@code out} as SACK blocks, those that grew last first, up to {@code maxBlocks} in all. */
+    public void report(Segment out, int maxBlocks) {
+        int firstOwn = out.sackCount();
+        for (int r = 0; r < recentCount && out.sackCount() < maxBlocks; r++) {
+            int i = indexOf(recent[r]);
+            if (i >= 0) {
+                addOnce(out, i, firstOwn);
+            }
+        }
+        for (int i = count - 1; i >= 0 && out.sackCount() < maxBlocks; i--) {
+            addOnce(out, i, firstOwn);
+        }
+    }
+
+    private void addOnce(Segment out, int i, int firstOwn) {
+        for (int b = firstOwn; b < out.sackCount(); b++) {
+            if (out.sackStart(b) == starts[i]) {
+                return;
+            }
+        }
+        out.addSack(starts[i], ends[i]);
+    }
+
+    /** The range that holds {@code seq}, or -1. */
+    int indexOf(int seq) {
+        for (int i = count - 1; i >= 0; i--) {
+            if (Sequence.afterOrAt(seq, starts[i])) {
+                return Sequence.before(seq, ends[i]) ? i : -1;
+            }
+        }
+        return -1;
+    }
+
+    /** The end of the last range; there must be one. */
+    public int lastEnd() {
+        return ends[count - 1];
+    }
+
+    public int start(int i) {
+        return starts[i];
+    }
+
+    public int end(int i) {
+        return ends[i];
+    }
+}

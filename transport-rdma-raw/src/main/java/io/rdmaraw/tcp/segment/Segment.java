@@ -1,0 +1,439 @@
+package io.rdmaraw.tcp.segment;
+
+import io.netty.buffer.ByteBuf;
+import java.util.Arrays;
+
+/**
+ * One TCP segment with its addresses, its options parsed and its payload by reference. Mutable and made to be reused:
+ * a loop has one for input and one for output. Not thread-safe.
+ *
+ * <p><b>Input.</b> {@link #clear()}, set the header fields and {@link #payload(ByteBuf, int, int)}, call
+ * {@code TcpEngine.onSegment}. The reference to the payload stays the caller's; the engine retains what it keeps.
+ *
+ * <p><b>Output.</b> {@code TcpEngine.pollSegment} fills it. Each payload slice comes with a reference of its own to its
+ * buffer, which says "this transmission is not complete". The caller either calls {@link #transmitted()} once the bytes
+ * have left its hands, or {@link #detachPayload()} and then releases each buffer when the device reports completion.
+ * The connection holds another reference until the peer has acknowledged the bytes; so a buffer lives until it is
+ * acknowledged and all its transmissions are complete.
+ */
+public final class Segment extends SegmentPayload {
+    /** The most slices an output segment carries. */
+    public static final int MAX_SLICES = 16;
+    /** The most SACK blocks that fit into a TCP header. */
+    public static final int MAX_SACK_BLOCKS = 4;
+    /** The value of {@link #windowScale()} when the option is absent. */
+    public static final int ABSENT = -1;
+
+    /** ECN codepoints of the IP header (RFC 3168 section 5). */
+    public static final int ECN_NOT_ECT = 0;
+    public static final int ECN_ECT1 = 1;
+    public static final int ECN_ECT0 = 2;
+    public static final int ECN_CE = 3;
+
+    public long sourceHigh;
+    public long sourceLow;
+    public long destinationHigh;
+    public long destinationLow;
+    public int sourcePort;
+    public int destinationPort;
+
+    public int seq;
+    public int ack;
+    public int flags;
+    public int window;
+    int urgentPointer;
+    public int ecn;
+    public int dscp;
+    public int flowLabel;
+
+    public int mss;
+    public int windowScale = ABSENT;
+    public boolean sackPermitted;
+    public boolean timestamps;
+    public int tsValue;
+    public int tsEcho;
+    public int fastOpenCookieBytes = ABSENT;
+    public long fastOpenCookieHigh;
+    public long fastOpenCookieLow;
+    public int sackCount;
+    public final int[] sack = new int[2 * MAX_SACK_BLOCKS];
+
+    public SegmentOwner connection;
+    /** Whose last words these are, when the connection itself is over. */
+    public Object attachment;
+
+    /** Forgets everything; payload references are dropped, not released. */
+    public Segment clear() {
+        sourceHigh = 0;
+        sourceLow = 0;
+        destinationHigh = 0;
+        destinationLow = 0;
+        sourcePort = 0;
+        destinationPort = 0;
+        seq = 0;
+        ack = 0;
+        flags = 0;
+        window = 0;
+        urgentPointer = 0;
+        ecn = 0;
+        dscp = 0;
+        flowLabel = 0;
+        connection = null;
+        attachment = null;
+        clearOptions();
+        detachPayload();
+        return this;
+    }
+
+    void clearOptions() {
+        mss = 0;
+        windowScale = ABSENT;
+        sackPermitted = false;
+        timestamps = false;
+        tsValue = 0;
+        tsEcho = 0;
+        fastOpenCookieBytes = ABSENT;
+        sackCount = 0;
+    }
+
+    // ---- addresses ----
+
+    public long sourceHigh() {
+        return sourceHigh;
+    }
+
+    public long sourceLow() {
+        return sourceLow;
+    }
+
+    public long destinationHigh() {
+        return destinationHigh;
+    }
+
+    public long destinationLow() {
+        return destinationLow;
+    }
+
+    public int sourcePort() {
+        return sourcePort;
+    }
+
+    public int destinationPort() {
+        return destinationPort;
+    }
+
+    /** Sets the sender: the two halves of its address and its port, 0 to 65535. */
+    public Segment source(long high, long low, int port) {
+        sourceHigh = high;
+        sourceLow = low;
+        sourcePort = port;
+        return this;
+    }
+
+    /** Sets the receiver: the two halves of its address and its port, 0 to 65535. */
+    public Segment destination(long high, long low, int port) {
+        destinationHigh = high;
+        destinationLow = low;
+        destinationPort = port;
+        return this;
+    }
+
+    // ---- header ----
+
+    public int seq() {
+        return seq;
+    }
+
+    public Segment seq(int value) {
+        seq = value;
+        return this;
+    }
+
+    /** Meaningful if the ACK flag is set. */
+    public int ack() {
+        return ack;
+    }
+
+    public Segment ack(int value) {
+        ack = value;
+        return this;
+    }
+
+    /** The {@link TcpFlags}. */
+    public int flags() {
+        return flags;
+    }
+
+    public Segment flags(int value) {
+        flags = value;
+        return this;
+    }
+
+    public boolean has(int flag) {
+        return (flags & flag) != 0;
+    }
+
+    /** The window field as on the wire, 0 to 65535, not scaled. */
+    public int window() {
+        return window;
+    }
+
+    public Segment window(int value) {
+        window = value;
+        return this;
+    }
+
+    public int urgentPointer() {
+        return urgentPointer;
+    }
+
+    public Segment urgentPointer(int value) {
+        urgentPointer = value;
+        return this;
+    }
+
+    /** The ECN codepoint of the IP header. */
+    public int ecn() {
+        return ecn;
+    }
+
+    public Segment ecn(int codepoint) {
+        ecn = codepoint;
+        return this;
+    }
+
+    /** The differentiated services codepoint of the IP header, 0 to 63. */
+    public int dscp() {
+        return dscp;
+    }
+
+    public Segment dscp(int codepoint) {
+        dscp = codepoint;
+        return this;
+    }
+
+    /** The flow label of IPv6, 0 to 2^20 - 1; of segments that are sent. */
+    public int flowLabel() {
+        return flowLabel;
+    }
+
+    public Segment flowLabel(int label) {
+        flowLabel = label;
+        return this;
+    }
+
+    // ---- options ----
+
+    /** The MSS option, 1 to 65535; 0 when absent. */
+    public int mss() {
+        return mss;
+    }
+
+    public Segment mss(int value) {
+        mss = value;
+        return this;
+    }
+
+    /** The shift count as on the wire, or {@link #ABSENT}. */
+    public int windowScale() {
+        return windowScale;
+    }
+
+    public Segment windowScale(int shift) {
+        windowScale = shift;
+        return this;
+    }
+
+    public boolean sackPermitted() {
+        return sackPermitted;
+    }
+
+    public Segment sackPermitted(boolean present) {
+        sackPermitted = present;
+        return this;
+    }
+
+    /** Whether the timestamps option is there. */
+    public boolean hasTimestamps() {
+        return timestamps;
+    }
+
+    public int tsValue() {
+        return tsValue;
+    }
+
+    public int tsEcho() {
+        return tsEcho;
+    }
+
+    /** Adds the timestamps option. */
+    public Segment timestamps(int value, int echo) {
+        timestamps = true;
+        tsValue = value;
+        tsEcho = echo;
+        return this;
+    }
+
+    /** Length of the fast open cookie (RFC 7413): 0 for a request, or {@link #ABSENT}. */
+    public int fastOpenCookieBytes() {
+        return fastOpenCookieBytes;
+    }
+
+    /** The first eight bytes of the fast open cookie, the first byte on top, filled up with zeros. */
+    public long fastOpenCookieHigh() {
+        return fastOpenCookieHigh;
+    }
+
+    /** The bytes of the fast open cookie after the first eight, likewise. */
+    public long fastOpenCookieLow() {
+        return fastOpenCookieLow;
+    }
+
+    /** Adds a fast open cookie of 4 to 16 bytes, or, with 0, the request for one. */
+    public Segment fastOpenCookie(int lengthBytes, long high, long low) {
+        fastOpenCookieBytes = lengthBytes;
+        fastOpenCookieHigh = high;
+        fastOpenCookieLow = low;
+        return this;
+    }
+
+    /** 0 to {@link #MAX_SACK_BLOCKS}. */
+    public int sackCount() {
+        return sackCount;
+    }
+
+    /** First sequence number of SACK block {@code i}. */
+    public int sackStart(int i) {
+        return sack[2 * i];
+    }
+
+    /** Sequence number after SACK block {@code i}. */
+    public int sackEnd(int i) {
+        return sack[2 * i + 1];
+    }
+
+    /** Adds a SACK block; ignored when {@link #MAX_SACK_BLOCKS} are there already. */
+    public Segment addSack(int start, int end) {
+        if (sackCount < MAX_SACK_BLOCKS) {
+            sack[2 * sackCount] = start;
+            sack[2 * sackCount + 1] = end;
+            sackCount++;
+        }
+        return this;
+    }
+
+    /** Bytes the options take in the header with their padding, 0 to 40, laid out as Linux does. */
+    public int optionsLengthBytes() {
+        int length = 0;
+        length += mss != 0 ? 4 : 0;
+        length += windowScale != ABSENT ? 4 : 0;
+        if (timestamps) {
+            length += 12;
+        } else if (sackPermitted) {
+            length += 4;
+        }
+        length += sackCount > 0 ? 4 + 8 * sackCount : 0;
+        length += fastOpenCookieBytes != ABSENT ? 2 + fastOpenCookieBytes + 3 & ~3 : 0;
+        return length;
+    }
+
+    // ---- payload; see SegmentPayload ----
+
+    /** Sets a payload of one slice, without touching its reference count; an empty one is none. */
+    public Segment payload(ByteBuf buffer, int index, int length) {
+        detachPayload();
+        if (length > 0) {
+            addSlice(buffer, index, length);
+        }
+        return this;
+    }
+
+    /**
+     * Keeps, of a segment that was to be cut, the first piece alone, as it would go out; the references to what is
+     * behind it are released. For the peer the others are lost.
+     */
+    public void keepFirstPiece() {
+        if (segmentSize > 0) {
+            truncate(segmentSize);
+            flags &= ~(TcpFlags.PSH | TcpFlags.FIN);
+        }
+    }
+
+    /** Takes over everything but the payload. */
+    public void copyHeader(Segment other) {
+        detachPayload();
+        source(other.sourceHigh, other.sourceLow, other.sourcePort);
+        destination(other.destinationHigh, other.destinationLow, other.destinationPort);
+        seq = other.seq;
+        ack = other.ack;
+        flags = other.flags;
+        window = other.window;
+        urgentPointer = other.urgentPointer;
+        ecn = other.ecn;
+        dscp = other.dscp;
+        flowLabel = other.flowLabel;
+        mss = other.mss;
+        windowScale = other.windowScale;
+        sackPermitted = other.sackPermitted;
+        timestamps = other.timestamps;
+        tsValue = other.tsValue;
+        tsEcho = other.tsEcho;
+        fastOpenCookieBytes = other.fastOpenCookieBytes;
+        fastOpenCookieHigh = other.fastOpenCookieHigh;
+        fastOpenCookieLow = other.fastOpenCookieLow;
+        sackCount = other.sackCount;
+        System.arraycopy(other.sack, 0, sack, 0, sack.length);
+        connection = other.connection;
+        attachment = other.attachment;
+    }
+
+    /** Sequence space it takes: payload, SYN and FIN. */
+    public int sequenceLength() {
+        return payloadLength + (flags >>> 1 & 1) + (flags & 1);
+    }
+
+    /** The connection an output segment belongs to; null for answers that belong to none. */
+    public SegmentOwner connection() {
+        return connection;
+    }
+
+    /**
+     * What {@link SegmentOwner#attachment()} is of the connection that an output segment belongs to, or is the last
+     * one of; null for answers that belong to none.
+     */
+    public Object attachment() {
+        return connection != null ? connection.attachment() : attachment;
+    }
+
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder(96);
+        text.append(sourcePort).append('>').append(destinationPort).append(' ').append(TcpFlags.toString(flags))
+                .append(" seq ").append(Integer.toUnsignedString(seq));
+        if (has(TcpFlags.ACK)) {
+            text.append(" ack ").append(Integer.toUnsignedString(ack));
+        }
+        text.append(" win ").append(window).append(" len ").append(payloadLength);
+        if (mss != 0) {
+            text.append(" mss ").append(mss);
+        }
+        if (windowScale != ABSENT) {
+            text.append(" wscale ").append(windowScale);
+        }
+        if (sackPermitted) {
+            text.append(" sackOK");
+        }
+        if (fastOpenCookieBytes != ABSENT) {
+            text.append(" cookie ").append(fastOpenCookieBytes).append('/').append(fastOpenCookieHigh).append('/')
+                    .append(fastOpenCookieLow);
+        }
+        if (timestamps) {
+            text.append(" ts ").append(Integer.toUnsignedString(tsValue)).append('/')
+                    .append(Integer.toUnsignedString(tsEcho));
+        }
+        if (sackCount > 0) {
+            text.append(" sack ").append(Arrays.toString(Arrays.copyOf(sack, 2 * sackCount)));
+        }
+        return text.append(ecn != 0 ? " ecn " + ecn : "").toString();
+    }
+}

@@ -1,0 +1,30 @@
+package io.rdmaraw.tcp.segment;
+
+/** The control bits of a TCP header (RFC 9293 section 3.1), as they lie in its 14th byte. */
+public final class TcpFlags {
+    public static final int FIN = 0x01;
+    public static final int SYN = 0x02;
+    public static final int RST = 0x04;
+    public static final int PSH = 0x08;
+    public static final int ACK = 0x10;
+    public static final int URG = 0x20;
+    /** ECN-Echo (RFC 3168). */
+    public static final int ECE = 0x40;
+    /** Congestion Window Reduced (RFC 3168). */
+    public static final int CWR = 0x80;
+
+    private TcpFlags() {
+    }
+
+    /** For logs and tests: the names of the bits that are set, such as {@code SYN|ACK}; {@code -} for none. */
+    public static String toString(int flags) {
+        StringBuilder text = new StringBuilder();
+        String[] names = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
+        for (int bit = 0; bit < names.length; bit++) {
+            if ((flags & 1 << bit) != 0) {
+                text.append(text.isEmpty() ? "" : "|").append(names[bit]);
+            }
+        }
+        return text.isEmpty() ? "-" : text.toString();
+    }
+}

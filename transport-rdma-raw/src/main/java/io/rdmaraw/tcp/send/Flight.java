@@ -1,0 +1,35 @@
+package io.rdmaraw.tcp.send;
+
+/**
+ * What a connection needs while it has something to send or in flight, and only then: an idle connection has none. The
+ * engine keeps a stack of them, so the one taken is the one last used and lies in the cache.
+ */
+public final class Flight {
+    private static final int MAX_POOLED_CAPACITY = 64;
+
+    public final SendQueue queue = new SendQueue();
+    public final Scoreboard scoreboard = new Scoreboard();
+    public final RecoveryState recovery = new RecoveryState();
+    /**
+     * What is left of a small segment that could have gone out but for the number of its slices. It follows at once:
+     * what keeps small segments back has been asked about the whole.
+     */
+    public int restBytes;
+
+    public void reset(int seq) {
+        queue.reset(seq);
+        scoreboard.reset(seq);
+        recovery.reset(seq);
+        restBytes = 0;
+    }
+
+    /** Whether it is small enough to be kept for another connection. */
+    public boolean isPoolable() {
+        return queue.capacity() <= MAX_POOLED_CAPACITY && scoreboard.capacity() <= MAX_POOLED_CAPACITY;
+    }
+
+    /** Bytes in flight as the congestion window counts them; duplicate ACKs without SACK count as arrivals. */
+    public int pipeBytes() {
+        return Math.max(0, scoreboard.pipeBytes() - recovery.duplicateAckBytes);
+    }
+}

@@ -1,0 +1,492 @@
+package io.rdmaraw.tcp.send;
+
+import io.rdmaraw.tcp.segment.Sequence;
+
+/**
+ * The segments between SND.UNA and SND.NXT in order of sequence number, with what is known of each: when it was last
+ * sent, whether the peer has it (SACK, RFC 2018), whether it is taken for lost. Those in flight are linked in order of
+ * their last transmission, which is the order in which RACK (RFC 8985) looks at them.
+ *
+ * <p>A ring of parallel arrays, without objects. Entries are named by positions that grow for ever and are masked into
+ * the ring; {@link #head()} to {@link #tail()} (exclusive) are valid.
+ */
+public final class Scoreboard {
+    public static final int NONE = -1;
+    private static final int INITIAL_CAPACITY = 8;
+    private static final int REBASE_AT = 1 << 30;
+
+    private static final byte SACKED = 1;
+    private static final byte LOST = 2;
+    private static final byte RETRANSMITTED = 4;
+
+    private int mask = INITIAL_CAPACITY - 1;
+    private int[] startSeqs = new int[INITIAL_CAPACITY];
+    private long[] sentNanos = new long[INITIAL_CAPACITY];
+    /** Of a sacked entry, which is in no list: one behind it, with only sacked ones between. */
+    private int[] later = new int[INITIAL_CAPACITY];
+    private int[] earlier = new int[INITIAL_CAPACITY];
+    private byte[] flags = new byte[INITIAL_CAPACITY];
+    private int head;
+    private int tail;
+    private int endSeq;
+    /** Ends of the list by time of transmission. */
+    private int oldest = NONE;
+    private int newest = NONE;
+    /** Entries looked at to find out what an acknowledgement says: so tests see that this is no walk over them all. */
+    public long visited;
+    /** No entry before this one is lost. */
+    private int lossHint;
+    private int sackedBytes;
+    private int lostBytes;
+    private int sackedCount;
+
+    public void reset(int seq) {
+        head = 0;
+        tail = 0;
+        endSeq = seq;
+        oldest = NONE;
+        newest = NONE;
+        lossHint = 0;
+        sackedBytes = 0;
+        lostBytes = 0;
+        sackedCount = 0;
+    }
+
+    int capacity() {
+        return mask + 1;
+    }
+
+    public int head() {
+        return head;
+    }
+
+    public int tail() {
+        return tail;
+    }
+
+    public boolean isEmpty() {
+        return head == tail;
+    }
+
+    public int entryCount() {
+        return tail - head;
+    }
+
+    public int startSeq() {
+        return head == tail ? endSeq : startSeqs[head & mask];
+    }
+
+    public int endSeq() {
+        return endSeq;
+    }
+
+    public int startSeq(int entry) {
+        return startSeqs[entry & mask];
+    }
+
+    public int endSeq(int entry) {
+        return entry + 1 == tail ? endSeq : startSeqs[entry + 1 & mask];
+    }
+
+    public int lengthOf(int entry) {
+        return endSeq(entry) - startSeq(entry);
+    }
+
+    public long sentNanos(int entry) {
+        return sentNanos[entry & mask];
+    }
+
+    public boolean isSacked(int entry) {
+        return (flags[entry & mask] & SACKED) != 0;
+    }
+
+    public boolean isLost(int entry) {
+        return (flags[entry & mask] & LOST) != 0;
+    }
+
+    /** Sent more than once. */
+    public boolean isRetransmitted(int entry) {
+        return (flags[entry & mask] & RETRANSMITTED) != 0;
+    }
+
+    public int sackedBytes() {
+        return sackedBytes;
+    }
+
+    public int sackedCount() {
+        return sackedCount;
+    }
+
+    /** Bytes taken for lost and not sent again yet. */
+    public int lostBytes() {
+        return lostBytes;
+    }
+
+    /** Sent, neither acknowledged nor sacked nor taken for lost: "pipe" of RFC 6675. */
+    public int pipeBytes() {
+        return endSeq - startSeq() - sackedBytes - lostBytes;
+    }
+
+    /** The entry in flight that was sent longest ago, or NONE. */
+    public int oldestInFlight() {
+        return oldest;
+    }
+
+    /** The entry in flight that was sent next after {@code entry}, or NONE. */
+    public int sentAfter(int entry) {
+        return later[entry & mask];
+    }
+
+    /** A segment up to {@code end} was sent for the first time. */
+    public void append(int end, long nowNanos) {
+        if (tail - head == mask + 1) {
+            grow();
+        }
+        if (tail >= REBASE_AT) {
+            rebase();
+        }
+        int slot = tail & mask;
+        startSeqs[slot] = endSeq;
+        flags[slot] = 0;
+        endSeq = end;
+        link(tail++, nowNanos);
+    }
+
+    /** An entry was sent again. */
+    public void retransmitted(int entry, long nowNanos) {
+        int slot = entry & mask;
+        if ((flags[slot] & LOST) != 0) {
+            flags[slot] &= ~LOST;
+            lostBytes -= lengthOf(entry);
+        } else if ((flags[slot] & SACKED) == 0) {
+            unlink(entry);
+        }
+        flags[slot] |= RETRANSMITTED;
+        link(entry, nowNanos);
+    }
+
+    /** Takes an entry in flight for lost; it becomes due for retransmission. */
+    public void markLost(int entry) {
+        int slot = entry & mask;
+        if ((flags[slot] & (LOST | SACKED)) != 0) {
+            return;
+        }
+        unlink(entry);
+        flags[slot] |= LOST;
+        lostBytes += lengthOf(entry);
+        if (entry < lossHint) {
+            lossHint = entry;
+        }
+    }
+
+    /** The peer has this entry; it must not be sacked yet. */
+    public void markSacked(int entry) {
+        int slot = entry & mask;
+        if ((flags[slot] & LOST) != 0) {
+            flags[slot] &= ~LOST;
+            lostBytes -= lengthOf(entry);
+        } else {
+            unlink(entry);
+        }
+        flags[slot] |= SACKED;
+        later[slot] = entry + 1;
+        sackedBytes += lengthOf(entry);
+        sackedCount++;
+    }
+
+    /**
+     * The first entry behind {@code entry}, which is sacked, that is not sacked; the tail if there is none. Steps over
+     * the entries between, and makes those steps longer, so that they are few on average.
+     */
+    public int behindSacked(int entry) {
+        int at = entry;
+        while (at < tail && isSacked(at)) {
+            visited++;
+            int next = later[at & mask];
+            if (next < tail && isSacked(next)) {
+                next = later[next & mask];
+                later[at & mask] = next;
+            }
+            at = next;
+        }
+        later[entry & mask] = at;
+        return at;
+    }
+
+    /** RFC 2018 section 8: the peer has dropped what it had reported; everything sacked is in flight again, as lost. */
+    public void forgetSacks() {
+        for (int entry = head; entry != tail; entry++) {
+            int slot = entry & mask;
+            if ((flags[slot] & SACKED) != 0) {
+                flags[slot] = (byte) (flags[slot] & ~SACKED | LOST);
+                lostBytes += lengthOf(entry);
+            }
+        }
+        lossHint = head;
+        sackedBytes = 0;
+        sackedCount = 0;
+    }
+
+    /** Nothing was lost after all: what was taken for lost is in flight, sent before everything else in flight. */
+    public void forgetLosses() {
+        for (int entry = tail - 1; lostBytes > 0 && entry >= head; entry--) {
+            int slot = entry & mask;
+            if ((flags[slot] & LOST) == 0) {
+                continue;
+            }
+            flags[slot] &= ~LOST;
+            lostBytes -= lengthOf(entry);
+            earlier[slot] = NONE;
+            later[slot] = oldest;
+            if (oldest == NONE) {
+                newest = entry;
+            } else {
+                earlier[oldest & mask] = entry;
+            }
+            oldest = entry;
+        }
+    }
+
+    /** The first entry due for retransmission, or NONE. */
+    public int firstLost() {
+        if (lostBytes == 0) {
+            return NONE;
+        }
+        int entry = Math.max(lossHint, head);
+        while (!isLost(entry)) {
+            visited++;
+            entry++;
+        }
+        lossHint = entry;
+        return entry;
+    }
+
+    /**
+     * The last of the entries from {@code first} on that are lost too and follow each other, as far as they lie within
+     * {@code mostBytes}; {@code first} if that is all.
+     */
+    public int lastLostWithin(int first, int mostBytes) {
+        int last = first;
+        while (last + 1 != tail && isLost(last + 1) && endSeq(last + 1) - startSeq(first) <= mostBytes) {
+            last++;
+        }
+        return last;
+    }
+
+    /** Drops the first entry, which is acknowledged as a whole. */
+    public void removeHead() {
+        int slot = head & mask;
+        int length = lengthOf(head);
+        int f = flags[slot];
+        if ((f & SACKED) != 0) {
+            sackedBytes -= length;
+            sackedCount--;
+        } else if ((f & LOST) != 0) {
+            lostBytes -= length;
+        } else {
+            unlink(head);
+        }
+        head++;
+    }
+
+    /** The first bytes of the first entry are acknowledged; the rest is not. */
+    public void trimHead(int seq) {
+        int slot = head & mask;
+        int bytes = seq - startSeqs[slot];
+        if ((flags[slot] & SACKED) != 0) {
+            sackedBytes -= bytes;
+        } else if ((flags[slot] & LOST) != 0) {
+            lostBytes -= bytes;
+        }
+        startSeqs[slot] = seq;
+    }
+
+    /** The entry that holds {@code seq}, which must lie in the scoreboard. */
+    public int find(int seq) {
+        int low = head;
+        int high = tail - 1;
+        while (low < high) {
+            int middle = low + high + 1 >>> 1;
+            if (Sequence.afterOrAt(seq, startSeqs[middle & mask])) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        return low;
+    }
+
+    /**
+     * Cuts an entry in two at {@code seq}, which lies inside it. Both halves keep what is known of the whole. Takes
+     * time in proportion to the entries: it happens when the MSS falls.
+     */
+    public void split(int entry, int seq) {
+        if (tail - head == mask + 1) {
+            grow();
+        }
+        for (int i = tail; i > entry + 1; i--) {
+            copy(i - 1, i);
+        }
+        tail++;
+        copy(entry, entry + 1);
+        startSeqs[entry + 1 & mask] = seq;
+        for (int i = head; i != tail; i++) {
+            later[i & mask] = shifted(later[i & mask], entry);
+            earlier[i & mask] = shifted(earlier[i & mask], entry);
+        }
+        oldest = shifted(oldest, entry);
+        newest = shifted(newest, entry);
+        lossHint = Math.min(lossHint, entry);
+        byte f = flags[entry & mask];
+        if ((f & SACKED) != 0) {
+            sackedCount++;
+        }
+        if ((f & (SACKED | LOST)) == 0) {
+            insertAfter(entry, entry + 1);
+        }
+    }
+
+    /**
+     * Cuts entries that are lost and longer than {@code mostBytes} into pieces of that length, all in one pass: when
+     * the MSS falls there may be thousands of them.
+     */
+    public void cutLost(int mostBytes) {
+        int added = 0;
+        for (int entry = head; entry != tail; entry++) {
+            added += isLost(entry) ? (lengthOf(entry) - 1) / mostBytes : 0;
+        }
+        if (added == 0) {
+            return;
+        }
+        Scoreboard cut = new Scoreboard();
+        cut.reset(startSeq());
+        while (cut.capacity() < tail - head + added) {
+            cut.grow();
+        }
+        int[] placeOf = new int[tail - head];
+        for (int entry = head; entry != tail; entry++) {
+            placeOf[entry - head] = cut.tail;
+            int step = isLost(entry) ? mostBytes : lengthOf(entry);
+            for (int at = 0; at < lengthOf(entry); at += step) {
+                int slot = cut.tail++ & cut.mask;
+                cut.startSeqs[slot] = startSeq(entry) + at;
+                cut.sentNanos[slot] = sentNanos(entry);
+                cut.flags[slot] = flags[entry & mask];
+                // Of a sacked one this steps over it; of one in flight it is said below.
+                cut.later[slot] = cut.tail;
+            }
+        }
+        // What is in flight keeps its order in time, at its new place.
+        for (int entry = oldest; entry != NONE; entry = later[entry & mask]) {
+            int slot = placeOf[entry - head] & cut.mask;
+            cut.later[slot] = placeOf(placeOf, later[entry & mask]);
+            cut.earlier[slot] = placeOf(placeOf, earlier[entry & mask]);
+        }
+        oldest = placeOf(placeOf, oldest);
+        newest = placeOf(placeOf, newest);
+        mask = cut.mask;
+        startSeqs = cut.startSeqs;
+        sentNanos = cut.sentNanos;
+        later = cut.later;
+        earlier = cut.earlier;
+        flags = cut.flags;
+        head = 0;
+        tail = cut.tail;
+        lossHint = 0;
+    }
+
+    private int placeOf(int[] placeOf, int entry) {
+        return entry == NONE ? NONE : placeOf[entry - head];
+    }
+
+    private static int shifted(int link, int entry) {
+        return link > entry ? link + 1 : link;
+    }
+
+    private void copy(int from, int to) {
+        startSeqs[to & mask] = startSeqs[from & mask];
+        sentNanos[to & mask] = sentNanos[from & mask];
+        later[to & mask] = later[from & mask];
+        earlier[to & mask] = earlier[from & mask];
+        flags[to & mask] = flags[from & mask];
+    }
+
+    private void insertAfter(int entry, int added) {
+        int next = later[entry & mask];
+        later[added & mask] = next;
+        earlier[added & mask] = entry;
+        later[entry & mask] = added;
+        if (next == NONE) {
+            newest = added;
+        } else {
+            earlier[next & mask] = added;
+        }
+    }
+
+    private void link(int entry, long nowNanos) {
+        int slot = entry & mask;
+        sentNanos[slot] = nowNanos;
+        later[slot] = NONE;
+        earlier[slot] = newest;
+        if (newest == NONE) {
+            oldest = entry;
+        } else {
+            later[newest & mask] = entry;
+        }
+        newest = entry;
+    }
+
+    private void unlink(int entry) {
+        int slot = entry & mask;
+        int before = earlier[slot];
+        int after = later[slot];
+        if (before == NONE) {
+            oldest = after;
+        } else {
+            later[before & mask] = after;
+        }
+        if (after == NONE) {
+            newest = before;
+        } else {
+            earlier[after & mask] = before;
+        }
+    }
+
+    private void grow() {
+        int oldMask = mask;
+        int capacity = (mask + 1) * 2;
+        int[] oldStarts = startSeqs;
+        long[] oldSent = sentNanos;
+        int[] oldLater = later;
+        int[] oldEarlier = earlier;
+        byte[] oldFlags = flags;
+        mask = capacity - 1;
+        startSeqs = new int[capacity];
+        sentNanos = new long[capacity];
+        later = new int[capacity];
+        earlier = new int[capacity];
+        flags = new byte[capacity];
+        for (int i = head; i != tail; i++) {
+            startSeqs[i & mask] = oldStarts[i & oldMask];
+            sentNanos[i & mask] = oldSent[i & oldMask];
+            later[i & mask] = oldLater[i & oldMask];
+            earlier[i & mask] = oldEarlier[i & oldMask];
+            flags[i & mask] = oldFlags[i & oldMask];
+        }
+    }
+
+    /** Moves all positions down by a multiple of the capacity, so that they never overflow. */
+    private void rebase() {
+        int by = head & ~mask;
+        for (int i = head; i != tail; i++) {
+            int slot = i & mask;
+            later[slot] = later[slot] == NONE ? NONE : later[slot] - by;
+            earlier[slot] = earlier[slot] == NONE ? NONE : earlier[slot] - by;
+        }
+        oldest = oldest == NONE ? NONE : oldest - by;
+        newest = newest == NONE ? NONE : newest - by;
+        lossHint = Math.max(0, lossHint - by);
+        head -= by;
+        tail -= by;
+    }
+}

@@ -1,0 +1,31 @@
+package io.rdmaraw.tcp.stack;
+
+import io.rdmaraw.device.QueueEvent;
+import io.rdmaraw.host.TcpNetwork;
+
+/** The server channel of a listening port, as the stacks of its loops see it. Any thread. */
+public interface ConnectionAcceptor {
+    /** Returns the port that the server listens on; null when it does not. */
+    ListeningPort port();
+
+    /** Takes a place in the queue of connections that wait to be accepted, if there is one. */
+    boolean mayAccept();
+
+    /** Takes a connection that has a place in the queue. Called on the connection's loop. */
+    void accepted(TcpTransport transport);
+
+    /** Returns how many connections may be half open on each loop. */
+    int backlog();
+
+    /** Returns how many connections that began with data in their SYN may be half open; 0 refuses such data. */
+    int fastOpenBacklog();
+
+    /** Tells whether other servers may share the port ({@code SO_REUSEPORT}). */
+    boolean isReusePort();
+
+    /** Something happened to the device of a loop that serves the port. Called on that loop. */
+    void queueEvent(QueueEvent event);
+
+    /** The device brings this: the kernel's socket of the port must not answer what of it reaches the kernel. */
+    void keepFromKernel(TcpNetwork.Steered steered);
+}

@@ -1,0 +1,109 @@
+package io.rdmaraw.tcp.stack;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.host.TcpPath;
+import io.rdmaraw.tcp.CloseReason;
+import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.TcpEvents;
+import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.wire.IcmpErrorKind;
+
+/** Hands what a stack's core reports to the connections' transports, whose channels are told when the burst is over. */
+final class ConnectionEvents implements TcpEvents {
+    private final TcpStack stack;
+
+    ConnectionEvents(TcpStack stack) {
+        this.stack = stack;
+    }
+
+    @Override
+    public void connected(TcpConnection connection) {
+        TcpTransport transport = (TcpTransport) connection.attachment();
+        transport.markConnected();
+        stack.markReady(transport);
+    }
+
+    @Override
+    public void accepted(TcpListener listener, TcpConnection connection) {
+        ConnectionAcceptor server = (ConnectionAcceptor) listener.attachment();
+        ListeningPort listening = server.port();
+        if (listening == null || !server.mayAccept() || !listening.retain()) {
+            stack.counters().refusedByBacklog++;
+            connection.abort();
+            return;
+        }
+        TcpTransport transport = new TcpTransport(stack, listening);
+        transport.connection(connection);
+        transport.markConnected();
+        transport.path(stack.network());
+        transport.acceptor(server);
+        connection.attachment(transport);
+        stack.counters().flows++;
+        stack.markReady(transport);
+    }
+
+    @Override
+    public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
+        TcpTransport transport = (TcpTransport) connection.attachment();
+        transport.add(stack.receiver().keep(buffer, index, length, connection.unreadPieces()));
+        stack.markReady(transport);
+    }
+
+    @Override
+    public void peerFinished(TcpConnection connection) {
+        TcpTransport transport = (TcpTransport) connection.attachment();
+        transport.markPeerFinished();
+        stack.markReady(transport);
+    }
+
+    @Override
+    public void acked(TcpConnection connection, int bytes) {
+        TcpTransport transport = (TcpTransport) connection.attachment();
+        if (transport.noteAcked(transport.sendBufferBytes())) {
+            stack.markReady(transport);
+        }
+    }
+
+    @Override
+    public void closed(TcpConnection connection, CloseReason reason) {
+        TcpTransport transport = (TcpTransport) connection.attachment();
+        if (transport == null) {
+            // Aborted before it had a transport.
+            return;
+        }
+        stack.counters().flows--;
+        transport.markClosed(reason);
+        transport.releasePort();
+        stack.markReady(transport);
+    }
+
+    @Override
+    public boolean isReceiveMemoryLow() {
+        return stack.receiver().isMemoryLow();
+    }
+
+    @Override
+    public void softError(TcpConnection connection, IcmpErrorKind error) {
+        stack.counters().softErrors++;
+    }
+
+    @Override
+    public void pathSuspect(TcpConnection connection) {
+        if (connection.attachment() instanceof TcpTransport transport) {
+            TcpPath path = transport.lastPath(stack.network());
+            if (path != null && path.hopOrNull() != null) {
+                stack.network().suspect(path.hopOrNull());
+            }
+        }
+    }
+
+    @Override
+    public boolean unmatched(Segment segment) {
+        if (!stack.network().isOurs(segment.destinationHigh(), segment.destinationLow())) {
+            stack.counters().droppedForeign++;
+            return true;
+        }
+        return stack.crossLoopLookup().take(segment);
+    }
+}

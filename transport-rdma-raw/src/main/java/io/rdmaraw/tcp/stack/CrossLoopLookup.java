@@ -1,0 +1,144 @@
+package io.rdmaraw.tcp.stack;
+
+import io.netty.buffer.ByteBuf;
+import io.rdmaraw.loop.TokenBucket;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.TcpEngine;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
+
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Segments that match no connection on the loop that they came to. When the loops that share a rule change, so
+ * does the loop that the device's hash chooses for a flow, while the flow's connection stays where it is: before such a
+ * segment is answered by a reset, the other stacks of the device are asked one after the other. The stack that owns
+ * the connection takes the segment, and the loop that it came to passes on what follows. For the loop's thread.
+ */
+final class CrossLoopLookup {
+    /** Segments that other loops are being asked about at a time; what goes beyond is dropped, as peers send again. */
+    private static final int MAX_SEARCHED = 256;
+    /**
+     * For so long after a change the SYN of a connection may be another copy of one that another loop has answered:
+     * Linux sends the second after one second and the third after three.
+     */
+    private static final long OPENING_NANOS = TimeUnit.SECONDS.toNanos(4);
+
+    /** For so long after a change nothing but {@link #MAX_SEARCHED} bounds the search. */
+    private static final long SETTLING_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private final TcpStack stack;
+    private final TcpEngine engine;
+    private final SegmentReceiver receiver;
+    private final SharedDevice device;
+    private final TcpStackStatistics counters;
+    /**
+     * Anyone can send segments of unknown connections at any rate: they are to cost the other loops a bounded share of
+     * their time. A search is a task of about a microsecond on each loop, and 8 in a millisecond are allowed.
+     */
+    private final TokenBucket searches = new TokenBucket(256, 125_000);
+    private int searched;
+    /** The segment that the core looks at has been asked about everywhere. */
+    private boolean unknownToAll;
+    /** No hash has chosen this loop for the segment that the core looks at. */
+    private boolean searchAlways;
+
+    CrossLoopLookup(TcpStack stack, TcpEngine engine, SegmentReceiver receiver, TcpStackStatistics counters) {
+        this.stack = stack;
+        this.engine = engine;
+        this.receiver = receiver;
+        this.counters = counters;
+        device = stack.port().device();
+    }
+
+    /** A segment and whom to ask about it; passed from loop to loop. */
+    private record Search(CrossLoopLookup origin, ByteBuf frame, boolean checksumVerified, List<TcpStack> stacks) {
+        /** Goes on with the first of the stacks from an index on whose loop still runs. */
+        void ask(int index) {
+            if (index == stacks.size()) {
+                origin.stack.executeOrElse(() -> origin.answer(frame, checksumVerified), frame::release);
+            } else if (stacks.get(index) == origin.stack) {
+                ask(index + 1);
+            } else {
+                TcpStack asked = stacks.get(index);
+                asked.executeOrElse(() -> {
+                    if (!asked.crossLoopLookup().visit(this)) {
+                        ask(index + 1);
+                    }
+                }, () -> ask(index + 1));
+            }
+        }
+    }
+
+    /** Sets whether connections may be on other loops though no flows have moved. */
+    void searchAlways(boolean always) {
+        searchAlways = always;
+    }
+
+    /** Has the others asked about the segment that the core is looking at; false if it is for this loop to answer. */
+    boolean take(Segment segment) {
+        if (unknownToAll || !searchAlways && !device.rssFlows().haveMoved()) {
+            return false;
+        }
+        boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
+        List<TcpStack> stacks = DeviceStacks.of(device);
+        if (stacks.size() < 2 || opens && !device.rssFlows().haveMovedWithin(OPENING_NANOS)) {
+            return false;
+        }
+        if (searched == MAX_SEARCHED || !isWorthATurn()) {
+            counters.droppedUnmatched++;
+            return true;
+        }
+        searched++;
+        counters.searchedSegments++;
+        ReceivedFrame frame = receiver.current();
+        new Search(this, frame.take(), frame.isChecksumVerified(), stacks).ask(0);
+        return true;
+    }
+
+    /**
+     * Just after a change the flows that have moved come all at once. Later it is one now and then that has been silent
+     * since, for hours perhaps, so the search never ends; but what any host may send has a bound.
+     */
+    private boolean isWorthATurn() {
+        return device.rssFlows().haveMovedWithin(SETTLING_NANOS) || searches.take(System.nanoTime()) == 0;
+    }
+
+    /** No stack has the connection: this loop answers. */
+    private void answer(ByteBuf frame, boolean checksumVerified) {
+        searched--;
+        unknownToAll = true;
+        try {
+            stack.receiveUnsteered(frame, checksumVerified);
+        } finally {
+            unknownToAll = false;
+        }
+    }
+
+    /** Another loop asks; true if the segment is of a connection here, and taken. */
+    private boolean visit(Search search) {
+        Segment segment = receiver.parse(search.frame, search.checksumVerified);
+        boolean known = segment != null && engine.knows(segment);
+        TcpConnection connection = known ? engine.find(segment) : null;
+        TcpTransport transport = connection == null ? null : (TcpTransport) connection.attachment();
+        if (known) {
+            if (transport != null) {
+                transport.followedBy(search.origin.stack);
+            }
+            search.origin.stack.execute(() -> search.origin.found(transport));
+            stack.receiveUnsteered(search.frame, search.checksumVerified);
+        }
+        return known;
+    }
+
+    /** The segment has found its connection; what follows it goes there at once. */
+    private void found(TcpTransport transportOrNull) {
+        searched--;
+        counters.foundSegments++;
+        if (transportOrNull != null) {
+            receiver.forwards().follow(transportOrNull, stack);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+package io.rdmaraw.tcp.stack;
+
+import io.rdmaraw.queue.SharedDevice;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Which stacks there are on a device: those that may know of a connection whose segments come to another. */
+final class DeviceStacks {
+    private static final Map<SharedDevice, List<TcpStack>> BY_DEVICE = new ConcurrentHashMap<>();
+
+    private DeviceStacks() {
+    }
+
+    static void add(TcpStack stack) {
+        BY_DEVICE.compute(stack.port().device(), (device, before) -> {
+            List<TcpStack> stacks = new ArrayList<>(before == null ? List.of() : before);
+            stacks.add(stack);
+            return List.copyOf(stacks);
+        });
+    }
+
+    static void remove(TcpStack stack) {
+        BY_DEVICE.computeIfPresent(stack.port().device(), (device, before) -> {
+            List<TcpStack> stacks = before.stream().filter(other -> other != stack).toList();
+            return stacks.isEmpty() ? null : stacks;
+        });
+    }
+
+    /** Returns the stacks of a device, in the order they came. */
+    static List<TcpStack> of(SharedDevice device) {
+        return BY_DEVICE.getOrDefault(device, List.of());
+    }
+}

@@ -1,0 +1,53 @@
+package io.rdmaraw.tcp.stack;
+
+import java.util.Arrays;
+
+/** The transports that something happened to since their channels were last told. For the loop's thread. */
+final class ReadyTransports {
+    private TcpTransport[] ready = new TcpTransport[16];
+    private int count;
+    private int next;
+    private boolean delivering;
+
+    boolean isEmpty() {
+        return count == 0;
+    }
+
+    /** Tells whether a transport hands on what came in right now, and others wait behind it. */
+    boolean hasMore() {
+        return delivering && next < count;
+    }
+
+    /** Has the transport hand on what came in before the loop waits. */
+    void add(TcpTransport transport) {
+        if (!transport.markReady()) {
+            return;
+        }
+        if (count == ready.length) {
+            ready = Arrays.copyOf(ready, 2 * count);
+        }
+        ready[count++] = transport;
+    }
+
+    /** Has all transports hand on what came in, those that are added meanwhile too. */
+    void deliver() {
+        if (delivering) {
+            return;
+        }
+        delivering = true;
+        next = 0;
+        try {
+            while (next < count) {
+                TcpTransport transport = ready[next];
+                ready[next++] = null;
+                transport.deliver();
+            }
+        } finally {
+            // After an exception the rest is told the next time.
+            System.arraycopy(ready, next, ready, 0, count - next);
+            Arrays.fill(ready, count - next, count, null);
+            count -= next;
+            delivering = false;
+        }
+    }
+}

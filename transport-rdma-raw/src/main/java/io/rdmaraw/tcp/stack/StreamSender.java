@@ -1,0 +1,168 @@
+package io.rdmaraw.tcp.stack;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.CompositeByteBuf;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.DefaultFileRegion;
+import io.netty.channel.FileRegion;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.WritableByteChannel;
+
+/**
+ * Moves what was written to a socket channel into its connection's send buffer, as far as that has room. For the loop's
+ * thread.
+ */
+final class StreamSender {
+    /** How much of a file is read at once: what two slots hold, as most of it goes out in segments of less than one. */
+    private static final int FILE_CHUNK_BYTES = 1 << 16;
+
+    private static final int MAX_COMPONENTS = 64;
+
+    private StreamSender() {
+    }
+
+    /** Sends as much as there is room for; the transport tells the channel when there is more. */
+    static void fill(TcpTransport transport, ChannelOutboundBuffer in, ByteBufAllocator allocator)
+            throws IOException {
+        while (!in.isEmpty()) {
+            int room = transport.sendRoom();
+            if (room <= 0) {
+                transport.awaitSendRoom();
+                return;
+            }
+            Object msg = in.current();
+            if (msg instanceof ByteBuf data) {
+                writeBytes(in, transport, data, room, allocator);
+            } else {
+                writeRegion(in, transport, (FileRegion) msg, room, allocator);
+            }
+        }
+    }
+
+    private static void writeBytes(ChannelOutboundBuffer in, TcpTransport transport, ByteBuf data, int room,
+                                   ByteBufAllocator allocator) {
+        int bytes = data.readableBytes();
+        if (bytes <= room) {
+            if (bytes > 0) {
+                sendWhole(transport, data, bytes, allocator);
+                in.progress(bytes);
+            }
+            in.remove();
+        } else {
+            transport.send(isShared(data) ? copy(data, room, allocator)
+                    : data.retainedSlice(data.readerIndex(), room));
+            in.removeBytes(room);
+        }
+    }
+
+    private static void sendWhole(TcpTransport transport, ByteBuf data, int bytes, ByteBufAllocator allocator) {
+        if (isShared(data)) {
+            transport.send(copy(data, bytes, allocator));
+        } else if (data instanceof CompositeByteBuf composite && composite.numComponents() <= MAX_COMPONENTS) {
+            sendComponents(transport, composite, allocator);
+        } else {
+            transport.send(data.retain());
+        }
+    }
+
+    /** Each part by itself, so that the device can send it from where it lies. */
+    private static void sendComponents(TcpTransport transport, CompositeByteBuf composite,
+                                       ByteBufAllocator allocator) {
+        int index = composite.readerIndex();
+        int end = composite.writerIndex();
+        while (index < end) {
+            int i = composite.toComponentIndex(index);
+            int componentEnd = Math.min(end, composite.toByteIndex(i) + composite.internalComponent(i).capacity());
+            ByteBuf part = composite.internalComponent(i);
+            int from = index - composite.toByteIndex(i);
+            int bytes = componentEnd - index;
+            transport.send(isShared(part) ? copy(composite.slice(index, bytes), bytes, allocator)
+                    : part.retainedSlice(from, bytes));
+            index = componentEnd;
+        }
+    }
+
+    /** Someone else holds the buffer too, and may change its content once the write is complete. */
+    private static boolean isShared(ByteBuf data) {
+        return data.refCnt() > 1;
+    }
+
+    private static ByteBuf copy(ByteBuf data, int bytes, ByteBufAllocator allocator) {
+        return allocator.directBuffer(bytes).writeBytes(data, data.readerIndex(), bytes);
+    }
+
+    private static void writeRegion(ChannelOutboundBuffer in, TcpTransport transport, FileRegion region, int room,
+                                    ByteBufAllocator allocator) throws IOException {
+        long left = region.count() - region.transferred();
+        if (left <= 0) {
+            in.remove();
+            return;
+        }
+        Chunk chunk = new Chunk(allocator.directBuffer((int) Math.min(left, FILE_CHUNK_BYTES)),
+                (int) Math.min(left, Math.min(room, FILE_CHUNK_BYTES)));
+        long transferred;
+        try {
+            transferred = region.transferTo(chunk, region.transferred());
+        } catch (IOException | RuntimeException e) {
+            chunk.content.release();
+            throw e;
+        }
+        if (chunk.content.isReadable()) {
+            transport.send(chunk.content);
+        } else {
+            chunk.content.release();
+        }
+        if (transferred <= 0) {
+            requireComplete(region);
+        }
+        in.progress(transferred);
+        if (region.transferred() >= region.count()) {
+            in.remove();
+        }
+    }
+
+    /** Nothing came although there is room: the file is shorter than the region says. */
+    private static void requireComplete(FileRegion region) throws IOException {
+        if (region instanceof DefaultFileRegion && region.transferred() < region.count()) {
+            throw new IOException("Underlying file ends " + (region.count() - region.transferred())
+                    + " bytes before the region of " + region.count() + " bytes does");
+        }
+    }
+
+    /** Takes what a region transfers, up to a limit. */
+    private static final class Chunk implements WritableByteChannel {
+        private final ByteBuf content;
+        private final int limitBytes;
+
+        Chunk(ByteBuf content, int limitBytes) {
+            this.content = content;
+            this.limitBytes = limitBytes;
+        }
+
+        @Override
+        public int write(ByteBuffer source) throws ClosedChannelException {
+            int bytes = Math.min(source.remaining(), limitBytes - content.readableBytes());
+            if (bytes > 0) {
+                int limit = source.limit();
+                source.limit(source.position() + bytes);
+                content.writeBytes(source);
+                source.limit(limit);
+            }
+            return bytes;
+        }
+
+        @Override
+        public boolean isOpen() {
+            return true;
+        }
+
+        @Override
+        public void close() {
+            // The channel stays open.
+        }
+    }
+}

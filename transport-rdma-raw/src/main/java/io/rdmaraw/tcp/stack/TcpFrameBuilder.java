@@ -1,0 +1,216 @@
+package io.rdmaraw.tcp.stack;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.tcp.TcpConfig;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpHeaderCodec;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.InternetChecksum;
+
+/**
+ * Writes segments of the TCP core as frames: the headers into a slot, the payload as further parts of the frame where
+ * it lies in registered memory, or copied. What the core gives as several segments in one is the device's to cut, and
+ * checksums of longer payloads are the device's too where it computes them. For the loop's thread.
+ */
+final class TcpFrameBuilder {
+    /**
+     * Below this the copy costs less than another element for the device to fetch, and the checksum of what was just
+     * copied less than having it made.
+     */
+    private static final int LEAST_IN_PLACE_BYTES = 256;
+
+    private final FrameQueue queue;
+    private final boolean offload;
+    private final int slotBytes;
+    private final int maxSegmentedBytes;
+    private final ByteBuf[] buffers = new ByteBuf[Segment.MAX_SLICES];
+    private final int[] indices = new int[Segment.MAX_SLICES];
+    private final int[] lengthsBytes = new int[Segment.MAX_SLICES];
+    private long copiedSegments;
+
+    /** @param segmentation whether the device is to cut long payloads, if it can */
+    TcpFrameBuilder(FrameQueue queue, boolean segmentation) {
+        this.queue = queue;
+        offload = queue.offloadsChecksums();
+        slotBytes = queue.slots().slotBytes();
+        int parts = Math.min(queue.maxParts(), Segment.MAX_SLICES);
+        // Payload that lies in no registered memory is copied into as many slots as there are parts.
+        maxSegmentedBytes = segmentation ? Math.min(TcpConfig.MAX_SEGMENTATION_BYTES,
+                Math.min(queue.maxSegmentedBytes(), parts * slotBytes)) : 0;
+    }
+
+    /** Returns how long a payload may be that the device cuts; 0 when it does not. */
+    int maxSegmentedBytes() {
+        return maxSegmentedBytes;
+    }
+
+    /** Returns how long a payload may be now that the device cuts: one slot is for headers, the others hold copies. */
+    int segmentedRoomBytes() {
+        int slots = Math.min(queue.slots().available() - 1, Segment.MAX_SLICES);
+        return Math.min(maxSegmentedBytes, slots * slotBytes);
+    }
+
+    /** Returns how many segments had payload that lies in no registered memory, or in too many parts. */
+    long copiedSegments() {
+        return copiedSegments;
+    }
+
+    /** Tells whether a segment can be written now. */
+    boolean hasRoom() {
+        return queue.sendRoom() > 0 && queue.slots().available() > 0;
+    }
+
+    /**
+     * Offers a segment to the queue, which {@link #hasRoom()}. The segment's payload is taken.
+     *
+     * @param targetMac where the frame goes
+     */
+    void write(Segment segment, long sourceMac, long targetMac) {
+        FrameBuf frame = begin(segment, sourceMac, targetMac);
+        if (segment.segmentSizeBytes() > 0) {
+            offerSegmented(segment, frame);
+        } else if (segment.payloadLength() >= LEAST_IN_PLACE_BYTES) {
+            offerLong(segment, frame);
+        } else {
+            queue.offer(copied(segment, frame));
+        }
+    }
+
+    /**
+     * Returns the bytes of a frame that lacks the destination's MAC address. Needs a slot for as long as it takes.
+     *
+     * @param segment that the device does not have to cut
+     */
+    byte[] writeUnaddressed(Segment segment, long sourceMac) {
+        FrameBuf frame = copied(segment, begin(segment, sourceMac, 0));
+        byte[] bytes = new byte[frame.readableBytes()];
+        frame.readBytes(bytes).release();
+        return bytes;
+    }
+
+    private FrameBuf begin(Segment segment, long sourceMac, long targetMac) {
+        FrameBuf frame = queue.slots().take();
+        EthernetHeader.write(frame.memoryAddress(), targetMac, sourceMac,
+                TcpHeaderCodec.isIpv4(segment) ? EtherType.IPV4 : EtherType.IPV6);
+        frame.writerIndex(EthernetHeader.LENGTH_BYTES + TcpHeaderCodec.lengthBytes(segment));
+        return frame;
+    }
+
+    /** The device fills in lengths and checksums, and counts on the identification and the sequence number. */
+    private void offerSegmented(Segment segment, FrameBuf frame) {
+        TcpHeaderCodec.write(segment, ipAddress(frame), 0);
+        int segmentBytes = segment.segmentSizeBytes();
+        if (isInPlace(segment)) {
+            int count = takeSlices(segment);
+            queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
+            segment.detachPayload();
+        } else {
+            int count = copyToSlots(segment);
+            queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
+            segment.transmitted();
+        }
+    }
+
+    private void offerLong(Segment segment, FrameBuf frame) {
+        if (!isInPlace(segment)) {
+            offerCopied(segment, frame);
+            return;
+        }
+        int count = takeSlices(segment);
+        TcpHeaderCodec.write(segment, ipAddress(frame), offload ? 0 : sumOfSlices(count));
+        queue.offer(frame, buffers, indices, lengthsBytes, count, offload);
+        segment.detachPayload();
+    }
+
+    private void offerCopied(Segment segment, FrameBuf frame) {
+        if (offload) {
+            copyBehind(segment, frame);
+            TcpHeaderCodec.write(segment, ipAddress(frame), 0);
+            segment.transmitted();
+            queue.offer(frame, Unpooled.EMPTY_BUFFER, true);
+        } else {
+            queue.offer(copied(segment, frame));
+        }
+    }
+
+    private boolean isInPlace(Segment segment) {
+        int count = segment.sliceCount();
+        boolean registered = count <= queue.maxParts();
+        for (int i = 0; i < count && registered; i++) {
+            registered = queue.isRegistered(segment.sliceBuffer(i), segment.sliceIndex(i), segment.sliceLength(i));
+        }
+        if (!registered) {
+            copiedSegments += segment.segmentCount();
+        }
+        return registered;
+    }
+
+    /** Returns the number of parts. */
+    private int takeSlices(Segment segment) {
+        int count = segment.sliceCount();
+        for (int i = 0; i < count; i++) {
+            buffers[i] = segment.sliceBuffer(i);
+            indices[i] = segment.sliceIndex(i);
+            lengthsBytes[i] = segment.sliceLength(i);
+        }
+        return count;
+    }
+
+    private long sumOfSlices(int count) {
+        long sum = 0;
+        int offset = 0;
+        for (int i = 0; i < count; i++) {
+            long part = InternetChecksum.sum(buffers[i].memoryAddress() + indices[i], lengthsBytes[i]);
+            sum = (offset & 1) == 0 ? sum + part : InternetChecksum.addAtOddOffset(sum, part);
+            offset += lengthsBytes[i];
+        }
+        return sum;
+    }
+
+    /** Copies the payload into slots, of which {@link #segmentedRoomBytes()} has said that there are enough. */
+    private int copyToSlots(Segment segment) {
+        int count = 0;
+        FrameBuf slot = null;
+        for (int i = 0; i < segment.sliceCount(); i++) {
+            int index = segment.sliceIndex(i);
+            int end = index + segment.sliceLength(i);
+            while (index < end) {
+                if (slot == null || slot.writerIndex() == slotBytes) {
+                    slot = queue.slots().take();
+                    buffers[count] = slot;
+                    indices[count] = 0;
+                    lengthsBytes[count++] = 0;
+                }
+                int bytes = Math.min(end - index, slotBytes - slot.writerIndex());
+                slot.writeBytes(segment.sliceBuffer(i), index, bytes);
+                lengthsBytes[count - 1] += bytes;
+                index += bytes;
+            }
+        }
+        return count;
+    }
+
+    private static FrameBuf copied(Segment segment, FrameBuf frame) {
+        long payload = frame.memoryAddress() + frame.writerIndex();
+        int payloadBytes = segment.payloadLength();
+        copyBehind(segment, frame);
+        long sum = payloadBytes == 0 ? 0 : InternetChecksum.sum(payload, payloadBytes);
+        TcpHeaderCodec.write(segment, ipAddress(frame), sum);
+        segment.transmitted();
+        return frame;
+    }
+
+    private static void copyBehind(Segment segment, FrameBuf frame) {
+        for (int i = 0; i < segment.sliceCount(); i++) {
+            frame.writeBytes(segment.sliceBuffer(i), segment.sliceIndex(i), segment.sliceLength(i));
+        }
+    }
+
+    private static long ipAddress(FrameBuf frame) {
+        return frame.memoryAddress() + EthernetHeader.LENGTH_BYTES;
+    }
+}

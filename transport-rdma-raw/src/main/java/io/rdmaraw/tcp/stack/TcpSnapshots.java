@@ -1,0 +1,49 @@
+package io.rdmaraw.tcp.stack;
+
+import io.rdmaraw.metrics.RdmaRawTcpInfo;
+import io.rdmaraw.metrics.RdmaRawTcpSockets;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.TcpConnectionInfo;
+import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.tcp.TcpSocketDump;
+
+import java.net.InetSocketAddress;
+import java.util.Collections;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Copies the state of the core's connections to the records that users see. For the stack's loop. */
+public final class TcpSnapshots {
+    private TcpSnapshots() {
+    }
+
+    /** Returns where a connection stands. */
+    public static RdmaRawTcpInfo info(TcpConnectionInfo info) {
+        return new RdmaRawTcpInfo(info.state().name(), info.congestionControl(), info.recovering(),
+                info.smoothedRttNanos(), info.minimumRttNanos(), info.timeoutNanos(), info.congestionWindowBytes(),
+                info.sendWindowBytes(), info.receiveWindowBytes(), info.segmentBytes(), info.pathMtuBytes(),
+                info.unacknowledgedBytes(), info.unsentBytes(), info.bytesAcked(), info.bytesReceived(),
+                info.segmentsIn(), info.segmentsOut(), info.retransmittedSegments());
+    }
+
+    /** Returns the servers and connections of a stack. */
+    static RdmaRawTcpSockets sockets(TcpSocketDump dump) {
+        Map<String, Integer> byState = new TreeMap<>();
+        dump.byState().forEach((state, count) -> byState.put(state.name(), count));
+        return new RdmaRawTcpSockets(dump.listeners().stream().map(TcpSnapshots::of).toList(),
+                Collections.unmodifiableMap(byState), dump.busiest().stream().map(TcpSnapshots::of).toList());
+    }
+
+    private static RdmaRawTcpSockets.Listener of(TcpListener listener) {
+        IpAddress address = new IpAddress(listener.localHigh(), listener.localLow());
+        return new RdmaRawTcpSockets.Listener(address.isAny() ? new InetSocketAddress(listener.localPort())
+                : new InetSocketAddress(address.toInetAddress(), listener.localPort()), listener.halfOpen(),
+                listener.backlog());
+    }
+
+    private static RdmaRawTcpSockets.Connection of(TcpConnection c) {
+        return new RdmaRawTcpSockets.Connection(TcpTransport.localOf(c), TcpTransport.remoteOf(c),
+                info(c.info()));
+    }
+}

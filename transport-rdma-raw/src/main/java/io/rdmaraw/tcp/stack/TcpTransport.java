@@ -1,0 +1,431 @@
+package io.rdmaraw.tcp.stack;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Promise;
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.host.TcpPath;
+import io.rdmaraw.metrics.RdmaRawTcpInfo;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.tcp.CloseReason;
+import io.rdmaraw.tcp.TcpConnection;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.nio.channels.ClosedChannelException;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.Consumer;
+
+/**
+ * A connection of the TCP core with what belongs to it outside the core: its rules, its way through the network, and
+ * what has come in since its channel last looked. For the thread of its stack's loop.
+ */
+public final class TcpTransport implements StreamTransport {
+    /** The stack whose rules bring the connection's segments. */
+    private final TcpStack home;
+    private final TcpPort port;
+    /** The stack that the connection is on. Changes on that stack's loop, when the connection has arrived. */
+    private volatile TcpStack stack;
+    /** Where the connection is going; the same as {@link #stack} when it is there. */
+    private volatile TcpStack target;
+    private TcpConnection connection;
+    private TcpPath path;
+    /** Null before the connection has a channel and when the channel is closed. */
+    private ConnectionListener channel;
+    private ConnectionAcceptor acceptor;
+    private final ReceivedPieces received = new ReceivedPieces();
+    /** Stacks besides {@link #home} that the connection's segments come to; null when there are none, or at the end. */
+    private volatile Set<TcpStack> followers;
+    private CloseReason closeReason;
+    private boolean ready;
+    /** The channel is closed: what comes in is not read. */
+    private boolean orphaned;
+    private boolean connected;
+    private boolean peerFinished;
+    /** The channel has more to write than the send buffer holds. */
+    private boolean wantsSendRoom;
+    private boolean hasSendRoom;
+
+    public TcpTransport(TcpStack stack, TcpPort port) {
+        home = stack;
+        this.stack = stack;
+        target = stack;
+        this.port = port;
+    }
+
+    public TcpStack stack() {
+        return stack;
+    }
+
+    TcpPort port() {
+        return port;
+    }
+
+    TcpConnection connection() {
+        return connection;
+    }
+
+    void connection(TcpConnection opened) {
+        connection = opened;
+    }
+
+    /** Returns the way to the peer, found again when the network has changed; null when there is none. */
+    TcpPath path(TcpNetwork network) {
+        TcpPath current = path;
+        if (current == null || current.generation() != network.generation()) {
+            current = network.path(connection.localHigh(), connection.localLow(), connection.localPort(),
+                    connection.remoteHigh(), connection.remoteLow(), connection.remotePort());
+            path = current;
+            if (current != null) {
+                connection.limitMtu(current.mtuBytes());
+            }
+        }
+        return current;
+    }
+
+    /** Returns the path of the segments so far; null if there is none, or routes have changed since. */
+    TcpPath lastPath(TcpNetwork network) {
+        return path == null || path.generation() != network.generation() ? null : path;
+    }
+
+    /** The connection was opened by this channel, on its loop. */
+    public void channel(ConnectionListener opener) {
+        channel = opener;
+    }
+
+    TcpStack target() {
+        return target;
+    }
+
+    @Override
+    public void attach(ConnectionListener attaching, TcpStack destination) {
+        onLoop(() -> {
+            if (stack == destination) {
+                arrive(attaching);
+            } else {
+                leaveFor(destination, attaching);
+            }
+        });
+    }
+
+    private void arrive(ConnectionListener attaching) {
+        if (!orphaned && attaching.loopStack() == stack) {
+            channel = attaching;
+            hasSendRoom = true;
+            stack.markReady(this);
+        }
+    }
+
+    private void leaveFor(TcpStack destination, ConnectionListener attaching) {
+        TcpStack from = stack;
+        boolean live = closeReason == null;
+        target = destination;
+        if (live) {
+            from.moveOut(this);
+            if (from != home) {
+                // It passes on what is still on its way from home; at the end it is told, as home is, to forget.
+                followedBy(from);
+            }
+        }
+        destination.executeOrElse(() -> {
+            stack = destination;
+            if (live) {
+                destination.moveIn(this);
+            }
+            arrive(attaching);
+        }, () -> {
+            // The loop has ended, and the channel with it.
+            target = from;
+            if (live) {
+                from.moveIn(this);
+                connection.abort();
+            }
+        });
+    }
+
+    /** Has something done on the loop that the connection is on. Any thread. */
+    void onLoop(Runnable task) {
+        onLoop(task, () -> { });
+    }
+
+    /** As {@link #onLoop(Runnable)}; if that loop has ended, {@code ended} is done when its stack has ended too. */
+    private void onLoop(Runnable task, Runnable ended) {
+        TcpStack current = stack;
+        if (!current.isOnLoop()) {
+            current.executeOrElse(() -> onLoop(task, ended), () -> current.onceGone(ended));
+        } else if (target != current) {
+            // On its way, which is a task of the other loop already.
+            TcpStack next = target;
+            next.executeOrElse(() -> onLoop(task, ended), () -> next.onceGone(ended));
+        } else {
+            task.run();
+        }
+    }
+
+    @Override
+    public void detach() {
+        channel = null;
+    }
+
+    @Override
+    public boolean isAttached() {
+        return channel != null;
+    }
+
+    @Override
+    public EventLoop loop() {
+        return stack.eventLoop();
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return localOf(connection);
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return remoteOf(connection);
+    }
+
+    public static InetSocketAddress localOf(TcpConnection connection) {
+        return new InetSocketAddress(new IpAddress(connection.localHigh(), connection.localLow()).toInetAddress(),
+                connection.localPort());
+    }
+
+    public static InetSocketAddress remoteOf(TcpConnection connection) {
+        return new InetSocketAddress(
+                new IpAddress(connection.remoteHigh(), connection.remoteLow()).toInetAddress(),
+                connection.remotePort());
+    }
+
+    /** The connection was accepted and waits for this channel to make a channel of it. */
+    void acceptor(ConnectionAcceptor server) {
+        acceptor = server;
+    }
+
+    boolean markReady() {
+        boolean first = !ready;
+        ready = true;
+        return first;
+    }
+
+    /** Tells whether something has happened that the channel has not been told yet. */
+    boolean isReady() {
+        return ready;
+    }
+
+    void markConnected() {
+        connected = true;
+    }
+
+    void markPeerFinished() {
+        peerFinished = true;
+    }
+
+    void markClosed(CloseReason reason) {
+        closeReason = reason;
+    }
+
+    /** Takes received bytes and their reference. */
+    void add(ByteBuf piece) {
+        if (received.add(piece)) {
+            connection.unreadPieceJoined();
+        }
+    }
+
+    @Override
+    public ReceivedPieces received() {
+        return received;
+    }
+
+    @Override
+    public boolean isConnected() {
+        return connected;
+    }
+
+    @Override
+    public boolean isPeerFinished() {
+        return peerFinished;
+    }
+
+    /** Returns why the connection is over, null while it is not. */
+    public CloseReason closeReason() {
+        return closeReason;
+    }
+
+    @Override
+    public boolean isClosed() {
+        return closeReason != null;
+    }
+
+    @Override
+    public IOException connectFailure() {
+        return StreamErrors.ofConnect(closeReason);
+    }
+
+    @Override
+    public IOException failure() {
+        return closeReason == null ? null : StreamErrors.ofClose(closeReason);
+    }
+
+    /** The channel has more to write than there is room for; it is told when there is again. */
+    void awaitSendRoom() {
+        wantsSendRoom = true;
+    }
+
+    /** The peer has taken bytes; returns true if the channel waits for that and there is enough room now. */
+    boolean noteAcked(int sendBufferBytes) {
+        // As Linux does: a writer is woken when a third of the buffer is free.
+        if (wantsSendRoom && connection.queuedBytes() <= sendBufferBytes - sendBufferBytes / 3) {
+            wantsSendRoom = false;
+            hasSendRoom = true;
+            return true;
+        }
+        return false;
+    }
+
+    @Override
+    public boolean takeSendRoom() {
+        boolean room = hasSendRoom;
+        hasSendRoom = false;
+        return room;
+    }
+
+    int sendBufferBytes() {
+        return channel == null ? 0 : channel.sendBufferBytes(connection);
+    }
+
+    // ---- what the channel asks for ----
+
+    @Override
+    public boolean beginReading() {
+        return stack.beginReading();
+    }
+
+    @Override
+    public void endReading(boolean outer) {
+        stack.endReading(outer);
+    }
+
+    @Override
+    public void write(ChannelOutboundBuffer in, ByteBufAllocator allocator) throws IOException {
+        stack.beforeFlush();
+        if (closeReason != null) {
+            IOException cause = failure();
+            throw cause != null ? cause : new SocketException("Broken pipe: the connection is closed");
+        }
+        try {
+            StreamSender.fill(this, in, allocator);
+        } finally {
+            stack.flush();
+        }
+    }
+
+    /** With the server's cookie the SYN takes along what was written; without, that waits for the connection. */
+    public void openFast(ChannelOutboundBuffer written, ByteBufAllocator allocator) throws IOException {
+        if (connection.fastOpen()) {
+            StreamSender.fill(this, written, allocator);
+        }
+    }
+
+    /** Returns how many more bytes the send buffer takes; not above 0 when it is full. */
+    int sendRoom() {
+        return sendBufferBytes() - connection.queuedBytes();
+    }
+
+    /** Sends a buffer's readable bytes and takes its reference. */
+    void send(ByteBuf data) {
+        connection.send(data);
+    }
+
+    @Override
+    public void read(int bytes) {
+        connection.readWindowOpened(bytes);
+    }
+
+    @Override
+    public void settingChanged(Consumer<TcpConnection> change) {
+        onLoop(() -> change.accept(connection));
+    }
+
+    @Override
+    public void info(Promise<RdmaRawTcpInfo> promise) {
+        onLoop(() -> promise.setSuccess(TcpSnapshots.info(connection.info())),
+                () -> promise.tryFailure(new ClosedChannelException()));
+    }
+
+    /** Sends FIN after what is queued. */
+    @Override
+    public void shutdownOutput() {
+        onLoop(() -> {
+            connection.shutdownOutput();
+            stack.flushEnd();
+        });
+    }
+
+    /** Has what came in handed on. */
+    void deliver() {
+        ready = false;
+        ConnectionAcceptor server = acceptor;
+        if (server != null) {
+            acceptor = null;
+            server.accepted(this);
+        }
+        if (channel != null) {
+            channel.transportChanged();
+        } else if (orphaned) {
+            received.drop();
+        }
+    }
+
+    @Override
+    public void closeByChannel(boolean reset) {
+        onLoop(() -> close(reset), received::drop);
+    }
+
+    private void close(boolean reset) {
+        channel = null;
+        acceptor = null;
+        orphaned = true;
+        // First: what follows may fail, and these hold slots.
+        received.drop();
+        if (reset) {
+            // What was written is on its way by now with a kernel, and only what is not is dropped.
+            stack.flushNow();
+            connection.abort();
+        } else {
+            connection.close();
+        }
+        stack.flushEnd();
+    }
+
+    /** Another stack than {@link #home} gets segments of the connection, and passes them on until the end. */
+    void followedBy(TcpStack follower) {
+        Set<TcpStack> all = new HashSet<>(followers == null ? Set.of() : followers);
+        all.add(follower);
+        followers = all;
+    }
+
+    /** Tells whether segments of the connection are to be passed on by stacks that were told so. Any thread. */
+    boolean isFollowed() {
+        return followers != null;
+    }
+
+    /** The connection is over and does not use its rules any more. */
+    void releasePort() {
+        Set<TcpStack> following = followers;
+        if (following != null) {
+            followers = null;
+            following.forEach(follower -> follower.execute(() -> follower.forget(this)));
+        }
+        if (home.isOnLoop()) {
+            home.transportEnded(this);
+        } else {
+            home.executeOrElse(() -> home.transportEnded(this), () -> port.release(null));
+        }
+    }
+}

@@ -1,0 +1,16 @@
+package io.rdmaraw.verbs.abi;
+
+/** {@code struct ibv_wq}. */
+public final class WqLayout {
+    static final int SIZE_BYTES = 152;
+    public static final int WQ_CONTEXT_OFFSET = 8;
+    public static final int WQ_NUM_OFFSET = 32;
+    public static final int STATE_OFFSET = 40;
+    public static final int POST_RECV_OFFSET = 48;
+    public static final int MUTEX_OFFSET = 56;
+    public static final int COND_OFFSET = 96;
+    public static final int EVENTS_COMPLETED_OFFSET = 144;
+
+    private WqLayout() {
+    }
+}

@@ -1,0 +1,45 @@
+package io.rdmaraw.verbs.softverbs;
+
+import io.rdmaraw.ffi.NativeMemory;
+
+/**
+ * {@code struct softverbs_queue_counters}: frames that went through, and drops by reason.
+ *
+ * @param frames           frames that went through
+ * @param bytes            bytes that went through
+ * @param noMatch          sent, and no rule wanted them
+ * @param droppedByRule    sent, and a drop rule took them
+ * @param blockedSelf      own multicast that was withheld
+ * @param portDown         sent while the port was down
+ * @param tooManyCopies    copies beyond what one frame may have
+ * @param noReceive        received without a receive posted
+ * @param notReady         received while the queue was not ready
+ * @param lengthErrors     longer than the MTU or than the receive's buffers
+ * @param protectionErrors an SGE outside its memory region
+ * @param flushed          requests completed with a flush error
+ * @param injectedErrors   completions failed on demand
+ * @param cqOverruns       completions lost because the completion queue was full
+ * @param wireFull         sent, and the interface took no more; or received, and its ring was full
+ * @param copied           frames copied between registered memory and the interface's rings
+ * @param synsFull         received SYNs, when more came than were looked at
+ * @param unsolicitedFull  received TCP segments of no connection, when more came than was looked at
+ * @param unserved         received by a queue of the interface without a socket: the kernel got them
+ */
+public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long droppedByRule, long blockedSelf,
+        long portDown, long tooManyCopies, long noReceive, long notReady, long lengthErrors, long protectionErrors,
+        long flushed, long injectedErrors, long cqOverruns, long wireFull, long copied,
+        long synsFull, long unsolicitedFull, long unserved) {
+    static final int SIZE_BYTES = 19 * Long.BYTES;
+
+    static SoftverbsQueueCounters read(long address) {
+        return new SoftverbsQueueCounters(word(address, 0), word(address, 1), word(address, 2), word(address, 3),
+                word(address, 4), word(address, 5), word(address, 6), word(address, 7),
+                word(address, 8), word(address, 9), word(address, 10), word(address, 11),
+                word(address, 12), word(address, 13), word(address, 14), word(address, 15),
+                word(address, 16), word(address, 17), word(address, 18));
+    }
+
+    private static long word(long address, int index) {
+        return NativeMemory.getLong(address + (long) index * Long.BYTES);
+    }
+}

@@ -1,0 +1,175 @@
+package io.rdmaraw.channel;
+
+import static io.rdmaraw.channel.StreamFixture.on;
+import static io.rdmaraw.channel.StreamFixture.settle;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.rdmaraw.metrics.RdmaRawLoopStatistics;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.tcp.stack.ConnectionListener;
+import io.rdmaraw.tcp.stack.TcpStack;
+import io.rdmaraw.tcp.stack.TcpTransport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.lang.reflect.Proxy;
+import java.net.InetSocketAddress;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Connections that handlers end while they are told what has come in: what they wrote and the end leave in order. */
+@Timeout(60)
+class RdmaRawSocketChannelEndTest {
+    private static final int SMALL_BUFFER_BYTES = 8_192;
+
+    private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
+    private final AtomicInteger receivedBytes = new AtomicInteger();
+    private final CompletableFuture<Throwable> failure = new CompletableFuture<>();
+
+    /** Counts what comes in. */
+    private final class Client extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            receivedBytes.addAndGet(((ByteBuf) msg).readableBytes());
+            ((ByteBuf) msg).release();
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            failure.complete(cause);
+        }
+    }
+
+    /** Answers once, and ends the connection. */
+    @ChannelHandler.Sharable
+    private static class AnswerAndClose extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ctx.writeAndFlush(msg);
+            ctx.close();
+        }
+    }
+
+    @AfterEach
+    void shutDown() {
+        fixture.close();
+    }
+
+    private static ByteBuf bytes(int count) {
+        return Unpooled.wrappedBuffer(new byte[count]);
+    }
+
+    /**
+     * With a kernel, what was flushed is on its way before the reset; here the flush of a reader waits for the end of
+     * the burst, which the reset does not.
+     */
+    @Test
+    void aResetLeavesBehindWhatWasWrittenInTheSameRead() throws Exception {
+        InetSocketAddress server = fixture.listen("127.0.0.1", new AnswerAndClose(),
+                settings -> settings.childOption(ChannelOption.SO_LINGER, 0));
+        RdmaRawSocketChannel client = fixture.connect(server, new Client());
+        client.writeAndFlush(bytes(10)).sync();
+        assertEquals("Connection reset by peer", failure.get().getMessage());
+        assertTrue(client.closeFuture().await(Patience.MILLIS));
+        assertEquals(10, receivedBytes.get());
+    }
+
+    /** A reader that wants no more: what it has not read, and what comes, is taken from the peer and dropped. */
+    @Test
+    void whatComesForAReaderThatWantsNoMoreIsDropped() throws Exception {
+        InetSocketAddress server = fixture.listen("127.0.0.1", new Client(), settings -> settings
+                .option(ChannelOption.SO_RCVBUF, SMALL_BUFFER_BYTES).childOption(ChannelOption.AUTO_READ, false)
+                .childOption(ChannelOption.ALLOW_HALF_CLOSURE, true));
+        RdmaRawSocketChannel client = (RdmaRawSocketChannel) fixture.client(new Client())
+                .option(ChannelOption.SO_SNDBUF, SMALL_BUFFER_BYTES).connect(server).sync().channel();
+        RdmaRawSocketChannel child = fixture.accepted();
+        ChannelFuture written = client.writeAndFlush(bytes(20 * SMALL_BUFFER_BYTES));
+        while (child.tcpInfo().sync().getNow().bytesReceived() < SMALL_BUFFER_BYTES / 2) {
+            assertTrue(child.isActive());
+        }
+        settle(child.eventLoop());
+        assertFalse(written.isDone());
+        child.shutdownInput().sync();
+        assertTrue(child.isInputShutdown());
+        assertTrue(written.await(Patience.MILLIS) && written.isSuccess(), "the window did not open");
+        while (client.tcpInfo().sync().getNow().bytesAcked() < 20 * SMALL_BUFFER_BYTES) {
+            assertTrue(client.isActive());
+        }
+        settle(child.eventLoop());
+        child.config().setAutoRead(true);
+        // With bytes that nobody has taken this would be a reset.
+        child.close().sync();
+        assertTrue(client.closeFuture().await(Patience.MILLIS));
+        assertFalse(failure.isDone());
+        assertEquals(0, receivedBytes.get());
+    }
+
+    /**
+     * An end waits for those that are told after it what the burst has brought, to share a doorbell with theirs. Here
+     * telling the next one fails.
+     */
+    @Test
+    void anEndThatWaitsForAnotherConnectionLeavesThoughThatFails() throws Exception {
+        RdmaRawSocketChannel client = fixture.connect(fixture.listen(new AnswerAndClose() {
+            @Override
+            public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                TcpStack stack = ((RdmaRawSocketChannel) ctx.channel()).loopStack();
+                TcpTransport broken = new TcpTransport(stack, null);
+                // This one was never opened, and knows of no connection.
+                broken.channel(failingListener());
+                stack.markReady(broken);
+                super.channelRead(ctx, msg);
+            }
+        }), new Client());
+        RdmaRawSocketChannel child = fixture.accepted();
+        RdmaRawLoopStatistics loop = loopOf(child);
+        TcpStack stack = child.loopStack();
+        long failuresBefore = value(loop, "failures");
+        long sentBefore = on(child.eventLoop(), () -> stack.engine().counters().segmentsOut);
+        client.writeAndFlush(bytes(10)).sync();
+        while (on(child.eventLoop(), () -> value(loop, "failures")) == failuresBefore) {
+            assertFalse(child.eventLoop().isShuttingDown());
+        }
+        long round = on(child.eventLoop(), () -> value(loop, "rounds"));
+        while (on(child.eventLoop(), () -> value(loop, "rounds")) < round + 2) {
+            assertFalse(child.eventLoop().isShuttingDown());
+        }
+        assertTrue(on(child.eventLoop(), () -> stack.engine().counters().segmentsOut) > sentBefore,
+                "it has not left in the round that followed");
+        assertTrue(client.closeFuture().await(Patience.MILLIS));
+        assertEquals(10, receivedBytes.get());
+        // Those who come after it are told as ever.
+        RdmaRawSocketChannel next = fixture.connect(fixture.listen(new AnswerAndClose()), new Client());
+        next.writeAndFlush(bytes(5)).sync();
+        assertTrue(next.closeFuture().await(Patience.MILLIS));
+        assertEquals(15, receivedBytes.get());
+        assertEquals(failuresBefore + 1, on(child.eventLoop(), () -> value(loop, "failures")));
+    }
+
+    private static ConnectionListener failingListener() {
+        return (ConnectionListener) Proxy.newProxyInstance(ConnectionListener.class.getClassLoader(),
+                new Class<?>[] {ConnectionListener.class}, (proxy, method, arguments) -> {
+                    throw new IllegalStateException("a planted failure");
+                });
+    }
+
+    private static RdmaRawLoopStatistics loopOf(RdmaRawSocketChannel channel) {
+        String thread = on(channel.eventLoop(), () -> Thread.currentThread().getName());
+        return RdmaRawMetrics.loops().stream().filter(loop -> loop.name().equals(thread)).findFirst().orElseThrow();
+    }
+
+    private static long value(RdmaRawLoopStatistics loop, String name) {
+        return loop.value(loop.metrics().stream().filter(metric -> metric.name().equals(name)).findFirst()
+                .orElseThrow());
+    }
+}

@@ -1,0 +1,253 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoop;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.VerbsFrameQueue;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import java.net.InetSocketAddress;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Queues fail and are made anew while connections carry data: what was in flight is sent again, and no byte is lost.
+ */
+@Timeout(120)
+class RdmaRawSocketChannelRecoveryTest {
+    private static final int CONNECTIONS = 6;
+    private static final int CONTENT_BYTES = 1 << 20;
+    private static final int CHUNK_BYTES = 1 << 14;
+    private static final int FAULTS = 4;
+
+    /** What goes wrong with a loop's queue. */
+    enum Fault {
+        /** The state is put right in place. */
+        QUEUE_PAIR {
+            @Override
+            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+                faults.failQueuePair(queue.queuePair());
+            }
+        },
+        /**
+         * It is reset alone. By it come the connections of a server of a host of our own. Those of a loop device come
+         * otherwise: there it is opened now, while an echo keeps received frames, and takes nothing from the others.
+         */
+        WORK_QUEUE {
+            @Override
+            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+                faults.failWorkQueue(queue);
+            }
+        },
+        /** The queues are made anew. */
+        RECEIVES_OVERRUN {
+            @Override
+            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+                faults.overrunCompletions(queue, true);
+            }
+        },
+        SENDS_OVERRUN {
+            @Override
+            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+                faults.overrunCompletions(queue, false);
+            }
+        };
+
+        /** On the loop of the queue. */
+        abstract void happen(VerbsFrameQueue queue, DeviceFaults faults);
+    }
+
+    /** Whose addresses the ends have. */
+    enum Network {
+        /** The loop device's: all connections of a loop come by one rule, to its queue pair. */
+        LOOP("127.0.0.1"),
+        /** Two hosts of our own: a server's connections come by the work queues of its loops. */
+        OWN("10.11.0.1");
+
+        private final String server;
+
+        Network(String server) {
+            this.server = server;
+        }
+
+        RdmaRawIoHandlerConfig config(String device, String mac, String address) {
+            RdmaRawIoHandlerConfig.Builder config = StreamFixture.config(device);
+            return (this == LOOP ? config : config.detectDuplicateAddresses(false).ownAddress(mac, address, null))
+                    .build();
+        }
+    }
+
+    private LoopDevice device;
+    private SharedDevice shared;
+    private DeviceFaults faults;
+    private StreamFixture fixture;
+
+    private void open(Network network) {
+        device = network == Network.LOOP ? LoopDevice.inMemory() : new LoopDevice();
+        shared = SharedDevice.acquire(device.name);
+        faults = DeviceFaults.of(shared.context());
+        fixture = new StreamFixture(network.config(device.name, "02:00:00:0b:00:01", "10.11.0.1/24"), 2,
+                network.config(device.name, "02:00:00:0b:00:02", "10.11.0.2/24"), 1);
+    }
+
+    @AfterEach
+    void shutDown() {
+        fixture.close();
+        shared.release();
+    }
+
+    /** Sends its content over and over while it is wanted, and looks at what comes back. */
+    private static final class Talker extends ChannelInboundHandlerAdapter {
+        private final byte[] content = new byte[CONTENT_BYTES];
+        private final MessageDigest sent = sha256();
+        private final MessageDigest received = sha256();
+        private final CountDownLatch finished = new CountDownLatch(1);
+        private int next;
+        private long sentBytes;
+        private long receivedBytes;
+        private boolean wanted = true;
+
+        Talker(long seed) {
+            new Random(seed).nextBytes(content);
+        }
+
+        private static MessageDigest sha256() {
+            try {
+                return MessageDigest.getInstance("SHA-256");
+            } catch (NoSuchAlgorithmException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext ctx) {
+            talk(ctx.channel());
+        }
+
+        @Override
+        public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+            talk(ctx.channel());
+        }
+
+        private void talk(Channel channel) {
+            while (wanted && channel.isWritable()) {
+                sent.update(content, next, CHUNK_BYTES);
+                channel.writeAndFlush(Unpooled.copiedBuffer(content, next, CHUNK_BYTES));
+                next = (next + CHUNK_BYTES) % CONTENT_BYTES;
+                sentBytes += CHUNK_BYTES;
+            }
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ByteBuf data = (ByteBuf) msg;
+            receivedBytes += data.readableBytes();
+            byte[] bytes = new byte[data.readableBytes()];
+            data.readBytes(bytes).release();
+            received.update(bytes);
+            finishIfAllIsBack();
+        }
+
+        /** On the channel's loop: no more is sent. */
+        void enough() {
+            wanted = false;
+            finishIfAllIsBack();
+        }
+
+        private void finishIfAllIsBack() {
+            if (!wanted && receivedBytes == sentBytes) {
+                finished.countDown();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    @Tag("softverbs")
+    void connectionsOutliveFaultsOfTheirQueues(Fault fault) throws Exception {
+        outlive(Network.LOOP, fault);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void connectionsOfOwnHostsOutliveFaultsOfTheirQueues(Fault fault) throws Exception {
+        outlive(Network.OWN, fault);
+    }
+
+    private void outlive(Network network, Fault fault) throws Exception {
+        open(network);
+        List<Talker> talkers = new ArrayList<>();
+        List<Channel> channels = connect(network, talkers);
+        Map<DeviceQueue, EventLoop> loops = new LinkedHashMap<>();
+        for (int i = 0; i < CONNECTIONS; i++) {
+            addLoop(loops, fixture.accepted());
+        }
+        if (fault != Fault.WORK_QUEUE) {
+            // Clients have none.
+            addLoop(loops, (RdmaRawSocketChannel) channels.getFirst());
+        }
+        for (int round = 0; round < FAULTS; round++) {
+            for (Map.Entry<DeviceQueue, EventLoop> at : loops.entrySet()) {
+                failAndAwaitRecovery(at.getKey(), at.getValue(), fault);
+            }
+        }
+        for (int i = 0; i < CONNECTIONS; i++) {
+            channels.get(i).eventLoop().submit(talkers.get(i)::enough).sync();
+        }
+        for (int i = 0; i < CONNECTIONS; i++) {
+            Talker talker = talkers.get(i);
+            assertTrue(talker.finished.await(Patience.SECONDS, TimeUnit.SECONDS),
+                    () -> talker.receivedBytes + " of " + talker.sentBytes + " bytes came back");
+            assertTrue(channels.get(i).isActive());
+            assertTrue(talker.sentBytes > 0);
+            assertArrayEquals(talker.sent.digest(), talker.received.digest());
+        }
+    }
+
+    private List<Channel> connect(Network network, List<Talker> talkers) throws InterruptedException {
+        InetSocketAddress server = fixture.listen(network.server, new StreamFixture.Echo(), settings -> { });
+        List<Channel> channels = new ArrayList<>();
+        for (int i = 0; i < CONNECTIONS; i++) {
+            talkers.add(new Talker(i));
+            channels.add(fixture.connect(server, talkers.get(i)));
+        }
+        return channels;
+    }
+
+    private static void addLoop(Map<DeviceQueue, EventLoop> loops, RdmaRawSocketChannel channel)
+            throws InterruptedException {
+        EventLoop loop = channel.eventLoop();
+        loops.put(loop.submit(() -> channel.loopStack().port()).sync().getNow(), loop);
+    }
+
+    private void failAndAwaitRecovery(DeviceQueue port, EventLoop loop, Fault fault) throws InterruptedException {
+        long before = loop.submit(() -> {
+            long recoveries = port.queue().counters().recoveries;
+            fault.happen((VerbsFrameQueue) port.queue(), faults);
+            return recoveries;
+        }).sync().getNow();
+        // A turn of the loop each, until one has seen to it; the test's timeout ends this.
+        while (loop.submit(() -> port.queue().counters().recoveries).sync().getNow() == before) {
+            Thread.onSpinWait();
+        }
+    }
+}

@@ -1,0 +1,201 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelProgressiveFuture;
+import io.netty.channel.ChannelProgressiveFutureListener;
+import io.netty.channel.ChannelProgressivePromise;
+import io.netty.channel.DefaultFileRegion;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Writes that the send buffer takes part by part. */
+@Timeout(60)
+class RdmaRawSocketChannelWriteTest {
+    private static final int SEND_BUFFER_BYTES = 20_000;
+    private static final int RECEIVE_BUFFER_BYTES = 8_192;
+    private static final int CONTENT_BYTES = 50_000;
+    private static final int MESSAGE_BYTES = 5_000;
+
+    private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
+    /** Of the reader's loop. */
+    private final ByteArrayOutputStream received = new ByteArrayOutputStream();
+    private final byte[] content = new byte[CONTENT_BYTES];
+    private final List<Long> progress = new ArrayList<>();
+    private RdmaRawSocketChannel writer;
+    private RdmaRawSocketChannel reader;
+
+    private final class Collector extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ByteBuf data = (ByteBuf) msg;
+            byte[] bytes = new byte[data.readableBytes()];
+            data.readBytes(bytes).release();
+            received.writeBytes(bytes);
+        }
+    }
+
+    @BeforeEach
+    void connect() throws InterruptedException {
+        new Random(1).nextBytes(content);
+        InetSocketAddress server = fixture.listen("127.0.0.1", new Collector(), settings -> settings
+                .option(ChannelOption.SO_RCVBUF, RECEIVE_BUFFER_BYTES).childOption(ChannelOption.AUTO_READ, false));
+        writer = (RdmaRawSocketChannel) fixture.client(new ChannelInboundHandlerAdapter())
+                .option(ChannelOption.SO_SNDBUF, SEND_BUFFER_BYTES).connect(server).sync().channel();
+        reader = fixture.accepted();
+    }
+
+    @AfterEach
+    void shutDown() {
+        fixture.close();
+    }
+
+    private void awaitContent() {
+        reader.config().setAutoRead(true);
+        while (StreamFixture.on(reader.eventLoop(), received::size) < CONTENT_BYTES) {
+            assertTrue(reader.isActive());
+        }
+        assertArrayEquals(content, StreamFixture.on(reader.eventLoop(), received::toByteArray));
+    }
+
+    /** Returns a promise that notes how far its write is. */
+    private ChannelProgressivePromise noting() {
+        return writer.newProgressivePromise().addListener(new ChannelProgressiveFutureListener() {
+            @Override
+            public void operationProgressed(ChannelProgressiveFuture future, long bytes, long total) {
+                progress.add(bytes);
+            }
+
+            @Override
+            public void operationComplete(ChannelProgressiveFuture future) {
+                // The last step has been told.
+            }
+        });
+    }
+
+    private void assertProgressInParts() {
+        List<Long> told = StreamFixture.on(writer.eventLoop(), () -> List.copyOf(progress));
+        assertEquals(told.stream().sorted().distinct().toList(), told);
+        assertTrue(told.size() > 1 && told.getFirst() <= SEND_BUFFER_BYTES, told.toString());
+        assertEquals(CONTENT_BYTES, told.getLast());
+    }
+
+    @Test
+    void buffersTellHowFarTheyAre() throws InterruptedException {
+        ChannelFuture written = writer.writeAndFlush(Unpooled.wrappedBuffer(content), noting());
+        awaitContent();
+        written.sync();
+        assertProgressInParts();
+    }
+
+    @Test
+    void filesTellHowFarTheyAre(@TempDir Path directory) throws Exception {
+        Path file = Files.write(directory.resolve("content"), content);
+        ChannelFuture written = writer.writeAndFlush(new DefaultFileRegion(file.toFile(), 0, CONTENT_BYTES), noting());
+        awaitContent();
+        written.sync();
+        assertProgressInParts();
+    }
+
+    /** Parts that begin and end within their buffers, the first of each message within one that was read in part. */
+    @Test
+    void partsOfBuffersAreGathered() throws InterruptedException {
+        ChannelFuture written = null;
+        for (int from = 0; from < CONTENT_BYTES; from += MESSAGE_BYTES) {
+            CompositeByteBuf message = Unpooled.compositeBuffer();
+            message.addComponent(true, part(from, 1_000)).addComponent(true, part(from + 1_000, 10))
+                    .addComponent(true, part(from + 1_010, MESSAGE_BYTES - 1_010));
+            // What the content has here goes by itself.
+            writer.write(message.readBytes(7));
+            written = writer.writeAndFlush(message);
+        }
+        awaitContent();
+        assertTrue(written.sync().isSuccess());
+    }
+
+    private ByteBuf part(int from, int bytes) {
+        return Unpooled.directBuffer(bytes + 10).writeZero(3).writeBytes(content, from, bytes).writeZero(5)
+                .setIndex(3, 3 + bytes);
+    }
+
+    /** Its owner may do with it what he likes when the write is complete, though much of it has not left yet. */
+    @Test
+    void aBufferThatSomebodyElseHoldsIsCopiedPartByPart() throws InterruptedException {
+        ByteBuf held = Unpooled.directBuffer(CONTENT_BYTES).writeBytes(content);
+        ChannelFuture written = writer.writeAndFlush(held.retain());
+        while (!written.isDone()) {
+            reader.read();
+            StreamFixture.settle(reader.eventLoop());
+            StreamFixture.settle(writer.eventLoop());
+        }
+        assertTrue(StreamFixture.on(reader.eventLoop(), received::size) < CONTENT_BYTES, "all has arrived already");
+        held.setZero(0, CONTENT_BYTES).release();
+        awaitContent();
+    }
+
+    /** As above, where the send buffer takes it at once; alone, and as a part of a message. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aBufferThatSomebodyElseHoldsIsCopiedWhole(boolean asPart) {
+        int heldBytes = SEND_BUFFER_BYTES - 10;
+        ByteBuf held = Unpooled.directBuffer(heldBytes).writeBytes(content, 10, heldBytes);
+        CountDownLatch silence = new CountDownLatch(1);
+        // Without an answer no more leaves than the first congestion window, ten segments.
+        reader.eventLoop().submit(() -> silence.await(60, TimeUnit.SECONDS));
+        StreamFixture.on(writer.eventLoop(), () -> {
+            ChannelFuture written;
+            if (asPart) {
+                written = writer.writeAndFlush(Unpooled.compositeBuffer().addComponent(true, part(0, 10))
+                        .addComponent(true, held.retain()));
+            } else {
+                writer.write(part(0, 10));
+                written = writer.writeAndFlush(held.retain());
+            }
+            assertTrue(written.isSuccess());
+            assertTrue(writer.tcpInfo().getNow().unsentBytes() > 0, "all of it has left already");
+            return held.setZero(0, heldBytes).release();
+        });
+        silence.countDown();
+        writer.writeAndFlush(Unpooled.wrappedBuffer(content, SEND_BUFFER_BYTES, CONTENT_BYTES - SEND_BUFFER_BYTES));
+        awaitContent();
+    }
+
+    /** The reset has come, and nobody has looked: as with a kernel, the write itself finds out. */
+    @Test
+    void aWriteToAConnectionThatThePeerHasResetFails() {
+        reader.config().setSoLinger(0);
+        ChannelFuture written = StreamFixture.on(writer.eventLoop(), () -> {
+            reader.close().sync();
+            StreamFixture.settle(reader.eventLoop());
+            return writer.writeAndFlush(Unpooled.wrappedBuffer(new byte[10]));
+        });
+        written.awaitUninterruptibly();
+        assertEquals("Connection reset by peer", assertInstanceOf(IOException.class, written.cause()).getMessage());
+    }
+}

@@ -1,0 +1,330 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoop;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.device.FrameReceiver;
+import io.rdmaraw.queue.QueueFixture;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.queue.VerbsFrameQueue;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.softverbs.Softverbs;
+import io.rdmaraw.wire.BufferAddress;
+import io.rdmaraw.wire.EtherType;
+import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.IpProtocol;
+import io.rdmaraw.wire.Ipv4Header;
+import io.rdmaraw.wire.Ipv6Header;
+import io.rdmaraw.wire.Toeplitz;
+import io.rdmaraw.wire.UdpHeader;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Rules that loops share: each frame arrives once, at the loop that the hash of its addresses and ports chooses. */
+class RssFlowsTest {
+    /** Odd, so that different flows have different ports. */
+    private static final int SCATTER = 40503;
+    private static final long MAC = 0x02_00_00_00_00_aaL;
+    private static final int PORT = 4321;
+    private static final int CLIENT = 0x0a000001;
+    private static final int SERVER = 0x0a000002;
+
+    private final LoopDevice device = new LoopDevice();
+    private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(5,
+            RdmaRawIoHandlerConfig.builder().receiveQueueDepth(256).slotCount(1024).build());
+    private final FlowSpec spec = udp().ipv4().udp().destinationPort(PORT).build();
+    private final List<Member> members = new ArrayList<>();
+    private SharedDevice shared;
+    private RdmaRawChannel sender;
+
+    @BeforeEach
+    void open() {
+        shared = SharedDevice.acquire(device.name);
+        sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+    }
+
+    @AfterEach
+    void shutDown() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        shared.release();
+    }
+
+    private static io.rdmaraw.verbs.flow.FlowSpecBuilder udp() {
+        return FlowSpec.builder().destinationMac(MAC, EthernetHeader.BROADCAST);
+    }
+
+    /** A loop's part of the rule: keeps the client's port of what it receives. */
+    private static final class Member implements FrameReceiver {
+        final RdmaRawChannel channel;
+        final DeviceQueue port;
+        final BlockingQueue<Integer> clientPorts = new LinkedBlockingQueue<>();
+
+        Member(RdmaRawChannel channel) {
+            this.channel = channel;
+            port = channel.port();
+        }
+
+        <T> T onLoop(java.util.concurrent.Callable<T> task) {
+            EventLoop loop = channel.eventLoop();
+            return loop.submit(task).syncUninterruptibly().getNow();
+        }
+
+        void attach(FlowSpec spec) {
+            onLoop(() -> {
+                port.attach(this, List.of(), List.of(spec));
+                return null;
+            });
+        }
+
+        void detach() {
+            onLoop(() -> {
+                port.detach(this);
+                return null;
+            });
+        }
+
+        @Override
+        public boolean receive(ByteBuf frame, boolean checksumVerified) {
+            int ip = frame.getUnsignedShort(12) == EtherType.IPV4 ? Ipv4Header.MINIMUM_LENGTH_BYTES
+                    : Ipv6Header.LENGTH_BYTES;
+            clientPorts.add(frame.getUnsignedShort(EthernetHeader.LENGTH_BYTES + ip));
+            frame.release();
+            return false;
+        }
+
+        @Override
+        public void endBurst() {
+        }
+
+        @Override
+        public void sendQueueHasRoom() {
+        }
+
+        int takePort() throws InterruptedException {
+            return FrameQueueHandler.take(clientPorts, "frame");
+        }
+    }
+
+    private Member join() {
+        Member member = new Member(device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()));
+        member.attach(spec);
+        members.add(member);
+        return member;
+    }
+
+    private static ByteBuf frameFrom(int clientPort) {
+        ByteBuf frame = Unpooled.directBuffer(64).writeZero(64);
+        long address = BufferAddress.of(frame);
+        EthernetHeader.write(address, MAC, 0x02_00_00_00_00_bbL, EtherType.IPV4);
+        long ip = address + EthernetHeader.LENGTH_BYTES;
+        Ipv4Header.write(ip, 0, 50, 0, 0, 64, IpProtocol.UDP, CLIENT, SERVER);
+        UdpHeader.write(ip + Ipv4Header.MINIMUM_LENGTH_BYTES, clientPort, PORT, 30);
+        return frame;
+    }
+
+    /**
+     * Sends from so many different ports. They are scattered, as the hash is linear and its key is drawn by lot: the
+     * hashes of ports in a row may differ in bits that no table of two looks at.
+     */
+    private void send(int firstFlow, int count) throws InterruptedException {
+        for (int i = 0; i < count; i++) {
+            sender.write(frameFrom((firstFlow + i) * SCATTER & 0xffff));
+        }
+        sender.flush();
+        sender.eventLoop().submit(() -> { }).sync();
+    }
+
+    private int received() {
+        return members.stream().mapToInt(member -> member.clientPorts.size()).sum();
+    }
+
+    private void awaitReceived(int count) throws InterruptedException {
+        long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (received() < count && System.nanoTime() - endNanos < 0) {
+            for (Member member : members) {
+                member.onLoop(() -> null);
+            }
+        }
+        assertEquals(count, received());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 4})
+    void eachFrameArrivesAtTheLoopThatTheHashChooses(int loops) throws InterruptedException {
+        for (int i = 0; i < loops; i++) {
+            join();
+        }
+        send(1000, 200);
+        awaitReceived(200);
+        Toeplitz hash = Toeplitz.standard(shared.rssFlows().key());
+        int tableEntries = Integer.bitCount(loops) == 1 ? loops : 128;
+        for (int i = 0; i < loops; i++) {
+            assertTrue(members.get(i).clientPorts.size() > 200 / loops / 3, "an uneven share of 200 flows");
+            for (int clientPort : members.get(i).clientPorts) {
+                int entry = hash.ipv4(CLIENT, SERVER, clientPort, PORT) & tableEntries - 1;
+                assertEquals(i, entry % loops);
+            }
+        }
+    }
+
+    @Test
+    @Tag("softverbs")
+    void aSingleLoopGetsEverything() throws InterruptedException {
+        Member only = join();
+        send(1000, 20);
+        awaitReceived(20);
+        assertEquals(0, Softverbs.of(shared.context()).received(only.port.queue().workQueue()).frames(),
+                "by its queue pair, not by way of a table");
+    }
+
+    @Test
+    void loopsComeAndGoWithoutLossWhileFramesArrive() throws InterruptedException {
+        join();
+        int sent = 0;
+        for (int round = 0; round < 20; round++) {
+            send(1000 + sent, 10);
+            sent += 10;
+            Member second = join();
+            send(1000 + sent, 10);
+            sent += 10;
+            Member third = join();
+            send(1000 + sent, 10);
+            sent += 10;
+            awaitReceived(sent);
+            second.detach();
+            send(1000 + sent, 10);
+            sent += 10;
+            awaitReceived(sent);
+            third.detach();
+        }
+        send(1000 + sent, 10);
+        awaitReceived(sent + 10);
+        assertEquals(sent + 10, members.stream().flatMap(member -> member.clientPorts.stream()).distinct().count(),
+                "no frame came twice");
+    }
+
+    @Test
+    void afterTheLastLoopHasLeftThePortIsFree() throws InterruptedException {
+        Member first = join();
+        Member second = join();
+        first.detach();
+        second.detach();
+        Member again = join();
+        send(1000, 5);
+        awaitReceived(5);
+        assertEquals(5, again.clientPorts.size());
+    }
+
+    @Test
+    void channelsOfOneLoopShareWhatTheLoopGets() throws InterruptedException {
+        Member first = join();
+        Member second = new Member(first.channel);
+        second.attach(spec);
+        members.add(second);
+        for (int i = 0; i < 3; i++) {
+            send(1000, 64);
+        }
+        awaitReceived(3 * 64);
+        for (Member member : members) {
+            assertTrue(member.clientPorts.size() > 30, "half of the flows each");
+            assertEquals(0, member.clientPorts.size() % 3, "a flow stays with its channel");
+        }
+    }
+
+    /** Broken state of a work queue, by a device error, is mended like that of a queue pair. */
+    @Test
+    void aFailedWorkQueueIsRecovered() throws InterruptedException {
+        Member first = join();
+        Member second = join();
+        first.onLoop(() -> {
+            first.port.queue().workQueue().toError();
+            return null;
+        });
+        send(1000, 64);
+        second.takePort();
+        while (first.port.queue().counters().recoveries == 0) {
+            first.onLoop(() -> null);
+        }
+        // The count goes up before the queue can receive again, in the same turn.
+        first.onLoop(() -> null);
+        send(1000, 64);
+        first.takePort();
+        assertEquals(1, first.port.queue().counters().recoveries);
+    }
+
+    /** The queues are made anew, so the loop leaves the rule and joins it again. */
+    @Test
+    void aLoopWhoseCompletionsAreLostKeepsItsShare() throws InterruptedException {
+        Member first = join();
+        join();
+        DeviceFaults faults = DeviceFaults.of(shared.context());
+        for (int round = 1; round <= 3; round++) {
+            faults.overrunCompletions((VerbsFrameQueue) first.port.queue(), true);
+            while (first.port.queue().counters().recoveries < round) {
+                first.onLoop(() -> null);
+            }
+            // The count goes up before the loop has joined again, in the same turn.
+            first.onLoop(() -> null);
+            members.forEach(member -> member.clientPorts.clear());
+            send(1000, 100);
+            awaitReceived(100);
+            for (Member member : members) {
+                assertTrue(member.clientPorts.size() > 100 / 2 / 3, "an uneven share of 100 flows in round " + round
+                        + ": " + member.clientPorts.size());
+            }
+        }
+    }
+
+    @Test
+    void aClosedLoopLeavesTheOthersTheirShares() throws InterruptedException {
+        join();
+        Member leaving = join();
+        join();
+        leaving.channel.eventLoop().shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        members.remove(leaving);
+        send(1000, 100);
+        awaitReceived(100);
+    }
+
+    @Test
+    void whatCannotBeHashedIsRefused() {
+        Member member = new Member(sender);
+        FlowSpec noIp = FlowSpec.builder().destinationMac(MAC, EthernetHeader.BROADCAST).etherType(0x88b5).build();
+        IllegalArgumentException refusal = assertThrows(IllegalArgumentException.class, () -> member.attach(noIp));
+        assertTrue(refusal.getMessage().contains("version of IP"), refusal.getMessage());
+    }
+
+    @Test
+    void theSlotsMustSuffice() {
+        RdmaRawEventLoopGroup small = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
+                .receiveQueueDepth(256).slotCount(512).build());
+        try {
+            Member member = new Member(device.bind(small, device.sendOnly(), new ChannelInboundHandlerAdapter()));
+            if (QueueFixture.isStriding(((VerbsFrameQueue) member.channel.port().queue()))) {
+                // Rules of one loop and of several lead to one queue there.
+                member.attach(spec);
+                return;
+            }
+            IllegalStateException refusal = assertThrows(IllegalStateException.class, () -> member.attach(spec));
+            assertTrue(refusal.getMessage().contains("slotCount"), refusal.getMessage());
+        } finally {
+            small.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+}

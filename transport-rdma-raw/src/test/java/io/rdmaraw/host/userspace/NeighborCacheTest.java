@@ -1,0 +1,114 @@
+package io.rdmaraw.host.userspace;
+
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Link;
+import io.rdmaraw.net.Neighbor;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Whom a host of our own remembers, and by which router it sends, in virtual time. */
+class NeighborCacheTest {
+    private static final IpAddress[] ROUTERS4 = {IpAddress.parse("10.0.0.1"), IpAddress.parse("10.0.0.2")};
+    private static final IpAddress[] ROUTERS6 = {IpAddress.parse("fd00::1"), IpAddress.parse("fd00::2")};
+    private static final Set<IpAddress> ROUTERS = Set.of(ROUTERS4[0], ROUTERS4[1], ROUTERS6[0], ROUTERS6[1]);
+    private static final long MAC = 0x02_00_00_00_00_0aL;
+    private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+    private static final Link LINK = new Link(UserspaceHost.LINK_INDEX, "own0", MAC, 1500, UserspaceRoutes.LINK_FLAGS);
+
+    private final Set<IpAddress> answering = new HashSet<>();
+    private final List<IpAddress> asked = new ArrayList<>();
+    private final NeighborCache cache = new NeighborCache((target, mac) -> asked.add(target), ROUTERS::contains,
+            new Random(3));
+    /** It passes zero, which must mean nothing. */
+    private long nowNanos = -20 * SECOND;
+
+    private IpAddress nextHop(IpAddress[] routers) {
+        boolean ipv4 = routers[0].isIpv4();
+        return UserspaceRoutes.snapshot(1, LINK, List.of(UserspaceAddress.parse("10.0.0.9/8"),
+                UserspaceAddress.parse("fd00::9/64")),
+                List.of(routers), new LearnedRouters(), cache)
+                .path(IpAddress.parse(ipv4 ? "192.0.2.1" : "2001:db8::1"), 0).nextHop();
+    }
+
+    /** Lets time pass, and what is due be done. */
+    private void pass(long nanos) {
+        long end = nowNanos + nanos;
+        while (cache.deadlineNanos() != Long.MAX_VALUE && cache.deadlineNanos() - end <= 0) {
+            nowNanos = Math.max(nowNanos, cache.deadlineNanos());
+            cache.poll(nowNanos);
+            asked.stream().filter(answering::contains)
+                    .forEach(host -> cache.advertised(host, MAC, true, true, nowNanos));
+            asked.clear();
+        }
+        nowNanos = end;
+    }
+
+    @Test
+    void aRouterThatDoesNotAnswerIsPassedByUntilItDoes() {
+        for (IpAddress[] routers : new IpAddress[][] {ROUTERS4, ROUTERS6}) {
+            assertEquals(routers[0], nextHop(routers), "the first as long as nothing is known");
+            cache.use(routers[0], nowNanos);
+            cache.advertised(routers[0], MAC, true, true, nowNanos);
+            pass(60 * SECOND);
+            assertEquals(routers[0], nextHop(routers));
+            cache.takeChanged();
+            cache.use(routers[0], nowNanos);
+            pass(5 * SECOND + 3 * SECOND);
+            assertTrue(cache.takeChanged(), "whoever sends is told");
+            assertEquals(routers[1], nextHop(routers), "it does not answer any more");
+            pass(5 * SECOND);
+            assertEquals(routers[1], nextHop(routers), "though the cache has forgotten it");
+            cache.use(routers[1], nowNanos);
+            pass(4 * SECOND);
+            assertEquals(routers[0], nextHop(routers), "of two dead routers the first, as before");
+            cache.heardFrom(routers[1], MAC);
+            assertEquals(routers[1], nextHop(routers));
+            cache.takeChanged();
+            answering.add(routers[0]);
+            pass(10 * SECOND);
+            assertTrue(cache.takeChanged());
+            assertEquals(routers[0], nextHop(routers), "it was tried again, and has answered");
+        }
+    }
+
+    @Test
+    void aFloodOfSolicitationsPushesOutNobodyWhoIsInUse() {
+        IpAddress used = IpAddress.parse("10.1.0.1");
+        cache.heardFrom(ROUTERS4[0], MAC);
+        cache.heardFrom(used, MAC);
+        cache.use(used, nowNanos);
+        for (int i = 0; i < 20_000; i++) {
+            cache.heardFrom(IpAddress.ipv4(0x0a02_0000 + i), MAC + 1);
+        }
+        List<Neighbor> neighbors = cache.neighbors(1);
+        assertEquals(8192, neighbors.size(), "it is bounded");
+        assertTrue(neighbors.stream().anyMatch(neighbor -> neighbor.address().equals(ROUTERS4[0])), "the router");
+        assertTrue(neighbors.stream().anyMatch(neighbor -> neighbor.address().equals(used)), "a host that is sent to");
+    }
+
+    @Test
+    void ofHostsThatAreInUseTheOneNotUsedForLongestGoes() {
+        for (int i = 0; i < 8192; i++) {
+            IpAddress host = IpAddress.ipv4(0x0a02_0000 + i);
+            cache.heardFrom(host, MAC);
+            cache.use(host, nowNanos);
+        }
+        IpAddress first = IpAddress.ipv4(0x0a02_0000);
+        cache.use(first, nowNanos);
+        cache.heardFrom(ROUTERS4[0], MAC);
+        cache.use(ROUTERS4[0], nowNanos);
+        List<Neighbor> neighbors = cache.neighbors(1);
+        assertEquals(8192, neighbors.size());
+        assertTrue(neighbors.stream().anyMatch(neighbor -> neighbor.address().equals(first)));
+        assertTrue(neighbors.stream().noneMatch(neighbor -> neighbor.address().equals(IpAddress.ipv4(0x0a02_0001))));
+    }
+}

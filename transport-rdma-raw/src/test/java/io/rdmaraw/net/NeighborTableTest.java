@@ -1,0 +1,222 @@
+package io.rdmaraw.net;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class NeighborTableTest {
+    private static final int LINK = 3;
+    private static final long MAC = 0x0200_0000_0042L;
+    private static final IpAddress HOP = IpAddress.ipv4(0x0a000001);
+    private static final int MAX_WAITING = 20;
+
+    private final List<String> log = new ArrayList<>();
+    private final NeighborTable<String> table = new NeighborTable<>(
+            (link, hop) -> log.add("who has " + hop + " on " + link),
+            new NeighborTable.PacketSink<>() {
+                @Override
+                public void send(String packet, long mac) {
+                    log.add("send " + packet + " to " + Long.toHexString(mac));
+                }
+
+                @Override
+                public void discard(String packet) {
+                    log.add("discard " + packet);
+                }
+            }, MAX_WAITING);
+    private long nowNanos = Long.MAX_VALUE - TimeUnit.SECONDS.toNanos(10);
+
+    private void after(long seconds) {
+        nowNanos += TimeUnit.SECONDS.toNanos(seconds);
+        table.poll(nowNanos);
+    }
+
+    private void assertLog(String... lines) {
+        assertEquals(List.of(lines), log);
+        log.clear();
+    }
+
+    @Test
+    void packetsWaitUntilTheAddressIsKnown() {
+        assertEquals(Neighbor.NO_MAC, table.macOf(LINK, HOP, nowNanos));
+        table.await(LINK, HOP, "a", nowNanos);
+        table.await(LINK, HOP, "b", nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        table.learned(LINK, HOP, MAC, nowNanos);
+        assertLog("send a to 20000000042", "send b to 20000000042");
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos));
+    }
+
+    @Test
+    void theLatestThreeWait() {
+        for (String packet : new String[] {"a", "b", "c", "d", "e"}) {
+            table.await(LINK, HOP, packet, nowNanos);
+        }
+        assertLog("who has 10.0.0.1 on 3", "discard a", "discard b");
+        table.learned(LINK, HOP, MAC, nowNanos);
+        assertLog("send c to 20000000042", "send d to 20000000042", "send e to 20000000042");
+    }
+
+    private static IpAddress hop(int number) {
+        return IpAddress.ipv4(0x0a010000 + number);
+    }
+
+    /** Whoever can name addresses that nobody has makes packets wait: not more than there is room for. */
+    @Test
+    void theOldestOfAllHopsMakesRoom() {
+        for (int i = 0; i < 5 * MAX_WAITING; i++) {
+            table.await(LINK, hop(i / 2), Integer.toString(i), nowNanos);
+            assertTrue(table.waitingCount() <= MAX_WAITING);
+        }
+        assertEquals(MAX_WAITING, table.waitingCount());
+        assertEquals(4 * MAX_WAITING, table.displacedCount());
+        assertEquals(IntStream.range(0, 4 * MAX_WAITING).mapToObj(i -> "discard " + i).toList(),
+                log.stream().filter(line -> line.startsWith("discard")).toList());
+        log.clear();
+        table.learned(LINK, hop(0), MAC, nowNanos);
+        assertLog();
+        table.learned(LINK, hop(5 * MAX_WAITING / 2 - 1), MAC, nowNanos);
+        assertLog("send 98 to 20000000042", "send 99 to 20000000042");
+        assertEquals(MAX_WAITING - 2, table.waitingCount());
+        table.close();
+        assertEquals(MAX_WAITING - 2, log.size());
+        assertEquals(0, table.waitingCount());
+    }
+
+    /** A full queue is no reason to send a hop that is known less. */
+    @Test
+    void aHopThatIsKnownStaysKnownWhateverOthersAreAskedFor() {
+        table.known(LINK, HOP, MAC, nowNanos);
+        for (int i = 0; i < 3 * NeighborTable.MAX_UNRESOLVED; i++) {
+            table.request(LINK, hop(i), nowNanos);
+            assertTrue(table.size() <= NeighborTable.MAX_UNRESOLVED + 1);
+        }
+        assertEquals(3 * NeighborTable.MAX_UNRESOLVED, log.size());
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos));
+        log.clear();
+        table.learned(LINK, hop(0), MAC, nowNanos);
+        assertEquals(Neighbor.NO_MAC, table.macOf(LINK, hop(0), nowNanos), "given up long ago");
+        table.learned(LINK, hop(3 * NeighborTable.MAX_UNRESOLVED - 1), MAC, nowNanos);
+        assertEquals(MAC, table.macOf(LINK, hop(3 * NeighborTable.MAX_UNRESOLVED - 1), nowNanos));
+    }
+
+    @Test
+    void aHopIsAskedForOnceForAnswersThatDoNotWait() {
+        table.request(LINK, HOP, nowNanos);
+        table.request(LINK, HOP, nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        table.await(LINK, HOP, "a", nowNanos);
+        assertLog();
+        table.learned(LINK, HOP, MAC, nowNanos);
+        assertLog("send a to 20000000042");
+    }
+
+    /** Many connections by one hop can have no answer at the same time. */
+    @Test
+    void aHopThatIsSuspectIsAskedForAgainAtOnce() {
+        table.known(LINK, HOP, MAC, nowNanos);
+        table.suspect(LINK, HOP, nowNanos);
+        assertLog();
+        after(2);
+        table.suspect(LINK, HOP, nowNanos);
+        table.suspect(LINK, HOP, nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos), "it may be that only the peer is gone");
+        table.learned(LINK, HOP, MAC + 1, nowNanos);
+        table.suspect(LINK, HOP, nowNanos);
+        assertLog();
+        table.suspect(LINK, hop(1), nowNanos);
+        assertLog();
+    }
+
+    @Test
+    void whoDoesNotAnswerIsGivenUp() {
+        table.await(LINK, HOP, "a", nowNanos);
+        after(1);
+        after(1);
+        assertLog("who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3");
+        after(1);
+        assertLog("discard a");
+        assertEquals(0, table.size());
+        table.await(LINK, HOP, "b", nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+    }
+
+    @Test
+    void hopsInUseAreConfirmedAndOthersForgotten() {
+        table.await(LINK, HOP, "a", nowNanos);
+        table.learned(LINK, HOP, MAC, nowNanos);
+        log.clear();
+        for (int i = 0; i < 3; i++) {
+            after(10);
+            table.macOf(LINK, HOP, nowNanos);
+        }
+        after(0);
+        assertLog("who has 10.0.0.1 on 3");
+        table.learned(LINK, HOP, MAC, nowNanos);
+        after(200);
+        assertLog();
+        assertEquals(1, table.size());
+        after(100);
+        assertLog();
+        assertEquals(0, table.size(), "five minutes without use");
+    }
+
+    @Test
+    void aHopInUseIsAskedForUntilItIsKnownNotToAnswer() {
+        table.await(LINK, HOP, "a", nowNanos);
+        table.learned(LINK, HOP, MAC, nowNanos);
+        log.clear();
+        after(29);
+        table.macOf(LINK, HOP, nowNanos);
+        after(1);
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos), "good until the opposite is known");
+        after(1);
+        after(1);
+        assertLog("who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3");
+        after(1);
+        assertLog("who has 10.0.0.1 on 3");
+        assertEquals(MAC, table.macOf(LINK, HOP, nowNanos), "nobody has said that it is wrong");
+        table.lost(LINK, HOP);
+        assertEquals(Neighbor.NO_MAC, table.macOf(LINK, HOP, nowNanos));
+    }
+
+    @Test
+    void aHopThatIsNeitherConfirmedNorUsedIsForgotten() {
+        table.known(LINK, HOP, MAC, nowNanos);
+        table.forgotten(LINK, HOP, nowNanos);
+        table.forgotten(LINK, HOP, nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        for (int second = 0; second < 300; second++) {
+            after(1);
+        }
+        assertEquals(0, table.size(), "five minutes without use");
+    }
+
+    @Test
+    void deadlinesSayWhenToPoll() {
+        assertEquals(Long.MAX_VALUE, table.nextDeadlineNanos());
+        nowNanos = 0;
+        table.await(LINK, HOP, "a", nowNanos);
+        assertEquals(NeighborTable.RETRY_NANOS, table.nextDeadlineNanos());
+        table.learned(LINK, HOP, MAC, 5);
+        assertEquals(NeighborTable.IDLE_NANOS, table.nextDeadlineNanos());
+        table.macOf(LINK, HOP, 7);
+        assertEquals(NeighborTable.REFRESH_NANOS + 5, table.nextDeadlineNanos());
+    }
+
+    @Test
+    void closingDiscards() {
+        table.await(LINK, HOP, "a", nowNanos);
+        table.lost(LINK, HOP);
+        table.await(LINK, HOP, "b", nowNanos);
+        table.close();
+        assertLog("who has 10.0.0.1 on 3", "discard a", "who has 10.0.0.1 on 3", "discard b");
+    }
+}
