@@ -22,6 +22,17 @@ print_skip_reasons() {
       -e 's/&gt;/>/g' -e 's/&amp;/\&/g'
 }
 
+# Which tests failed, one line each: a log of many modules names them far above its end.
+print_failed_tests() {
+  awk '
+    /^  <testcase name="/ { name = $0; sub(/.*<testcase name="/, "", name); sub(/".*/, "", name)
+                            type = $0; sub(/.*classname="/, "", type); sub(/".*/, "", type); told = 0 }
+    /^    <(failure|error)[ >\/]/ && !told {
+      why = /message="/ ? $0 : ""; sub(/.*message="/, "", why); sub(/".*/, "", why); sub(/&#10;.*/, "", why)
+      print "failed: " type "." name (why == "" ? "" : ": " substr(why, 1, 300)); told = 1
+    }' "$@" /dev/null | sed -e 's/&quot;/"/g' -e "s/&apos;/'/g" -e 's/&lt;/</g' -e 's/&gt;/>/g' -e 's/&amp;/\&/g'
+}
+
 # The last line is always "N passed, N failed". Arguments: the root directory, Maven's exit status. Fails when a test
 # has failed, or when there was none: a build that tests nothing is not green.
 print_test_summary() {
@@ -32,6 +43,7 @@ print_test_summary() {
   shopt -u nullglob
   read -r tests failed skipped < <(sum_test_reports "${reports[@]}")
   print_skip_reasons "${reports[@]}"
+  print_failed_tests "${reports[@]}"
   if [ "$status" != 0 ] && [ "$failed" = 0 ]; then
     printf '%s\n' "The build failed outside the Java tests: see the first [ERROR] above."
   fi

@@ -96,11 +96,16 @@ class LauncherScriptsTest {
     void testsAreCountedOverAllModules() throws Exception {
         report("a", "  <testcase name=\"one\"/>", "  <testcase name=\"two\">",
                 "    <skipped message=\"needs &lt;root&gt;&#10;and more\"/>", "  </testcase>");
-        report("b", "  <testcase name=\"three\">", "    <failure message=\"x\"><![CDATA[", "  <testcase quoted",
+        report("b", "  <testcase name=\"three\" classname=\"a.BTest\" time=\"0.1\">",
+                "    <failure message=\"1 &lt; 2&#10;and more\" type=\"T\"><![CDATA[", "  <testcase quoted",
                 "    ]]></failure>", "    <system-out><![CDATA[<error>]]></system-out>", "  </testcase>",
-                "  <testcase name=\"four\">", "    <error type=\"E\"/>", "  </testcase>");
+                "  <testcase name=\"four(int)[2]\" classname=\"CTest\">", "    <error type=\"E\"/>", "  </testcase>");
         Result result = script("test-summary.sh", "print_test_summary " + directory + " 0");
-        assertEquals("1 skipped: needs <root>\n1 passed, 2 failed", result.output);
+        assertEquals("""
+                1 skipped: needs <root>
+                failed: a.BTest.three: 1 < 2
+                failed: CTest.four(int)[2]
+                1 passed, 2 failed""", result.output);
         assertEquals(1, result.exitCode);
     }
 
