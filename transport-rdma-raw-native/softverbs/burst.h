@@ -30,6 +30,7 @@ static inline void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *dat
     if (burst->likely != NULL)
         sv_rq_prefetch_buffer(burst->likely, burst->frames);
     burst->frame[burst->frames].data = data;
+    burst->frame[burst->frames].rest = NULL;
     burst->frame[burst->frames++].length = length;
 }
 

@@ -71,6 +71,30 @@ uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint
     return layout.l3 == 4 ? sv_sum(ip + SV_IPV4_SOURCE_AT, 8, sum) : sv_sum(ip + SV_IPV6_SOURCE_AT, 32, sum);
 }
 
+/*
+ * Linux leaves the sum of the pseudo header in the field, not complemented (checksum-offloads.rst, CHECKSUM_PARTIAL).
+ * Fragments carry complete checksums, since ip_do_fragment() and udp4_hwcsum() compute them; they have no L4 here.
+ */
+bool sv_checksum_fill_partial(uint8_t *data, uint32_t length, struct sv_layout layout)
+{
+    if (layout.l3 == 0 || layout.l4 == 0)
+        return false;
+    uint32_t bytes = l4_length(data, length, layout);
+    if (bytes == 0)
+        return false;
+    const uint8_t *ip = data + layout.l3_offset;
+    uint8_t *l4 = data + layout.l4_offset;
+    uint16_t field;
+    memcpy(&field, l4 + sv_checksum_at(layout), 2);
+    uint64_t pseudo = sv_checksum_pseudo_sum(ip, layout, bytes);
+    if (field != sv_sum_fold(pseudo) || (layout.l4 == IPPROTO_UDP && be16_at(l4 + SV_UDP_LENGTH_AT) != bytes))
+        return false;
+    memset(l4 + sv_checksum_at(layout), 0, 2);
+    uint16_t sum = sv_checksum_of(sv_sum(l4, bytes, pseudo), layout);
+    memcpy(l4 + sv_checksum_at(layout), &sum, 2);
+    return layout.l3 != 4 || sv_checksum_ipv4_header_ok(ip);
+}
+
 bool sv_checksum_ipv4_header_ok(const uint8_t *ip)
 {
     return sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0)) == 0xffff;
@@ -93,24 +117,32 @@ bool sv_checksum_l4_ok(const struct sv_frame *frame)
     return sv_sum_fold(sv_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes))) == 0xffff;
 }
 
+void sv_checksum_fill_ipv4_header(uint8_t *ip)
+{
+    memset(ip + SV_IPV4_CHECKSUM_AT, 0, 2);
+    uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0));
+    memcpy(ip + SV_IPV4_CHECKSUM_AT, &sum, 2);
+}
+
+uint16_t sv_checksum_of(uint64_t sum, struct sv_layout layout)
+{
+    uint16_t checksum = (uint16_t)~sv_sum_fold(sum);
+    return checksum == 0 && layout.l4 == IPPROTO_UDP ? 0xffff : checksum;   /* RFC 768: zero on the wire means "none" */
+}
+
 void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout)
 {
     uint8_t *ip = data + layout.l3_offset;
-    if (layout.l3 == 4) {
-        memset(ip + SV_IPV4_CHECKSUM_AT, 0, 2);
-        uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0));
-        memcpy(ip + SV_IPV4_CHECKSUM_AT, &sum, 2);
-    }
+    if (layout.l3 == 4)
+        sv_checksum_fill_ipv4_header(ip);
     if (layout.l3 == 0 || layout.l4 == 0)
         return;
     uint32_t bytes = l4_length(data, length, layout);
     if (bytes == 0)
         return;
     uint8_t *l4 = data + layout.l4_offset;
-    uint8_t *field = l4 + (layout.l4 == IPPROTO_TCP ? SV_TCP_CHECKSUM_AT : SV_UDP_CHECKSUM_AT);
+    uint8_t *field = l4 + sv_checksum_at(layout);
     memset(field, 0, 2);
-    uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes)));
-    if (sum == 0 && layout.l4 == IPPROTO_UDP)
-        sum = 0xffff;       /* RFC 768: zero on the wire means "none" */
+    uint16_t sum = sv_checksum_of(sv_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes)), layout);
     memcpy(field, &sum, 2);
 }

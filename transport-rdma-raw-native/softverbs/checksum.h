@@ -2,6 +2,7 @@
 #ifndef SV_CHECKSUM_H
 #define SV_CHECKSUM_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,6 +15,14 @@ uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum);
 uint16_t sv_sum_fold(uint64_t sum);
 /* Sum of the pseudo header, of RFC 9293 3.1 and RFC 8200 8.1. */
 uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint32_t l4_bytes);
+/* The checksum field of TCP or UDP for a sum over pseudo header, header and payload. */
+uint16_t sv_checksum_of(uint64_t sum, struct sv_layout layout);
+
+/* Where a TCP or UDP header has its checksum. */
+static inline uint32_t sv_checksum_at(struct sv_layout layout)
+{
+    return layout.l4 == IPPROTO_TCP ? SV_TCP_CHECKSUM_AT : SV_UDP_CHECKSUM_AT;
+}
 
 /*
  * Whether the IPv4 header checksum and the TCP or UDP checksum of a received frame are right. As on mlx5, frames of any
@@ -42,5 +51,11 @@ static inline bool sv_checksum_verify(const struct sv_frame *frame)
 
 /* Writes the IPv4 header checksum and the TCP or UDP checksum (IPv4 and IPv6) into a frame to be sent. */
 void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout);
+void sv_checksum_fill_ipv4_header(uint8_t *ip);
+/*
+ * Computes the TCP or UDP checksum of a received frame whose sender left that to hardware which is not there. True if
+ * it was such a frame; it is then as good as verified.
+ */
+bool sv_checksum_fill_partial(uint8_t *data, uint32_t length, struct sv_layout layout);
 
 #endif

@@ -4,6 +4,7 @@
 #include "cq_ring.h"
 #include "device.h"
 #include "rq_ring.h"
+#include "super_frame.h"
 
 static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
 {
@@ -18,7 +19,7 @@ static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *
                                       IBV_ACCESS_LOCAL_WRITE);
         if (to == NULL)
             return IBV_WC_LOC_PROT_ERR;
-        sv_copy(to, frame->data + done, part);
+        sv_frame_copy(to, frame, done, part);
         done += part;
     }
     return done == frame->length ? IBV_WC_SUCCESS : IBV_WC_LOC_LEN_ERR;
@@ -37,7 +38,10 @@ static inline enum ibv_wc_status fill(struct sv_rq *rq, const struct ibv_sge *wq
         uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[0].lkey, wqe[0].addr, frame->length,
                                       IBV_ACCESS_LOCAL_WRITE);
         if (SV_LIKELY(to != NULL)) {
-            sv_copy(to, frame->data, frame->length);
+            if (SV_LIKELY(frame->rest == NULL))
+                sv_copy(to, frame->data, frame->length);
+            else
+                sv_frame_copy(to, frame, 0, frame->length);
             return IBV_WC_SUCCESS;
         }
         status = IBV_WC_LOC_PROT_ERR;
@@ -120,7 +124,8 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
         }
         *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, frame->length, tags[i]);
         bytes += frame->length;
-        if (rq->reports_checksum && sv_checksum_verify(frame))
+        if (rq->reports_checksum && (SV_UNLIKELY(frame->rest != NULL) ? frame->layout.l3 == 4 && frame->layout.l4 != 0
+                                                                      : sv_checksum_verify(frame)))
             cqe->info |= SV_CQE_CHECKSUM_OK;
     }
     atomic_store_explicit(&rq->delivered, delivered, memory_order_relaxed);

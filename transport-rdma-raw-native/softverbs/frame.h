@@ -3,6 +3,7 @@
 #define SV_FRAME_H
 
 #include <stdint.h>
+#include <sys/uio.h>
 
 /* Where the headers of a frame lie; 0 for a layer that is not there (or is cut short, or a fragment's L4). */
 struct sv_layout {
@@ -12,10 +13,21 @@ struct sv_layout {
     uint8_t l4_offset;
 };
 
+/*
+ * The rest of a frame whose bytes are in several places. The checksums of such a frame have been verified or computed,
+ * so delivery does not verify them again.
+ */
+struct sv_frame_rest {
+    uint32_t head_bytes;            /* so many bytes are at the frame's `data`: at least its headers */
+    uint32_t offset;                /* in the first of the pieces, where the frame goes on */
+    const struct iovec *pieces;
+};
+
 struct sv_frame {
     const uint8_t *data;
     uint32_t length;
     struct sv_layout layout;
+    const struct sv_frame_rest *rest;   /* NULL: the frame is in one piece, and its checksums may be wrong */
 };
 
 #endif

@@ -29,8 +29,8 @@ static void put_be32(uint8_t *to, uint32_t value)
     put_be16(to + 2, value);
 }
 
-void sv_segment_patch(uint8_t *segment, struct sv_layout layout, uint32_t length, uint32_t number, uint32_t offset,
-                      bool last)
+void sv_segment_patch_header(uint8_t *segment, struct sv_layout layout, uint32_t length, uint32_t number,
+                             uint32_t offset, bool last)
 {
     uint8_t *ip = segment + layout.l3_offset;
     if (layout.l3 == 4) {
@@ -40,11 +40,21 @@ void sv_segment_patch(uint8_t *segment, struct sv_layout layout, uint32_t length
         put_be16(ip + SV_IPV6_PAYLOAD_LENGTH_AT, length - layout.l3_offset - SV_IPV6_HLEN);
     }
     uint8_t *tcp = segment + layout.l4_offset;
+    if (layout.l4 == IPPROTO_UDP) {
+        put_be16(tcp + SV_UDP_LENGTH_AT, length - layout.l4_offset);
+        return;
+    }
     put_be32(tcp + SV_TCP_SEQUENCE_AT, get_be32(tcp + SV_TCP_SEQUENCE_AT) + offset);
     if (!last)
         tcp[SV_TCP_FLAGS_AT] &= (uint8_t)~(SV_TCP_FIN | SV_TCP_PSH);
     if (number > 0)
         tcp[SV_TCP_FLAGS_AT] &= (uint8_t)~SV_TCP_CWR;       /* RFC 3168 6.1.2: once */
+}
+
+void sv_segment_patch(uint8_t *segment, struct sv_layout layout, uint32_t length, uint32_t number, uint32_t offset,
+                      bool last)
+{
+    sv_segment_patch_header(segment, layout, length, number, offset, last);
     sv_checksum_fill(segment, length, layout);
 }
 

@@ -62,6 +62,7 @@ enum {
     SV_TCP_RST = 0x04,
     SV_TCP_PSH = 0x08,
     SV_TCP_ACK = 0x10,
+    SV_TCP_URG = 0x20,
     SV_TCP_CWR = 0x80,
 };
 

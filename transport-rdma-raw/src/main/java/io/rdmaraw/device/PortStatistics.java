@@ -8,6 +8,7 @@ import io.rdmaraw.metrics.internal.MetricTable;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueCounters;
 import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.verbs.DeviceCounters.FromSameHost;
 
 import java.util.HashMap;
 import java.util.List;
@@ -32,6 +33,15 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .work("segmented.frames", of(c -> c.segmentedFrames),
                     "frames sent that the device cut into segments")
             .work("padded.frames", of(c -> c.paddedFrames), "frames filled up to Ethernet's least length")
+            .work("partial-checksum", fromSameHost(FromSameHost::partialChecksums),
+                    "checksums that a sender on the same host had left out, computed by softverbs; of the whole device")
+            .work("super-frames", fromSameHost(FromSameHost::superFrames),
+                    "frames beyond the MTU from a sender on the same host, cut by softverbs; of the whole device")
+            .work("super-frames.cut", fromSameHost(FromSameHost::cutFrames),
+                    "frames that softverbs cut them into; of the whole device")
+            .work("super-datagrams", fromSameHost(FromSameHost::datagramsToKernel),
+                    "UDP frames beyond the MTU that softverbs left to the kernel, since it does not know the lengths of"
+                            + " the datagrams in them; of the whole device")
             .drop("no-channel", s -> s.unmatchedFrames, "received by a rule whose channel is gone")
             .drop("send-error", of(c -> c.sendErrors), "the device reported an error for a send")
             .drop("send-refused", of(c -> c.refusedFrames), "the device refused the frame at the post")
@@ -53,6 +63,16 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .drop("no-receive", s -> s.device.counters().noReceiveDrops(),
                     "dropped by softverbs because the loop did not poll before its receive queue was used up; of the"
                             + " whole device")
+            .drop("too-long", s -> s.device.counters().tooLongDrops(),
+                    "dropped by softverbs because they were longer than the MTU, and could not be cut; of the whole"
+                            + " device")
+            .drop("super-frame-flags", fromSameHost(FromSameHost::flagDrops),
+                    "TCP frames beyond the MTU with SYN, RST or URG, dropped by softverbs; of the whole device")
+            .drop("super-frame-unsound", fromSameHost(FromSameHost::unsoundDrops),
+                    "frames beyond the MTU dropped by softverbs because headers contradict their length, or for a"
+                            + " wrong checksum; of the whole device")
+            .drop("super-frame-too-long", fromSameHost(FromSameHost::tooLongDrops),
+                    "frames beyond 64 KB (BIG TCP) dropped by softverbs; of the whole device")
             .copy("interface-ring", s -> s.device.counters().copiedFromRing(),
                     "received frames that softverbs copied out of the interface's ring; of the whole device")
             .copy("slow-consumer", of(c -> c.copiedOutFrames),
@@ -106,6 +126,10 @@ public final class PortStatistics implements RdmaRawPortStatistics {
 
     private static ToLongFunction<PortStatistics> of(ToLongFunction<QueueCounters> counter) {
         return s -> counter.applyAsLong(s.counters);
+    }
+
+    private static ToLongFunction<PortStatistics> fromSameHost(ToLongFunction<FromSameHost> counter) {
+        return s -> counter.applyAsLong(s.device.counters().fromSameHost());
     }
 
     @Override

@@ -10,16 +10,36 @@ package io.rdmaraw.verbs;
  * @param unservedFrames frames that came by a receive queue of the interface without a socket
  * @param noReceiveDrops frames that came in while no receive was posted on their queue
  * @param copiedFromRing received frames that were copied out of the interface's ring
+ * @param tooLongDrops frames that were longer than the MTU, or than the buffers of a receive
+ * @param fromSameHost what came from senders on the same host, which leave work to hardware that is not there
  * @param kernelVisibleRules rules in force that take frames that the kernel may answer too
  */
 public record DeviceCounters(long ringFullDrops, long synRingFullDrops, long unsolicitedDrops, long unservedFrames,
-        long noReceiveDrops, long copiedFromRing, long kernelVisibleRules) {
+        long noReceiveDrops, long copiedFromRing, long tooLongDrops, FromSameHost fromSameHost,
+        long kernelVisibleRules) {
     /** Those of a device that does not count. */
-    public static final DeviceCounters NONE = new DeviceCounters(0, 0, 0, 0, 0, 0, 0);
+    public static final DeviceCounters NONE = new DeviceCounters(0, 0, 0, 0, 0, 0, 0,
+            new FromSameHost(0, 0, 0, 0, 0, 0, 0), 0);
+
+    /**
+     * Frames as the kernel makes them for hardware that computes checksums and segments. Between the ends of a veth
+     * pair there is no such hardware.
+     *
+     * @param partialChecksums checksums that the sender had left out, and the device computed
+     * @param superFrames frames beyond the MTU that the device cut
+     * @param cutFrames what it cut them into
+     * @param flagDrops TCP frames beyond the MTU with SYN, RST or URG
+     * @param unsoundDrops frames beyond the MTU whose headers contradict their length, or whose checksum is wrong
+     * @param tooLongDrops frames beyond 64 KB
+     * @param datagramsToKernel UDP frames beyond the MTU, which the device left to the kernel
+     */
+    public record FromSameHost(long partialChecksums, long superFrames, long cutFrames, long flagDrops,
+            long unsoundDrops, long tooLongDrops, long datagramsToKernel) {
+    }
 
     /** Returns these as they stay after the device is closed, when no rule is in force. */
     public DeviceCounters withoutRules() {
         return new DeviceCounters(ringFullDrops, synRingFullDrops, unsolicitedDrops, unservedFrames, noReceiveDrops,
-                copiedFromRing, 0);
+                copiedFromRing, tooLongDrops, fromSameHost, 0);
     }
 }

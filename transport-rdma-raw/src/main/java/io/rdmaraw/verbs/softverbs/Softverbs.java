@@ -62,8 +62,15 @@ public final class Softverbs {
                     memory + SoftverbsCountersLayout.RECEIVED_OFFSET);
             return new DeviceCounters(received.wireFull(), received.synsFull(), received.unsolicitedFull(),
                     received.unserved(), received.noReceive(), received.copied(),
+                    received.lengthErrors(), fromSameHost(received),
                     NativeMemory.getLong(memory + SoftverbsCountersLayout.KERNEL_VISIBLE_RULES_OFFSET));
         });
+    }
+
+    private static DeviceCounters.FromSameHost fromSameHost(SoftverbsQueueCounters received) {
+        return new DeviceCounters.FromSameHost(received.partialChecksums(), received.superFrames(),
+                received.cutFrames(), received.superFlags(), received.superUnsound(), received.superTooLong(),
+                received.superDatagrams());
     }
 
     private <T> T query(LongFunction<T> read) {

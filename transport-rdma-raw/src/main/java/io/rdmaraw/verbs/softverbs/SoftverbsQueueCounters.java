@@ -24,19 +24,31 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param synsFull         received SYNs, when more came than were looked at
  * @param unsolicitedFull  received TCP segments of no connection, when more came than was looked at
  * @param unserved         received by a queue of the interface without a socket: the kernel got them
+ * @param partialChecksums checksums of received frames that a sender on the same host had left out, computed
+ * @param superFrames      received frames beyond the MTU that were cut
+ * @param cutFrames        what they were cut into
+ * @param superFlags       received TCP frames beyond the MTU with SYN, RST or URG
+ * @param superUnsound     received frames beyond the MTU whose headers contradict their length, or whose checksum is
+ *                         wrong
+ * @param superTooLong     received frames beyond 64 KB
+ * @param superDatagrams   received UDP frames beyond the MTU: the kernel got them
  */
 public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long droppedByRule, long blockedSelf,
         long portDown, long tooManyCopies, long noReceive, long notReady, long lengthErrors, long protectionErrors,
         long flushed, long injectedErrors, long cqOverruns, long wireFull, long copied,
-        long synsFull, long unsolicitedFull, long unserved) {
-    static final int SIZE_BYTES = 19 * Long.BYTES;
+        long synsFull, long unsolicitedFull, long unserved, long partialChecksums,
+        long superFrames, long cutFrames, long superFlags, long superUnsound, long superTooLong,
+        long superDatagrams) {
+    static final int SIZE_BYTES = 26 * Long.BYTES;
 
     static SoftverbsQueueCounters read(long address) {
         return new SoftverbsQueueCounters(word(address, 0), word(address, 1), word(address, 2), word(address, 3),
                 word(address, 4), word(address, 5), word(address, 6), word(address, 7),
                 word(address, 8), word(address, 9), word(address, 10), word(address, 11),
                 word(address, 12), word(address, 13), word(address, 14), word(address, 15),
-                word(address, 16), word(address, 17), word(address, 18));
+                word(address, 16), word(address, 17), word(address, 18), word(address, 19),
+                word(address, 20), word(address, 21), word(address, 22), word(address, 23),
+                word(address, 24), word(address, 25));
     }
 
     private static long word(long address, int index) {

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See super_frame.h. The rules are those of tcp_gso_segment() and __udp_gso_segment() of the kernel. */
+#include "super_frame.h"
+
+#include "checksum.h"
+#include "copy.h"
+#include "flow.h"
+#include "frame_limits.h"
+#include "segment.h"
+
+#include <string.h>
+
+_Static_assert((int)SV_SUPER_HEADERS <= (int)SV_SUPER_HEADER_ROOM && (int)SV_WINDOW <= (int)SV_SUPER_HEADER_ROOM,
+               "steering reads a whole window");
+
+static uint32_t get_be16(const uint8_t *from)
+{
+    return (uint32_t)from[0] << 8 | from[1];
+}
+
+/* ---- pieces ---- */
+
+void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length)
+{
+    for (; length > 0; pieces++) {
+        if (offset >= pieces->iov_len) {
+            offset -= (uint32_t)pieces->iov_len;
+            continue;
+        }
+        uint32_t left = (uint32_t)pieces->iov_len - offset;
+        uint32_t part = left < length ? left : length;
+        sv_copy(to, (const uint8_t *)pieces->iov_base + offset, part);
+        offset = 0;
+        to += part;
+        length -= part;
+    }
+}
+
+void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length)
+{
+    uint32_t head = frame->rest == NULL ? frame->length : frame->rest->head_bytes;
+    uint32_t part = offset >= head ? 0 : length < head - offset ? length : head - offset;
+    if (part > 0)
+        sv_copy(to, frame->data + offset, part);
+    if (part < length)
+        sv_pieces_copy(to + part, frame->rest->pieces, frame->rest->offset + offset + part - head, length - part);
+}
+
+/* A part that begins at an odd byte has its bytes in the other halves of 16-bit words: RFC 1071 2(B). */
+static uint64_t swapped(uint64_t sum)
+{
+    return __builtin_bswap16(sv_sum_fold(sum));
+}
+
+uint64_t sv_pieces_sum(const struct iovec *pieces, uint32_t offset, uint32_t length, uint64_t sum)
+{
+    bool odd = false;
+    for (; length > 0; pieces++) {
+        if (offset >= pieces->iov_len) {
+            offset -= (uint32_t)pieces->iov_len;
+            continue;
+        }
+        uint32_t left = (uint32_t)pieces->iov_len - offset;
+        uint32_t part = left < length ? left : length;
+        const uint8_t *from = (const uint8_t *)pieces->iov_base + offset;
+        sum = odd ? sum + swapped(sv_sum(from, part, 0)) : sv_sum(from, part, sum);
+        odd ^= part & 1;
+        offset = 0;
+        length -= part;
+    }
+    return sum;
+}
+
+/* ---- beginning ---- */
+
+static uint64_t total_bytes(const struct iovec *pieces, uint32_t count)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < count; i++)
+        total += pieces[i].iov_len;
+    return total;
+}
+
+/* The kernel's own have the length of what follows the Ethernet header, exactly. */
+static enum sv_super_verdict check_ip(const struct sv_super *super, uint64_t length)
+{
+    const uint8_t *ip = super->header + super->layout.l3_offset;
+    uint64_t ip_bytes = length - super->layout.l3_offset;
+    if (super->layout.l3 == 4) {
+        if (ip_bytes > SV_SUPER_MAX_IP_BYTES)
+            return SV_SUPER_TOO_LONG;
+        if (get_be16(ip + SV_IPV4_TOTAL_LENGTH_AT) != ip_bytes || !sv_checksum_ipv4_header_ok(ip))
+            return SV_SUPER_UNSOUND;
+        return SV_SUPER_GOOD;
+    }
+    if (ip_bytes > SV_IPV6_HLEN + SV_SUPER_MAX_IP_BYTES)
+        return SV_SUPER_TOO_LONG;
+    return get_be16(ip + SV_IPV6_PAYLOAD_LENGTH_AT) == ip_bytes - SV_IPV6_HLEN ? SV_SUPER_GOOD : SV_SUPER_UNSOUND;
+}
+
+/* `available`: bytes of the frame that are in super->header. */
+static enum sv_super_verdict check_l4(struct sv_super *super, uint32_t available, bool knows_segments)
+{
+    const uint8_t *l4 = super->header + super->layout.l4_offset;
+    if (super->layout.l4 == IPPROTO_UDP) {
+        super->header_bytes = super->layout.l4_offset + SV_UDP_HLEN;
+        return knows_segments ? SV_SUPER_GOOD : SV_SUPER_OTHER;
+    }
+    uint32_t tcp_bytes = (l4[SV_TCP_DATA_OFFSET_AT] >> 4) * 4u;
+    if (tcp_bytes < SV_TCP_HLEN || super->layout.l4_offset + tcp_bytes > available)
+        return SV_SUPER_UNSOUND;
+    if (l4[SV_TCP_FLAGS_AT] & (SV_TCP_SYN | SV_TCP_RST | SV_TCP_URG))
+        return SV_SUPER_FLAGS;
+    super->header_bytes = super->layout.l4_offset + tcp_bytes;
+    return SV_SUPER_GOOD;
+}
+
+/* The most payload that fits a frame with these headers; only an 802.1Q tag makes room for itself. */
+static uint32_t most_payload(const struct sv_super *super, uint32_t mtu)
+{
+    bool tagged = get_be16(super->header + SV_ETHERTYPE_AT) == ETH_P_8021Q;
+    uint32_t room = mtu + (tagged ? SV_MAX_OVERHEAD : ETH_HLEN);
+    return room > super->header_bytes ? room - super->header_bytes : 0;
+}
+
+static bool has_good_checksum(const struct sv_super *super, uint32_t l4_bytes, bool partial)
+{
+    const uint8_t *l4 = super->header + super->layout.l4_offset;
+    uint64_t pseudo = sv_checksum_pseudo_sum(super->header + super->layout.l3_offset, super->layout, l4_bytes);
+    uint16_t field;
+    memcpy(&field, l4 + sv_checksum_at(super->layout), 2);
+    if (partial && field == sv_sum_fold(pseudo))
+        return true;
+    return sv_sum_fold(sv_pieces_sum(super->pieces, super->layout.l4_offset, l4_bytes, pseudo)) == 0xffff;
+}
+
+static bool has_good_udp_length(const struct sv_super *super, uint32_t l4_bytes)
+{
+    const uint8_t *l4 = super->header + super->layout.l4_offset;
+    return super->layout.l4 != IPPROTO_UDP || get_be16(l4 + SV_UDP_LENGTH_AT) == l4_bytes;
+}
+
+static void skip_headers(struct sv_super *super)
+{
+    super->offset = super->header_bytes;
+    while (super->offset >= super->pieces[super->piece].iov_len)
+        super->offset -= (uint32_t)super->pieces[super->piece++].iov_len;
+}
+
+enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec *pieces, uint32_t count,
+                                     const struct sv_super_facts *facts)
+{
+    uint64_t length = total_bytes(pieces, count);
+    uint32_t available = length < SV_SUPER_HEADERS ? (uint32_t)length : SV_SUPER_HEADERS;
+    struct sv_headers unused;
+
+    memset(super, 0, sizeof *super);
+    super->pieces = pieces;
+    sv_pieces_copy(super->header, pieces, 0, available);
+    super->layout = sv_parse_headers(super->header, available, &unused);
+    if (super->layout.l3 == 0 || super->layout.l4 == 0)
+        return SV_SUPER_OTHER;
+    enum sv_super_verdict verdict = check_l4(super, available, facts->segment_bytes > 0);
+    if (verdict == SV_SUPER_GOOD)
+        verdict = check_ip(super, length);
+    if (verdict != SV_SUPER_GOOD)
+        return verdict;
+    uint32_t most = most_payload(super, facts->mtu);
+    uint32_t l4_bytes = (uint32_t)length - super->layout.l4_offset;
+    bool datagrams = super->layout.l4 == IPPROTO_UDP;
+    super->payload_bytes = (uint32_t)length - super->header_bytes;
+    super->segment_bytes = facts->segment_bytes > 0 && (datagrams || facts->segment_bytes < most) ? facts->segment_bytes
+                                                                                                  : most;
+    /* A datagram cannot be cut smaller than its sender wanted. */
+    if (super->payload_bytes == 0 || super->segment_bytes == 0 || super->segment_bytes > most ||
+        !has_good_udp_length(super, l4_bytes) || !has_good_checksum(super, l4_bytes, facts->partial))
+        return SV_SUPER_UNSOUND;
+    skip_headers(super);
+    return SV_SUPER_GOOD;
+}
+
+/* ---- cutting ---- */
+
+static void advance(struct sv_super *super, uint32_t bytes)
+{
+    super->done_bytes += bytes;
+    super->number++;
+    super->offset += bytes;
+    if (super->done_bytes == super->payload_bytes)
+        return;
+    while (super->offset >= super->pieces[super->piece].iov_len)
+        super->offset -= (uint32_t)super->pieces[super->piece++].iov_len;
+}
+
+static void write_checksums(uint8_t *header, const struct sv_super *super, const struct iovec *rest, uint32_t part)
+{
+    struct sv_layout layout = super->layout;
+    uint8_t *ip = header + layout.l3_offset;
+    uint8_t *l4 = header + layout.l4_offset;
+    uint32_t l4_header = super->header_bytes - layout.l4_offset;
+    if (layout.l3 == 4)
+        sv_checksum_fill_ipv4_header(ip);
+    memset(l4 + sv_checksum_at(layout), 0, 2);
+    uint64_t sum = sv_sum(l4, l4_header, sv_checksum_pseudo_sum(ip, layout, l4_header + part));
+    uint16_t checksum = sv_checksum_of(sv_pieces_sum(rest, super->offset, part, sum), layout);
+    memcpy(l4 + sv_checksum_at(layout), &checksum, 2);
+}
+
+bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv_frame *frame)
+{
+    uint32_t left = super->payload_bytes - super->done_bytes;
+    if (left == 0)
+        return false;
+    uint32_t part = left < super->segment_bytes ? left : super->segment_bytes;
+    const struct iovec *rest = super->pieces + super->piece;
+    memcpy(slot->header, super->header, sizeof slot->header);
+    sv_segment_patch_header(slot->header, super->layout, super->header_bytes + part, super->number, super->done_bytes,
+                            part == left);
+    write_checksums(slot->header, super, rest, part);
+    slot->rest = (struct sv_frame_rest){.head_bytes = super->header_bytes, .offset = super->offset, .pieces = rest};
+    *frame = (struct sv_frame){.data = slot->header, .length = super->header_bytes + part, .layout = super->layout,
+                               .rest = &slot->rest};
+    advance(super, part);
+    return true;
+}
