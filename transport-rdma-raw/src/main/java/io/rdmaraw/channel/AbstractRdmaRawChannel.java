@@ -31,6 +31,9 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     }
 
     @Override
+    public abstract AbstractRdmaRawChannelConfig<?> config();
+
+    @Override
     public final boolean isOpen() {
         return open;
     }

@@ -6,6 +6,7 @@ import io.netty.channel.DefaultChannelConfig;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
+import io.rdmaraw.memory.RegisteredByteBufAllocator;
 
 import java.util.Map;
 
@@ -17,17 +18,43 @@ import java.util.Map;
  */
 abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConfig<C>> extends DefaultChannelConfig {
     private final AbstractRdmaRawChannel rdmaRawChannel;
+    private volatile boolean copiesReceived;
+    private volatile boolean readsAsSet;
 
     AbstractRdmaRawChannelConfig(AbstractRdmaRawChannel channel) {
         super(channel);
         rdmaRawChannel = channel;
-        super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
+        begin();
     }
 
     AbstractRdmaRawChannelConfig(AbstractRdmaRawChannel channel, RecvByteBufAllocator allocator) {
         super(channel, allocator);
         rdmaRawChannel = channel;
+        begin();
+    }
+
+    /** The constructor of Netty's settings calls setters: what they noted was not the user's choice. */
+    private void begin() {
         super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
+        readsAsSet = false;
+    }
+
+    /**
+     * Tells whether received data are copied into buffers of the channel's allocator: the user has set one that is not
+     * of this transport, and expects that what is received comes from it.
+     */
+    final boolean copiesReceived() {
+        return copiesReceived;
+    }
+
+    /** Tells whether the user has said how much is read between two {@code channelReadComplete}s. */
+    final boolean readsAsSet() {
+        return readsAsSet;
+    }
+
+    /** Tells whether what came in may be handed on a burst at a time, in the buffers that it came in. */
+    final boolean takesRuns() {
+        return !readsAsSet && !copiesReceived;
     }
 
     /** Returns the options that these settings have beside those of all channels. */
@@ -73,6 +100,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     @Deprecated
     public C setMaxMessagesPerRead(int messages) {
         super.setMaxMessagesPerRead(messages);
+        readsAsSet = true;
         return self();
     }
 
@@ -85,12 +113,15 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     @Override
     public C setAllocator(ByteBufAllocator allocator) {
         super.setAllocator(allocator);
+        copiesReceived = !(allocator instanceof RdmaRawByteBufAllocator
+                || allocator instanceof RegisteredByteBufAllocator);
         return self();
     }
 
     @Override
     public C setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
         super.setRecvByteBufAllocator(allocator);
+        readsAsSet = true;
         return self();
     }
 

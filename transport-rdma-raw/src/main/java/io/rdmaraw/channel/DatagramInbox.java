@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.socket.DatagramPacket;
 
 import java.io.IOException;
@@ -28,6 +29,22 @@ final class DatagramInbox extends Inbox<DatagramPacket> {
     boolean hasRoom(DatagramPacket packet, int keptMessages, long keptBytes) {
         return keptBytes + bytesOf(packet) + (keptMessages + 1L) * OVERHEAD_BYTES
                 <= channel.config().getReceiveBufferSize();
+    }
+
+    @Override
+    DatagramPacket copied(DatagramPacket packet) {
+        ByteBuf content = packet.content();
+        ByteBuf copy = copiedContent(content);
+        if (copy == content) {
+            return packet;
+        }
+        statistics.copiedForAllocator++;
+        return packet.replace(copy);
+    }
+
+    @Override
+    void countUnallocated() {
+        statistics.droppedUnallocated++;
     }
 
     @Override

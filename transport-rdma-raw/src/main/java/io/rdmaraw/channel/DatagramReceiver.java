@@ -76,6 +76,9 @@ final class DatagramReceiver {
      * {@link FrameInbox#receiveRun} for why the loop is short.
      */
     int receiveRun(ReceiveBurst burst, int from, int end) {
+        if (!inbox.takesRuns()) {
+            return from;
+        }
         RdmaRawDatagramChannelConfig config = channel.config();
         DeviceQueue port = channel.port();
         ChannelPipeline pipeline = channel.pipeline();

@@ -28,6 +28,18 @@ final class FrameInbox extends Inbox<ByteBuf> {
     }
 
     @Override
+    ByteBuf copied(ByteBuf frame) {
+        ByteBuf copy = copiedContent(frame);
+        statistics.copiedForAllocator++;
+        return copy;
+    }
+
+    @Override
+    void countUnallocated() {
+        statistics.droppedUnallocated++;
+    }
+
+    @Override
     void countDropped() {
         statistics.droppedWithoutRead++;
     }
@@ -44,7 +56,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
      * certain depth of calls, and then every access to a buffer costs several.
      */
     int receiveRun(ReceiveBurst burst, int from, int end) {
-        if (!takesNow() || !channel.config().isAutoRead()) {
+        if (!takesRuns()) {
             return from;
         }
         int next = channel.config().isFrameBursts() ? collect(burst, from, end) : fire(burst, from, end);

@@ -1,10 +1,13 @@
 package io.rdmaraw.channel;
 
-import io.netty.channel.Channel;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.util.ReferenceCountUtil;
+import io.netty.util.UncheckedBooleanSupplier;
 
 import java.util.ArrayDeque;
+import java.util.function.Consumer;
 
 /**
  * Hands what was received to the pipeline while the user reads, and keeps it otherwise. For the loop's thread.
@@ -12,7 +15,7 @@ import java.util.ArrayDeque;
  * @param <M> what one read is of
  */
 abstract class Inbox<M> {
-    private final Channel channel;
+    private final AbstractRdmaRawChannel channel;
     /** Made when first needed: most channels read what comes at once. */
     private ArrayDeque<M> backlog;
     private long backlogBytes;
@@ -21,8 +24,12 @@ abstract class Inbox<M> {
     private boolean inBurst;
     private int burstMessages;
     private int burstBytes;
+    /** Whether the user's handle says when the burst ends. */
+    private boolean burstAsSet;
+    /** What the allocator, which is the user's, threw in this burst; or null. */
+    private RuntimeException handleFailure;
 
-    Inbox(Channel channel) {
+    Inbox(AbstractRdmaRawChannel channel) {
         this.channel = channel;
     }
 
@@ -36,6 +43,35 @@ abstract class Inbox<M> {
 
     /** Notes what one burst brought. */
     abstract void count(int messages, int bytes);
+
+    /**
+     * Returns what the pipeline gets in a message's place, with its reference, where the channel's allocator is not of
+     * this transport: a copy in a buffer of that.
+     */
+    M copied(M message) {
+        return message;
+    }
+
+    /** Notes a message that the user's allocator had no buffer for. */
+    void countUnallocated() {
+    }
+
+    /**
+     * Copies content, whose reference it takes, into a buffer of the channel's allocator if it is not in one. The
+     * buffer is as large as the user's handle wants it; never smaller than the content, which would be cut.
+     */
+    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
+    final ByteBuf copiedContent(ByteBuf content) {
+        ByteBufAllocator allocator = channel.config().getAllocator();
+        if (content.alloc() == allocator) {
+            return content;
+        }
+        int leastBytes = burstAsSet ? channel.unsafe().recvBufAllocHandle().guess() : 1;
+        ByteBuf copy = allocator.ioBuffer(Math.max(leastBytes, content.readableBytes()));
+        copy.writeBytes(content);
+        content.release();
+        return copy;
+    }
 
     /** Takes a message that is read; false if no further one can be before the burst ends. */
     boolean deliver(M message) {
@@ -69,6 +105,11 @@ abstract class Inbox<M> {
         return readPending && (!backlogScheduled || inBurst);
     }
 
+    /** Tells whether what is received now goes on to the pipeline as it came, without a look at each message. */
+    final boolean takesRuns() {
+        return takesNow() && channel.config().takesRuns() && channel.config().isAutoRead();
+    }
+
     /** Messages are handed on until {@link #endBurst()}; {@link #taken} counts them. */
     final void beginBurst() {
         inBurst = true;
@@ -84,7 +125,10 @@ abstract class Inbox<M> {
         if (takesNow()) {
             boolean first = !inBurst;
             take(message);
-            return first;
+            if (burstAsSet && !continueReading()) {
+                endBurst();
+            }
+            return first && inBurst;
         }
         if (channel.isOpen() && hasRoom(message, keptMessages(), backlogBytes)) {
             keep(message);
@@ -109,10 +153,58 @@ abstract class Inbox<M> {
     }
 
     private boolean take(M message) {
-        inBurst = true;
+        if (!inBurst) {
+            inBurst = true;
+            burstAsSet = channel.config().readsAsSet();
+            if (burstAsSet) {
+                tellHandle(handle -> handle.reset(channel.config()));
+            }
+        }
+        int bytes = bytesOf(message);
+        M given = message;
+        if (channel.config().copiesReceived()) {
+            try {
+                given = copied(message);
+            } catch (RuntimeException | OutOfMemoryError e) {
+                countUnallocated();
+                discard(message);
+                channel.pipeline().fireExceptionCaught(e);
+                return true;
+            }
+        }
         burstMessages++;
-        burstBytes += bytesOf(message);
-        return deliver(message);
+        burstBytes += bytes;
+        if (burstAsSet) {
+            tellHandle(handle -> {
+                handle.attemptedBytesRead(bytes);
+                handle.lastBytesRead(bytes);
+                handle.incMessagesRead(1);
+            });
+        }
+        return deliver(given);
+    }
+
+    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
+    private void tellHandle(Consumer<RecvByteBufAllocator.Handle> event) {
+        try {
+            event.accept(channel.unsafe().recvBufAllocHandle());
+        } catch (RuntimeException e) {
+            handleFailure = e;
+        }
+    }
+
+    /** Asks the user's handle whether more may come before {@code channelReadComplete}. */
+    @SuppressWarnings("deprecation") // as above
+    private boolean continueReading() {
+        try {
+            RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
+            // A message says nothing about whether there is another, however short it is.
+            return handle instanceof RecvByteBufAllocator.ExtendedHandle extended
+                    ? extended.continueReading(UncheckedBooleanSupplier.TRUE_SUPPLIER) : handle.continueReading();
+        } catch (RuntimeException e) {
+            handleFailure = e;
+            return false;
+        }
     }
 
     final boolean isInBurst() {
@@ -131,7 +223,11 @@ abstract class Inbox<M> {
         return backlog != null && !backlog.isEmpty();
     }
 
+    /** The burst is over, unless the user's handle has ended it before. */
     final void endBurst() {
+        if (!inBurst) {
+            return;
+        }
         inBurst = false;
         finishBurst();
         int messages = burstMessages;
@@ -139,30 +235,27 @@ abstract class Inbox<M> {
         burstMessages = 0;
         burstBytes = 0;
         count(messages, bytes);
-        RuntimeException failure = reportRead(messages, bytes);
+        reportRead(messages, bytes);
+        RuntimeException failure = handleFailure;
+        handleFailure = null;
         channel.pipeline().fireChannelReadComplete();
         if (failure != null) {
             channel.pipeline().fireExceptionCaught(failure);
         }
     }
 
-    /**
-     * Receive buffers are posted beforehand, so the allocator's handle is only told what came.
-     *
-     * @return what the allocator, which is the user's, threw; or null
-     */
-    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
-    private RuntimeException reportRead(int messages, int bytes) {
-        try {
-            RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
-            handle.reset(channel.config());
-            handle.incMessagesRead(messages);
-            handle.lastBytesRead(bytes);
+    /** Unless the user has said how much is read at a time, the handle is only told what came. */
+    private void reportRead(int messages, int bytes) {
+        boolean told = burstAsSet;
+        burstAsSet = false;
+        tellHandle(handle -> {
+            if (!told) {
+                handle.reset(channel.config());
+                handle.incMessagesRead(messages);
+                handle.lastBytesRead(bytes);
+            }
             handle.readComplete();
-            return null;
-        } catch (RuntimeException e) {
-            return e;
-        }
+        });
     }
 
     /** The user reads. */
@@ -195,7 +288,7 @@ abstract class Inbox<M> {
         while (more && readPending && hasBacklog()) {
             M message = backlog.poll();
             backlogBytes -= bytesOf(message);
-            more = take(message);
+            more = take(message) && (!burstAsSet || continueReading());
         }
         if (inBurst) {
             endBurst();

@@ -247,6 +247,11 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
     }
 
     @Override
+    public boolean lendsSlots() {
+        return false;
+    }
+
+    @Override
     public void read(int bytes) {
         unreadBytes -= bytes;
         readMore();
@@ -255,6 +260,7 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
     /** Called even while reads are paused: so the end that follows what was read is seen, as it is with epoll. */
     private void readMore() {
         if (unreadBytes == 0 && !closed && !peerFinished) {
+            socket.config().setAllocator(settings.getAllocator());
             socket.read();
         }
     }

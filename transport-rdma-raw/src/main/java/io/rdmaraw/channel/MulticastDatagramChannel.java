@@ -19,6 +19,9 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     }
 
     @Override
+    public abstract RdmaRawDatagramChannelConfig config();
+
+    @Override
     public abstract InetSocketAddress localAddress();
 
     @Override

@@ -1,7 +1,10 @@
 package io.rdmaraw.channel;
 
 import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.nio.NioChannelOption;
 
+import java.net.SocketOption;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.BiConsumer;
@@ -18,6 +21,9 @@ final class OptionTable<C> {
     }
 
     private final Map<ChannelOption<?>, Setting<C, ?>> settings = new LinkedHashMap<>();
+    /** Other names are not listed among the options. */
+    private final Map<ChannelOption<?>, Setting<C, ?>> otherNames = new HashMap<>();
+    private final Map<String, Setting<C, ?>> socketOptions = new HashMap<>();
     private ChannelOption<?>[] options = {};
 
     <T> OptionTable<C> with(ChannelOption<T> option, Function<C, T> getter, BiConsumer<C, T> setter) {
@@ -26,13 +32,41 @@ final class OptionTable<C> {
         return this;
     }
 
+    /** Another transport's name of an option that is in the table: programs set it whatever transport they run on. */
+    <T> OptionTable<C> alsoAs(ChannelOption<T> other, ChannelOption<T> option) {
+        otherNames.put(other, setting(option));
+        return this;
+    }
+
+    /** The JDK's name of an option that is in the table, for {@link NioChannelOption#of}. */
+    <T> OptionTable<C> alsoAs(SocketOption<T> other, ChannelOption<T> option) {
+        socketOptions.put(other.name(), setting(option));
+        return this;
+    }
+
+    /** An option that has only a name of the JDK's. */
+    <T> OptionTable<C> with(SocketOption<T> option, Function<C, T> getter, BiConsumer<C, T> setter) {
+        socketOptions.put(option.name(), new Setting<>(getter, setter));
+        return this;
+    }
+
+    /** An option of the JDK's that these channels cannot have, for the reason that the user is told. */
+    <T> OptionTable<C> without(SocketOption<T> option, String reason) {
+        String message = option.name() + " is not an option of this transport's channels: " + reason;
+        return with(option, config -> {
+            throw new UnsupportedOperationException(message);
+        }, (config, value) -> {
+            throw new UnsupportedOperationException(message);
+        });
+    }
+
     /** Returns the options, in the order they were added. */
     ChannelOption<?>[] options() {
         return options;
     }
 
     boolean has(ChannelOption<?> option) {
-        return settings.containsKey(option);
+        return setting(option) != null;
     }
 
     <T> T get(C config, ChannelOption<T> option) {
@@ -43,9 +77,16 @@ final class OptionTable<C> {
         this.<T>setting(option).setter().accept(config, value);
     }
 
-    /** An option and its setting are of one type: {@link #with} is the only way in. */
+    /**
+     * An option and its setting are of one type: the methods above are the only way in. Each call of
+     * {@link NioChannelOption#of} makes another object, which is known by its name.
+     */
     @SuppressWarnings("unchecked")
     private <T> Setting<C, T> setting(ChannelOption<T> option) {
-        return (Setting<C, T>) settings.get(option);
+        Setting<C, ?> found = settings.get(option);
+        if (found == null) {
+            found = option instanceof NioChannelOption ? socketOptions.get(option.name()) : otherNames.get(option);
+        }
+        return (Setting<C, T>) found;
     }
 }

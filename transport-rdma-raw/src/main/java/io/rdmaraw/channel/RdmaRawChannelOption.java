@@ -70,6 +70,15 @@ public final class RdmaRawChannelOption {
     public static final ChannelOption<RdmaRawEventLoopGroup> ACCEPT_GROUP =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "ACCEPT_GROUP");
 
+    /** Why {@code ExtendedSocketOptions.SO_INCOMING_NAPI_ID} is refused. */
+    static final String NO_NAPI_ID = "what it receives does not pass the kernel's network stack; "
+            + "the loop of a channel tells which queue it is on";
+
     private RdmaRawChannelOption() {
+    }
+
+    /** The option of the same name of Netty's io_uring transport, which need not be on the class path. */
+    static <T> ChannelOption<T> ofIoUring(String name) {
+        return ChannelOption.valueOf("io.netty.channel.uring.IoUringChannelOption#" + name);
     }
 }

@@ -16,13 +16,18 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
             .traffic("received.bytes", RdmaRawChannelStatistics::receivedBytes, "bytes of those frames")
             .drop("not-read", RdmaRawChannelStatistics::droppedWithoutRead,
                     "reads were paused and the backlog was full")
-            .drop("closed", RdmaRawChannelStatistics::droppedAtClose, "in the backlog when the channel closed");
-
+            .drop("closed", RdmaRawChannelStatistics::droppedAtClose, "in the backlog when the channel closed")
+            .drop("not-allocated", RdmaRawChannelStatistics::droppedUnallocated,
+                    "the channel's ALLOCATOR, which is not the transport's, had no buffer")
+            .copy("foreign-allocator", RdmaRawChannelStatistics::copiedForAllocator,
+                    "received frames copied because the channel's ALLOCATOR is not the transport's");
 
     long receivedFrames;
     long receivedBytes;
     long droppedWithoutRead;
     long droppedAtClose;
+    long droppedUnallocated;
+    long copiedForAllocator;
 
     RdmaRawChannelStatistics() {
     }
@@ -45,6 +50,16 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
     /** Frames that were in the backlog when the channel closed. */
     public long droppedAtClose() {
         return droppedAtClose;
+    }
+
+    /** Frames dropped because the channel's {@code ALLOCATOR}, which is not the transport's, had no buffer. */
+    public long droppedUnallocated() {
+        return droppedUnallocated;
+    }
+
+    /** Received frames that were copied because the channel's {@code ALLOCATOR} is not the transport's. */
+    public long copiedForAllocator() {
+        return copiedForAllocator;
     }
 
     @Override

@@ -5,11 +5,13 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.DatagramChannelConfig;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.net.socket.HostInterfaces;
+import jdk.net.ExtendedSocketOptions;
 
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
+import java.net.StandardSocketOptions;
 import java.util.Collections;
 
 /** The settings of a {@link RdmaRawDatagramChannel}. Can be set on any thread; those of binding, before it. */
@@ -64,7 +66,18 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
                         RdmaRawDatagramChannelConfig::setUnicastTimeToLive)
                 .with(RdmaRawChannelOption.IP_RECVORIGDSTADDR, c -> c.receiveOriginalDestination,
                         (c, value) -> c.receiveOriginalDestination = value)
-                .with(RdmaRawChannelOption.KERNEL_SOCKET, c -> c.kernelSocket, (c, value) -> c.kernelSocket = value);
+                .with(RdmaRawChannelOption.KERNEL_SOCKET, c -> c.kernelSocket, (c, value) -> c.kernelSocket = value)
+                .alsoAs(StandardSocketOptions.SO_BROADCAST, ChannelOption.SO_BROADCAST)
+                .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
+                .alsoAs(StandardSocketOptions.SO_SNDBUF, ChannelOption.SO_SNDBUF)
+                .alsoAs(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
+                .alsoAs(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT)
+                .alsoAs(StandardSocketOptions.IP_MULTICAST_IF, ChannelOption.IP_MULTICAST_IF)
+                .alsoAs(StandardSocketOptions.IP_MULTICAST_TTL, ChannelOption.IP_MULTICAST_TTL)
+                .alsoAs(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
+                .with(StandardSocketOptions.IP_MULTICAST_LOOP, c -> !c.loopbackModeDisabled,
+                        (c, loop) -> c.setLoopbackModeDisabled(!loop))
+                .without(ExtendedSocketOptions.SO_INCOMING_NAPI_ID, RdmaRawChannelOption.NO_NAPI_ID);
     }
 
     @Override

@@ -35,6 +35,10 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel, "another peer, group or source")
             .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull, "reads were paused and SO_RCVBUF was full")
             .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "waited to be read when the channel closed")
+            .drop("not-allocated", RdmaRawDatagramStatistics::droppedUnallocated,
+                    "the channel's ALLOCATOR, which is not the transport's, had no buffer")
+            .copy("foreign-allocator", RdmaRawDatagramStatistics::copiedForAllocator,
+                    "received datagrams copied because the channel's ALLOCATOR is not the transport's")
             .drop("fragment", RdmaRawDatagramStatistics::droppedFragments,
                     "overlapping, too many, too late, or of an unsound packet")
             .drop("unresolved", RdmaRawDatagramStatistics::droppedUnresolved, "the next hop's MAC is not known")
@@ -51,6 +55,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     long droppedNotForChannel;
     long droppedBufferFull;
     long droppedAtClose;
+    long droppedUnallocated;
+    long copiedForAllocator;
     final ReassemblyCounters fragments = new ReassemblyCounters();
     long sentDatagrams;
     long sentBytes;
@@ -131,6 +137,16 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     /** Datagrams that waited to be read when the channel closed. */
     public long droppedAtClose() {
         return droppedAtClose;
+    }
+
+    /** Datagrams dropped because the channel's {@code ALLOCATOR}, which is not the transport's, had no buffer. */
+    public long droppedUnallocated() {
+        return droppedUnallocated;
+    }
+
+    /** Received datagrams that were copied because the channel's {@code ALLOCATOR} is not the transport's. */
+    public long copiedForAllocator() {
+        return copiedForAllocator;
     }
 
     /** Fragments received. */

@@ -5,6 +5,9 @@ import io.netty.channel.ServerChannelRecvByteBufAllocator;
 import io.netty.channel.socket.ServerSocketChannelConfig;
 import io.netty.util.NetUtil;
 import io.netty.util.internal.ObjectUtil;
+import jdk.net.ExtendedSocketOptions;
+
+import java.net.StandardSocketOptions;
 
 /** The settings of a {@link RdmaRawServerSocketChannel}. Can be set on any thread; those of binding, before it. */
 public final class RdmaRawServerSocketChannelConfig
@@ -21,7 +24,11 @@ public final class RdmaRawServerSocketChannelConfig
                     .with(ChannelOption.TCP_FASTOPEN, c -> c.tcpFastopen,
                             RdmaRawServerSocketChannelConfig::setTcpFastopen)
                     .with(RdmaRawChannelOption.ACCEPT_GROUP, c -> c.acceptGroup,
-                            RdmaRawServerSocketChannelConfig::setAcceptGroup);
+                            RdmaRawServerSocketChannelConfig::setAcceptGroup)
+                    .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
+                    .alsoAs(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
+                    .alsoAs(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT)
+                    .without(ExtendedSocketOptions.SO_INCOMING_NAPI_ID, RdmaRawChannelOption.NO_NAPI_ID);
 
     private volatile int backlog = Math.max(1, NetUtil.SOMAXCONN);
     /** 0 while it is not set. */

@@ -201,7 +201,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             // The port of an address that the user chose may be the system's choice.
             localAddress = null;
             if (config.isTcpFastOpenConnect()) {
-                opening.openFast(flushed(), alloc());
+                opening.openFast(flushed(), RdmaRawByteBufAllocator.DEFAULT);
             }
         }
     }
@@ -308,7 +308,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         StreamTransport current = transport;
         // While the connection moves between loops, what is written waits; attaching resumes it.
         if (current.isAttached()) {
-            current.write(in, alloc());
+            // What has to be copied goes to memory that the device reads, whatever the user allocates from.
+            current.write(in, RdmaRawByteBufAllocator.DEFAULT);
         }
     }
 

@@ -8,6 +8,7 @@ import io.rdmaraw.tcp.TcpConnection;
 import jdk.net.ExtendedSocketOptions;
 
 import java.net.SocketOption;
+import java.net.StandardSocketOptions;
 
 /** The settings of a {@link RdmaRawSocketChannel}. Can be set on any thread. */
 public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawSocketChannelConfig>
@@ -117,7 +118,22 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                         RdmaRawSocketChannelConfig::setKeepInterval)
                 .with(RdmaRawChannelOption.TCP_KEEPCNT, c -> c.keepProbes, RdmaRawSocketChannelConfig::setKeepProbes)
                 .with(RdmaRawChannelOption.TCP_USER_TIMEOUT, c -> c.userTimeoutMillis,
-                        RdmaRawSocketChannelConfig::setUserTimeout);
+                        RdmaRawSocketChannelConfig::setUserTimeout)
+                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPIDLE"), RdmaRawChannelOption.TCP_KEEPIDLE)
+                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPINTVL"), RdmaRawChannelOption.TCP_KEEPINTVL)
+                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPCNT"), RdmaRawChannelOption.TCP_KEEPCNT)
+                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_USER_TIMEOUT"), RdmaRawChannelOption.TCP_USER_TIMEOUT)
+                .alsoAs(ExtendedSocketOptions.TCP_KEEPIDLE, RdmaRawChannelOption.TCP_KEEPIDLE)
+                .alsoAs(ExtendedSocketOptions.TCP_KEEPINTERVAL, RdmaRawChannelOption.TCP_KEEPINTVL)
+                .alsoAs(ExtendedSocketOptions.TCP_KEEPCOUNT, RdmaRawChannelOption.TCP_KEEPCNT)
+                .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
+                .alsoAs(StandardSocketOptions.SO_SNDBUF, ChannelOption.SO_SNDBUF)
+                .alsoAs(StandardSocketOptions.SO_KEEPALIVE, ChannelOption.SO_KEEPALIVE)
+                .alsoAs(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
+                .alsoAs(StandardSocketOptions.SO_LINGER, ChannelOption.SO_LINGER)
+                .alsoAs(StandardSocketOptions.TCP_NODELAY, ChannelOption.TCP_NODELAY)
+                .alsoAs(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
+                .without(ExtendedSocketOptions.SO_INCOMING_NAPI_ID, RdmaRawChannelOption.NO_NAPI_ID);
     }
 
     @Override

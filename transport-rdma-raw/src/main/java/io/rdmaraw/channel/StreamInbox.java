@@ -5,7 +5,9 @@ import io.netty.channel.AdaptiveRecvByteBufAllocator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
+import io.rdmaraw.tcp.stack.ReceivedPieces;
 import io.rdmaraw.tcp.stack.StreamTransport;
+import io.rdmaraw.tcp.stack.TcpStackStatistics;
 
 import java.io.IOException;
 
@@ -111,12 +113,20 @@ final class StreamInbox {
         handle.reset(channel.config());
         // Buffers are posted beforehand and not allocated here; a size that the user has set still holds.
         boolean anySize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
+        boolean copies = channel.config().copiesReceived() && transport.lendsSlots();
+        TcpStackStatistics counters = channel.loopStack().counters();
         do {
-            ByteBuf piece = anySize ? transport.received().takeMerged(channel.alloc())
-                    : transport.received().take(Math.max(1, handle.guess()));
+            ByteBuf piece;
+            if (copies) {
+                piece = copied(transport.received(), handle);
+                counters.copiedForAllocator++;
+            } else {
+                piece = anySize ? transport.received().takeMerged(channel.alloc())
+                        : transport.received().take(Math.max(1, handle.guess()));
+                handle.attemptedBytesRead(piece.readableBytes());
+            }
             int bytes = piece.readableBytes();
             readPending = false;
-            handle.attemptedBytesRead(bytes);
             handle.lastBytesRead(bytes);
             handle.incMessagesRead(1);
             // Before the handler sees it: it may close the channel, and unread bytes would then reset the connection.
@@ -125,6 +135,19 @@ final class StreamInbox {
         } while (hasBytes() && channel.isOpen() && handle.continueReading());
         handle.readComplete();
         channel.pipeline().fireChannelReadComplete();
+    }
+
+    /** As much as one buffer holds, of the allocator and the size that a NIO channel would read into. */
+    @SuppressWarnings("deprecation") // as above
+    private ByteBuf copied(ReceivedPieces received, RecvByteBufAllocator.Handle handle) {
+        ByteBuf copy = handle.allocate(channel.alloc()).ensureWritable(1);
+        handle.attemptedBytesRead(copy.writableBytes());
+        while (copy.isWritable() && !received.isEmpty()) {
+            ByteBuf piece = received.take(copy.writableBytes());
+            copy.writeBytes(piece);
+            piece.release();
+        }
+        return copy;
     }
 
     private boolean hasEnd() {

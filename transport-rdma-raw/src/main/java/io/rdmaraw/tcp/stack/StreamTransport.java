@@ -48,6 +48,12 @@ public interface StreamTransport {
     /** Returns what has come in and was not read. For the channel while {@link #isAttached()}. */
     ReceivedPieces received();
 
+    /**
+     * Tells whether what has come in lies in the slots of a device. Otherwise it is in buffers of the allocator that
+     * the channel had when it came.
+     */
+    boolean lendsSlots();
+
     /** The channel has read bytes: the peer may send as many more. */
     void read(int bytes);
 

@@ -78,6 +78,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
                     "small received payloads copied because receive slots ran low, or their reader is behind")
             .copy("out-of-order", core(c -> c.outOfOrderCopies),
                     "payloads held ahead of their turn copied because receive slots ran low")
+            .copy("foreign-allocator", s -> s.copiedForAllocator,
+                    "buffers that received data were copied into because a channel's ALLOCATOR is not the transport's")
             .copy("unregistered-memory", s -> s.copiedSegments.getAsLong(),
                     "sent segments copied because their payload did not lie in registered memory")
             .error("refused-by-backlog", s -> s.refusedByBacklog,
@@ -153,6 +155,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     public final LongAdder unsteeredAddresses = new LongAdder();
     /** Small payloads copied because receive slots ran low, or their connection has many unread. */
     public long copiedPayloads;
+    /** Buffers that received data were copied into because the channel's allocator is not of this transport. */
+    public long copiedForAllocator;
 
     public TcpStackStatistics(TcpCounters core, ParseCounters frames, LongSupplier timeWait,
                          LongSupplier copiedSegments,

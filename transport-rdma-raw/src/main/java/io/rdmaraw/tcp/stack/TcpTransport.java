@@ -243,6 +243,11 @@ public final class TcpTransport implements StreamTransport {
     }
 
     @Override
+    public boolean lendsSlots() {
+        return true;
+    }
+
+    @Override
     public boolean isConnected() {
         return connected;
     }

@@ -1,0 +1,122 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.channel.ChannelConfig;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.nio.NioChannelOption;
+import jdk.net.ExtendedSocketOptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import java.net.SocketOption;
+import java.net.StandardSocketOptions;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Programs set options under the names of the transport that they were written for. */
+class OtherNamesOfOptionsTest {
+    private final RdmaRawSocketChannelConfig stream = new RdmaRawSocketChannel().config();
+    private final RdmaRawServerSocketChannelConfig server = new RdmaRawServerSocketChannel().config();
+    private final RdmaRawDatagramChannelConfig datagram = new RdmaRawDatagramChannel().config();
+
+    private static <T> Arguments same(SocketOption<T> name, ChannelOption<T> option, T value) {
+        return Arguments.of(NioChannelOption.of(name), option, value);
+    }
+
+    private static <T> Arguments uring(String name, ChannelOption<T> option, T value) {
+        return Arguments.of(ChannelOption.valueOf("io.netty.channel.uring.IoUringChannelOption#" + name), option,
+                value);
+    }
+
+    static Stream<Arguments> ofStreams() {
+        return Stream.of(
+                same(ExtendedSocketOptions.TCP_KEEPIDLE, RdmaRawChannelOption.TCP_KEEPIDLE, 11),
+                same(ExtendedSocketOptions.TCP_KEEPINTERVAL, RdmaRawChannelOption.TCP_KEEPINTVL, 12),
+                same(ExtendedSocketOptions.TCP_KEEPCOUNT, RdmaRawChannelOption.TCP_KEEPCNT, 13),
+                same(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF, 70_000),
+                same(StandardSocketOptions.SO_SNDBUF, ChannelOption.SO_SNDBUF, 80_000),
+                same(StandardSocketOptions.SO_KEEPALIVE, ChannelOption.SO_KEEPALIVE, true),
+                same(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR, true),
+                same(StandardSocketOptions.SO_LINGER, ChannelOption.SO_LINGER, 7),
+                same(StandardSocketOptions.TCP_NODELAY, ChannelOption.TCP_NODELAY, false),
+                same(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS, 32),
+                uring("TCP_KEEPIDLE", RdmaRawChannelOption.TCP_KEEPIDLE, 21),
+                uring("TCP_KEEPINTVL", RdmaRawChannelOption.TCP_KEEPINTVL, 22),
+                uring("TCP_KEEPCNT", RdmaRawChannelOption.TCP_KEEPCNT, 23),
+                uring("TCP_USER_TIMEOUT", RdmaRawChannelOption.TCP_USER_TIMEOUT, 24));
+    }
+
+    static Stream<Arguments> ofServers() {
+        return Stream.of(
+                same(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF, 70_000),
+                same(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR, false),
+                same(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT, true));
+    }
+
+    static Stream<Arguments> ofDatagrams() {
+        return Stream.of(
+                same(StandardSocketOptions.SO_BROADCAST, ChannelOption.SO_BROADCAST, true),
+                same(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF, 70_000),
+                same(StandardSocketOptions.SO_SNDBUF, ChannelOption.SO_SNDBUF, 80_000),
+                same(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR, true),
+                same(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT, true),
+                same(StandardSocketOptions.IP_MULTICAST_TTL, ChannelOption.IP_MULTICAST_TTL, 9),
+                same(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS, 32));
+    }
+
+    @ParameterizedTest
+    @MethodSource("ofStreams")
+    <T> void streams(ChannelOption<T> name, ChannelOption<T> option, T value) {
+        setByName(stream, name, option, value);
+    }
+
+    @ParameterizedTest
+    @MethodSource("ofServers")
+    <T> void servers(ChannelOption<T> name, ChannelOption<T> option, T value) {
+        setByName(server, name, option, value);
+    }
+
+    @ParameterizedTest
+    @MethodSource("ofDatagrams")
+    <T> void datagrams(ChannelOption<T> name, ChannelOption<T> option, T value) {
+        setByName(datagram, name, option, value);
+    }
+
+    private static <T> void setByName(ChannelConfig config, ChannelOption<T> name, ChannelOption<T> option, T value) {
+        assertTrue(config.setOption(name, value), name.name());
+        assertEquals(value, config.getOption(option));
+        assertEquals(value, config.getOption(name));
+        assertFalse(config.getOptions().containsKey(name), "an option is listed once");
+    }
+
+    /** The JDK says whether what is sent comes back, Netty whether it does not. */
+    @Test
+    void theLoopOfGroupsMeansTheContraryInNetty() {
+        ChannelOption<Boolean> loop = NioChannelOption.of(StandardSocketOptions.IP_MULTICAST_LOOP);
+        assertTrue(datagram.setOption(loop, false));
+        assertTrue(datagram.isLoopbackModeDisabled());
+        assertFalse(datagram.getOption(loop));
+    }
+
+    @Test
+    void theKernelsQueueIsRefusedInWordsThatSayWhy() {
+        ChannelOption<Integer> napi = NioChannelOption.of(ExtendedSocketOptions.SO_INCOMING_NAPI_ID);
+        for (ChannelConfig config : List.of(stream, server, datagram)) {
+            assertTrue(assertThrows(UnsupportedOperationException.class, () -> config.getOption(napi)).getMessage()
+                    .contains("does not pass the kernel's network stack"));
+            assertThrows(UnsupportedOperationException.class, () -> config.setOption(napi, 1));
+        }
+    }
+
+    @Test
+    void whatMeansNothingHereIsUnknown() {
+        assertFalse(stream.setOption(NioChannelOption.of(StandardSocketOptions.IP_MULTICAST_TTL), 1));
+        assertFalse(server.setOption(NioChannelOption.of(StandardSocketOptions.TCP_NODELAY), true));
+    }
+}

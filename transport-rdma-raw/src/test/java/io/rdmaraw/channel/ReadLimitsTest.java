@@ -1,0 +1,137 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.FixedRecvByteBufAllocator;
+import io.netty.channel.socket.DatagramPacket;
+import io.netty.util.ReferenceCountUtil;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** What the user has said of how much is read between two {@code channelReadComplete}s holds. */
+@Timeout(60)
+class ReadLimitsTest {
+    private static final int MESSAGES = 50;
+    private static final int LIMIT = 4;
+
+    /** Notes how many messages came before each end of a read. */
+    private static final class Reads extends ChannelInboundHandlerAdapter {
+        private final List<Integer> messagesPerRead = new ArrayList<>();
+        private int messages;
+        private int total;
+
+        @Override
+        public synchronized void channelRead(ChannelHandlerContext ctx, Object msg) {
+            messages++;
+            total++;
+            ReferenceCountUtil.release(msg);
+        }
+
+        @Override
+        public synchronized void channelReadComplete(ChannelHandlerContext ctx) {
+            messagesPerRead.add(messages);
+            messages = 0;
+            notifyAll();
+        }
+
+        synchronized List<Integer> await(int expected) throws InterruptedException {
+            while (total < expected || messages > 0) {
+                wait();
+            }
+            return List.copyOf(messagesPerRead);
+        }
+    }
+
+    private static void assertLimited(List<Integer> messagesPerRead, int limit) {
+        assertEquals(MESSAGES, messagesPerRead.stream().mapToInt(Integer::intValue).sum());
+        assertTrue(messagesPerRead.stream().allMatch(n -> n > 0 && n <= limit), messagesPerRead::toString);
+    }
+
+    /** All at once, in one task of the loop that receives them too. */
+    private static void sendDatagrams(Channel sender, InetSocketAddress to) throws InterruptedException {
+        for (int i = 0; i < MESSAGES; i++) {
+            sender.write(new DatagramPacket(DatagramFixture.text("datagram " + i), to));
+        }
+        sender.flush();
+    }
+
+    private static List<Integer> datagrams(Reads reads, Channel receiver, Channel sender) throws Exception {
+        receiver.pipeline().addFirst(reads);
+        receiver.eventLoop().submit(() -> {
+            sendDatagrams(sender, (InetSocketAddress) receiver.localAddress());
+            return null;
+        }).sync();
+        return reads.await(MESSAGES);
+    }
+
+    @Test
+    void datagramsOfAFixedNumber() throws Exception {
+        try (DatagramFixture fixture = new DatagramFixture(1)) {
+            Channel receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0), DatagramFixture.option(
+                    ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(2048).maxMessagesPerRead(LIMIT)))
+                    .channel;
+            Channel sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0)).channel;
+            assertLimited(datagrams(new Reads(), receiver, sender), LIMIT);
+        }
+    }
+
+    @Test
+    @SuppressWarnings("deprecation") // MAX_MESSAGES_PER_READ is, but programs use it
+    void datagramsThatWaitedAndThoseThatComeByTheOldOption() throws Exception {
+        try (DatagramFixture fixture = new DatagramFixture(1)) {
+            Channel receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0), bootstrap -> bootstrap
+                    .option(ChannelOption.MAX_MESSAGES_PER_READ, LIMIT)
+                    .option(ChannelOption.AUTO_READ, false)).channel;
+            Channel sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0)).channel;
+            Reads reads = new Reads();
+            receiver.pipeline().addFirst(reads);
+            sender.eventLoop().submit(() -> {
+                sendDatagrams(sender, (InetSocketAddress) receiver.localAddress());
+                return null;
+            }).sync();
+            receiver.config().setAutoRead(true);
+            assertLimited(reads.await(MESSAGES), LIMIT);
+        }
+    }
+
+    /** Without a limit of the user's own a burst is as long as the device makes it. */
+    @Test
+    void datagramsOfWhichNothingWasSaid() throws Exception {
+        try (DatagramFixture fixture = new DatagramFixture(1)) {
+            Channel receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0)).channel;
+            Channel sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0)).channel;
+            List<Integer> messagesPerRead = datagrams(new Reads(), receiver, sender);
+            assertTrue(messagesPerRead.stream().anyMatch(n -> n > LIMIT), messagesPerRead::toString);
+        }
+    }
+
+    @Test
+    void frames() throws Exception {
+        LoopDevice device = LoopDevice.inMemory();
+        RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
+                .receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build());
+        try {
+            Reads reads = new Reads();
+            RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), reads);
+            receiver.config().setRecvByteBufAllocator(new FixedRecvByteBufAllocator(64).maxMessagesPerRead(LIMIT));
+            RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+            for (int i = 0; i < MESSAGES; i++) {
+                sender.write(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64));
+            }
+            sender.flush();
+            assertLimited(reads.await(MESSAGES), LIMIT);
+        } finally {
+            group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+}

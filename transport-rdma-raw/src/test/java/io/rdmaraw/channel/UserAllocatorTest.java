@@ -1,0 +1,214 @@
+package io.rdmaraw.channel;
+
+import static io.rdmaraw.channel.StreamFixture.on;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.AbstractByteBufAllocator;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.FixedRecvByteBufAllocator;
+import io.netty.channel.socket.DatagramPacket;
+import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.memory.RegisteredByteBufAllocator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.net.InetSocketAddress;
+import java.util.Random;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Received data lie in buffers of the channel's ALLOCATOR if the user has set one that is not the transport's, as with
+ * Netty's own channels: there are handlers that release only what comes from an allocator that they know.
+ */
+@Timeout(60)
+class UserAllocatorTest {
+    private static final ByteBufAllocator POOLED = PooledByteBufAllocator.DEFAULT;
+    private static final int PIECE_BYTES = 700;
+    private static final int BYTES = 100_000;
+
+    /** Keeps what a stream brings. */
+    private static final class Pieces extends ChannelInboundHandlerAdapter {
+        final BlockingQueue<ByteBuf> pieces = new LinkedBlockingQueue<>();
+        final BlockingQueue<Throwable> errors = new LinkedBlockingQueue<>();
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            pieces.add((ByteBuf) msg);
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            errors.add(cause);
+        }
+    }
+
+    /** Has no memory. */
+    private static final class Empty extends AbstractByteBufAllocator {
+        @Override
+        protected ByteBuf newHeapBuffer(int initialCapacity, int maxCapacity) {
+            throw new IllegalStateException("no memory here");
+        }
+
+        @Override
+        protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
+            return newHeapBuffer(initialCapacity, maxCapacity);
+        }
+
+        @Override
+        public boolean isDirectBufferPooled() {
+            return false;
+        }
+    }
+
+    private static byte[] randomBytes() {
+        byte[] bytes = new byte[BYTES];
+        new Random(BYTES).nextBytes(bytes);
+        return bytes;
+    }
+
+    @Test
+    void aStreamIsCopiedIntoBuffersOfTheUsersAllocatorAndSize() throws Exception {
+        Pieces received = new Pieces();
+        byte[] sent = randomBytes();
+        try (StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1)) {
+            InetSocketAddress server = fixture.listen("127.0.0.1", received, settings -> settings
+                    .childOption(ChannelOption.ALLOCATOR, POOLED)
+                    .childOption(ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(PIECE_BYTES)));
+            fixture.connect(server, new ChannelInboundHandlerAdapter())
+                    .writeAndFlush(Unpooled.wrappedBuffer(sent)).sync();
+            ByteBuf all = Unpooled.buffer();
+            int pieces = 0;
+            while (all.readableBytes() < BYTES) {
+                ByteBuf piece = FrameQueueHandler.take(received.pieces, "piece");
+                assertSame(POOLED, piece.alloc());
+                assertEquals(PIECE_BYTES, piece.capacity());
+                all.writeBytes(piece);
+                assertTrue(piece.release());
+                pieces++;
+            }
+            assertEquals(Unpooled.wrappedBuffer(sent), all);
+            RdmaRawSocketChannel reader = fixture.accepted();
+            long copies = on(reader.eventLoop(), () -> reader.loopStack().counters().copiedForAllocator);
+            assertEquals(pieces, copies);
+        }
+    }
+
+    @Test
+    void withTheTransportsAllocatorAStreamIsNotCopied() throws Exception {
+        Pieces received = new Pieces();
+        try (StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1)) {
+            InetSocketAddress server = fixture.listen("127.0.0.1", received, settings -> settings
+                    .childOption(ChannelOption.ALLOCATOR, RdmaRawByteBufAllocator.DEFAULT));
+            fixture.connect(server, new ChannelInboundHandlerAdapter())
+                    .writeAndFlush(Unpooled.wrappedBuffer(new byte[PIECE_BYTES])).sync();
+            ByteBuf piece = FrameQueueHandler.take(received.pieces, "piece");
+            assertInstanceOf(RegisteredByteBufAllocator.class, piece.alloc());
+            piece.release();
+            RdmaRawSocketChannel reader = fixture.accepted();
+            long copies = on(reader.eventLoop(), () -> reader.loopStack().counters().copiedForAllocator);
+            assertEquals(0, copies);
+        }
+    }
+
+    /** As a NIO channel does: bytes may be lost, so the stream cannot go on. */
+    @Test
+    void aStreamWhoseAllocatorFailsEndsWithItsError() throws Exception {
+        Pieces received = new Pieces();
+        try (StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1)) {
+            InetSocketAddress server = fixture.listen("127.0.0.1", received, settings -> settings
+                    .childOption(ChannelOption.ALLOCATOR, new Empty()));
+            fixture.connect(server, new ChannelInboundHandlerAdapter())
+                    .writeAndFlush(Unpooled.wrappedBuffer(new byte[PIECE_BYTES])).sync();
+            assertEquals("no memory here", FrameQueueHandler.take(received.errors, "error").getMessage());
+            fixture.accepted().closeFuture().sync();
+        }
+    }
+
+    @Test
+    void datagramsAreCopiedIntoBuffersOfTheUsersAllocator() throws Exception {
+        try (DatagramFixture fixture = new DatagramFixture(1)) {
+            DatagramFixture.Inbox receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0),
+                    DatagramFixture.option(ChannelOption.ALLOCATOR, POOLED));
+            DatagramFixture.Inbox sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0));
+            for (String text : new String[] {"one", "", "three"}) {
+                sender.send(text, receiver.address());
+                DatagramPacket packet = receiver.take();
+                assertSame(POOLED, packet.content().alloc());
+                assertEquals(DatagramFixture.text(text), packet.content());
+                assertEquals(sender.address(), packet.sender());
+                packet.release();
+            }
+            assertEquals(3, receiver.channel.statistics().copiedForAllocator());
+            receiver.send("back", sender.address());
+            assertEquals("back", sender.takeText());
+            assertEquals(0, sender.channel.statistics().copiedForAllocator());
+        }
+    }
+
+    @Test
+    void aDatagramThatTheAllocatorHasNoBufferForIsCountedAndReported() throws Exception {
+        try (DatagramFixture fixture = new DatagramFixture(1)) {
+            DatagramFixture.Inbox receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0),
+                    DatagramFixture.option(ChannelOption.ALLOCATOR, new Empty()));
+            DatagramFixture.Inbox sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0));
+            sender.send("lost", receiver.address());
+            assertEquals("no memory here", FrameQueueHandler.take(receiver.errors, "error").getMessage());
+            assertEquals(1, receiver.channel.statistics().droppedUnallocated());
+            receiver.channel.config().setAllocator(POOLED);
+            sender.send("next", receiver.address());
+            assertEquals("next", receiver.takeText());
+        }
+    }
+
+    @Test
+    void framesAreCopiedIntoBuffersOfTheUsersAllocator() throws Exception {
+        frames(false);
+    }
+
+    @Test
+    void framesOfBurstsAreCopiedIntoBuffersOfTheUsersAllocator() throws Exception {
+        frames(true);
+    }
+
+    private static void frames(boolean bursts) throws Exception {
+        LoopDevice device = LoopDevice.inMemory();
+        RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
+                .receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build());
+        FrameQueueHandler received = new FrameQueueHandler();
+        try {
+            RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
+            receiver.config().setAllocator(POOLED).setFrameBursts(bursts);
+            RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+            for (int i = 0; i < 2 * FrameBurst.MAX_FRAMES; i++) {
+                sender.write(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64));
+            }
+            sender.flush();
+            int next = 0;
+            while (next < 2 * FrameBurst.MAX_FRAMES) {
+                Object message = FrameQueueHandler.take(received.messages, "message");
+                int size = message instanceof FrameBurst burst ? burst.size() : 1;
+                for (int i = 0; i < size; i++) {
+                    ByteBuf frame = message instanceof FrameBurst burst ? burst.frame(i) : (ByteBuf) message;
+                    assertSame(POOLED, frame.alloc());
+                    assertEquals(next++, LoopDevice.number(frame));
+                }
+                ReferenceCountUtil.release(message);
+            }
+            assertEquals(next, receiver.statistics().copiedForAllocator());
+            assertEquals(0, LoopDevice.slotsMissing(receiver));
+        } finally {
+            group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+}
