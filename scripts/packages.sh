@@ -59,7 +59,7 @@ require_build_tools() {
 readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils-ping ibv_devinfo:ibverbs-utils
   raw_ethernet_bw:perftest
   dig:bind9-dnsutils dnsperf:dnsperf curl:curl wrk:wrk h2load:nghttp2-client redis-benchmark:redis-tools
-  tshark:tshark iperf3:iperf3 haproxy:haproxy)
+  tshark:tshark iperf3:iperf3 haproxy:haproxy python3:python3)
 
 missing_test_packages() {
   local entry

@@ -24,8 +24,9 @@ public record ImpairedPair(VethEnd ours, VethEnd peer, LinkEmulator emulator) {
         left.peer().configureLink();
         right.ours().configureLink();
         right.peer().configure();
-        left.up();
-        right.up();
+        // The emulator copies frames, and what is a frame must be one of the wire: it is what gets lost, or is too long.
+        left.up(Offloads.OFF);
+        right.up(Offloads.OFF);
         left.ours().setNeighbour(right.peer());
         right.peer().setNeighbour(left.ours());
         LinkEmulator emulator = LinkEmulator.start(left.peer(), right.ours(), toPeer, toOurs, seed);

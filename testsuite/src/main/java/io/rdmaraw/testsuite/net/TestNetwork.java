@@ -18,6 +18,7 @@ public final class TestNetwork implements AutoCloseable {
     private final List<ImpairedPair> impairedPairs = new ArrayList<>();
     private final List<PacketCapture> captures = new ArrayList<>();
     private boolean capturing = true;
+    private Offloads offloads = Offloads.OFF;
     private int testsBegun;
 
     /**
@@ -42,6 +43,12 @@ public final class TestNetwork implements AutoCloseable {
         return this;
     }
 
+    /** Says how pairs are made from now on. */
+    public TestNetwork offloads(Offloads choice) {
+        offloads = choice;
+        return this;
+    }
+
     /** A new namespace, with its loopback interface up. */
     public NetworkNamespace namespace() {
         NetworkNamespace namespace = NetworkNamespace.create(NetworkNames.nextNumber());
@@ -59,7 +66,7 @@ public final class TestNetwork implements AutoCloseable {
      * is sent, whereas XDP on our end takes frames before a capture there could see them.
      */
     public VethPair vethPair(NetworkNamespace ours, NetworkNamespace peer) {
-        VethPair pair = VethPair.create(NetworkNames.nextNumber(), ours, peer);
+        VethPair pair = VethPair.create(NetworkNames.nextNumber(), ours, peer, offloads);
         pairs.add(pair);
         if (capturing) {
             capture(pair.peer());

@@ -1,7 +1,7 @@
 package io.rdmaraw.testsuite.net;
 
 /**
- * Two interfaces joined by a virtual cable, both up, with addresses of one subnet and without offloads.
+ * Two interfaces joined by a virtual cable, both up, with addresses of one subnet.
  *
  * @param ours the end that the code under test opens
  * @param peer the other end, with the kernel or a stock program behind it
@@ -10,13 +10,14 @@ public record VethPair(VethEnd ours, VethEnd peer) {
     static final int IPV4_PREFIX_BITS = 28;
     static final int IPV6_PREFIX_BITS = 64;
 
-    static VethPair create(int number, NetworkNamespace ourNamespace, NetworkNamespace peerNamespace) {
+    static VethPair create(int number, NetworkNamespace ourNamespace, NetworkNamespace peerNamespace,
+            Offloads offloads) {
         Subnet subnet = Subnet.unused(number);
         VethPair pair = join(end(ourNamespace, number, 'a', 1, subnet), end(peerNamespace, number, 'b', 2, subnet));
         try {
             pair.ours.configure();
             pair.peer.configure();
-            pair.up();
+            pair.up(offloads);
             return pair;
         } catch (Throwable e) {
             pair.remove();
@@ -59,9 +60,11 @@ public record VethPair(VethEnd ours, VethEnd peer) {
         }
     }
 
-    void up() {
+    void up(Offloads offloads) {
         for (VethEnd end : new VethEnd[] {ours, peer}) {
-            end.offloadsOff();
+            if (offloads == Offloads.OFF) {
+                end.offloadsOff();
+            }
             end.up();
         }
         ours.awaitCarrier();

@@ -10,7 +10,7 @@ import java.lang.invoke.MethodHandle;
 
 /** The environment's word on how {@code soft:xdp:} devices receive, which softverbs reads when it opens one. */
 @SuppressWarnings("restricted")
-final class XdpMode {
+public final class XdpMode {
     private static final String VARIABLE = "SOFTVERBS_XDP_MODE";
     private static final MethodHandle SETENV = Linker.nativeLinker().downcallHandle(
             Linker.nativeLinker().defaultLookup().findOrThrow("setenv"),
@@ -20,7 +20,7 @@ final class XdpMode {
     }
 
     /** For all devices that this process opens from now on; an empty one is the default. */
-    static void set(String mode) {
+    public static void set(String mode) {
         try (Arena arena = Arena.ofConfined()) {
             if ((int) SETENV.invokeExact(arena.allocateFrom(VARIABLE), arena.allocateFrom(mode), 1) != 0) {
                 throw new AssertionError("setenv failed");
