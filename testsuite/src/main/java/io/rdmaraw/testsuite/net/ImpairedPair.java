@@ -24,7 +24,7 @@ public record ImpairedPair(VethEnd ours, VethEnd peer, LinkEmulator emulator) {
         left.peer().configureLink();
         right.ours().configureLink();
         right.peer().configure();
-        // The emulator copies frames, and what is a frame must be one of the wire: it is what gets lost, or is too long.
+        // The emulator copies frames and loses some of them, so they must be those of a wire.
         left.up(Offloads.OFF);
         right.up(Offloads.OFF);
         left.ours().setNeighbour(right.peer());
