@@ -48,7 +48,6 @@ static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
     const struct rtattr *attribute = IFLA_RTA(info);
     int left = (int)IFLA_PAYLOAD(message);
     sv_device_set_port_up(wire->device, is_up(info->ifi_flags));
-    sv_wire_large_check(wire);
     for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
         uint32_t mtu = 0;
         if (attribute->rta_type == IFLA_ADDRESS && RTA_PAYLOAD(attribute) == sizeof wire->device->mac &&

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An AF_PACKET receive ring: see wire.h, and packet_mmap.rst of the kernel. */
+/*
+ * An AF_PACKET receive ring: see wire.h, and packet_mmap.rst of the kernel.
+ *
+ * A slot takes a frame of the MTU. What a sender on the same host hands over as one packet of up to 64 KB has its first
+ * bytes in a slot, and is read from the socket as a whole (PACKET_COPY_THRESH): the kernel queues both in the same
+ * order.
+ */
 #include "wire.h"
 
-#include "checksum.h"
+#include "packet_offload.h"
+#include "super_frame.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +29,16 @@ enum {
     BLOCK_BYTES = 1 << 18,
     RESERVE_BYTES = 64,     /* room before the frame, where a VLAN tag goes back in */
     HEADER_BYTES = 192,     /* what the kernel puts before a frame, at most */
-    DRAIN_BURSTS = 4,
+    DRAIN_FRAMES = 4 * SV_BURST,
+    WHOLE_BYTES = SV_MAX_OVERHEAD + SV_IPV6_HLEN + SV_SUPER_MAX_IP_BYTES,
+    SOCKET_BYTES = 8 << 20, /* for packets that are read from the socket: more than a window of TCP */
+};
+
+/* A packet that is larger than a slot, and the frames that it is cut into. */
+struct sv_packet_cutter {
+    struct sv_super super;
+    struct sv_super_slot slots[SV_BURST];
+    uint8_t whole[RESERVE_BYTES + WHOLE_BYTES];
 };
 
 static struct tpacket2_hdr *slot(const struct sv_packet_ring *ring, uint32_t index)
@@ -40,6 +56,8 @@ static int set_options(struct sv_packet_ring *ring, int filter)
     int version = TPACKET_V2;
     int reserve = RESERVE_BYTES;
     int on = 1;
+    int any_length = 1;
+    int bytes = SOCKET_BYTES;
     struct tpacket_req request = {
         .tp_block_size = BLOCK_BYTES,
         .tp_frame_size = ring->frame_bytes,
@@ -49,10 +67,14 @@ static int set_options(struct sv_packet_ring *ring, int filter)
     if (setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
         setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve) != 0 ||
         setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0 ||
+        setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0 ||
+        setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_COPY_THRESH, &any_length, sizeof any_length) != 0 ||
         setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0)
         return errno;
     if (filter >= 0 && setsockopt(ring->receiver.fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof filter) != 0)
         return errno;
+    if (setsockopt(ring->receiver.fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+        (void)!setsockopt(ring->receiver.fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     return 0;
 }
 
@@ -71,6 +93,9 @@ int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t fram
     int error = sv_receiver_init(&ring->receiver, count_drops);
     if (error != 0)
         return error;
+    ring->cutter = sv_alloc_zeroed(sizeof *ring->cutter);
+    if (ring->cutter == NULL)
+        return ENOMEM;
     ring->frame_bytes = sv_round_up_pow2(mtu + SV_MAX_OVERHEAD + HEADER_BYTES);
     ring->map_bytes = ((size_t)ring->frame_bytes * frames + BLOCK_BYTES - 1) & ~(size_t)(BLOCK_BYTES - 1);
     ring->frames = (uint32_t)(ring->map_bytes / ring->frame_bytes);
@@ -106,8 +131,30 @@ void sv_packet_ring_close(struct sv_packet_ring *ring)
     if (ring->receiver.fd >= 0)
         close(ring->receiver.fd);
     sv_receiver_close(&ring->receiver);
+    free(ring->cutter);
+    ring->cutter = NULL;
     ring->map = NULL;
     ring->receiver.fd = -1;
+}
+
+/* ---- what is in a slot ---- */
+
+static uint32_t next_slot(const struct sv_packet_ring *ring, uint32_t index)
+{
+    return index + 1 == ring->frames ? 0 : index + 1;
+}
+
+static uint8_t *data_of(struct tpacket2_hdr *header)
+{
+    return (uint8_t *)header + header->tp_mac;
+}
+
+/* It lies right before the frame. */
+static struct virtio_net_hdr offload_of(struct tpacket2_hdr *header)
+{
+    struct virtio_net_hdr offload;
+    memcpy(&offload, data_of(header) - sizeof offload, sizeof offload);
+    return offload;
 }
 
 /* The kernel removes the outer tag from every frame; this puts it back. */
@@ -124,28 +171,153 @@ static uint8_t *put_tag_back(const struct tpacket2_hdr *header, uint8_t *data, u
     return data - 4;
 }
 
-/* False: the frame is lost, and counted. */
-static bool take_frame(struct sv_packet_ring *ring, struct tpacket2_hdr *header, uint32_t longest,
-                       struct sv_frame *frame)
+/* ---- ordinary frames ---- */
+
+/* A packet of the kernel, with what it says about it. */
+struct packet {
+    struct virtio_net_hdr offload;
+    uint8_t *data;
+    uint32_t length;
+    bool lost;
+};
+
+static struct packet packet_in_slot(struct tpacket2_hdr *header)
 {
-    uint8_t *data = (uint8_t *)header + header->tp_mac;
-    uint32_t length = header->tp_len;
-    bool whole = header->tp_snaplen == header->tp_len && length >= ETH_HLEN;
-    if (whole)
-        data = put_tag_back(header, data, &length);
-    if (!whole || length > longest) {
-        ring->receiver.counters.length_errors++;    /* longer than the MTU: a large packet that was not segmented */
+    return (struct packet){.offload = offload_of(header), .data = data_of(header), .length = header->tp_len,
+                           .lost = header->tp_snaplen != header->tp_len};
+}
+
+/* Most slots have one frame, and it is all there. */
+static bool is_ordinary(const struct packet *packet)
+{
+    return !packet->lost && packet->length >= ETH_HLEN && packet->offload.gso_type == VIRTIO_NET_HDR_GSO_NONE &&
+           sv_offload_is_sound(&packet->offload, packet->length);
+}
+
+/* False: the frame is lost, and counted. */
+static bool take_frame(struct sv_packet_ring *ring, const struct tpacket2_hdr *header, const struct packet *packet,
+                       uint32_t longest, struct sv_frame *frame)
+{
+    struct softverbs_queue_counters *counters = &ring->receiver.counters;
+    uint32_t length = packet->length;
+    if (length + (header->tp_status & TP_STATUS_VLAN_VALID ? SV_VLAN_HLEN : 0) > longest) {
+        counters->length_errors++;
         return false;
     }
-    /* The sender's kernel left the checksum to hardware that veth does not have: fill it in here. */
-    if (header->tp_status & TP_STATUS_CSUMNOTREADY) {
-        struct sv_headers headers;
-        sv_checksum_fill(data, length, sv_parse_headers(data, length, &headers));
+    if (packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {
+        sv_offload_fill_checksum(&packet->offload, packet->data, length);
+        counters->partial_checksums++;
     }
+    uint8_t *data = put_tag_back(header, packet->data, &length);
     *frame = (struct sv_frame){.data = data, .length = length};
     return true;
 }
 
+/* ---- super-frames ---- */
+
+/* Each slot with TP_STATUS_COPY has its packet in the socket, where it takes memory until it is read. */
+static struct packet read_whole(struct sv_packet_ring *ring)
+{
+    struct packet packet = {.data = ring->cutter->whole + RESERVE_BYTES};
+    struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, WHOLE_BYTES}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    ssize_t bytes;
+    do
+        bytes = recvmsg(ring->receiver.fd, &message, MSG_DONTWAIT | MSG_TRUNC);
+    while (bytes < 0 && (errno == EINTR || errno == ENETDOWN));     /* ENETDOWN comes once, before what is queued */
+    packet.lost = bytes < (ssize_t)sizeof packet.offload;
+    packet.length = packet.lost ? 0 : (uint32_t)bytes - (uint32_t)sizeof packet.offload;
+    return packet;
+}
+
+static void count_refused(struct softverbs_queue_counters *counters, enum sv_super_verdict verdict)
+{
+    if (verdict == SV_SUPER_FLAGS)
+        counters->super_flags++;
+    else if (verdict == SV_SUPER_TOO_LONG)
+        counters->super_too_long++;
+    else
+        counters->super_unsound++;
+}
+
+/* Cuts a packet that is in memory as a whole, and delivers the frames. Returns their number. */
+static unsigned cut(struct sv_packet_ring *ring, struct sv_device *device, const struct iovec *whole,
+                    const struct sv_super_facts *facts)
+{
+    struct softverbs_queue_counters *counters = &ring->receiver.counters;
+    struct sv_packet_cutter *cutter = ring->cutter;
+    struct sv_frame frames[SV_BURST];
+    unsigned total = 0;
+    unsigned count;
+    enum sv_super_verdict verdict = sv_super_begin(&cutter->super, whole, 1, facts);
+    if (verdict != SV_SUPER_GOOD) {
+        count_refused(counters, verdict);
+        return 0;
+    }
+    do {
+        for (count = 0; count < SV_BURST && sv_super_next(&cutter->super, &cutter->slots[count], &frames[count]);)
+            count++;
+        if (count > 0)
+            sv_receiver_dispatch(&ring->receiver, device, frames, count);
+        total += count;
+    } while (count == SV_BURST);
+    counters->super_frames++;
+    counters->cut_frames += total;
+    counters->partial_checksums += facts->partial;
+    return total;
+}
+
+static void count_unusable(struct softverbs_queue_counters *counters, const struct packet *packet)
+{
+    if (packet->lost)
+        counters->wire_full++;          /* the socket had no room */
+    else if (packet->length > WHOLE_BYTES)
+        counters->super_too_long++;
+    else
+        counters->super_unsound++;
+}
+
+static unsigned take_super(struct sv_packet_ring *ring, struct sv_device *device, const struct tpacket2_hdr *header,
+                           struct packet *packet)
+{
+    uint8_t *data = put_tag_back(header, packet->data, &packet->length);
+    const struct iovec whole = {data, packet->length};
+    const struct sv_super_facts facts = {
+        .mtu = atomic_load_explicit(&device->mtu, memory_order_relaxed),
+        .segment_bytes = packet->offload.gso_size,
+        .partial = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
+    };
+    return cut(ring, device, &whole, &facts);
+}
+
+/* A slot whose packet is several frames, or is larger than the slot. Returns the number of frames delivered. */
+static unsigned take_whole(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header,
+                           uint32_t longest)
+{
+    struct packet packet = header->tp_status & TP_STATUS_COPY ? read_whole(ring) : packet_in_slot(header);
+    struct sv_frame frame;
+    enum sv_offload kind = SV_OFFLOAD_UNSOUND;
+    if (!packet.lost && packet.length >= ETH_HLEN && packet.length <= WHOLE_BYTES)
+        kind = sv_offload_of(&packet.offload, packet.data, packet.length);
+    if (kind == SV_OFFLOAD_SUPER)
+        return take_super(ring, device, header, &packet);
+    if (kind == SV_OFFLOAD_UNSOUND)
+        count_unusable(&ring->receiver.counters, &packet);
+    if (kind == SV_OFFLOAD_UNSOUND || !take_frame(ring, header, &packet, longest, &frame))
+        return 0;
+    sv_receiver_dispatch(&ring->receiver, device, &frame, 1);
+    return 1;
+}
+
+/* ---- draining ---- */
+
+static void release_slots(const struct sv_packet_ring *ring, uint32_t from, uint32_t to)
+{
+    for (; from != to; from = next_slot(ring, from))
+        __atomic_store_n(&slot(ring, from)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+}
+
+/* Takes slots until there is a burst of frames, or a packet that is a burst by itself. Returns what was worked on. */
 static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *device)
 {
     struct sv_frame frames[SV_BURST];
@@ -154,15 +326,22 @@ static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *devic
     uint32_t next = first;
     unsigned taken = 0;
     unsigned seen = 0;
-    while (seen < SV_BURST && (status_of(ring, next) & TP_STATUS_USER)) {
-        taken += take_frame(ring, slot(ring, next), longest, &frames[taken]);
+    struct tpacket2_hdr *large = NULL;
+    while (large == NULL && seen < SV_BURST && (status_of(ring, next) & TP_STATUS_USER)) {
+        struct tpacket2_hdr *header = slot(ring, next);
+        struct packet packet = packet_in_slot(header);
+        if (SV_LIKELY(is_ordinary(&packet)))
+            taken += take_frame(ring, header, &packet, longest, &frames[taken]);
+        else
+            large = header;
         seen++;
-        next = next + 1 == ring->frames ? 0 : next + 1;
+        next = next_slot(ring, next);
     }
     if (taken > 0)
         sv_receiver_dispatch(&ring->receiver, device, frames, taken);
-    for (uint32_t i = first; i != next; i = i + 1 == ring->frames ? 0 : i + 1)
-        __atomic_store_n(&slot(ring, i)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+    if (large != NULL)
+        seen += take_whole(ring, device, large, longest);
+    release_slots(ring, first, next);
     atomic_store_explicit(&ring->next, next, memory_order_relaxed);
     return seen;
 }
@@ -170,15 +349,14 @@ static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *devic
 unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *device)
 {
     unsigned total = 0;
+    unsigned burst;
     uint32_t next = atomic_load_explicit(&ring->next, memory_order_relaxed);
     if (!(status_of(ring, next) & TP_STATUS_USER) || !sv_receiver_try(&ring->receiver))
         return 0;
-    for (int i = 0; i < DRAIN_BURSTS; i++) {
-        unsigned burst = drain_burst(ring, device);
+    do {
+        burst = drain_burst(ring, device);
         total += burst;
-        if (burst < SV_BURST)
-            break;
-    }
+    } while (burst > 0 && total < DRAIN_FRAMES);
     sv_spin_unlock(&ring->receiver.lock);
     return total;
 }

@@ -64,7 +64,6 @@ struct sv_wire {
     int guard;                      /* listens under the name that keeps other processes off the interface */
     int filters;                    /* the packet socket that holds what the interface must let in */
     int large;                      /* the packet socket of large sends; -1 where there is none */
-    _Atomic bool large_cut;         /* what is sent there leaves as ordinary frames */
     int link;                       /* netlink: changes of interfaces */
     int kick;
     int epoll;                      /* the receive thread's: `link`, `kick`, and at times the sockets */
@@ -114,10 +113,8 @@ int sv_guard_take(struct sv_wire *wire);
 
 /* ---- wire_large.c ---- */
 
-/* Prepares large sends. Where the kernel does not support them, the library cuts them. */
+/* Prepares large sends. What the kernel does not take, the library cuts. */
 void sv_wire_large_open(struct sv_wire *wire);
-/* Checks again whether the kernel cuts large sends, since the interface's offloads may have changed. */
-void sv_wire_large_check(struct sv_wire *wire);
 
 /* ---- event_source.c ---- */
 
@@ -188,6 +185,7 @@ struct sv_packet_ring {
     uint32_t frames;
     _Atomic uint32_t next;
     bool listens;
+    struct sv_packet_cutter *cutter;
 };
 
 /* `filter`: an eBPF socket filter, or -1 to receive everything. */

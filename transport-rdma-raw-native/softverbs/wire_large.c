@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Large sends by the kernel: a payload and its headers become one packet, which the kernel segments on its way out. So
- * segments cost no buffer, no ring entry and no copy in the library, as with the kernel's own TCP. AF_XDP has no such
- * operation. A packet socket has one, with a struct virtio_net_hdr in front: PACKET_VNET_HDR of packet(7).
+ * Large sends by the kernel: a payload and its headers become one packet, which leaves as one of the kernel's own TCP
+ * does. A card segments it, or the kernel does before an interface that cannot, or it stays whole: an interface to the
+ * same host, such as a veth, passes it on. So segments cost no buffer, no ring entry and no copy in the library, and to
+ * the same host neither cuts nor checksums. AF_XDP has no such operation. A packet socket has one, with a struct
+ * virtio_net_hdr in front: PACKET_VNET_HDR of packet(7).
  */
 #include "checksum.h"
 #include "segment.h"
@@ -10,13 +12,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/ethtool.h>
 #include <linux/if_packet.h>
-#include <linux/sockios.h>
 #include <linux/virtio_net.h>
 #include <netinet/in.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -47,27 +46,6 @@ static int open_socket(int ifindex)
 void sv_wire_large_open(struct sv_wire *wire)
 {
     wire->large = open_socket(wire->ifindex);
-    sv_wire_large_check(wire);
-}
-
-static bool is_off(const struct sv_wire *wire, uint32_t question)
-{
-    struct ethtool_value value = {.cmd = question};
-    struct ifreq request;
-    memset(&request, 0, sizeof request);
-    memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
-    request.ifr_data = (void *)&value;
-    return ioctl(wire->large, SIOCETHTOOL, &request) == 0 && value.data == 0;
-}
-
-/*
- * A virtual interface with these offloads does not segment: the large packet without checksums comes out at its other
- * end. Linux accepts that packet; a peer that reads frames, as this library does, cannot use it. Without the offloads
- * the kernel segments and computes checksums before the interface sees anything.
- */
-void sv_wire_large_check(struct sv_wire *wire)
-{
-    atomic_store(&wire->large_cut, wire->large >= 0 && is_off(wire, ETHTOOL_GTSO) && is_off(wire, ETHTOOL_GTXCSUM));
 }
 
 /* Plain headers only; the library segments all others itself. */
@@ -132,7 +110,7 @@ SV_HOT bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sende
     struct softverbs_queue_counters *counters = &sender->sq.counters;
     uint32_t segments = (send->payload_bytes + send->segment_bytes - 1) / send->segment_bytes;
 
-    if (!atomic_load_explicit(&wire->large_cut, memory_order_relaxed) || !is_plain(wire, send) ||
+    if (wire->large < 0 || !is_plain(wire, send) ||
         SV_UNLIKELY(!atomic_load_explicit(&device->port_up, memory_order_relaxed)))
         return false;
     if (SV_UNLIKELY(send_packet(wire, send) < 0)) {
@@ -146,5 +124,7 @@ SV_HOT bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sende
     counters->frames += segments;
     counters->bytes += send->payload_bytes + (uint64_t)segments * send->header_bytes;
     counters->copied += segments;
+    counters->super_frames++;
+    counters->cut_frames += segments;
     return true;
 }

@@ -87,8 +87,13 @@ void wire_open(struct wire *wire, const char *kind, unsigned mtu, unsigned queue
 
 void wire_open_on(struct wire *wire, const char *kind)
 {
-    for (int end = 0; end < 2; end++)
-        open_end(wire, kind, end);
+    wire_open_between(wire, kind, kind);
+}
+
+void wire_open_between(struct wire *wire, const char *from, const char *to)
+{
+    open_end(wire, from, 0);
+    open_end(wire, to, 1);
     struct timespec start = now();
     for (int end = 0; end < 2; end++) {
         struct ibv_port_attr port = {.state = IBV_PORT_DOWN};

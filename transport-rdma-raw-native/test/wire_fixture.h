@@ -42,6 +42,7 @@ void link_open(struct wire *wire, unsigned mtu, unsigned queues);
 void link_close(struct wire *wire);
 /* Puts a device of a kind ("xdp") on either end, and a queue pair each that is ready. */
 void wire_open_on(struct wire *wire, const char *kind);
+void wire_open_between(struct wire *wire, const char *from, const char *to);
 /* Both. */
 void wire_open(struct wire *wire, const char *kind, unsigned mtu, unsigned queues);
 void wire_close(struct wire *wire);

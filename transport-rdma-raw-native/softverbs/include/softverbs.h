@@ -52,10 +52,10 @@ struct softverbs_queue_counters {
     uint64_t unserved;          /* received on a queue of the interface without a socket: the kernel's (a device's) */
     /* Received from senders on the same host, which leave work to hardware that is not there (a device's counters): */
     uint64_t partial_checksums; /* checksums that the sender had left out, computed here */
-    uint64_t super_frames;      /* frames beyond the MTU that were cut */
-    uint64_t cut_frames;        /* what they were cut into */
+    uint64_t super_frames;      /* frames beyond the MTU that were cut; sent: large sends that left as one packet */
+    uint64_t cut_frames;        /* what they were cut into; sent: how many segments they are */
     uint64_t super_flags;       /* dropped: TCP beyond the MTU with SYN, RST or URG */
-    uint64_t super_unsound;     /* dropped: beyond the MTU, its headers contradict its length, or a wrong checksum */
+    uint64_t super_unsound;     /* dropped: its headers or the kernel's word contradict its length, or a wrong checksum */
     uint64_t super_too_long;    /* dropped: beyond 64 KB ("BIG TCP") */
     uint64_t super_datagrams;   /* UDP beyond the MTU, whose datagrams have unknown lengths: the kernel's */
 };

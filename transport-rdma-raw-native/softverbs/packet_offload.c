@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See packet_offload.h. */
+#include "packet_offload.h"
+
+#include "checksum.h"
+#include "flow.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+/* Far more than a sender makes of 64 KB, and few enough to be worked on at once. */
+enum { MAX_SEGMENTS = 1024 };
+
+/* Whether the type of segmentation is that of the headers. In a tunnel it may be that of inner ones. */
+static bool suits_headers(uint8_t type, struct sv_layout layout)
+{
+    switch (type) {
+    case VIRTIO_NET_HDR_GSO_TCPV4:
+        return layout.l3 == 4 && layout.l4 == IPPROTO_TCP;
+    case VIRTIO_NET_HDR_GSO_TCPV6:
+        return layout.l3 == 6 && layout.l4 == IPPROTO_TCP;
+    case VIRTIO_NET_HDR_GSO_UDP_L4:
+        return layout.l4 == IPPROTO_UDP;
+    default:
+        return false;
+    }
+}
+
+enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_t *frame, uint32_t length)
+{
+    struct sv_headers unused;
+    if (!sv_offload_is_sound(offload, length))
+        return SV_OFFLOAD_UNSOUND;
+    if (offload->gso_type == VIRTIO_NET_HDR_GSO_NONE)
+        return SV_OFFLOAD_NONE;
+    struct sv_layout layout = sv_parse_headers(frame, length, &unused);
+    bool partial = offload->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
+    bool sound = offload->gso_size >= length / MAX_SEGMENTS && offload->gso_size > 0 && offload->hdr_len <= length &&
+                 suits_headers(offload->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN, layout) &&
+                 (!partial || offload->csum_start == layout.l4_offset);
+    return sound ? SV_OFFLOAD_SUPER : SV_OFFLOAD_UNSOUND;
+}
+
+/* As skb_checksum_help() does it, and like it right for a checksum in a tunnel. RFC 768: zero means "none". */
+void sv_offload_fill_checksum(const struct virtio_net_hdr *offload, uint8_t *frame, uint32_t length)
+{
+    uint8_t *from = frame + offload->csum_start;
+    uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(from, length - offload->csum_start, 0));
+    if (sum == 0)
+        sum = 0xffff;
+    memcpy(from + offload->csum_offset, &sum, 2);
+}
