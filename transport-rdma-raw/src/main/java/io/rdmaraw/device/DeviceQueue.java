@@ -38,6 +38,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
     /** More than any completion queue holds; where only a part of the queue has failed, frames go on coming in. */
     private static final int MAX_LAST_BURSTS = 1024;
+    /** After so many the clock is read, to see whether it is time to look for drops. */
+    private static final int BURSTS_PER_DROP_LOG = 4096;
 
     private final SharedDevice device;
     private final int portNumber;
@@ -60,6 +62,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     private boolean gone;
     private final PortStatistics statistics;
     private final DeviceEvents events;
+    private final DropLog drops;
+    private int dropLogCountdown = BURSTS_PER_DROP_LOG;
     private final RecoveryRateLimiter recoveryPace = new RecoveryRateLimiter(System.nanoTime());
     /** The queue has failed too often lately; it is recovered when its time has come. */
     private boolean recoveryPending;
@@ -78,6 +82,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         tags = new FlowTagTable(queue, device);
         statistics = new PortStatistics(device, portNumber, queue.counters(), channelKinds);
         events = new DeviceEvents(device.name(), portNumber);
+        drops = new DropLog(device.name(), statistics, statistics::eachChannel, device.toldReasons(), LOGGER::warn,
+                System.nanoTime());
         device.addListener(this);
     }
 
@@ -181,6 +187,9 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             statistics.burst(received);
             dispatch(received);
             events.burst(queue.counters().copiedOutFrames);
+            if (--dropLogCountdown <= 0) {
+                lookAtDrops();
+            }
         } else {
             tags.queueEmpty();
         }
@@ -194,6 +203,12 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             recover();
         }
         return received;
+    }
+
+    /** Called before the loop sleeps, and of a loop that never does now and then. */
+    private void lookAtDrops() {
+        dropLogCountdown = BURSTS_PER_DROP_LOG;
+        drops.look(System.nanoTime());
     }
 
     private void dispatch(int received) {
@@ -463,6 +478,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         if (gone) {
             return;
         }
+        lookAtDrops();
         try {
             queue.arm();
         } catch (VerbsException e) {

@@ -11,6 +11,7 @@ import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.verbs.DeviceCounters.FromSameHost;
 
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -170,6 +171,11 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         Map<RdmaRawMetric, Long> totals = new ConcurrentHashMap<>(retired);
         channels.values().forEach(listed -> listed.addTo(totals));
         return totals;
+    }
+
+    /** Returns the counts of the channels, one after the other; of those that come and go meanwhile maybe not. */
+    Iterator<RdmaRawMetered> eachChannel() {
+        return channels.keySet().iterator();
     }
 
     public void add(FrameReceiver channel) {

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
@@ -36,6 +37,7 @@ public final class SharedDevice {
     /** Queues that closed before there were any spread rules. */
     private final Set<FrameQueue> retiredBefore = Collections.newSetFromMap(new WeakHashMap<>());
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
+    private final Set<String> toldReasons = ConcurrentHashMap.newKeySet();
     private int references = 1;
     private final boolean countsBeyondVerbs;
     /** What the device had counted when it was closed. */
@@ -113,6 +115,11 @@ public final class SharedDevice {
     /** Returns the name it was opened by. */
     public String name() {
         return name;
+    }
+
+    /** Returns the reasons for drops that have been logged of this device; any thread may add to it. */
+    public Set<String> toldReasons() {
+        return toldReasons;
     }
 
     /** Returns the open context. */

@@ -1,0 +1,79 @@
+package io.rdmaraw.device;
+
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetric;
+
+import java.util.Iterator;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/**
+ * Says once for each reason that a device drops frames, and what to do about it; from then on they are only counted.
+ * So a server that nobody reaches does not keep silent, and no sender can fill the log. It reads the counters at most
+ * once a second, so that a frame costs nothing. Used by the loop of one queue.
+ */
+final class DropLog {
+    /** Fewer may be an accident. A client that gets no answer has sent as many SYNs within three seconds. */
+    static final int SERIES = 3;
+    static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** The most channels that are looked at in one turn: a loop may have very many. */
+    static final int CHANNELS_PER_TURN = 64;
+
+    private final String deviceName;
+    private final RdmaRawMetered port;
+    private final Supplier<Iterator<RdmaRawMetered>> channels;
+    private final Set<String> told;
+    private final Consumer<String> out;
+    private Iterator<RdmaRawMetered> nextChannels;
+    private long nextTurnNanos;
+
+    /**
+     * The log of one queue.
+     *
+     * @param port counts what happens to frames before they are for a channel
+     * @param channels goes through the counts of the channels there are
+     * @param told the reasons that have been told of the device; all its queues have the same, a concurrent set
+     * @param out takes the lines
+     */
+    DropLog(String deviceName, RdmaRawMetered port, Supplier<Iterator<RdmaRawMetered>> channels, Set<String> told,
+            Consumer<String> out, long nowNanos) {
+        this.deviceName = deviceName;
+        this.port = port;
+        this.channels = channels;
+        this.told = told;
+        this.out = out;
+        nextTurnNanos = nowNanos + INTERVAL_NANOS;
+    }
+
+    /** Looks at the counters unless it has done so within the last second. */
+    void look(long nowNanos) {
+        if (nowNanos - nextTurnNanos < 0) {
+            return;
+        }
+        nextTurnNanos = nowNanos + INTERVAL_NANOS;
+        look(port);
+        if (nextChannels == null || !nextChannels.hasNext()) {
+            nextChannels = channels.get();
+        }
+        for (int i = 0; i < CHANNELS_PER_TURN && nextChannels.hasNext(); i++) {
+            look(nextChannels.next());
+        }
+    }
+
+    private void look(RdmaRawMetered counted) {
+        for (RdmaRawMetric metric : counted.metrics()) {
+            String remedy = DropRemedies.of(metric.name());
+            if (remedy != null && !told.contains(metric.name())) {
+                long count = counted.value(metric);
+                boolean enough = metric.kind() == RdmaRawMetric.Kind.LEVEL ? count > 0 : count >= SERIES;
+                if (enough && told.add(metric.name())) {
+                    out.accept(deviceName + ": " + metric.name() + ", " + count + " times so far ("
+                            + metric.description() + "): " + remedy
+                            + ". It is not logged again for this device; ./rdma-raw top and the metrics count it");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+package io.rdmaraw.device;
+
+import java.util.Map;
+
+import static java.util.Map.entry;
+
+/**
+ * What an operator does about drops and errors that go on, by the name of their metric. Those without an entry are a
+ * peer's affair or belong to the protocol, and are only counted.
+ */
+final class DropRemedies {
+    private static final String MORE_POLLS = "let the loop poll more often: more loops, less work in handlers, or a"
+            + " larger receiveQueueDepth";
+    private static final String NEXT_HOP = "look whether the next hop answers ARP or neighbour discovery:"
+            + " ip neigh, ip route get PEER";
+    private static final Map<String, String> BY_METRIC = Map.ofEntries(
+            entry("bad-checksum", "a sender leaves checksums to hardware that is not there, or frames are damaged on"
+                    + " the way: 'ethtool -K INTERFACE tx off' at the sender tells which"),
+            entry("unsound", "a sender or something on the way cuts packets or writes wrong lengths: 'tcpdump -v' at"
+                    + " the sender shows it"),
+            entry("martian", "packets with impossible addresses come to this host: 'tcpdump -e' at the sender shows"
+                    + " whose they are"),
+            entry("foreign-vlan", "frames carry a VLAN tag that no channel asked for: take the tag out before them,"
+                    + " or name the VLAN in a rule"),
+            entry("too-long", "give the senders this interface's MTU, turn GRO and LRO off here, or open the device"
+                    + " after the MTU was raised, with larger slotBytes"),
+            entry("super-frame-flags", "a sender puts SYN, RST or URG on segments that hardware is to cut:"
+                    + " 'ethtool -K INTERFACE tso off gso off' there"),
+            entry("super-frame-unsound", "a sender builds large packets that contradict themselves: 'tcpdump -v' there"
+                    + " shows them"),
+            entry("super-frame-too-long", "a sender uses BIG TCP: 'ip link set dev INTERFACE gso_max_size 65536"
+                    + " gso_ipv4_max_size 65536' there"),
+            entry("receive-error", "frames do not fit the slots: turn GRO and LRO of the interface off, or set larger"
+                    + " slotBytes"),
+            entry("no-connection", "peers send to ports on which nothing listens any more: start the server, or close"
+                    + " what still takes its frames"),
+            entry("no-channel", "frames still come for a channel that is gone: end the peers that send them"),
+            entry("no-receive", MORE_POLLS),
+            entry("ring-full", MORE_POLLS),
+            entry("syn-ring-full", "more clients connect than the loops serve, or it is a flood of SYNs: more loops;"
+                    + " docs/security.md says what a flood does"),
+            entry("unsolicited", "clients use connections that are gone, or it is a flood: docs/security.md says what"
+                    + " it does"),
+            entry("unserved", "receive queues were added to the interface: open the device again"),
+            entry("no-memory", "handlers hold too many frames: release them earlier, or set a larger slotCount"),
+            entry("unroutable", "the host has no route to the peers: ip route get PEER"),
+            entry("unresolved", NEXT_HOP),
+            entry("timeouts", "peers do not answer, or our packets do not reach them: " + NEXT_HOP
+                    + "; 'tcpdump' at the peer shows what arrives"),
+            entry("suspect-paths", "a peer has answered none of several repeats: " + NEXT_HOP + "; 'tcpdump' at the"
+                    + " peer shows what arrives"),
+            entry("backlog-full", "clients connect faster than the server accepts: a larger SO_BACKLOG, or more"
+                    + " loops"),
+            entry("not-read", "handlers read too slowly: read more often, or set a larger SO_RCVBUF"),
+            entry("rules.kernel-visible", "the kernel may answer the same packets, with resets for instance: it wants"
+                    + " Linux 6.6 and the capabilities of docs/security.md, or a soft:xdp: device"));
+
+    private DropRemedies() {
+    }
+
+    /** Returns what to do, in words that follow a colon; null if it is nothing to warn about. */
+    static String of(String metric) {
+        return BY_METRIC.get(metric);
+    }
+}

@@ -1,0 +1,116 @@
+package io.rdmaraw.device;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+class DropLogTest {
+    private static final long START = Long.MAX_VALUE - 5;
+    private static final RdmaRawMetric BAD = new RdmaRawMetric("bad-checksum", RdmaRawMetric.Kind.DROP, "it is wrong");
+    private static final RdmaRawMetric DUPLICATE = new RdmaRawMetric("duplicate", RdmaRawMetric.Kind.DROP, "old");
+    private static final RdmaRawMetric RULES =
+            new RdmaRawMetric("rules.kernel-visible", RdmaRawMetric.Kind.LEVEL, "rules");
+
+    private final List<String> lines = new ArrayList<>();
+    private final Set<String> told = ConcurrentHashMap.newKeySet();
+    private final Counts port = new Counts();
+    private final List<RdmaRawMetered> channels = new ArrayList<>();
+    private final DropLog log = newLog();
+    private long nowNanos = START;
+
+    private static final class Counts implements RdmaRawMetered {
+        private long bad;
+        private long duplicates;
+        private long rules;
+
+        @Override
+        public List<RdmaRawMetric> metrics() {
+            return List.of(BAD, DUPLICATE, RULES);
+        }
+
+        @Override
+        public long value(RdmaRawMetric metric) {
+            return metric == BAD ? bad : metric == DUPLICATE ? duplicates : rules;
+        }
+    }
+
+    private DropLog newLog() {
+        return new DropLog("soft:xdp:eth1", port, this::channels, told, lines::add, START);
+    }
+
+    private Iterator<RdmaRawMetered> channels() {
+        return channels.iterator();
+    }
+
+    private void look() {
+        nowNanos += DropLog.INTERVAL_NANOS;
+        log.look(nowNanos);
+    }
+
+    @Test
+    void aSeriesIsToldOnce() {
+        port.bad = DropLog.SERIES - 1;
+        look();
+        assertEquals(List.of(), lines);
+        port.bad = DropLog.SERIES;
+        look();
+        port.bad = 1_000_000;
+        look();
+        assertEquals(1, lines.size());
+        assertTrue(lines.getFirst().startsWith("soft:xdp:eth1: bad-checksum, 3 times so far (it is wrong): ")
+                && lines.getFirst().contains("ethtool"), lines.getFirst());
+    }
+
+    @Test
+    void theQueuesOfADeviceTellItOnce() {
+        port.bad = DropLog.SERIES;
+        look();
+        newLog().look(nowNanos);
+        assertEquals(1, lines.size());
+    }
+
+    @Test
+    void itLooksOnceInASecond() {
+        port.bad = DropLog.SERIES;
+        log.look(START + DropLog.INTERVAL_NANOS - 1);
+        assertEquals(List.of(), lines);
+    }
+
+    @Test
+    void oneOfVeryManyChannelsIsHeard() {
+        int count = 10 * DropLog.CHANNELS_PER_TURN;
+        for (int i = 0; i < count; i++) {
+            channels.add(new Counts());
+        }
+        ((Counts) channels.getLast()).bad = DropLog.SERIES;
+        for (int i = 0; i < 9; i++) {
+            look();
+            assertEquals(List.of(), lines);
+        }
+        look();
+        assertEquals(1, lines.size());
+    }
+
+    @Test
+    void whatBelongsToTheProtocolIsNotTold() {
+        port.duplicates = 1_000_000;
+        look();
+        assertEquals(List.of(), lines);
+    }
+
+    @Test
+    void aRuleThatTheKernelSeesTooIsTold() {
+        port.rules = 1;
+        look();
+        assertTrue(lines.getFirst().contains("soft:xdp:"), lines.getFirst());
+    }
+}
