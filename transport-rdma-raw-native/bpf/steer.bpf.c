@@ -428,6 +428,29 @@ INLINE int find_skb_verdict(struct __sk_buff *skb)
 
 #include "classify.bpf.h"
 
+/*
+ * Whether this is a UDP frame beyond the MTU: several datagrams of a sender on this host. XDP does not see how long they
+ * are, and the kernel does.
+ */
+INLINE int is_super_datagram(const struct frame *frame, struct sv_steer_directory *directory)
+{
+    u8 type[SV_VLAN_HLEN + 2];
+    u8 ip[SV_IPV4_PROTOCOL_AT + 1];
+    u32 offset = ETH_HLEN;
+    u32 longest = *(volatile u32 *)&directory->longest_datagram;
+    if (frame->length <= longest || load(frame, SV_ETHERTYPE_AT, type, sizeof type) < 0)
+        return 0;
+    if ((type[0] == ETH_P_8021Q >> 8 && type[1] == (ETH_P_8021Q & 0xff)) ||
+        (type[0] == ETH_P_8021AD >> 8 && type[1] == (ETH_P_8021AD & 0xff)))
+        offset += SV_VLAN_HLEN;
+    if (load(frame, offset, ip, sizeof ip) < 0)
+        return 0;
+    if ((ip[0] >> 4 == 4 ? ip[SV_IPV4_PROTOCOL_AT] : ip[SV_IPV6_NEXT_HEADER_AT]) != IPPROTO_UDP)
+        return 0;
+    __sync_fetch_and_add(&directory->datagrams_passed, 1);
+    return 1;
+}
+
 SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
 {
     struct frame frame = {.context = xdp, .is_xdp = 1, .head = (const u8 *)(long)xdp->data,
@@ -451,6 +474,9 @@ SECTION("classify") int classify_xdp(struct xdp_md *xdp)
         __sync_fetch_and_add(&directory->unserved, 1);
         return XDP_PASS;
     }
+    struct frame frame = {.context = xdp, .length = (u32)xdp_length(xdp), .is_xdp = 1};
+    if (is_super_datagram(&frame, directory))
+        return XDP_PASS;
     int class = classify_frame(xdp, directory);
     if (class == RXC_DROP)
         return XDP_DROP;
@@ -479,7 +505,12 @@ SECTION("redirect") int steer_redirect(struct __sk_buff *skb)
     if (find_skb_verdict(skb) != REDIRECT)
         return TC_ACT_UNSPEC;
     struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
-    if (directory == 0 || (skb->vlan_present && restore_vlan_tag(skb) != 0))
+    if (directory == 0)
+        return TC_ACT_SHOT;
+    struct frame frame = {.context = skb, .length = skb->len, .is_xdp = 0};
+    if (is_super_datagram(&frame, directory))
+        return TC_ACT_UNSPEC;
+    if (skb->vlan_present && restore_vlan_tag(skb) != 0)
         return TC_ACT_SHOT;
     return (int)redirect(directory->redirect_to, BPF_F_INGRESS);
 }

@@ -58,6 +58,7 @@ static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
         if (mtu > 0)
             atomic_store(&wire->device->mtu, mtu < wire->max_mtu ? mtu : wire->max_mtu);
     }
+    sv_wire_mtu_known(wire);
 }
 
 /*

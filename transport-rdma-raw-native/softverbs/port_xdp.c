@@ -31,6 +31,7 @@ struct xdp_port {
     struct sv_tap tap;
     bool native;
     bool zero_copy;
+    bool partial;           /* see sv_xdp_partial() */
     uint32_t queues;
     struct sv_xdp_queue *queue[MAX_QUEUES];
 };
@@ -62,6 +63,8 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, u
         .number = number,
         .mtu = atomic_load(&wire->device->mtu),
         .zero_copy = port->zero_copy,
+        .partial = port->partial,
+        .super_frames = wire->super_frames,
     };
 }
 
@@ -234,12 +237,19 @@ static int open_port(struct sv_wire *wire)
     if (error == 0)
         error = check_tags(port);
     if (error == 0)
+        error = sv_xdp_partial(wire, &port->partial);
+    /* A driver with XDP of its own segments in software; a tc program also sees what the kernel has merged (GRO). */
+    wire->super_frames = !port->native && (port->partial || port->tap.ifindex != 0);
+    if (error == 0)
         error = sv_steering_open(&wire->steering, wire->device->mac, true);
     if (error == 0)
         error = open_queues(port);
     if (error == 0)
         error = open_copies(port);
-    return error != 0 ? error : attach_program(port);
+    if (error != 0)
+        return error;
+    sv_wire_mtu_known(wire);
+    return attach_program(port);
 }
 
 static void detach(struct sv_wire *wire)

@@ -274,6 +274,16 @@ void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes)
     __atomic_store_n(&steering->directory->longest_syn, bytes, __ATOMIC_RELAXED);
 }
 
+void sv_steering_set_longest_datagram(struct sv_steering *steering, uint32_t bytes)
+{
+    __atomic_store_n(&steering->directory->longest_datagram, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering)
+{
+    return __atomic_load_n(&steering->directory->datagrams_passed, __ATOMIC_RELAXED);
+}
+
 static void extend_limit(unsigned long long *until_nanos)
 {
     struct timespec now;
@@ -375,6 +385,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
     steering->directory->loads_reorder = 1;
 #endif
     steering->connections.secret = steering->directory->secret;
+    sv_steering_set_longest_datagram(steering, UINT32_MAX);
     memcpy(steering->directory->half[0].mac, mac, 6);
     head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
     invalidate_verdicts(steering);      /* empty entries have 0 */

@@ -60,6 +60,12 @@ uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering);
 uint64_t sv_steering_long_syns(const struct sv_steering *steering);
 /* Frames that rules take but the kernel got, from receive queues without sockets. */
 uint64_t sv_steering_unserved(const struct sv_steering *steering);
+/*
+ * UDP frames beyond this length are the kernel's: they are several datagrams of a sender on this host, whose lengths
+ * only the kernel knows. At first there is no such length.
+ */
+void sv_steering_set_longest_datagram(struct sv_steering *steering, uint32_t bytes);
+uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
 /* The connections that tell unsolicited segments apart. Threads that send frames track them there. */
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 

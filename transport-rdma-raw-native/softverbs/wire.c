@@ -132,6 +132,12 @@ void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6])
         sv_steering_set_mac(wire->steering, mac);
 }
 
+void sv_wire_mtu_known(struct sv_wire *wire)
+{
+    if (wire->super_frames)
+        sv_steering_set_longest_datagram(wire->steering, sv_wire_longest_frame(wire->device));
+}
+
 /* ---- rules ---- */
 
 /* Adds a rule's address to the receive filter of the interface. The membership of the socket ends with the process. */

@@ -60,6 +60,7 @@ struct sv_wire {
     unsigned flags;                 /* IFF_*, at the time of opening */
     uint32_t max_mtu;               /* beyond this the port can't carry the interface's frames */
     struct sv_steering *steering;   /* NULL: without eBPF */
+    bool super_frames;              /* frames beyond the MTU come too, from senders on this host */
 
     int guard;                      /* listens under the name that keeps other processes off the interface */
     int filters;                    /* the packet socket that holds what the interface must let in */
@@ -95,6 +96,9 @@ static inline uint32_t sv_wire_longest_frame(const struct sv_device *device)
 }
 
 /* ---- wire.c: the interface. The device's mutex is held. ---- */
+
+/* The MTU is known, or has changed. */
+void sv_wire_mtu_known(struct sv_wire *wire);
 
 /* Finds the interface and makes the descriptors; errno with the reason explained. */
 int sv_wire_open(struct sv_wire *wire);

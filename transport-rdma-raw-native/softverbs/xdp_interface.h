@@ -16,4 +16,11 @@ bool sv_xdp_is_above(const struct sv_wire *wire);
  */
 bool sv_xdp_hides_tags(const struct sv_wire *wire);
 
+/*
+ * Whether a sender on this host may be at the other end, so that frames come with the checksums and lengths of frames
+ * that hardware is still to complete. SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides it: "on" or "off".
+ * Returns 0, or an errno with the reason explained.
+ */
+int sv_xdp_partial(const struct sv_wire *wire, bool *partial);
+
 #endif

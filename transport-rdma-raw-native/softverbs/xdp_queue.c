@@ -2,6 +2,7 @@
 /* Traffic through AF_XDP sockets: see xdp_queue.h. */
 #include "xdp_queue.h"
 
+#include "checksum.h"
 #include "copy.h"
 
 #include <errno.h>
@@ -10,6 +11,8 @@
 #include <sys/socket.h>
 
 enum { DRAIN_BURSTS = 4, FEW_SYNS = 8, KICK_TRIES = 1000, DRIVER_TRIES = 64 };
+/* A burst ends here too, so that refused frames hold up the others for a bounded time. */
+enum { MAX_DESCRIPTORS = 4 * SV_BURST };
 
 /* ---- receiving ---- */
 
@@ -27,45 +30,6 @@ static const struct xdp_desc *rx_descriptor(const struct sv_xdp_ring *rx, uint32
 static inline uint32_t rx_produced(const struct sv_xdp_ring *rx)
 {
     return __atomic_load_n(rx->producer, __ATOMIC_ACQUIRE);
-}
-
-/*
- * Assembles a frame from several chunks, all before `end`, up to which the kernel has filled the ring. Returns the
- * number of chunks, or 0 if the last one is missing or there is no room for the frame.
- */
-static unsigned assemble_frame(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position,
-                               uint32_t end, struct sv_frame *frame)
-{
-    const uint32_t room = SV_XDP_MAX_MTU + SV_MAX_OVERHEAD;
-    unsigned parts = 0;
-    uint32_t length = 0;
-    bool more = true;
-    if (queue->scratch_used == SV_XDP_SCRATCH_FRAMES)
-        return 0;
-    uint8_t *to = queue->scratch + queue->scratch_used * room;
-    for (; more && (int32_t)(end - (position + parts)) > 0; parts++) {
-        const struct xdp_desc *part = rx_descriptor(rx, position + parts);
-        if (part->len <= room && length <= room - part->len)
-            memcpy(to + length, data_at(queue, part->addr), part->len);
-        length += part->len;    /* above the limit in any case */
-        more = part->options & XDP_PKT_CONTD;
-    }
-    if (more)
-        return 0;
-    queue->scratch_used++;
-    *frame = (struct sv_frame){.data = to, .length = length};
-    return parts;
-}
-
-static inline unsigned take_frame(struct sv_xdp_queue *queue, const struct sv_xdp_ring *rx, uint32_t position,
-                                  uint32_t end, struct sv_frame *frame)
-{
-    const struct xdp_desc *descriptor = rx_descriptor(rx, position);
-    if (SV_UNLIKELY(descriptor->options & XDP_PKT_CONTD))
-        return assemble_frame(queue, rx, position, end, frame);
-    *frame = (struct sv_frame){.data = data_at(queue, descriptor->addr), .length = descriptor->len};
-    __builtin_prefetch(frame->data);
-    return 1;
 }
 
 static inline bool wants_wakeup(const struct sv_xdp_ring *ring)
@@ -94,56 +58,225 @@ static void return_chunks(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, un
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
 }
 
-/* Keeps the other frames in order and returns their number. */
-static unsigned drop_unsolicited(struct sv_xdp_queue *queue, struct sv_device *device, struct sv_frame *frames,
-                                 unsigned count)
+/* The frames of a burst before they are dispatched. */
+struct gathered {
+    struct sv_xdp_queue *queue;
+    struct sv_xdp_lane *lane;
+    struct sv_device *device;
+    uint32_t longest;
+    bool sorts;                     /* unsolicited segments are dropped */
+    unsigned total;                 /* with those that were dispatched */
+    unsigned count;
+    struct sv_frame frame[SV_BURST];
+};
+
+/* Keeps the other frames in order. */
+static void drop_unsolicited(struct gathered *gathered)
 {
     const struct sv_connections *connections =
-        sv_steering_connections(((struct sv_wire *)device->port)->steering);
+        sv_steering_connections(((struct sv_wire *)gathered->device->port)->steering);
     unsigned kept = 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (sv_connections_is_unsolicited(connections, &frames[i]))
-            queue->main.receiver.counters.unsolicited_full++;
+    for (unsigned i = 0; i < gathered->count; i++) {
+        if (sv_connections_is_unsolicited(connections, &gathered->frame[i]))
+            gathered->queue->main.receiver.counters.unsolicited_full++;
         else
-            frames[kept++] = frames[i];
+            gathered->frame[kept++] = gathered->frame[i];
     }
-    return kept;
+    gathered->count = kept;
+}
+
+/* Computes what senders on this host left out. The chunks are the library's to write, as long as it has them. */
+static void complete_checksums(struct gathered *gathered)
+{
+    static const struct sv_frame_rest in_one_piece = {.head_bytes = UINT32_MAX};
+    struct sv_headers unused;
+    for (unsigned i = 0; i < gathered->count; i++) {
+        struct sv_frame *frame = &gathered->frame[i];
+        uint8_t *data = (uint8_t *)(uintptr_t)frame->data;
+        if (frame->rest != NULL ||
+            !sv_checksum_fill_partial(data, frame->length, sv_parse_headers(data, frame->length, &unused)))
+            continue;
+        frame->rest = &in_one_piece;
+        gathered->lane->receiver.counters.partial_checksums++;
+    }
+}
+
+static void dispatch_gathered(struct gathered *gathered)
+{
+    if (SV_UNLIKELY(gathered->sorts))
+        drop_unsolicited(gathered);
+    if (gathered->queue->partial)
+        complete_checksums(gathered);
+    gathered->total += gathered->count;
+    if (gathered->count > 0)
+        sv_receiver_dispatch(&gathered->lane->receiver, gathered->device, gathered->frame, gathered->count);
+    gathered->count = 0;
+}
+
+/* ---- frames beyond the MTU ---- */
+
+static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum sv_super_verdict verdict)
+{
+    switch (verdict) {
+    case SV_SUPER_FLAGS:
+        return &counters->super_flags;
+    case SV_SUPER_TOO_LONG:
+        return &counters->super_too_long;
+    case SV_SUPER_UNSOUND:
+        return &counters->super_unsound;
+    default:
+        return &counters->length_errors;
+    }
+}
+
+/* Dispatches what is before it, and its frames, since the pieces are the caller's only during this call. */
+static void cut_super_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
+{
+    struct softverbs_queue_counters *counters = &gathered->lane->receiver.counters;
+    const struct sv_super_facts facts = {
+        .mtu = atomic_load_explicit(&gathered->device->mtu, memory_order_relaxed),
+        .partial = true,
+    };
+    struct sv_super super;
+    enum sv_super_verdict verdict = sv_super_begin(&super, pieces, count, &facts);
+    if (verdict != SV_SUPER_GOOD) {
+        ++*refusal_counter(counters, verdict);
+        return;
+    }
+    dispatch_gathered(gathered);
+    struct sv_super_slot *slots = gathered->queue->slots;
+    while (sv_super_next(&super, &slots[gathered->count], &gathered->frame[gathered->count])) {
+        counters->cut_frames++;
+        if (++gathered->count == SV_BURST)
+            dispatch_gathered(gathered);
+    }
+    dispatch_gathered(gathered);
+    counters->super_frames++;
+}
+
+/* ---- frames of several chunks ---- */
+
+struct chain {
+    uint32_t count;
+    uint64_t length;
+    struct iovec piece[SV_XDP_CHAIN];
+};
+
+/*
+ * Finds the chunks of a frame, all before `end`, up to which the kernel has filled the ring. Returns their number, or 0
+ * if the last one has not come yet. The rest of a chain that is too long is skipped.
+ */
+static unsigned find_chain(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane, uint32_t position, uint32_t end,
+                           struct chain *chain)
+{
+    chain->count = 0;
+    chain->length = 0;
+    for (; (int32_t)(end - (position + chain->count)) > 0 && chain->count < SV_XDP_CHAIN;) {
+        const struct xdp_desc *part = rx_descriptor(&lane->rx, position + chain->count);
+        chain->piece[chain->count++] = (struct iovec){(uint8_t *)(uintptr_t)data_at(queue, part->addr), part->len};
+        chain->length += part->len;
+        if (!(part->options & XDP_PKT_CONTD))
+            return chain->count;
+    }
+    lane->skipping = chain->count == SV_XDP_CHAIN;
+    return lane->skipping ? SV_XDP_CHAIN : 0;
+}
+
+/* Puts a frame together. False: there is no room for it in this burst. */
+static bool assemble_frame(struct gathered *gathered, const struct chain *chain)
+{
+    const uint32_t room = SV_XDP_MAX_MTU + SV_MAX_OVERHEAD;
+    struct sv_xdp_queue *queue = gathered->queue;
+    if (queue->scratch_used == SV_XDP_SCRATCH_FRAMES)
+        return false;
+    uint8_t *to = queue->scratch + queue->scratch_used++ * room;
+    sv_pieces_copy(to, chain->piece, 0, (uint32_t)chain->length);
+    gathered->frame[gathered->count++] = (struct sv_frame){.data = to, .length = (uint32_t)chain->length};
+    return true;
+}
+
+/* Returns how many descriptors were used; 0: none, for now. */
+static __attribute__((cold, noinline)) unsigned take_chain(struct gathered *gathered, uint32_t position, uint32_t end)
+{
+    struct sv_xdp_lane *lane = gathered->lane;
+    struct chain chain;
+    if (lane->skipping) {
+        lane->skipping = rx_descriptor(&lane->rx, position)->options & XDP_PKT_CONTD;
+        return 1;
+    }
+    unsigned parts = find_chain(gathered->queue, lane, position, end, &chain);
+    if (parts == 0)
+        return 0;
+    if (chain.length >= ETH_HLEN && chain.length <= gathered->longest && !lane->skipping)
+        return assemble_frame(gathered, &chain) ? parts : 0;
+    if (lane->skipping)
+        lane->receiver.counters.super_unsound++;
+    else if (gathered->queue->super_frames && chain.length > gathered->longest)
+        cut_super_frame(gathered, chain.piece, chain.count);
+    else
+        lane->receiver.counters.length_errors++;
+    return parts;
+}
+
+/* A frame of one chunk that is too short or too long. */
+static __attribute__((cold, noinline)) void take_odd_frame(struct gathered *gathered, const struct xdp_desc *descriptor)
+{
+    struct iovec whole = {(uint8_t *)(uintptr_t)data_at(gathered->queue, descriptor->addr), descriptor->len};
+    if (gathered->queue->super_frames && descriptor->len > gathered->longest)
+        cut_super_frame(gathered, &whole, 1);
+    else
+        gathered->lane->receiver.counters.length_errors++;
+}
+
+/* Returns how many descriptors were used; 0: none, for now. */
+static inline unsigned take_frame(struct gathered *gathered, uint32_t position, uint32_t end)
+{
+    const struct xdp_desc *descriptor = rx_descriptor(&gathered->lane->rx, position);
+    if (SV_UNLIKELY((descriptor->options & XDP_PKT_CONTD) || gathered->lane->skipping))
+        return take_chain(gathered, position, end);
+    if (SV_UNLIKELY(descriptor->len < ETH_HLEN || descriptor->len > gathered->longest)) {
+        take_odd_frame(gathered, descriptor);
+        return 1;
+    }
+    struct sv_frame *frame = &gathered->frame[gathered->count++];
+    *frame = (struct sv_frame){.data = data_at(gathered->queue, descriptor->addr), .length = descriptor->len};
+    __builtin_prefetch(frame->data);
+    return 1;
 }
 
 /*
- * Takes at most `most` frames that begin before `limit`. The limit may be older than the lock that the caller holds;
+ * Takes at most about `most` frames that begin before `limit`: a super-frame counts as those it is cut into, since each
+ * needs a receive, and is cut as a whole. The limit may be older than the lock that the caller holds;
  * the kernel's producer, read here, is the bound in any case.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane, struct sv_device *device,
                             uint32_t limit, unsigned most)
 {
-    struct sv_frame frames[SV_BURST];
     struct sv_xdp_ring *rx = &lane->rx;
-    uint32_t longest = sv_wire_longest_frame(device);
     uint32_t position = rx->position;
     uint32_t end = rx_produced(rx);
-    unsigned taken = 0;
     unsigned seen = 0;
+    struct gathered gathered;
 
+    gathered.queue = queue;
+    gathered.lane = lane;
+    gathered.device = device;
+    gathered.longest = sv_wire_longest_frame(device);
+    gathered.count = gathered.total = 0;
+    gathered.sorts = lane == &queue->main && (int32_t)(queue->sorted_until - position) > 0;
+    if (lane == &queue->main && SV_LIKELY(!gathered.sorts))
+        queue->sorted_until = position;     /* follows, so that it is not ahead again after 2^31 frames */
     if (SV_UNLIKELY((int32_t)(limit - end) > 0))
         limit = end;
     queue->scratch_used = 0;
-    for (unsigned i = 0; i < most && (int32_t)(limit - (position + seen)) > 0; i++) {
-        unsigned parts = take_frame(queue, rx, position + seen, end, &frames[taken]);
+    while (gathered.total + gathered.count < most && seen < MAX_DESCRIPTORS &&
+           (int32_t)(limit - (position + seen)) > 0) {
+        unsigned parts = take_frame(&gathered, position + seen, end);
         if (SV_UNLIKELY(parts == 0))
             break;
         seen += parts;
-        if (SV_UNLIKELY(frames[taken].length < ETH_HLEN || frames[taken].length > longest))
-            lane->receiver.counters.length_errors++;
-        else
-            taken++;
     }
-    if (lane == &queue->main && SV_UNLIKELY((int32_t)(queue->sorted_until - position) > 0))
-        taken = drop_unsolicited(queue, device, frames, taken);
-    else if (lane == &queue->main)
-        queue->sorted_until = position;     /* follows, so that it is not ahead again after 2^31 frames */
-    if (taken > 0)
-        sv_receiver_dispatch(&lane->receiver, device, frames, taken);
+    dispatch_gathered(&gathered);
     return_chunks(queue, rx, seen);
     return seen;
 }
@@ -200,7 +333,7 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
     for (int i = 0; i < DRAIN_BURSTS; i++) {
         unsigned burst = drain_burst(queue, &queue->main, device, limit, SV_BURST);
         total += burst;
-        if (burst < SV_BURST)
+        if (burst == 0 || (int32_t)(limit - queue->main.rx.position) <= 0)
             break;
     }
     total += drain_syns(queue, device);

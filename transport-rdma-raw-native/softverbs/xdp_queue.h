@@ -2,6 +2,7 @@
 #ifndef SV_XDP_QUEUE_H
 #define SV_XDP_QUEUE_H
 
+#include "super_frame.h"
 #include "wire.h"
 
 #include <linux/if_xdp.h>
@@ -29,6 +30,9 @@ enum { SV_XDP_SPREAD = 64 };
 
 enum { SV_XDP_SCRATCH_FRAMES = 16, SV_XDP_SCRATCH_BYTES = SV_XDP_SCRATCH_FRAMES * (SV_XDP_MAX_MTU + SV_MAX_OVERHEAD) };
 
+/* A chain of more chunks is no frame that the kernel makes: one of 64 KB takes 37 of the small ones. */
+enum { SV_XDP_CHAIN = 64 };
+
 /* A ring shared with the kernel. `position` is our own side's index. */
 struct sv_xdp_ring {
     uint32_t *producer;
@@ -46,6 +50,7 @@ struct sv_xdp_lane {
     struct sv_receiver receiver;
     struct sv_xdp_ring rx;
     uint32_t entries;
+    bool skipping;                  /* the next chunks are the rest of a chain that was too long */
 };
 
 /*
@@ -58,6 +63,9 @@ struct sv_xdp_queue {
     struct sv_xdp_ring fill;
     uint32_t sorted_until;          /* position in the main ring: unsolicited segments before it are dropped */
     bool multi_buffer;              /* frames may come in several chunks */
+    bool jumbo;                     /* frames of the MTU do */
+    bool partial;                   /* senders on this host leave checksums out */
+    bool super_frames;              /* ... and TCP uncut: what is beyond the MTU may be cut */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it has to be woken */
     uint32_t chunk_bytes;
     uint32_t stride_bytes;          /* from chunk to chunk */
@@ -68,6 +76,7 @@ struct sv_xdp_queue {
     size_t umem_bytes;
     uint8_t *scratch;               /* with multi_buffer: frames put together, for one burst */
     uint32_t scratch_used;
+    struct sv_super_slot *slots;    /* with super_frames: what was cut, for one burst */
 
     SV_SEPARATE struct sv_spin send_lock;
     int sender;                     /* the socket that sends: that of `main`, or one of its own */
@@ -84,6 +93,8 @@ struct sv_xdp_queue_config {
     uint32_t number;                /* of the queue, on both */
     uint32_t mtu;
     bool zero_copy;                 /* zero copy by the driver, or an error */
+    bool partial;                   /* as in struct sv_xdp_queue */
+    bool super_frames;
 };
 
 /*

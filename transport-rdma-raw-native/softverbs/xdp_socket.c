@@ -196,6 +196,10 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
     if (error != 0)
         return error;
     error = bind_main(queue, config);
+    if (error == EINVAL && queue->multi_buffer && !queue->jumbo) {
+        queue->multi_buffer = false;    /* before Linux 6.6: of super-frames only those that fit a chunk come */
+        error = bind_main(queue, config);
+    }
     if ((error == EOPNOTSUPP || error == EINVAL) && config->number == 0 && config->zero_copy)
         return sv_explain(EOPNOTSUPP, "the interface's driver has no zero copy for AF_XDP, or not with this MTU: "
                           "SOFTVERBS_XDP_MODE=native copies");
@@ -285,13 +289,13 @@ static void choose_chunks(struct sv_xdp_queue *queue, uint32_t mtu, bool zero_co
                                                                               : SV_XDP_LARGE_CHUNK;
     queue->stride_bytes = queue->chunk_bytes + (zero_copy ? 0 : SV_XDP_SPREAD);
     queue->base_mask = zero_copy ? ~(uint64_t)(queue->chunk_bytes - 1) : XSK_UNALIGNED_BUF_ADDR_MASK;
-    queue->multi_buffer = sv_xdp_is_jumbo(mtu);
+    queue->jumbo = sv_xdp_is_jumbo(mtu);
     queue->zero_copy = zero_copy;
 }
 
 uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue)
 {
-    return queue->multi_buffer ? SV_XDP_MAX_MTU : queue->chunk_bytes - SV_XDP_HEADROOM - SV_MAX_OVERHEAD;
+    return queue->jumbo ? SV_XDP_MAX_MTU : queue->chunk_bytes - SV_XDP_HEADROOM - SV_MAX_OVERHEAD;
 }
 
 int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
@@ -299,6 +303,9 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
     memset(queue, 0, sizeof *queue);
     queue->sender = -1;
     choose_chunks(queue, config->mtu, config->zero_copy);
+    queue->partial = config->partial;
+    queue->super_frames = config->super_frames;
+    queue->multi_buffer = queue->jumbo || queue->super_frames;
     int error = sv_receiver_init(&queue->main.receiver, count_drops);
     if (error == 0)
         error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);
@@ -313,6 +320,8 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
     if (error == 0)
         error = hand_out_chunks(queue);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
+        error = ENOMEM;
+    if (error == 0 && queue->super_frames && (queue->slots = calloc(SV_BURST, sizeof queue->slots[0])) == NULL)
         error = ENOMEM;
     if (error != 0)
         sv_xdp_queue_close(queue);
@@ -350,7 +359,9 @@ void sv_xdp_queue_close(struct sv_xdp_queue *queue)
         munmap(queue->umem, queue->umem_bytes);
     free(queue->free_chunks);
     free(queue->scratch);
+    free(queue->slots);
     queue->umem = NULL;
     queue->free_chunks = NULL;
     queue->scratch = NULL;
+    queue->slots = NULL;
 }

@@ -74,6 +74,7 @@ static struct kernel {
 static uint64_t free_chunks[ENTRIES];
 static uint8_t umem[CHUNKS * CHUNK];
 static uint8_t scratch[SV_XDP_SCRATCH_BYTES];
+static struct sv_super_slot slots[SV_BURST];
 
 static bool fake_try(struct sv_receiver *receiver)
 {
@@ -158,6 +159,7 @@ static void kernel_open(uint32_t start)
     queue->umem = umem;
     queue->scratch = scratch;
     queue->multi_buffer = true;
+    queue->slots = slots;
     queue->free_chunks = free_chunks;
     queue->send_chunks = ENTRIES;
     for (uint32_t i = 0; i < ENTRIES; i++)
