@@ -2,7 +2,6 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelException;
-import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.Errno;
@@ -118,7 +117,7 @@ final class KernelListener {
     }
 
     private void hand(SocketChannel connection) {
-        accepted.accept(new NioSocketChannel(server, connection));
+        accepted.accept(new KernelSocket(server, connection));
     }
 
     private synchronized void closeSocket() throws IOException {

@@ -8,7 +8,6 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.EventLoop;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
-import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
@@ -37,7 +36,7 @@ import java.util.function.Consumer;
  * {@link StreamTransport} says otherwise.
  */
 final class KernelTransport extends ChannelInboundHandlerAdapter implements StreamTransport {
-    private final NioSocketChannel socket = new NioSocketChannel();
+    private final KernelSocket socket = new KernelSocket();
     private final ReceivedPieces received = new ReceivedPieces();
     private final RdmaRawSocketChannel channel;
     private final RdmaRawSocketChannelConfig settings;

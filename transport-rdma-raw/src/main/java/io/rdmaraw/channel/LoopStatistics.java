@@ -18,6 +18,9 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
             .work("rounds", s -> s.rounds, "turns of the loop")
             .work("spins", s -> s.spins, "times that the loop polled on without work before it slept")
             .work("sleeps", s -> s.sleeps, "times that the loop slept")
+            .work("nio-channels", s -> s.nioChannels,
+                    "TCP and UDP channels of NIO that programs have put on the loop, and that the kernel carries")
+            .error("nio-channels-refused", s -> s.nioChannelsRefused, "such channels that were refused")
             .add(RdmaRawMetric.Kind.NANOS, "spin", s -> s.spinNanos, "time polled without work")
             .add(RdmaRawMetric.Kind.NANOS, "sleep", s -> s.sleepNanos, "time slept")
             .add(RdmaRawMetric.Kind.NANOS, "alive", s -> System.nanoTime() - s.startNanos,
@@ -44,6 +47,8 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
     long spinNanos;
     long sleeps;
     long sleepNanos;
+    long nioChannels;
+    long nioChannelsRefused;
 
     LoopStatistics(LoopFailures failures) {
         this.failures = failures;

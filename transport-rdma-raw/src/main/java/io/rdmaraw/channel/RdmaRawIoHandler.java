@@ -53,6 +53,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final ThreadAwareExecutor executor;
     private final RdmaRawIoHandlerConfig config;
     private final NioLoop nio;
+    private final NioGuests nioGuests;
     private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
     private final SpinPolicy spinPolicy;
@@ -77,8 +78,9 @@ public final class RdmaRawIoHandler implements IoHandler {
     private int asyncCountdown;
     private int descriptorCountdown;
 
-    private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config) {
+    private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config, NioGuests nioGuests) {
         this.executor = executor;
+        this.nioGuests = nioGuests;
         this.config = config;
         spinPolicy = new SpinPolicy(config.spinNanos(), new SplittableRandom());
         nio = new NioLoop(executor);
@@ -99,10 +101,11 @@ public final class RdmaRawIoHandler implements IoHandler {
     public static IoHandlerFactory newFactory(RdmaRawIoHandlerConfig config) {
         ObjectUtil.checkNotNull(config, "config");
         RdmaRaw.ensureAvailability();
+        NioGuests guests = new NioGuests(config.nioChannels());
         return new IoHandlerFactory() {
             @Override
             public IoHandler newHandler(ThreadAwareExecutor loop) {
-                return new RdmaRawIoHandler(loop, config);
+                return new RdmaRawIoHandler(loop, config, guests);
             }
 
             @Override
@@ -274,7 +277,8 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public boolean isCompatible(Class<? extends IoHandle> handleType) {
-        return RdmaRawIoHandle.class.isAssignableFrom(handleType) || nio.isCompatible(handleType);
+        return RdmaRawIoHandle.class.isAssignableFrom(handleType)
+                || nio.isCompatible(handleType) && nioGuests.admits(handleType);
     }
 
     @Override
@@ -284,6 +288,7 @@ public final class RdmaRawIoHandler implements IoHandler {
                 throw new IllegalArgumentException("IoHandle of type " + StringUtil.simpleClassName(handle)
                         + " not supported");
             }
+            nioGuests.arrived(handle, statistics);
             return nio.register(handle);
         }
         Registration registration = new Registration(handle);

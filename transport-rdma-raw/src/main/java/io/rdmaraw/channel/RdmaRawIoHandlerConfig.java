@@ -45,6 +45,7 @@ public final class RdmaRawIoHandlerConfig {
     private final int maxReceiveBufferBytes;
     private final int maxUnresolvedPackets;
     private final String ipDevice;
+    private final NioChannels nioChannels;
     private final UserspaceHostConfig userspaceHost;
     private final long fastOpenKeyHigh;
     private final long fastOpenKeyLow;
@@ -62,6 +63,7 @@ public final class RdmaRawIoHandlerConfig {
                         (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_SHARE);
         maxUnresolvedPackets = builder.maxUnresolvedPackets;
         ipDevice = builder.ipDevice;
+        nioChannels = builder.nioChannels;
         SecureRandom random = new SecureRandom();
         fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh : random.nextLong();
         fastOpenKeyLow = builder.fastOpenKeyLow != 0 ? builder.fastOpenKeyLow : random.nextLong();
@@ -103,6 +105,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns the device of the channels that are bound to IP addresses. */
     public String ipDevice() {
         return ipDevice;
+    }
+
+    /** Returns what the loops do about TCP and UDP channels of NIO. */
+    public NioChannels nioChannels() {
+        return nioChannels;
     }
 
     /** Returns where the frames come from that channels with IP addresses get. */
@@ -191,6 +198,7 @@ public final class RdmaRawIoHandlerConfig {
         private long spinNanos = Math.max(0, Long.getLong(SPIN_PROPERTY, TimeUnit.MICROSECONDS.toNanos(20)));
         private int maxUnresolvedPackets = 128;
         private String ipDevice = DeviceName.HOST_LOOPBACK;
+        private NioChannels nioChannels = NioChannels.ofProperty();
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
@@ -340,6 +348,16 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder ipDevice(String deviceName) {
             ipDevice = ObjectUtil.checkNonEmpty(deviceName, "deviceName");
+            return this;
+        }
+
+        /**
+         * Sets what the loops do about TCP and UDP channels of NIO that are registered on them, which the kernel
+         * carries. The default is the system property {@value NioChannels#PROPERTY}, else that the first one of a
+         * group is logged at WARN.
+         */
+        public Builder nioChannels(NioChannels choice) {
+            nioChannels = ObjectUtil.checkNotNull(choice, "choice");
             return this;
         }
 

@@ -6,6 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.rdmaraw.channel.NioChannels;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
@@ -28,7 +29,7 @@ public final class KernelBridge {
      */
     public static void open(String device, Channel server) throws Exception {
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1,
-                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+                RdmaRawIoHandlerConfig.builder().ipDevice(device).nioChannels(NioChannels.ALLOWED).build());
         server.closeFuture().addListener(closed -> group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
         new ServerBootstrap().group(group).channel(NioServerSocketChannel.class)
                 .childOption(ChannelOption.AUTO_READ, false).childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)
