@@ -1,0 +1,2 @@
+/** The transport for Vert.x. */
+package io.rdmaraw.vertx;
