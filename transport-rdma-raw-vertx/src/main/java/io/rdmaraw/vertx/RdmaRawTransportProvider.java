@@ -65,8 +65,8 @@ final class RdmaRawTransportProvider implements Transport {
     // ---- channels ----
 
     /**
-     * Vert.x releases what such a channel receives if it comes from an allocator of Netty's own, and loses it otherwise;
-     * for TCP it sets one itself.
+     * Vert.x releases what such a channel receives if it comes from an allocator of Netty's own, and loses it
+     * otherwise. For TCP it sets one itself.
      */
     @Override
     @SuppressWarnings("deprecation") // the family's type is, and Vert.x has it in its interface
@@ -167,7 +167,8 @@ final class RdmaRawTransportProvider implements Transport {
     }
 
     /** 0 stands for the transport's default. */
-    private static void setIfPositive(TcpConfig options, TcpOption<Integer> option, ChannelOption<Integer> channelOption,
+    private static void setIfPositive(TcpConfig options, TcpOption<Integer> option,
+                                      ChannelOption<Integer> channelOption,
                                       BiConsumer<ChannelOption<Integer>, Integer> set) {
         Integer value = options.getOption(option);
         if (value != null && value > 0) {

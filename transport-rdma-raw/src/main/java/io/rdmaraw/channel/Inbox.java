@@ -14,6 +14,7 @@ import java.util.function.Consumer;
  *
  * @param <M> what one read is of
  */
+@SuppressWarnings("deprecation") // RecvByteBufAllocator.Handle is replaced in Netty 5 only
 abstract class Inbox<M> {
     private final AbstractRdmaRawChannel channel;
     /** Made when first needed: most channels read what comes at once. */
@@ -60,7 +61,6 @@ abstract class Inbox<M> {
      * Copies content, whose reference it takes, into a buffer of the channel's allocator if it is not in one. The
      * buffer is as large as the user's handle wants it; never smaller than the content, which would be cut.
      */
-    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
     final ByteBuf copiedContent(ByteBuf content) {
         ByteBufAllocator allocator = channel.config().getAllocator();
         if (content.alloc() == allocator) {
@@ -184,7 +184,6 @@ abstract class Inbox<M> {
         return deliver(given);
     }
 
-    @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
     private void tellHandle(Consumer<RecvByteBufAllocator.Handle> event) {
         try {
             event.accept(channel.unsafe().recvBufAllocHandle());
@@ -194,7 +193,6 @@ abstract class Inbox<M> {
     }
 
     /** Asks the user's handle whether more may come before {@code channelReadComplete}. */
-    @SuppressWarnings("deprecation") // as above
     private boolean continueReading() {
         try {
             RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();

@@ -9,7 +9,6 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.IoEventLoop;
 import io.netty.channel.nio.NioIoHandle;
 import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.netty.channel.socket.nio.NioDomainSocketChannel;
@@ -123,8 +122,8 @@ class NioGuestsTest {
         assertInstanceOf(UnsupportedOperationException.class, cause);
         assertTrue(cause.getMessage().contains("RdmaRawSocketChannel"), cause::getMessage);
         assertEquals(1, counted("nio-channels-refused") - before);
-        assertFalse(((IoEventLoop) group.next()).isCompatible(NioIoHandle.class));
-        assertTrue(((IoEventLoop) group.next()).isCompatible(RdmaRawIoHandle.class));
+        assertFalse(group.next().isCompatible(NioIoHandle.class));
+        assertTrue(group.next().isCompatible(RdmaRawIoHandle.class));
     }
 
     /** This transport's own connections, which the kernel carries where the device does not lead to the peer. */
