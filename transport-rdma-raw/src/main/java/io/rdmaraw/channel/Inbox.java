@@ -152,6 +152,7 @@ abstract class Inbox<M> {
         ReferenceCountUtil.release(message);
     }
 
+    @SuppressWarnings("deprecation") // the handle's type, which Channel.Unsafe returns
     private boolean take(M message) {
         if (!inBurst) {
             inBurst = true;
@@ -243,6 +244,7 @@ abstract class Inbox<M> {
     }
 
     /** Unless the user has said how much is read at a time, the handle is only told what came. */
+    @SuppressWarnings("deprecation") // as above
     private void reportRead(int messages, int bytes) {
         boolean told = burstAsSet;
         burstAsSet = false;

@@ -60,6 +60,7 @@ final class ConnectionEvents implements TcpEvents {
     @Override
     public void acked(TcpConnection connection, int bytes) {
         TcpTransport transport = (TcpTransport) connection.attachment();
+        transport.noteSoftError(null);
         if (transport.noteAcked(transport.sendBufferBytes())) {
             stack.markReady(transport);
         }
@@ -86,6 +87,9 @@ final class ConnectionEvents implements TcpEvents {
     @Override
     public void softError(TcpConnection connection, IcmpErrorKind error) {
         stack.counters().softErrors++;
+        if (connection.attachment() instanceof TcpTransport transport) {
+            transport.noteSoftError(error);
+        }
     }
 
     @Override

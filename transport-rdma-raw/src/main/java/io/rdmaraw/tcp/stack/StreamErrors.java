@@ -1,12 +1,14 @@
 package io.rdmaraw.tcp.stack;
 
 import io.rdmaraw.tcp.CloseReason;
+import io.rdmaraw.wire.IcmpErrorKind;
 
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.SocketException;
+import java.util.Locale;
 
 /** Why connections end, in the exceptions and words that users of sockets know. */
 public final class StreamErrors {
@@ -15,10 +17,14 @@ public final class StreamErrors {
     private StreamErrors() {
     }
 
-    /** Returns why a connection could not be opened. */
-    public static IOException ofConnect(CloseReason reason) {
+    /**
+     * Returns why a connection could not be opened.
+     *
+     * @param softError what ICMP said last of the unanswered packets, or null
+     */
+    public static IOException ofConnect(CloseReason reason, IcmpErrorKind softError) {
         return switch (reason) {
-            case TIMED_OUT -> new ConnectException("Connection timed out");
+            case TIMED_OUT -> softError == null ? new ConnectException("Connection timed out") : timedOut(softError);
             case UNREACHABLE -> new NoRouteToHostException("No route to host");
             case ABORTED, FINISHED -> new SocketException("Connection closed");
             case LINK_GONE -> new SocketException(LINK_GONE);
@@ -26,16 +32,33 @@ public final class StreamErrors {
         };
     }
 
-    /** Returns why an open connection ended, or null when it ended in order. */
-    public static IOException ofClose(CloseReason reason) {
+    /**
+     * Returns why an open connection ended, or null when it ended in order.
+     *
+     * @param softError what ICMP said last of the unanswered packets, or null
+     */
+    public static IOException ofClose(CloseReason reason, IcmpErrorKind softError) {
         return switch (reason) {
             case RESET_BY_PEER, REFUSED -> new SocketException("Connection reset by peer");
-            case TIMED_OUT -> new SocketException("Connection timed out");
+            case TIMED_OUT -> softError == null ? new SocketException("Connection timed out") : timedOut(softError);
             case UNREACHABLE -> new NoRouteToHostException("No route to host");
             case LINK_GONE -> new SocketException(LINK_GONE);
             case FINISHED, ABORTED, DATA_AFTER_CLOSE -> null;
             case DATA_RELEASED -> new SocketException("Connection aborted: a buffer that was written to it was "
                     + "released once more before the peer had it; the channel owns what is written");
+        };
+    }
+
+    /** RFC 1122 section 4.2.3.9: the user learns of soft errors; as on Linux, when they turn out to have been right. */
+    private static IOException timedOut(IcmpErrorKind softError) {
+        return switch (softError) {
+            case HOST_UNREACHABLE, PROHIBITED -> new NoRouteToHostException(
+                    "No route to host: the connection timed out, and ICMP said "
+                    + (softError == IcmpErrorKind.PROHIBITED ? "that a filter is in the way" : "host unreachable"));
+            case PORT_UNREACHABLE, PROTOCOL_UNREACHABLE -> new ConnectException(
+                    "Connection refused: the connection timed out, and ICMP said port or protocol unreachable");
+            case PACKET_TOO_BIG, TIME_EXCEEDED, PARAMETER_PROBLEM -> new SocketException(
+                    "Connection timed out, and ICMP said " + softError.name().toLowerCase(Locale.ROOT).replace('_', ' '));
         };
     }
 

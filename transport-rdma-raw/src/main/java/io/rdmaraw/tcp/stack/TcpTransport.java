@@ -11,6 +11,7 @@ import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.wire.IcmpErrorKind;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -41,6 +42,7 @@ public final class TcpTransport implements StreamTransport {
     /** Stacks besides {@link #home} that the connection's segments come to; null when there are none, or at the end. */
     private volatile Set<TcpStack> followers;
     private CloseReason closeReason;
+    private IcmpErrorKind softError;
     private boolean ready;
     /** The channel is closed: what comes in is not read. */
     private boolean orphaned;
@@ -226,6 +228,11 @@ public final class TcpTransport implements StreamTransport {
         peerFinished = true;
     }
 
+    /** The network says something that ends no connection yet; null when the peer has acknowledged since. */
+    void noteSoftError(IcmpErrorKind error) {
+        softError = error;
+    }
+
     void markClosed(CloseReason reason) {
         closeReason = reason;
     }
@@ -269,12 +276,12 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public IOException connectFailure() {
-        return StreamErrors.ofConnect(closeReason);
+        return StreamErrors.ofConnect(closeReason, softError);
     }
 
     @Override
     public IOException failure() {
-        return closeReason == null ? null : StreamErrors.ofClose(closeReason);
+        return closeReason == null ? null : StreamErrors.ofClose(closeReason, softError);
     }
 
     /** The channel has more to write than there is room for; it is told when there is again. */
