@@ -74,6 +74,9 @@ public final class PortStatistics implements RdmaRawPortStatistics {
                             + " wrong checksum; of the whole device")
             .drop("super-frame-too-long", fromSameHost(FromSameHost::tooLongDrops),
                     "frames beyond 64 KB (BIG TCP) dropped by softverbs; of the whole device")
+            .work("large-sends", s -> s.device.counters().largeSends(),
+                    "TCP payloads of several segments that softverbs handed to the kernel as one packet each; of the"
+                            + " whole device")
             .copy("interface-ring", s -> s.device.counters().copiedFromRing(),
                     "received frames that softverbs copied out of the interface's ring; of the whole device")
             .copy("slow-consumer", of(c -> c.copiedOutFrames),

@@ -11,14 +11,15 @@ package io.rdmaraw.verbs;
  * @param noReceiveDrops frames that came in while no receive was posted on their queue
  * @param copiedFromRing received frames that were copied out of the interface's ring
  * @param tooLongDrops frames that were longer than the MTU, or than the buffers of a receive
+ * @param largeSends TCP payloads of several segments that were handed to the kernel as one packet each
  * @param fromSameHost what came from senders on the same host, which leave work to hardware that is not there
  * @param kernelVisibleRules rules in force that take frames that the kernel may answer too
  */
 public record DeviceCounters(long ringFullDrops, long synRingFullDrops, long unsolicitedDrops, long unservedFrames,
-        long noReceiveDrops, long copiedFromRing, long tooLongDrops, FromSameHost fromSameHost,
-        long kernelVisibleRules) {
+        long noReceiveDrops, long copiedFromRing, long tooLongDrops, long largeSends,
+        FromSameHost fromSameHost, long kernelVisibleRules) {
     /** Those of a device that does not count. */
-    public static final DeviceCounters NONE = new DeviceCounters(0, 0, 0, 0, 0, 0, 0,
+    public static final DeviceCounters NONE = new DeviceCounters(0, 0, 0, 0, 0, 0, 0, 0,
             new FromSameHost(0, 0, 0, 0, 0, 0, 0), 0);
 
     /**
@@ -40,6 +41,6 @@ public record DeviceCounters(long ringFullDrops, long synRingFullDrops, long uns
     /** Returns these as they stay after the device is closed, when no rule is in force. */
     public DeviceCounters withoutRules() {
         return new DeviceCounters(ringFullDrops, synRingFullDrops, unsolicitedDrops, unservedFrames, noReceiveDrops,
-                copiedFromRing, tooLongDrops, fromSameHost, 0);
+                copiedFromRing, tooLongDrops, largeSends, fromSameHost, 0);
     }
 }

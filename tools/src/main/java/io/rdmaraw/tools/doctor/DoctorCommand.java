@@ -70,7 +70,8 @@ public final class DoctorCommand implements Callable<Integer> {
                 findings.addAll(netdevs.check(behind, true));
                 findings.addAll(netdevs.checkPeer(behind));
             }
-            case PACKET -> findings.addAll(netdevs.check(behind, true));
+            // It cuts what the interface has merged, and puts tags back.
+            case PACKET -> findings.addAll(netdevs.check(behind, false));
             case RDMA -> findings.addAll(new RdmaChecks(host, netdevs).check(behind));
         }
         findings.addAll(new HostChecks(host).check(kind, behind));

@@ -31,8 +31,8 @@ final class NetdevChecks {
         this.features = features;
     }
 
-    /** @param softwareFrames whether frames come through the kernel, which may merge them before we see them */
-    List<Finding> check(String netdev, boolean softwareFrames) {
+    /** @param needsWholeFrames whether frames may neither be merged nor lose their tag before we see them */
+    List<Finding> check(String netdev, boolean needsWholeFrames) {
         List<Finding> findings = new ArrayList<>();
         if (!host.exists("sys/class/net/" + netdev)) {
             findings.add(Finding.fail("interface", "there is no network device '" + netdev + "'",
@@ -41,7 +41,7 @@ final class NetdevChecks {
         }
         findings.add(state(netdev));
         findings.add(mtu(netdev));
-        if (softwareFrames) {
+        if (needsWholeFrames) {
             findings.addAll(offloads(netdev));
         }
         return findings;

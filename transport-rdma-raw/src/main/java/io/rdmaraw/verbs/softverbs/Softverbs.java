@@ -60,9 +60,10 @@ public final class Softverbs {
         return new Softverbs(context).query(memory -> {
             SoftverbsQueueCounters received = SoftverbsQueueCounters.read(
                     memory + SoftverbsCountersLayout.RECEIVED_OFFSET);
+            SoftverbsQueueCounters sent = SoftverbsQueueCounters.read(memory + SoftverbsCountersLayout.SENT_OFFSET);
             return new DeviceCounters(received.wireFull(), received.synsFull(), received.unsolicitedFull(),
                     received.unserved(), received.noReceive(), received.copied(),
-                    received.lengthErrors(), fromSameHost(received),
+                    received.lengthErrors(), sent.superFrames(), fromSameHost(received),
                     NativeMemory.getLong(memory + SoftverbsCountersLayout.KERNEL_VISIBLE_RULES_OFFSET));
         });
     }

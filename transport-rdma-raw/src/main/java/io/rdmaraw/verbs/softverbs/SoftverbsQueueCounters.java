@@ -25,8 +25,8 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param unsolicitedFull  received TCP segments of no connection, when more came than was looked at
  * @param unserved         received by a queue of the interface without a socket: the kernel got them
  * @param partialChecksums checksums of received frames that a sender on the same host had left out, computed
- * @param superFrames      received frames beyond the MTU that were cut
- * @param cutFrames        what they were cut into
+ * @param superFrames      received frames beyond the MTU that were cut; or large sends that left as one packet
+ * @param cutFrames        what they were cut into; or how many segments they are
  * @param superFlags       received TCP frames beyond the MTU with SYN, RST or URG
  * @param superUnsound     received frames beyond the MTU whose headers contradict their length, or whose checksum is
  *                         wrong
