@@ -90,8 +90,9 @@ final class StreamInbox {
         boolean outer = transport.beginReading();
         reading = true;
         try {
-            while (readPending && hasBytes() && channel.isOpen()) {
-                readOnce(transport);
+            ReceivedPieces received = transport.received();
+            while (readPending && !received.isEmpty() && channel.isOpen()) {
+                readOnce(transport, received);
             }
         } catch (RuntimeException | OutOfMemoryError e) {
             // An allocator, which is the user's. Bytes may be lost, so the stream cannot go on.
@@ -108,7 +109,7 @@ final class StreamInbox {
 
     /** As many messages as the user's allocator wants to have between two {@code channelReadComplete}s. */
     @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
-    private void readOnce(StreamTransport transport) {
+    private void readOnce(StreamTransport transport, ReceivedPieces received) {
         RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
         handle.reset(channel.config());
         // Buffers are posted beforehand and not allocated here; a size that the user has set still holds.
@@ -118,11 +119,10 @@ final class StreamInbox {
         do {
             ByteBuf piece;
             if (copies) {
-                piece = copied(transport.received(), handle);
+                piece = copied(received, handle);
                 counters.copiedForAllocator++;
             } else {
-                piece = anySize ? transport.received().takeMerged(channel.alloc())
-                        : transport.received().take(Math.max(1, handle.guess()));
+                piece = anySize ? received.takeMerged(channel.alloc()) : received.take(Math.max(1, handle.guess()));
                 handle.attemptedBytesRead(piece.readableBytes());
             }
             int bytes = piece.readableBytes();
@@ -132,7 +132,7 @@ final class StreamInbox {
             // Before the handler sees it: it may close the channel, and unread bytes would then reset the connection.
             transport.read(bytes);
             channel.pipeline().fireChannelRead(piece);
-        } while (hasBytes() && channel.isOpen() && handle.continueReading());
+        } while (!received.isEmpty() && channel.isOpen() && handle.continueReading());
         handle.readComplete();
         channel.pipeline().fireChannelReadComplete();
     }

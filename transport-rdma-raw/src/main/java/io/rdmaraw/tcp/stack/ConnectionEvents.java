@@ -61,7 +61,7 @@ final class ConnectionEvents implements TcpEvents {
     public void acked(TcpConnection connection, int bytes) {
         TcpTransport transport = (TcpTransport) connection.attachment();
         transport.noteSoftError(null);
-        if (transport.noteAcked(transport.sendBufferBytes())) {
+        if (transport.noteAcked()) {
             stack.markReady(transport);
         }
     }

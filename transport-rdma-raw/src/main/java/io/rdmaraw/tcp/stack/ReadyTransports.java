@@ -31,7 +31,7 @@ final class ReadyTransports {
 
     /** Has all transports hand on what came in, those that are added meanwhile too. */
     void deliver() {
-        if (delivering) {
+        if (delivering || count == 0) {
             return;
         }
         delivering = true;
@@ -43,9 +43,11 @@ final class ReadyTransports {
                 transport.deliver();
             }
         } finally {
-            // After an exception the rest is told the next time.
-            System.arraycopy(ready, next, ready, 0, count - next);
-            Arrays.fill(ready, count - next, count, null);
+            if (next < count) {
+                // After an exception: the rest is told the next time.
+                System.arraycopy(ready, next, ready, 0, count - next);
+                Arrays.fill(ready, count - next, count, null);
+            }
             count -= next;
             delivering = false;
         }

@@ -68,6 +68,9 @@ public final class ReceivedPieces {
      * put together in one buffer, which also gives their slots back. When the allocator fails, nothing is taken.
      */
     public ByteBuf takeMerged(ByteBufAllocator allocator) {
+        if (pieces.size() == 1) {
+            return pieces.poll();
+        }
         int bytes = 0;
         int count = 0;
         for (ByteBuf piece : pieces) {
@@ -77,7 +80,7 @@ public final class ReceivedPieces {
             bytes += piece.readableBytes();
             count++;
         }
-        if (count == 1 && (pieces.size() == 1 || bytes > MAX_COPIED_BYTES)) {
+        if (count == 1 && bytes > MAX_COPIED_BYTES) {
             return pieces.poll();
         }
         return bytes <= MAX_COPIED_BYTES ? copied(count, allocator.directBuffer(bytes))

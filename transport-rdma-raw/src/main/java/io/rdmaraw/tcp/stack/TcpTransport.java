@@ -290,14 +290,18 @@ public final class TcpTransport implements StreamTransport {
     }
 
     /** The peer has taken bytes; returns true if the channel waits for that and there is enough room now. */
-    boolean noteAcked(int sendBufferBytes) {
-        // As Linux does: a writer is woken when a third of the buffer is free.
-        if (wantsSendRoom && connection.queuedBytes() <= sendBufferBytes - sendBufferBytes / 3) {
-            wantsSendRoom = false;
-            hasSendRoom = true;
-            return true;
+    boolean noteAcked() {
+        if (!wantsSendRoom) {
+            return false;
         }
-        return false;
+        int bufferBytes = sendBufferBytes();
+        // As Linux does: a writer is woken when a third of the buffer is free.
+        if (connection.queuedBytes() > bufferBytes - bufferBytes / 3) {
+            return false;
+        }
+        wantsSendRoom = false;
+        hasSendRoom = true;
+        return true;
     }
 
     @Override
@@ -307,7 +311,7 @@ public final class TcpTransport implements StreamTransport {
         return room;
     }
 
-    int sendBufferBytes() {
+    private int sendBufferBytes() {
         return channel == null ? 0 : channel.sendBufferBytes(connection);
     }
 
