@@ -152,6 +152,10 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
 
     @Override
     public void attach(ConnectionListener attaching, TcpStack stack) {
+        follow();
+    }
+
+    private void follow() {
         EventLoop destination = channel.eventLoop();
         EventLoop current = socket.eventLoop();
         if (current == destination) {
@@ -165,6 +169,11 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
     private void arrive() {
         if (!channel.isOpen()) {
             closeNow(false);
+            return;
+        }
+        if (!channel.eventLoop().inEventLoop()) {
+            // The channel has gone on meanwhile: the socket follows it, and nothing of it may be touched here.
+            follow();
             return;
         }
         attached = true;

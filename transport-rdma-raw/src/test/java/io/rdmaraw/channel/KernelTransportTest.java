@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.bootstrap.Bootstrap;
@@ -11,6 +12,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelPromise;
+import io.netty.channel.EventLoop;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import io.rdmaraw.wire.ParseCounters;
 import org.junit.jupiter.api.AfterEach;
@@ -22,17 +24,33 @@ import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** What a connection of the kernel's does with the messages of the channel that it carries. */
 class KernelTransportTest {
+    private static final int LOOPS = 3;
     private static final int ROUNDS = 200;
 
     private final LoopDevice device = new LoopDevice();
-    private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1,
+    private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(LOOPS,
             RdmaRawIoHandlerConfig.builder().ipDevice(device.name).build());
     private RdmaRawSocketChannel channel;
     private KernelTransport connection;
+
+    private void connect(ServerSocket server) throws Exception {
+        channel = (RdmaRawSocketChannel) new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
+                .handler(new ChannelInboundHandlerAdapter()).register().sync().channel();
+        onLoop(() -> {
+            connection = new KernelTransport(channel, new TcpStackStatistics(null,
+                    new ParseCounters(), () -> 0, () -> 0, most -> null));
+            connection.connect(null, (InetSocketAddress) server.getLocalSocketAddress());
+            return null;
+        });
+        while (!onLoop(connection::isConnected)) {
+            Thread.onSpinWait();
+        }
+    }
 
     @AfterEach
     void shutDown() {
@@ -54,19 +72,9 @@ class KernelTransportTest {
     /** The listener of a message that has failed writes more, while those that were flushed with it are handed over. */
     @Test
     void noMessageOfASocketThatRefusesAtOnceCountsAsWritten() throws Exception {
-        channel = (RdmaRawSocketChannel) new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
-                .handler(new ChannelInboundHandlerAdapter()).register().sync().channel();
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            onLoop(() -> {
-                connection = new KernelTransport(channel, new TcpStackStatistics(null,
-                        new ParseCounters(), () -> 0, () -> 0, most -> null));
-                connection.connect(null, (InetSocketAddress) server.getLocalSocketAddress());
-                return null;
-            });
+            connect(server);
             server.accept().close();
-            while (!onLoop(connection::isConnected)) {
-                Thread.onSpinWait();
-            }
             List<ChannelPromise> promises = new ArrayList<>();
             onLoop(() -> {
                 connection.shutdownOutput();
@@ -89,6 +97,43 @@ class KernelTransportTest {
                 assertTrue(promise.isDone(), "a message was forgotten");
                 assertFalse(promise.isSuccess(), "a message that nobody took counts as written");
             }
+        }
+    }
+
+    /** The socket comes to a loop that the channel has left by then. */
+    @Test
+    void theSocketFollowsAChannelThatGoesOnBeforeItHasArrived() throws Exception {
+        try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            connect(server);
+            List<EventLoop> loops = new ArrayList<>();
+            group.forEach(loop -> loops.add((EventLoop) loop));
+            EventLoop before = channel.eventLoop();
+            loops.remove(before);
+            onLoop(() -> {
+                connection.detach();
+                return null;
+            });
+            channel.deregister().sync();
+            CountDownLatch busy = new CountDownLatch(1);
+            before.submit(() -> {
+                busy.await();
+                return null;
+            });
+            try {
+                loops.getFirst().register(channel).sync();
+                onLoop(() -> {
+                    connection.attach(null, null);
+                    return null;
+                });
+                channel.deregister().sync();
+                loops.getLast().register(channel).sync();
+            } finally {
+                busy.countDown();
+            }
+            while (!onLoop(connection::isAttached)) {
+                Thread.onSpinWait();
+            }
+            assertSame(loops.getLast(), connection.loop());
         }
     }
 }

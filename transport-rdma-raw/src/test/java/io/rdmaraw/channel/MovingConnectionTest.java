@@ -255,6 +255,33 @@ class MovingConnectionTest {
         assertEquals(Set.of(threadOf(before), threadOf(client.eventLoop())), reader.threads);
     }
 
+    /** A handler of the old loop takes the channel back before that loop has let the connection go: it stays there. */
+    @Test
+    void aConnectionDoesNotFollowAChannelThatIsBackAlready() throws Exception {
+        RdmaRawSocketChannel client = connectReader();
+        EventLoop before = client.eventLoop();
+        EventLoop between = loopAfter(client);
+        CountDownLatch left = new CountDownLatch(1);
+        client.deregister().sync();
+        Future<?> back = before.submit(() -> {
+            awaitUninterruptibly(left);
+            before.register(client);
+        });
+        try {
+            between.register(client).sync();
+            client.deregister().sync();
+        } finally {
+            left.countDown();
+        }
+        back.sync();
+        settle(before);
+        settle(between);
+        client.read();
+        awaitRead(client, 2);
+        assertSame(before, client.transport().loop());
+        assertEquals(Set.of(threadOf(before)), reader.threads);
+    }
+
     private static Thread threadOf(EventLoop loop) {
         return on(loop, Thread::currentThread);
     }

@@ -108,9 +108,10 @@ public final class TcpTransport implements StreamTransport {
         onLoop(() -> {
             if (stack == destination) {
                 arrive(attaching);
-            } else {
+            } else if (attaching.loopStack() == destination) {
                 leaveFor(destination, attaching);
             }
+            // Else the channel has gone on meanwhile, and attaches where it is now.
         });
     }
 
@@ -125,6 +126,7 @@ public final class TcpTransport implements StreamTransport {
     private void leaveFor(TcpStack destination, ConnectionListener attaching) {
         TcpStack from = stack;
         boolean live = closeReason == null;
+        channel = null;
         target = destination;
         if (live) {
             from.moveOut(this);
