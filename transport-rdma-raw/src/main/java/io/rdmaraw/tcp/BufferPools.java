@@ -21,6 +21,16 @@ final class BufferPools {
         }
     }
 
+    /** Drops what an ended connection has not sent, or has in flight. */
+    void dropFlight(TcpConnection c) {
+        Flight f = c.flight;
+        if (f != null) {
+            c.flight = null;
+            f.queue.release();
+            give(f);
+        }
+    }
+
     Reassembly takeReassembly() {
         return pooledReassemblies > 0 ? reassemblies[--pooledReassemblies] : new Reassembly();
     }

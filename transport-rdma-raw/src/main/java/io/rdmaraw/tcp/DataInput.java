@@ -205,11 +205,7 @@ final class DataInput {
         c.rcvNxt++;
         c.rcvAdv = Sequence.max(c.rcvAdv, c.rcvNxt);
         c.set(Tcb.ACK_NOW);
-        if (c.reassembly != null) {
-            c.reassembly.release();
-            c.engine.receiveMemory.give(c.reassembly);
-            c.reassembly = null;
-        }
+        c.engine.receiveMemory.dropReassembly(c);
         switch (c.state) {
             case ESTABLISHED -> c.state = CLOSE_WAIT;
             case FIN_WAIT_1 -> c.state = CLOSING;

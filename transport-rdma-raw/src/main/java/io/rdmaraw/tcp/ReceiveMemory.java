@@ -105,6 +105,16 @@ final class ReceiveMemory {
         engine.pools.give(r);
     }
 
+    /** Drops what a connection has out of order, if there is anything. */
+    void dropReassembly(TcpConnection c) {
+        Reassembly held = c.reassembly;
+        if (held != null) {
+            c.reassembly = null;
+            held.release();
+            give(held);
+        }
+    }
+
     /** Two of the unread pieces are one now. */
     void join(TcpConnection c) {
         if (c.unreadPieces > 1) {

@@ -4,7 +4,6 @@ import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.tcp.congestion.AckSample;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.wire.FlowLabels;
 import io.rdmaraw.wire.IcmpErrorKind;
 import io.rdmaraw.wire.SipHash;
@@ -491,23 +490,10 @@ public final class TcpEngine {
             orphans.remove(c);
             c.orphan = null;
         }
-        if (c.flight != null) {
-            Flight f = c.flight;
-            c.flight = null;
-            f.queue.release();
-            pools.give(f);
-        }
-        if (c.reassembly != null) {
-            Reassembly held = c.reassembly;
-            c.reassembly = null;
-            held.release();
-            receiveMemory.give(held);
-        }
+        pools.dropFlight(c);
+        receiveMemory.dropReassembly(c);
         if (c.listener != null) {
-            c.listener.halfOpen--;
-            if (c.is(Tcb.EARLY)) {
-                c.listener.fastOpenEnded(reason == CloseReason.RESET_BY_PEER, nowNanos);
-            }
+            c.listener.halfOpenEnded(c, reason == CloseReason.RESET_BY_PEER, nowNanos);
             c.listener = null;
         }
         if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED)) {

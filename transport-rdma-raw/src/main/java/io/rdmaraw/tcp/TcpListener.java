@@ -69,11 +69,19 @@ public final class TcpListener {
         return fastOpens < maxFastOpens;
     }
 
+    /** A connection has ended before its handshake was complete. */
+    void halfOpenEnded(TcpConnection c, boolean reset, long now) {
+        halfOpen--;
+        if (c.is(Tcb.EARLY)) {
+            fastOpenEnded(reset, now);
+        }
+    }
+
     /**
      * A pending fast open has ended. The host that a forged SYN names answers with RST; its place counts as taken for a
      * while, or an attacker who uses others' addresses would never meet the bound (RFC 7413 section 5.1; Linux too).
      */
-    void fastOpenEnded(boolean reset, long now) {
+    private void fastOpenEnded(boolean reset, long now) {
         if (!reset) {
             fastOpens--;
             return;
