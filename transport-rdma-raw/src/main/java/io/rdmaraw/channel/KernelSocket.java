@@ -8,12 +8,12 @@ import java.nio.channels.SocketChannel;
 /** The kernel's socket of a connection that this transport has handed to the kernel, of its own accord. */
 final class KernelSocket extends NioSocketChannel {
     KernelSocket() {
-        NioGuests.own(javaChannel());
+        NioRegistrations.own(javaChannel());
     }
 
     /** One that a listening socket of the kernel's has accepted. */
     KernelSocket(Channel parent, SocketChannel accepted) {
         super(parent, accepted);
-        NioGuests.own(accepted);
+        NioRegistrations.own(accepted);
     }
 }

@@ -53,7 +53,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final ThreadAwareExecutor executor;
     private final RdmaRawIoHandlerConfig config;
     private final NioLoop nio;
-    private final NioGuests nioGuests;
+    private final NioRegistrations nioRegistrations;
     private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
     private final LoopSleeper sleeper;
     private final SpinPolicy spinPolicy;
@@ -78,9 +78,10 @@ public final class RdmaRawIoHandler implements IoHandler {
     private int asyncCountdown;
     private int descriptorCountdown;
 
-    private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config, NioGuests nioGuests) {
+    private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config,
+                             NioRegistrations nioRegistrations) {
         this.executor = executor;
-        this.nioGuests = nioGuests;
+        this.nioRegistrations = nioRegistrations;
         this.config = config;
         spinPolicy = new SpinPolicy(config.spinNanos(), new SplittableRandom());
         nio = new NioLoop(executor);
@@ -101,11 +102,11 @@ public final class RdmaRawIoHandler implements IoHandler {
     public static IoHandlerFactory newFactory(RdmaRawIoHandlerConfig config) {
         ObjectUtil.checkNotNull(config, "config");
         RdmaRaw.ensureAvailability();
-        NioGuests guests = new NioGuests(config.nioChannels());
+        NioRegistrations registrations = new NioRegistrations(config.nioChannels());
         return new IoHandlerFactory() {
             @Override
             public IoHandler newHandler(ThreadAwareExecutor loop) {
-                return new RdmaRawIoHandler(loop, config, guests);
+                return new RdmaRawIoHandler(loop, config, registrations);
             }
 
             @Override
@@ -278,7 +279,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     @Override
     public boolean isCompatible(Class<? extends IoHandle> handleType) {
         return RdmaRawIoHandle.class.isAssignableFrom(handleType)
-                || nio.isCompatible(handleType) && nioGuests.admits(handleType);
+                || nio.isCompatible(handleType) && nioRegistrations.admits(handleType);
     }
 
     @Override
@@ -288,7 +289,7 @@ public final class RdmaRawIoHandler implements IoHandler {
                 throw new IllegalArgumentException("IoHandle of type " + StringUtil.simpleClassName(handle)
                         + " not supported");
             }
-            nioGuests.arrived(handle, statistics);
+            nioRegistrations.arrived(handle, statistics);
             return nio.register(handle);
         }
         Registration registration = new Registration(handle);

@@ -14,8 +14,8 @@ import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Looks at the NIO channels that come to a group's loops: whether the kernel carries what the device was meant for. */
-final class NioGuests {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(NioGuests.class);
+final class NioRegistrations {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(NioRegistrations.class);
     private static final String REMEDY = "the kernel carries them, not the device. Give bootstraps "
             + "RdmaRawSocketChannel, RdmaRawServerSocketChannel and RdmaRawDatagramChannel; where a framework chooses "
             + "the classes, docs/frameworks.md says how";
@@ -27,7 +27,7 @@ final class NioGuests {
     private final NioChannels policy;
     private final AtomicBoolean reported = new AtomicBoolean();
 
-    NioGuests(NioChannels policy) {
+    NioRegistrations(NioChannels policy) {
         this.policy = policy;
     }
 

@@ -30,14 +30,14 @@ import java.util.logging.Logger;
 
 /** A framework that puts NIO channels on the loops of this transport does not do so without a word. */
 @Timeout(60)
-class NioGuestsTest {
+class NioRegistrationsTest {
     private final LoopDevice device = LoopDevice.inMemory();
     private final Warnings warnings = new Warnings();
     private RdmaRawEventLoopGroup group;
 
     /** Kept here: the logger's own reference to it is weak. */
     private static final class Warnings extends Handler {
-        private final Logger logger = Logger.getLogger(NioGuests.class.getName());
+        private final Logger logger = Logger.getLogger(NioRegistrations.class.getName());
         private int count;
         private String last;
 
