@@ -429,8 +429,8 @@ INLINE int find_skb_verdict(struct __sk_buff *skb)
 #include "classify.bpf.h"
 
 /*
- * Whether this is a UDP frame beyond the MTU: several datagrams of a sender on this host. XDP does not see how long they
- * are, and the kernel does.
+ * Whether this is a UDP frame beyond the MTU: several datagrams of a sender on this host. XDP does not see how long
+ * they are, and the kernel does.
  */
 INLINE int is_super_datagram(const struct frame *frame, struct sv_steer_directory *directory)
 {

@@ -64,6 +64,8 @@ static struct kernel {
     unsigned dispatched;
     unsigned limited;
     bool all_are_unsolicited;
+    unsigned cut;               /* frames with a rest elsewhere, in order */
+    uint32_t cut_bytes;
     void (*meanwhile)(void);    /* what another thread does just before the lock is ours */
     unsigned wakes;
     unsigned sends;
@@ -75,6 +77,26 @@ static uint64_t free_chunks[ENTRIES];
 static uint8_t umem[CHUNKS * CHUNK];
 static uint8_t scratch[SV_XDP_SCRATCH_BYTES];
 static struct sv_super_slot slots[SV_BURST];
+
+enum { SUPER_PAYLOAD = 20000, PART = 1792, SUPER_PARTS = 12, HEADERS = 54 };
+
+/* The payload is numbered by byte, so that what is missing or wrong shows. */
+static uint8_t payload_at(uint32_t offset)
+{
+    return (uint8_t)(offset * 31 >> 3);
+}
+
+static void see_cut(const struct sv_frame *frame)
+{
+    static uint8_t payload[MTU];
+    uint32_t head = frame->rest->head_bytes;
+    sv_frame_copy(payload, frame, head, frame->length - head);
+    for (uint32_t i = 0; i < frame->length - head; i++)
+        CHECK_EQ(payload_at(k.cut_bytes % SUPER_PAYLOAD + i), payload[i]);
+    CHECK(frame->length <= MTU + 18);
+    k.cut++;
+    k.cut_bytes += frame->length - head;
+}
 
 static bool fake_try(struct sv_receiver *receiver)
 {
@@ -93,6 +115,10 @@ static void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device
     (void)device;
     for (unsigned i = 0; i < count; i++) {
         uint32_t number;
+        if (frames[i].rest != NULL && frames[i].rest->pieces != NULL) {
+            see_cut(&frames[i]);
+            continue;
+        }
         memcpy(&number, frames[i].data, sizeof number);
         CHECK(number < SEEN);
         k.seen[number]++;
@@ -350,6 +376,175 @@ static void only_what_waited_is_sorted(void)
     CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.unsolicited_full);
 }
 
+/* ---- super-frames ---- */
+
+/* TCP over IPv4, with the sum of the pseudo header for a checksum. */
+static uint32_t build_super(uint8_t *frame, uint8_t flags, uint32_t payload)
+{
+    struct sv_layout layout = {4, 14, 6, 34};
+    struct frame_spec spec = default_frame();
+    spec.protocol = 6;
+    spec.payload = 0;
+    build_frame(&spec, frame);
+    frame[47] = flags;
+    frame[16] = (uint8_t)((HEADERS - 14 + payload) >> 8);
+    frame[17] = (uint8_t)(HEADERS - 14 + payload);
+    sv_checksum_fill_ipv4_header(frame + 14);
+    uint16_t sum = sv_sum_fold(sv_checksum_pseudo_sum(frame + 14, layout, HEADERS - 34 + payload));
+    memcpy(frame + 50, &sum, 2);
+    for (uint32_t i = 0; i < payload; i++)
+        frame[HEADERS + i] = payload_at(i);
+    return HEADERS + payload;
+}
+
+/* Writes a chunk into the ring, which the kernel has not published yet. */
+static void put_part(struct kernel_ring *ring, uint32_t ahead, const uint8_t *data, uint32_t length, bool more)
+{
+    while (k.given[k.next_chunk])
+        k.next_chunk = (k.next_chunk + 1) % CHUNKS;
+    k.given[k.next_chunk] = true;
+    memcpy(umem + k.next_chunk * CHUNK, data, length);
+    ring->descriptors[(ring->producer + ahead) % ENTRIES] = (struct xdp_desc){
+        .addr = (uint64_t)k.next_chunk * CHUNK, .len = length, .options = more ? XDP_PKT_CONTD : 0};
+}
+
+static unsigned put_super(const uint8_t *frame, uint32_t length)
+{
+    unsigned parts = 0;
+    take_filled();
+    for (uint32_t done = 0; done < length; done += PART, parts++)
+        put_part(&k.main, parts, frame + done, length - done < PART ? length - done : PART, length - done > PART);
+    return parts;
+}
+
+static void publish(unsigned count)
+{
+    __atomic_store_n(&k.main.producer, k.main.producer + count, __ATOMIC_RELEASE);
+}
+
+static void check_super_seen(unsigned supers)
+{
+    const struct softverbs_queue_counters *counters = &k.queue.main.receiver.counters;
+    CHECK_EQ(supers, counters->super_frames);
+    CHECK_EQ(k.cut, counters->cut_frames);
+    CHECK_EQ(SUPER_PAYLOAD, k.cut_bytes);
+    CHECK_EQ((SUPER_PAYLOAD + MTU - 41) / (MTU - 40), k.cut);
+    k.cut = k.cut_bytes = 0;
+    check_ring_empty(&k.main);
+    take_filled();
+    for (unsigned i = 0; i < CHUNKS; i++)
+        CHECK(!k.given[i]);
+}
+
+/* The ring ends within the chain, at each place in turn; the rest comes later. */
+static void chain_in_two_parts(void)
+{
+    static uint8_t frame[32768];
+    uint32_t length = build_super(frame, 0x18, SUPER_PAYLOAD);
+    k.queue.super_frames = true;
+    for (unsigned first = 0; first <= SUPER_PARTS; first++) {
+        uint32_t before = arrive(&k.main, 1, FRAME);
+        CHECK_EQ(SUPER_PARTS, put_super(frame, length));
+        publish(first);
+        drain_all();
+        CHECK_EQ(1, k.seen[before]);
+        CHECK_EQ(first == SUPER_PARTS ? (SUPER_PAYLOAD + MTU - 41) / (MTU - 40) : 0, k.cut);
+        publish(SUPER_PARTS - first);
+        drain_all();
+            k.queue.main.receiver.counters.cut_frames = k.cut;
+        check_super_seen(first + 1);
+    }
+    CHECK_EQ(0, k.queue.main.receiver.counters.length_errors);
+}
+
+static void a_chain_that_goes_on_later_is_waited_for(void)
+{
+    for_each_start(chain_in_two_parts);
+}
+
+/* More chunks than any frame has, in more than one turn of the ring: what comes after is received. */
+static void endless_chain(void)
+{
+    static const uint8_t one[1];
+    k.queue.super_frames = true;
+    for (unsigned i = 0; i < 3 * ENTRIES; i++) {
+        take_filled();
+        put_part(&k.main, 0, one, 1, true);
+        publish(1);
+        drain();
+    }
+    put_part(&k.main, 0, one, 1, false);
+    publish(1);
+    uint32_t after = arrive(&k.main, 1, FRAME);
+    drain_all();
+    CHECK_EQ(1, k.seen[after]);
+    CHECK_EQ(1, k.queue.main.receiver.counters.super_unsound);
+    check_all_seen_once();
+}
+
+static void a_chain_without_end_is_skipped(void)
+{
+    for_each_start(endless_chain);
+}
+
+static void refuse(uint8_t flags, const uint64_t *counter, bool super_frames)
+{
+    static uint8_t frame[32768];
+    uint64_t before = *counter;
+    k.queue.super_frames = super_frames;
+    publish(put_super(frame, build_super(frame, flags, SUPER_PAYLOAD)));
+    drain_all();
+    CHECK_EQ(before + 1, *counter);
+    CHECK_EQ(0, k.cut);
+    check_all_seen_once();
+}
+
+static void super_frames_that_are_refused_are_counted(void)
+{
+    struct softverbs_queue_counters *counters = &k.queue.main.receiver.counters;
+    kernel_open(0);
+    refuse(0x12, &counters->super_flags, true);
+    refuse(0x14, &counters->super_flags, true);
+    refuse(0x30, &counters->super_flags, true);
+    refuse(0x10, &counters->length_errors, false);
+    CHECK_EQ(0, counters->super_frames);
+}
+
+/* A burst takes no more frames than about SV_BURST, in whatever form: each needs a receive. */
+static void a_super_frame_counts_as_its_frames(void)
+{
+    static uint8_t frame[32768];
+    kernel_open(0);
+    k.queue.super_frames = true;
+    for (unsigned i = 0; i < ENTRIES / SUPER_PARTS; i++)
+        publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
+    const unsigned each = (SUPER_PAYLOAD + MTU - 41) / (MTU - 40);
+    CHECK_EQ(2 * SUPER_PARTS, drain_burst(&k.queue, &k.queue.main, &k.device, k.main.producer, each + 1));
+    CHECK_EQ(2 * each, k.cut);
+    drain_all();
+    CHECK_EQ(ENTRIES / SUPER_PARTS * each, k.cut);
+    check_all_seen_once();
+}
+
+/* Only where senders on this host can be is a partial checksum completed. */
+static void partial_checksums_are_completed_where_expected(void)
+{
+    uint8_t frame[FRAME + 2000];
+    struct sv_frame received = {.length = build_super(frame, 0x10, 10), .layout = {4, 14, 6, 34}};
+    kernel_open(0);
+    for (int partial = 0; partial < 2; partial++) {
+        k.queue.partial = partial;
+        memcpy(frame, &k.next_number, sizeof k.next_number);      /* what fake_dispatch() looks at */
+        take_filled();
+        put_part(&k.main, 0, frame, received.length, false);
+        received.data = umem + k.main.descriptors[k.main.producer % ENTRIES].addr;
+        publish(1);
+        drain();
+        CHECK_EQ(partial, sv_checksum_l4_ok(&received));
+        CHECK_EQ(partial, k.queue.main.receiver.counters.partial_checksums);
+    }
+}
+
 /* ---- drivers without copies ---- */
 
 /* All chunks are in the rings when the driver stops; the rings are emptied, and it may stop a moment later even. */
@@ -446,6 +641,11 @@ const struct test xdp_queue_tests[] = {
     {"xdp queue: a limit that is wrong does no harm", a_limit_that_is_wrong_does_no_harm},
     {"xdp queue: a large frame does not stop the ring", a_large_frame_does_not_stop_the_ring},
     {"xdp queue: a flood of SYNs is taken little by little", a_flood_of_syns_is_taken_little_by_little},
+    {"xdp queue: a chain that goes on later is waited for", a_chain_that_goes_on_later_is_waited_for},
+    {"xdp queue: a chain without end is skipped", a_chain_without_end_is_skipped},
+    {"xdp queue: super-frames that are refused are counted", super_frames_that_are_refused_are_counted},
+    {"xdp queue: a super-frame counts as its frames", a_super_frame_counts_as_its_frames},
+    {"xdp queue: partial checksums are completed where expected", partial_checksums_are_completed_where_expected},
     {"xdp queue: a driver that has stopped is woken", a_driver_that_has_stopped_is_woken},
     {"xdp queue: a driver sends when it likes", a_driver_sends_when_it_likes},
     {"xdp queue: a driver that is stuck does not hold a sender", a_driver_that_is_stuck_does_not_hold_a_sender},
