@@ -93,6 +93,8 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .add(RdmaRawMetric.Kind.LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
             .add(RdmaRawMetric.Kind.LEVEL, "rules.kernel-visible", s -> s.device.counters().kernelVisibleRules(),
                     "rules of the whole device whose frames the kernel may answer too: see docs/security.md")
+            .add(RdmaRawMetric.Kind.LEVEL, "slots.in-use", of(c -> c.slots == null ? 0 : c.slots.inUse()),
+                    "slots that are posted, in flight, or held by handlers and connections")
             .add(RdmaRawMetric.Kind.LEVEL, "channels", s -> s.channels.size(), "channels on this queue");
 
     private final SharedDevice device;

@@ -167,6 +167,14 @@ public final class SlotPool {
     }
 
     /**
+     * Returns about how many slots are not free: those posted for receiving, in flight, or held by handlers and
+     * connections. Any thread may ask; slots that other threads have returned count until the owner looks at them.
+     */
+    public int inUse() {
+        return slots.length - strideSlots - freeCount;
+    }
+
+    /**
      * Takes a free slot as an empty buffer with one reference and the slot's whole length as capacity.
      *
      * @return the buffer, or null when every slot is in use. Owner's thread only

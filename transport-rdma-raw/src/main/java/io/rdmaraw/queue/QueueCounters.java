@@ -1,10 +1,14 @@
 package io.rdmaraw.queue;
 
+import io.rdmaraw.memory.SlotPool;
+
 /**
  * What one queue has counted. Written by the queue's loop alone with plain stores; other threads read values that may
  * be a little old, which is right for statistics and costs the hot path nothing.
  */
 public final class QueueCounters {
+    /** The slots that the queue takes from, or null where a test counts without any. */
+    public SlotPool slots;
     /** Frames received and handed up. */
     public long receivedFrames;
     /** Bytes of the frames received. */

@@ -48,6 +48,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         device.retain();
         SlotPool slots = slab.pool();
         slots.ownedBy(Thread.currentThread());
+        counters.slots = slots;
         slots.allocator().reserve(2 * ReceiveRing.RESERVED_SLOTS);
         padding = slots.takeClosed();
     }

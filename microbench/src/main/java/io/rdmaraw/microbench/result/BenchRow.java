@@ -90,7 +90,9 @@ public record BenchRow(String caseName, String transport, String device, String 
         PERCENT_KEPT("% kept", true),
         MEGABYTES_MORE("MB more", false),
         FRAMES_PER_SECOND("frames/s", true),
-        TIMES_PER_SECOND("times/s", false);
+        TIMES_PER_SECOND("times/s", false),
+        SLOTS_IN_USE("slots in use", false),
+        HOSTILE_PEERS("peers", true);
 
         private final String text;
         private final boolean moreIsBetter;

@@ -3,10 +3,7 @@ package io.rdmaraw.microbench.tcp;
 import java.util.Locale;
 import java.util.function.Function;
 
-/**
- * What a hostile peer does to a server, and how often per second. The kinds that fill a backlog come last: for a minute
- * after them our server accepts no connection by its first SYN, and these peers send no second one.
- */
+/** What hostile peers do to a server, and how often per second. */
 enum HostileKind {
     /** Connections that send a request and a FIN, and never open their window for the answer. */
     ZERO_WINDOW(500, HostilePeers.ZeroWindow::new),

@@ -13,6 +13,7 @@ import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -21,6 +22,8 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class HostileLoad implements AutoCloseable, HostileWire {
     private static final int FRAME_BYTES = 2048;
+    /** In the header of IPv4. */
+    private static final int TOTAL_LENGTH_OFFSET = 2;
     private static final long MAPPED = 0xFFFF_0000_0000L;
     private static final long PAUSE_NANOS = 200_000;
     private static final double NANOS_PER_SECOND = 1e9;
@@ -40,6 +43,7 @@ final class HostileLoad implements AutoCloseable, HostileWire {
     private final Thread thread = new Thread(this::run, "hostile");
     private volatile boolean ended;
     private volatile long sent;
+    private volatile int count;
 
     /** Starts the thread. */
     HostileLoad(String address, int firstPort, HostileKind kind) {
@@ -73,8 +77,10 @@ final class HostileLoad implements AutoCloseable, HostileWire {
             long due = (long) ((System.nanoTime() - begin) / NANOS_PER_SECOND * kind.perSecond());
             done = Math.max(done, due - MOST_BEHIND);
             for (int i = 0; i < PacketPort.BURST && done < due; i++, done++) {
-                peers.act();
+                peers.act(System.nanoTime());
             }
+            peers.tend(System.nanoTime());
+            count = peers.count();
             boolean busy = heard > 0 || done < due;
             flush();
             if (!busy) {
@@ -92,10 +98,20 @@ final class HostileLoad implements AutoCloseable, HostileWire {
         }
         byte[] bytes = NativeMemory.segment(frame + EthernetHeader.LENGTH_BYTES,
                 lengthBytes - EthernetHeader.LENGTH_BYTES).toArray(ValueLayout.JAVA_BYTE);
-        Packet packet = Packet.decode(bytes);
+        Packet packet = Packet.decode(withoutPadding(bytes));
         if (packet != null) {
             peers.hears(packet);
         }
+    }
+
+    /** Returns an IPv4 packet without what Ethernet's least length has added to it. */
+    static byte[] withoutPadding(byte[] packet) {
+        if (packet.length <= TOTAL_LENGTH_OFFSET + 1) {
+            return packet;
+        }
+        int totalBytes = Byte.toUnsignedInt(packet[TOTAL_LENGTH_OFFSET]) << Byte.SIZE
+                | Byte.toUnsignedInt(packet[TOTAL_LENGTH_OFFSET + 1]);
+        return totalBytes < packet.length ? Arrays.copyOf(packet, totalBytes) : packet;
     }
 
     @Override
@@ -138,6 +154,11 @@ final class HostileLoad implements AutoCloseable, HostileWire {
     /** Returns the number of frames that the interface has taken. */
     long sent() {
         return sent;
+    }
+
+    /** Returns how many peers the server deals with. */
+    int count() {
+        return count;
     }
 
     @Override

@@ -2,9 +2,10 @@ package io.rdmaraw.microbench.tcp;
 
 import io.rdmaraw.testsuite.sim.Packet;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.BitSet;
+import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 
 /**
@@ -15,6 +16,10 @@ abstract class HostilePeers {
     /** The range for benchmarks of networks (RFC 2544), which nothing else in the bench uses. */
     private static final long PEERS = 0xFFFF_C612_0000L;
     private static final int PEER_BITS = 17;
+    /** A range for documentation (RFC 5737) that the server takes for part of its link, where nobody has it. */
+    static final String UNUSED_PREFIX = "203.0.113.0/24";
+    private static final long UNUSED = 0xFFFF_CB00_7100L;
+    private static final int UNUSED_BITS = 8;
     private static final int MSS = 1460;
 
     private final HostileWire wire;
@@ -26,10 +31,18 @@ abstract class HostilePeers {
     }
 
     /** Performs the next action. */
-    abstract void act();
+    abstract void act(long nowNanos);
+
+    /** Repeats what is due by time. */
+    void tend(long nowNanos) {
+        // Only peers with connections have something to repeat.
+    }
 
     /** Receives a segment that the server has sent to one of the peers. */
     abstract void hears(Packet packet);
+
+    /** Returns how many peers the server deals with: what bounds it is the same for every server. */
+    abstract int count();
 
     long newPeer() {
         return PEERS + random.nextInt(1, 1 << PEER_BITS);
@@ -69,10 +82,6 @@ abstract class HostilePeers {
         wire.send(packet);
     }
 
-    HostileWire wire() {
-        return wire;
-    }
-
     static boolean isSynAck(Packet packet) {
         return packet.has(Packet.SYN) && packet.has(Packet.ACK);
     }
@@ -81,94 +90,140 @@ abstract class HostilePeers {
         return packet.destinationLow << Character.SIZE | packet.destinationPort;
     }
 
-    /** Peers that return SYN cookies with a timestamp that was never sent. */
-    static final class CookieEcho extends HostilePeers {
-        /** SYNs that fill the backlog: only then does the server send cookies. */
-        private static final int UNANSWERED = 5_000;
-        private static final int OLD = 1 << 30;
+    /** Peers that need connections, and get others when the server resets them. */
+    private abstract static class Connected extends HostilePeers {
+        final HostileConnections connections;
 
-        private int heard;
-
-        CookieEcho(HostileWire wire) {
+        Connected(HostileWire wire, int wanted) {
             super(wire);
+            connections = new HostileConnections(wanted, this::send);
         }
 
         @Override
-        void act() {
-            Packet syn = syn(newPeer(), StreamServer.ECHO);
-            syn.timestamps = true;
-            syn.tsValue = random.nextInt();
-            syn.sackPermitted = true;
-            send(syn);
+        void tend(long nowNanos) {
+            connections.repeat(nowNanos);
+        }
+
+        @Override
+        int count() {
+            return connections.open();
+        }
+    }
+
+    /** Peers that return SYN cookies with a timestamp that was never sent, and begin again when each had its turn. */
+    static final class CookieEcho extends HostilePeers {
+        /** Peers that never answer and fill the backlog: only then does the server send cookies. */
+        private static final int UNANSWERED = 5_000;
+        private static final int ECHOING = 8_000;
+        private static final int OLD = 1 << 30;
+
+        private final List<Packet> syns = new ArrayList<>();
+        private final Set<Long> echoing = new HashSet<>();
+        private final Set<Long> heard = new HashSet<>();
+        private int next;
+
+        CookieEcho(HostileWire wire) {
+            super(wire);
+            for (int i = 0; i < UNANSWERED + ECHOING; i++) {
+                Packet syn = syn(newPeer(), StreamServer.ECHO);
+                syn.timestamps = true;
+                syn.tsValue = random.nextInt();
+                syn.sackPermitted = true;
+                syns.add(syn);
+                if (i >= UNANSWERED) {
+                    echoing.add(syn.sourceLow << Character.SIZE | syn.sourcePort);
+                }
+            }
+        }
+
+        @Override
+        void act(long nowNanos) {
+            send(syns.get(next));
+            next = (next + 1) % syns.size();
         }
 
         @Override
         void hears(Packet packet) {
-            if (isSynAck(packet) && heard++ >= UNANSWERED) {
+            if (isSynAck(packet) && echoing.contains(key(packet))) {
                 Packet ack = answer(packet, Packet.ACK);
                 ack.tsEcho -= OLD;
                 send(ack);
+                heard.add(key(packet));
             }
+        }
+
+        @Override
+        int count() {
+            return heard.size();
         }
     }
 
     /** Peers that send requests and do not take the answers. */
-    static final class ZeroWindow extends HostilePeers {
-        private static final int REQUEST_BYTES = 1_000;
-        /** The acknowledgment number of each connection, which is repeated for ever. */
-        private final Map<Long, Packet> acks = new HashMap<>();
+    static final class ZeroWindow extends Connected {
+        private static final int CONNECTIONS = 4_000;
+        private static final byte[] REQUEST = new byte[1_000];
 
         ZeroWindow(HostileWire wire) {
-            super(wire);
+            super(wire, CONNECTIONS);
         }
 
         @Override
-        void act() {
-            send(syn(newPeer(), StreamServer.ECHO));
+        void act(long nowNanos) {
+            if (connections.wantsMore()) {
+                connections.begin(syn(newPeer(), StreamServer.ECHO), nowNanos);
+            }
         }
 
         @Override
         void hears(Packet packet) {
-            if (packet.has(Packet.RST)) {
-                acks.remove(key(packet));
-            } else if (isSynAck(packet)) {
+            if (isSynAck(packet)) {
                 Packet request = answer(packet, Packet.ACK | Packet.PSH | Packet.FIN);
                 request.window = 0;
-                request.payload = new byte[REQUEST_BYTES];
-                send(request);
+                request.payload = REQUEST;
+                connections.answer(packet, request);
+                return;
+            }
+            connections.onSegment(packet);
+            Packet request = connections.openedBy(packet);
+            if (request != null) {
+                // The acknowledgment is that of the request: nothing of the server's is ever taken.
                 Packet ack = answer(packet, Packet.ACK);
-                ack.window = 0;
                 ack.seq = request.end();
-                acks.put(key(packet), ack);
-            } else if (acks.containsKey(key(packet))) {
-                send(acks.get(key(packet)));
+                ack.ack = request.ack;
+                ack.window = 0;
+                send(ack);
             }
         }
     }
 
     /** Peers with unused addresses of the link, to which the answers cannot be sent. */
     static final class Neighbors extends HostilePeers {
-        private static final int FIRST = 20;
-        private static final int LAST = 250;
-        private static final long HOST_BITS = 0xFF;
+        private final BitSet used = new BitSet(1 << UNUSED_BITS);
 
         Neighbors(HostileWire wire) {
             super(wire);
         }
 
         @Override
-        void act() {
-            send(syn(wire().server() & ~HOST_BITS | random.nextInt(FIRST, LAST), StreamServer.ECHO));
+        void act(long nowNanos) {
+            int host = random.nextInt(1, (1 << UNUSED_BITS) - 1);
+            used.set(host);
+            send(syn(UNUSED + host, StreamServer.ECHO));
         }
 
         @Override
         void hears(Packet packet) {
             // Nothing can come.
         }
+
+        @Override
+        int count() {
+            return used.cardinality();
+        }
     }
 
     /** Peers that send single bytes with gaps between them. */
-    static final class TinySegments extends HostilePeers {
+    static final class TinySegments extends Connected {
         private static final int CONNECTIONS = 64;
         private static final int PIECES = 30_000;
 
@@ -176,36 +231,45 @@ abstract class HostilePeers {
         private int next;
 
         TinySegments(HostileWire wire) {
-            super(wire);
+            super(wire, CONNECTIONS);
         }
 
         @Override
-        void act() {
-            if (next < CONNECTIONS) {
-                send(syn(newPeer(), StreamServer.ECHO));
+        void act(long nowNanos) {
+            if (connections.wantsMore()) {
+                connections.begin(syn(newPeer(), StreamServer.ECHO), nowNanos);
             } else if (!open.isEmpty()) {
-                Packet ack = open.get(next % open.size());
-                int first = ack.seq;
-                ack.seq += 2 * (1 + next / open.size() % PIECES);
-                ack.payload = new byte[1];
-                send(ack);
-                ack.seq = first;
+                Packet piece = open.get(next % open.size());
+                int first = piece.seq;
+                piece.seq += 2 * (next / open.size() % PIECES);
+                send(piece);
+                piece.seq = first;
+                next++;
             }
-            next++;
         }
 
         @Override
         void hears(Packet packet) {
             if (isSynAck(packet)) {
-                Packet ack = answer(packet, Packet.ACK);
-                open.add(ack);
-                send(ack);
+                Packet piece = answer(packet, Packet.ACK);
+                piece.seq++;
+                piece.payload = new byte[1];
+                connections.answer(packet, piece);
+                return;
+            }
+            if (packet.has(Packet.RST)) {
+                Packet ended = connections.openedBy(packet);
+                open.remove(ended);
+            }
+            Packet opened = connections.onSegment(packet);
+            if (opened != null) {
+                open.add(opened);
             }
         }
     }
 
-    /** Peers that make the server keep many small segments in flight, and send two SACK reports of them in turns. */
-    static final class SackBlocks extends HostilePeers {
+    /** A peer that makes the server keep many small segments in flight, and sends two SACK reports of them in turns. */
+    static final class SackBlocks extends Connected {
         private static final int SMALL_MSS = 88;
         private static final int WINDOW_SHIFT = 8;
         private static final int ACKNOWLEDGED_BYTES = 4 << 20;
@@ -213,25 +277,24 @@ abstract class HostilePeers {
         private static final int REPORTS = 2_000;
 
         private Packet last;
-        private boolean asked;
         private int begun;
         private int una;
         private int highest;
         private int reports;
 
         SackBlocks(HostileWire wire) {
-            super(wire);
+            super(wire, 1);
         }
 
         @Override
-        void act() {
-            if (!asked) {
-                asked = true;
+        void act(long nowNanos) {
+            if (connections.wantsMore()) {
+                last = null;
                 Packet syn = syn(newPeer(), StreamServer.SOURCE);
                 syn.mss = SMALL_MSS;
                 syn.windowScale = WINDOW_SHIFT;
                 syn.sackPermitted = true;
-                send(syn);
+                connections.begin(syn, nowNanos);
             }
             if (last == null || una - begun < ACKNOWLEDGED_BYTES || highest - una < 4 * SMALL_MSS) {
                 return;
@@ -252,15 +315,17 @@ abstract class HostilePeers {
 
         @Override
         void hears(Packet packet) {
-            if (packet.has(Packet.RST)) {
-                asked = false;
-                last = null;
+            if (isSynAck(packet)) {
+                if (connections.answer(packet, answer(packet, Packet.ACK))) {
+                    begun = packet.end();
+                    una = begun;
+                    highest = begun;
+                }
                 return;
             }
-            if (isSynAck(packet)) {
-                begun = packet.end();
-                una = begun;
-                highest = begun;
+            connections.onSegment(packet);
+            if (connections.openedBy(packet) == null) {
+                return;
             }
             last = packet;
             if (packet.end() - highest > 0) {

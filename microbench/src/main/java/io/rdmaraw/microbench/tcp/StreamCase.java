@@ -235,11 +235,6 @@ sealed interface StreamCase {
      * the server in answers, processor time, memory and slots. The peers share the core of the client.
      */
     record Hostile(int connections, int requestsPerSecond, HostileKind kind) implements StreamCase {
-        private static final double PERCENT = 100;
-        private static final double BYTES_PER_MEGABYTE = 1e6;
-        /** The least megabytes of a ratio: no process holds its memory more steadily than that. */
-        private static final double LEAST_MEGABYTES = 0.1;
-
         @Override
         public String name() {
             return "hostile." + kind;
@@ -253,45 +248,7 @@ sealed interface StreamCase {
         @Override
         public Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
                 throws InterruptedException {
-            client.ask("pace " + connections + ' ' + requestsPerSecond);
-            await(warmUpSeconds);
-            JsonNode calmBefore = client.ask("counts");
-            CpuTimes calmCpu = CpuTimes.read(WireStreams.SERVER_CORE);
-            await(warmUpSeconds);
-            JsonNode calmAfter = client.ask("counts");
-            double calmSeconds = CpuTimes.read(WireStreams.SERVER_CORE).since(calmCpu).serverSeconds();
-            double calmNanos = difference("nanos", calmBefore, calmAfter);
-            JsonNode heldBefore = server.ask("held");
-            client.ask("hostile " + kind.name());
-            JsonNode serverBefore = server.ask("counts");
-            JsonNode before = client.ask("counts");
-            CpuTimes cpu = CpuTimes.read(WireStreams.SERVER_CORE);
-            await(seconds);
-            JsonNode after = client.ask("counts");
-            JsonNode serverAfter = server.ask("counts");
-            double spent = CpuTimes.read(WireStreams.SERVER_CORE).since(cpu).serverSeconds();
-            JsonNode heldAfter = server.ask("held");
-            client.ask("calm");
-            client.ask("stop");
-            double nanos = difference("nanos", before, after);
-            Map<String, Figure> figures = new LinkedHashMap<>();
-            figures.put(".kept", new Figure(Unit.PERCENT_KEPT, PERCENT * rate("roundTrips", before, after)
-                    / rate("roundTrips", calmBefore, calmAfter)));
-            figures.put(".newcomers", new Figure(Unit.CONNECTIONS_PER_SECOND, rate("connections", before, after)));
-            figures.put(".calmCpu", new Figure(Unit.PERCENT_OF_CORE, PERCENT * calmSeconds * 1e9 / calmNanos));
-            // With what the kernel does to receive, and whatever else runs there.
-            figures.put(".cpu", new Figure(Unit.PERCENT_OF_CORE, PERCENT * spent * 1e9 / nanos));
-            figures.put(".loopCpu", new Figure(Unit.PERCENT_OF_CORE,
-                    PERCENT * difference("serverNanos", serverBefore, serverAfter) / nanos));
-            figures.put(".memory", new Figure(Unit.MEGABYTES_MORE, Math.max(LEAST_MEGABYTES,
-                    difference("bytes", heldBefore, heldAfter) / BYTES_PER_MEGABYTE)));
-            figures.put(".frames", new Figure(Unit.FRAMES_PER_SECOND,
-                    Math.max(1, rate("flooded", before, after))));
-            double slotsShort = difference("slotsShort", heldBefore, heldAfter);
-            if (slotsShort > 0) {
-                figures.put(".slotsShort", new Figure(Unit.TIMES_PER_SECOND, slotsShort * 1e9 / nanos));
-            }
-            return figures;
+            return new HostileMeasurement(server, client, seconds).measure(this, warmUpSeconds);
         }
     }
 

@@ -130,6 +130,11 @@ final class StreamClient implements AutoCloseable {
         return hostile != null ? hostile.sent() : flood == null ? 0 : flood.sent();
     }
 
+    /** Returns how many hostile peers the server deals with. */
+    int hostilePeers() {
+        return hostile == null ? 0 : hostile.count();
+    }
+
     private void open(int service, int connections, Supplier<ChannelHandler> newHandler) throws InterruptedException {
         // They end by RST: without that the port of each stays taken for a minute, and runs would use up all ports.
         Bootstrap with = bootstrap.clone().option(ChannelOption.SO_LINGER, 0)

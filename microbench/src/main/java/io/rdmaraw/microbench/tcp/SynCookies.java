@@ -1,9 +1,6 @@
 package io.rdmaraw.microbench.tcp;
 
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -15,7 +12,7 @@ import java.util.List;
 final class SynCookies {
     private static final String OURS = "syn-cookies.accepted";
     /** The file has pairs of lines: names, and their values. */
-    private static final Path KERNELS = Path.of("/proc/net/netstat");
+    private static final ProcFile KERNELS = new ProcFile(Path.of("/proc/net/netstat"));
     private static final String KERNELS_NAME = "SyncookiesRecv";
 
     private SynCookies() {
@@ -32,17 +29,13 @@ final class SynCookies {
     }
 
     private static long kernels() {
-        try {
-            List<String> lines = Files.readAllLines(KERNELS);
-            for (int i = 0; i + 1 < lines.size(); i += 2) {
-                int column = Arrays.asList(lines.get(i).split(" ")).indexOf(KERNELS_NAME);
-                if (column >= 0) {
-                    return Long.parseLong(lines.get(i + 1).split(" ")[column]);
-                }
+        List<String> lines = KERNELS.lines();
+        for (int i = 0; i + 1 < lines.size(); i += 2) {
+            int column = Arrays.asList(lines.get(i).split(" ")).indexOf(KERNELS_NAME);
+            if (column >= 0) {
+                return Long.parseLong(lines.get(i + 1).split(" ")[column]);
             }
-            return 0;
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
         }
+        return 0;
     }
 }

@@ -85,7 +85,8 @@ public final class TcpPeerCommand implements Callable<Integer> {
             case "flood" -> client.flood(FloodKind.valueOf(words[1]));
             case "noise" -> client.flood(null);
             case "hostile" -> client.hostile(HostileKind.valueOf(words[1]));
-            case "held" -> answer.put("bytes", HeldMemory.bytes()).put("slotsShort", HeldMemory.slotsShort());
+            case "hostile-peers" -> answer.put("peers", client.hostilePeers());
+            case "held" -> held(answer);
             case "calm" -> client.calm();
             case "stop" -> client.stop();
             case "counts" -> counts(answer);
@@ -95,6 +96,13 @@ public final class TcpPeerCommand implements Callable<Integer> {
             default -> throw new IllegalArgumentException("unknown word " + words[0]);
         }
         return answer;
+    }
+
+    /** Answers with what is held when the garbage is gone. */
+    private static void held(ObjectNode answer) {
+        liveHeapBytes();
+        answer.put("processBytes", HeldMemory.processBytes()).put("kernelTcpBytes", HeldMemory.kernelTcpBytes())
+                .put("slotsInUse", HeldMemory.slotsInUse()).put("slotsShort", HeldMemory.slotsShort());
     }
 
     private void counts(ObjectNode answer) throws InterruptedException {

@@ -85,6 +85,7 @@ final class WireStreams {
         ServerNetwork network = new ServerNetwork();
         network.receiveOn(SERVER_CORE, CLIENT_CORE);
         network.discardOffLinkTraffic();
+        network.serverSide().run("ip", "route", "add", HostilePeers.UNUSED_PREFIX, "dev", network.serverInterface());
         return new Stand(network, new StreamEnds(() -> start(network, transport)));
     }
 

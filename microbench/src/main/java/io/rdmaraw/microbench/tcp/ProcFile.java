@@ -1,0 +1,41 @@
+package io.rdmaraw.microbench.tcp;
+
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * A file of {@code /proc} that is opened once and read often: a server whose peers hold all file descriptors that it may
+ * have can still tell of itself.
+ */
+final class ProcFile {
+    private static final int MOST_BYTES = 64 << 10;
+
+    private final RandomAccessFile file;
+
+    ProcFile(Path path) {
+        try {
+            file = new RandomAccessFile(path.toFile(), "r");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Returns the lines that the file has now. */
+    List<String> lines() {
+        byte[] content = new byte[MOST_BYTES];
+        int length = 0;
+        try {
+            file.seek(0);
+            for (int n = 0; n >= 0 && length < MOST_BYTES; n = file.read(content, length, MOST_BYTES - length)) {
+                length += n;
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return new String(content, 0, length, StandardCharsets.US_ASCII).lines().toList();
+    }
+}
