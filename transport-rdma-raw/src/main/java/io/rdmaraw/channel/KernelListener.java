@@ -36,6 +36,9 @@ final class KernelListener {
     /** Why the kernel refuses a port that is free. */
     private static final String PRIVILEGED_PORTS =
             "; ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE";
+    /** Seen with Linux 6.18; earlier ones let any process put a filter on a TCP socket. */
+    private static final String FILTERS_WANT_NET_ADMIN = "; this kernel wants CAP_NET_ADMIN for a filter on a TCP"
+            + " socket. Without it the kernel resets connections on devices that cannot keep frames from it";
     private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
 
     private final RdmaRawServerSocketChannel server;
@@ -95,7 +98,7 @@ final class KernelListener {
                 : SocketFilter.refuse(steered.linkIndex(), steered.addresses()).attach(fd);
         if (error != 0) {
             LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", port(),
-                    Errno.describe(-error));
+                    Errno.describe(-error) + (error == -Errno.EPERM ? FILTERS_WANT_NET_ADMIN : ""));
         }
     }
 

@@ -8,8 +8,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A file of {@code /proc} that is opened once and read often: a server whose peers hold all file descriptors that it may
- * have can still tell of itself.
+ * A file of {@code /proc} that is opened once and read often: a server whose peers hold all its file descriptors
+ * can still tell of itself.
  */
 final class ProcFile {
     private static final int MOST_BYTES = 64 << 10;

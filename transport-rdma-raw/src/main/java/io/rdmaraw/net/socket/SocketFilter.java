@@ -11,7 +11,8 @@ import java.util.List;
 
 /**
  * A classic BPF program on a socket ({@code SO_ATTACH_FILTER}, linux/filter.h): what it refuses never gets to the
- * socket, and a TCP socket neither answers nor resets it. It needs no capability.
+ * socket, and a TCP socket neither answers nor resets it. On TCP sockets some kernels (seen with Linux 6.18) want
+ * {@code CAP_NET_ADMIN} for it, or say EPERM; others want no capability.
  */
 public final class SocketFilter {
     private static final int SO_ATTACH_FILTER = 26;
