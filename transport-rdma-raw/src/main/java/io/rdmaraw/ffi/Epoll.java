@@ -6,7 +6,6 @@ package io.rdmaraw.ffi;
  */
 public final class Epoll implements AutoCloseable {
     public static final int EPOLLIN = 1;
-    public static final int EPOLLERR = 8;
     private static final int EPOLL_CLOEXEC = 0x80000;
     private static final int EPOLL_CTL_ADD = 1;
     private static final int EPOLL_CTL_DEL = 2;
@@ -66,11 +65,6 @@ public final class Epoll implements AutoCloseable {
     /** Returns what was given to {@link #add}. */
     public int data(int index) {
         return NativeMemory.getInt(event(index) + DATA_OFFSET);
-    }
-
-    /** Returns {@link #EPOLLIN}, {@link #EPOLLERR} or both. */
-    public int ready(int index) {
-        return NativeMemory.getInt(event(index));
     }
 
     private long event(int index) {

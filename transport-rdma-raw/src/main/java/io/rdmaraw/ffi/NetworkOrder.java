@@ -37,11 +37,6 @@ public final class NetworkOrder {
         return SWAP ? Long.reverseBytes(value) : value;
     }
 
-    /** Writes the low 8 bits of {@code value}. */
-    public static void putU8(long address, int value) {
-        NativeMemory.putByte(address, (byte) value);
-    }
-
     /** Writes the low 16 bits of {@code value}. */
     public static void putU16(long address, int value) {
         short narrow = (short) value;

@@ -16,13 +16,11 @@ public final class PageMemory implements AutoCloseable {
 
     private final long address;
     private final long lengthBytes;
-    private final boolean hugePages;
     private boolean closed;
 
-    private PageMemory(long address, long lengthBytes, boolean hugePages) {
+    private PageMemory(long address, long lengthBytes) {
         this.address = address;
         this.lengthBytes = lengthBytes;
-        this.hugePages = hugePages;
     }
 
     /**
@@ -39,12 +37,12 @@ public final class PageMemory implements AutoCloseable {
         if (hugeLength - minLengthBytes <= minLengthBytes) {
             long address = mapAnonymous(hugeLength, Libc.MAP_POPULATE | Libc.MAP_HUGETLB);
             if (address > 0) {
-                return new PageMemory(address, hugeLength, true);
+                return new PageMemory(address, hugeLength);
             }
         }
         if (minLengthBytes < HUGE_PAGE_BYTES) {
             long length = roundUp(minLengthBytes, PAGE_BYTES);
-            return new PageMemory(mapOrThrow(length, Libc.MAP_POPULATE), length, false);
+            return new PageMemory(mapOrThrow(length, Libc.MAP_POPULATE), length);
         }
         return mapTransparent(hugeLength);
     }
@@ -69,7 +67,7 @@ public final class PageMemory implements AutoCloseable {
         for (long page = 0; page < lengthBytes; page += PAGE_BYTES) {
             NativeMemory.putByte(address + page, (byte) 0);
         }
-        return new PageMemory(address, lengthBytes, false);
+        return new PageMemory(address, lengthBytes);
     }
 
     private static long mapOrThrow(long lengthBytes, int flags) {
@@ -89,11 +87,6 @@ public final class PageMemory implements AutoCloseable {
     /** Returns the mapped length in bytes. */
     public long lengthBytes() {
         return lengthBytes;
-    }
-
-    /** Tells whether the memory lies in reserved huge pages. */
-    public boolean hugePages() {
-        return hugePages;
     }
 
     /** Returns a view of a part of this memory, valid until {@link #close()}; using it later ends the process. */

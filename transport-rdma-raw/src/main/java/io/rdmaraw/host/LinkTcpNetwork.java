@@ -231,8 +231,8 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         return isOfLink(remote) && link != null ? snapshot.isServedBy(link, remote) : snapshot.isLocal(remote);
     }
 
-    @Override
-    public final boolean reaches(InetSocketAddress localOrNull, IpAddress remote) {
+    /** Tells whether the device leads to a peer. */
+    protected final boolean reaches(InetSocketAddress localOrNull, IpAddress remote) {
         NetworkSnapshot snapshot = host.snapshot();
         return reaches(snapshot, remote, wayTo(snapshot, localOrNull, remote).pathOrNull);
     }

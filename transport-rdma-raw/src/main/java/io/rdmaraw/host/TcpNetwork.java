@@ -51,13 +51,6 @@ public interface TcpNetwork {
     default void left(PortOwner stack) {
     }
 
-    /**
-     * Tells whether the device leads to a peer.
-     *
-     * @param localOrNull what the user chose to connect from, either part may be a wildcard
-     */
-    boolean reaches(InetSocketAddress localOrNull, IpAddress remote);
-
     /** Tells whether an IPv4 address means all hosts of a subnet of this host's. */
     default boolean isBroadcast(int ipv4) {
         return false;

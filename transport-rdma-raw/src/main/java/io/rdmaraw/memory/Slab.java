@@ -24,15 +24,13 @@ public final class Slab {
     private final MemoryRegion region;
     private final RegisteredRanges ranges;
     private final SlotPool pool;
-    private final SlotPoison poison;
     private boolean closed;
 
-    private Slab(PageMemory memory, MemoryRegion region, RegisteredRanges ranges, SlotPool pool, SlotPoison poison) {
+    private Slab(PageMemory memory, MemoryRegion region, RegisteredRanges ranges, SlotPool pool) {
         this.memory = memory;
         this.region = region;
         this.ranges = ranges;
         this.pool = pool;
-        this.poison = poison;
     }
 
     /**
@@ -62,25 +60,15 @@ public final class Slab {
             memory.close();
             throw e;
         }
-        SlotPoison poison = SlotPoison.fromSystemProperty();
-        SlotPool pool = new SlotPool(memory.address(), strides, slotCount, slotBytes, region.lkey(), poison);
+        SlotPool pool = new SlotPool(memory.address(), strides, slotCount, slotBytes, region.lkey(),
+                SlotPoison.fromSystemProperty());
         ranges.add(memory.address(), memory.lengthBytes(), region.lkey());
-        return new Slab(memory, region, ranges, pool, poison);
+        return new Slab(memory, region, ranges, pool);
     }
 
     /** Returns the slots. */
     public SlotPool pool() {
         return pool;
-    }
-
-    /** Tells whether the memory lies in reserved huge pages. */
-    public boolean hugePages() {
-        return memory.hugePages();
-    }
-
-    /** Returns how many slots were found written to while free; counted only with {@code io.rdmaraw.poison}. */
-    public long poisonViolationCount() {
-        return poison.violationCount();
     }
 
     /**

@@ -30,7 +30,7 @@ public final class SlotPoison {
     }
 
     /** Returns how many slots were found written to while they were free. */
-    public long violationCount() {
+    long violationCount() {
         return violations.sum();
     }
 

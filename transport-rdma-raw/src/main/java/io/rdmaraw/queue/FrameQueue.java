@@ -78,11 +78,6 @@ public interface FrameQueue extends AutoCloseable {
     /** Tells whether the device computes checksums. */
     boolean offloadsChecksums();
 
-    /** As {@link #offer(FrameBuf, ByteBuf[], int[], int[], int, boolean)}, with checksums that the headers have. */
-    default int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
-        return offer(headers, buffers, indices, lengthsBytes, count, false);
-    }
-
     /**
      * Adds a frame that consists of headers and parts of buffers in registered memory, all sent from where they lie; as
      * {@link #offer(ByteBuf)} otherwise.

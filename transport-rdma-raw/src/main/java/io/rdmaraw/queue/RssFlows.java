@@ -170,18 +170,6 @@ public final class RssFlows {
     }
 
     /**
-     * Adds a queue to those that a rule's frames are spread over, if it is not one of them; to be called on its loop's
-     * thread.
-     *
-     * @param spec the same for all of them; its priority and the next one are used, and it says which version of IP
-     */
-    public RssFlow join(FlowSpec spec, FrameQueue member) {
-        return join(spec, member, null);
-    }
-
-    /**
-     * As {@link #join(FlowSpec, FrameQueue)}.
-     *
      * @param ownerOrNull whose rule it is if the queue is the first, as {@link #open} has it
      */
     public synchronized RssFlow join(FlowSpec spec, FrameQueue member, Object ownerOrNull) {

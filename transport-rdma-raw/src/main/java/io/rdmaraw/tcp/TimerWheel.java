@@ -25,10 +25,6 @@ final class TimerWheel {
         currentTick = nowNanos >> TICK_SHIFT;
     }
 
-    int size() {
-        return size;
-    }
-
     /** Makes sure that {@code c} comes up no later than the tick of its deadline. */
     void schedule(TcpConnection c) {
         if (c.deadlineNanos >= c.wheelDeadlineNanos) {

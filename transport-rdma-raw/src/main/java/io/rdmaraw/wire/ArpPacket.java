@@ -36,11 +36,6 @@ public final class ArpPacket {
         return NetworkOrder.getInt(address + 14);
     }
 
-    /** Returns the target's MAC address; meaningless in a request. */
-    public static long targetMac(long address) {
-        return NetworkOrder.getU48(address + 18);
-    }
-
     /** Returns the target's IPv4 address. */
     public static int targetIp(long address) {
         return NetworkOrder.getInt(address + 24);

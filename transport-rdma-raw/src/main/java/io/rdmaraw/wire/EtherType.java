@@ -18,8 +18,6 @@ public final class EtherType {
     public static final int SLOW_PROTOCOLS = 0x8809;
     /** Link layer discovery protocol. */
     public static final int LLDP = 0x88cc;
-    /** Values below this are a length: an 802.3 frame with an LLC header (IEEE 802.3, 3.2.6). */
-    public static final int MINIMUM = 0x0600;
 
     private EtherType() {
     }

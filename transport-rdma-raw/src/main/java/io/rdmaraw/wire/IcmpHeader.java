@@ -55,16 +55,6 @@ public final class IcmpHeader {
         return NetworkOrder.getU16(address + 2);
     }
 
-    /** Returns the identifier of an echo. */
-    public static int echoIdentifier(long address) {
-        return NetworkOrder.getU16(address + 4);
-    }
-
-    /** Returns the sequence number of an echo. */
-    public static int echoSequence(long address) {
-        return NetworkOrder.getU16(address + 6);
-    }
-
     /** Returns the next-hop MTU of an ICMP "fragmentation needed"; 0 from routers before RFC 1191. */
     public static int nextHopMtu(long address) {
         return NetworkOrder.getU16(address + 6);

@@ -196,9 +196,4 @@ public final class InternetChecksum {
         sum = (sum & 0xffff) + (sum >>> 16);
         return ~sum & 0xffff;
     }
-
-    /** Returns the checksum after an aligned 32-bit field changed (RFC 1624 equation 3). */
-    public static int update32(int checksum, int oldValue, int newValue) {
-        return update(update(checksum, oldValue >>> 16, newValue >>> 16), oldValue, newValue);
-    }
 }

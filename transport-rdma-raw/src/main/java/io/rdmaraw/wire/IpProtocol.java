@@ -16,8 +16,6 @@ public final class IpProtocol {
     public static final int ROUTING = 43;
     /** IPv6 fragment header. */
     public static final int FRAGMENT = 44;
-    /** Authentication header. */
-    public static final int AUTHENTICATION = 51;
     /** ICMPv6. */
     public static final int ICMPV6 = 58;
     /** Nothing follows. */

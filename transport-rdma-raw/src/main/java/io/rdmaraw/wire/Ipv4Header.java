@@ -36,34 +36,14 @@ public final class Ipv4Header {
         return (NetworkOrder.getU8(address) & 0xf) << 2;
     }
 
-    /** Returns the type-of-service byte: DSCP and ECN (RFC 2474, RFC 3168). */
-    public static int typeOfService(long address) {
-        return NetworkOrder.getU8(address + 1);
-    }
-
     /** Returns the length of header and payload. */
     public static int totalLengthBytes(long address) {
         return NetworkOrder.getU16(address + 2);
     }
 
-    /** Returns the identification of the datagram's fragments. */
-    public static int identification(long address) {
-        return NetworkOrder.getU16(address + 4);
-    }
-
     /** Returns flags and fragment offset as they stand. */
     public static int flagsAndOffset(long address) {
         return NetworkOrder.getU16(address + 6);
-    }
-
-    /** Returns the time to live. */
-    public static int timeToLive(long address) {
-        return NetworkOrder.getU8(address + 8);
-    }
-
-    /** Returns the protocol of the payload. */
-    public static int protocol(long address) {
-        return NetworkOrder.getU8(address + 9);
     }
 
     /** Returns the header checksum. */
@@ -96,14 +76,6 @@ public final class Ipv4Header {
     public static void updateChecksum(long address, int headerLengthBytes) {
         NetworkOrder.putU16(address + 10, 0);
         NetworkOrder.putU16(address + 10, InternetChecksum.finish(InternetChecksum.sum(address, headerLengthBytes)));
-    }
-
-    /** Sets the ECN field (RFC 3168) and corrects the checksum incrementally. */
-    public static void setEcn(long address, int ecn) {
-        int oldWord = NetworkOrder.getU16(address);
-        int newWord = oldWord & ~3 | (ecn & 3);
-        NetworkOrder.putU16(address, newWord);
-        NetworkOrder.putU16(address + 10, InternetChecksum.update(checksum(address), oldWord, newWord));
     }
 
     /** Returns whether the address is a multicast group. */

@@ -22,11 +22,6 @@ public final class Ipv6Header {
         return NetworkOrder.getU16(address) >>> 4 & 0xff;
     }
 
-    /** Returns the flow label, 20 bits. */
-    public static int flowLabel(long address) {
-        return NetworkOrder.getInt(address) & 0xf_ffff;
-    }
-
     /** Returns the length of everything behind the fixed header. */
     public static int payloadLengthBytes(long address) {
         return NetworkOrder.getU16(address + 4);
@@ -79,11 +74,6 @@ public final class Ipv6Header {
     public static void setDestination(long address, long high, long low) {
         NetworkOrder.putLong(address + 24, high);
         NetworkOrder.putLong(address + 32, low);
-    }
-
-    /** Sets the ECN field (RFC 3168); IPv6 has no header checksum to correct. */
-    public static void setEcn(long address, int ecn) {
-        NetworkOrder.putU16(address, NetworkOrder.getU16(address) & ~0x30 | (ecn & 3) << 4);
     }
 
     /** Returns whether the address with this upper half is a multicast group. */

@@ -22,8 +22,6 @@ public final class NeighborDiscovery {
     public static final int OPTION_SOURCE_LINK_LAYER = 1;
     /** Option: target link-layer address. */
     public static final int OPTION_TARGET_LINK_LAYER = 2;
-    /** Advertisement flag: the sender is a router. */
-    public static final int FLAG_ROUTER = 0x8000_0000;
     /** Advertisement flag: answer to a solicitation. */
     public static final int FLAG_SOLICITED = 0x4000_0000;
     /** Advertisement flag: overrides a cached address. */

@@ -65,44 +65,9 @@ public final class ParsedFrame {
         return frameAddress;
     }
 
-    /** Returns the length of the frame, padding included. */
-    public int frameLengthBytes() {
-        return frameLengthBytes;
-    }
-
-    /** Returns the EtherType behind the tags, or a length below {@link EtherType#MINIMUM}. */
-    public int etherType() {
-        return etherType;
-    }
-
-    /** Returns the number of VLAN tags, 0..2. */
-    public int vlanTagCount() {
-        return vlanTagCount;
-    }
-
-    /** Returns the tag control information of the first tag. */
-    public int outerTci() {
-        return outerTci;
-    }
-
-    /** Returns the tag control information of the second tag. */
-    public int innerTci() {
-        return innerTci;
-    }
-
-    /** Returns where the ARP, IPv4 or IPv6 header begins. */
-    public int networkOffset() {
-        return networkOffset;
-    }
-
     /** Returns the absolute address of the network header. */
     public long networkAddress() {
         return frameAddress + networkOffset;
-    }
-
-    /** Returns the length of the IP header with options or extension headers. */
-    public int networkHeaderLengthBytes() {
-        return networkHeaderLengthBytes;
     }
 
     /** Returns the length of the IP packet: headers and payload without the frame's padding. */
@@ -133,11 +98,6 @@ public final class ParsedFrame {
     /** Returns the time to live or hop limit. */
     public int hopLimit() {
         return hopLimit;
-    }
-
-    /** Returns the DF bit of IPv4. */
-    public boolean isDontFragment() {
-        return dontFragment;
     }
 
     /** Returns whether fragments follow this one. */

@@ -7,10 +7,9 @@ package io.rdmaraw.wire;
  * one of Microsoft's definition: source address, destination address, source port, destination port, as the arriving
  * packet has them. Immutable and safe for use by any number of threads.
  *
- * <p>Some cards hash the pair of ends instead, so that both directions of a flow land on one queue. mlx5 does so for
- * queue pairs made through verbs; Linux calls the transform "symmetric-or-xor": source OR destination, then source XOR
- * destination, of addresses and of ports. {@link #symmetricOrXor(byte[])} gives that. Which of the two a device uses is
- * to be verified with a frame at run time, never assumed.
+ * <p>Some cards hash the pair of ends instead, so that both directions of a flow land on one queue; Linux calls that
+ * "symmetric-or-xor". This is not that hash: which of the two a device uses is to be verified with a frame at run time,
+ * never assumed.
  */
 public final class Toeplitz {
     /** Key length of mlx5 and of Microsoft's vectors: enough for two IPv6 addresses and two ports. */
@@ -18,13 +17,11 @@ public final class Toeplitz {
     private static final int INPUT_BYTES = 36;
 
     private final int[] table = new int[INPUT_BYTES << 8];
-    private final boolean symmetric;
 
-    private Toeplitz(byte[] key, boolean symmetric) {
+    private Toeplitz(byte[] key) {
         if (key.length != KEY_LENGTH_BYTES) {
             throw new IllegalArgumentException("a Toeplitz key has " + KEY_LENGTH_BYTES + " bytes, not " + key.length);
         }
-        this.symmetric = symmetric;
         for (int position = 0; position < INPUT_BYTES; position++) {
             fillPosition(key, position);
         }
@@ -32,12 +29,7 @@ public final class Toeplitz {
 
     /** Returns the hash of Microsoft's definition with the given key of 40 bytes. */
     public static Toeplitz standard(byte[] key) {
-        return new Toeplitz(key, false);
-    }
-
-    /** Returns the hash over source OR destination and source XOR destination with the given key of 40 bytes. */
-    public static Toeplitz symmetricOrXor(byte[] key) {
-        return new Toeplitz(key, true);
+        return new Toeplitz(key);
     }
 
     private void fillPosition(byte[] key, int position) {
@@ -65,7 +57,7 @@ public final class Toeplitz {
 
     /** Returns the hash of two IPv4 addresses. */
     public int ipv4(int source, int destination) {
-        return word(0, first(source, destination)) ^ word(4, second(source, destination));
+        return word(0, source) ^ word(4, destination);
     }
 
     /** Returns the hash of two IPv4 addresses and two ports. */
@@ -75,10 +67,8 @@ public final class Toeplitz {
 
     /** Returns the hash of two IPv6 addresses. */
     public int ipv6(long sourceHigh, long sourceLow, long destinationHigh, long destinationLow) {
-        return longWord(0, symmetric ? sourceHigh | destinationHigh : sourceHigh)
-                ^ longWord(8, symmetric ? sourceLow | destinationLow : sourceLow)
-                ^ longWord(16, symmetric ? sourceHigh ^ destinationHigh : destinationHigh)
-                ^ longWord(24, symmetric ? sourceLow ^ destinationLow : destinationLow);
+        return longWord(0, sourceHigh) ^ longWord(8, sourceLow) ^ longWord(16, destinationHigh)
+                ^ longWord(24, destinationLow);
     }
 
     /** Returns the hash of two IPv6 addresses and two ports. */
@@ -88,16 +78,8 @@ public final class Toeplitz {
                 ^ word(32, ports(sourcePort, destinationPort));
     }
 
-    private int first(int source, int destination) {
-        return symmetric ? source | destination : source;
-    }
-
-    private int second(int source, int destination) {
-        return symmetric ? source ^ destination : destination;
-    }
-
-    private int ports(int source, int destination) {
-        return first(source, destination) << 16 | (second(source, destination) & 0xffff);
+    private static int ports(int source, int destination) {
+        return source << 16 | destination & 0xffff;
     }
 
     private int longWord(int position, long value) {

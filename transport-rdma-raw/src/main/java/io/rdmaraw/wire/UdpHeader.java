@@ -10,16 +10,6 @@ public final class UdpHeader {
     private UdpHeader() {
     }
 
-    /** Returns the source port. */
-    public static int sourcePort(long address) {
-        return NetworkOrder.getU16(address);
-    }
-
-    /** Returns the destination port. */
-    public static int destinationPort(long address) {
-        return NetworkOrder.getU16(address + 2);
-    }
-
     /** Returns the length of header and payload. */
     public static int lengthBytes(long address) {
         return NetworkOrder.getU16(address + 4);

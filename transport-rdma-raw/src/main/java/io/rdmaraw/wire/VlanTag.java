@@ -20,25 +20,8 @@ public final class VlanTag {
         return NetworkOrder.getU16(address + 4);
     }
 
-    /** Writes the tag and the EtherType of what follows: six bytes. */
-    public static void write(long address, int tagEtherType, int tci, int innerEtherType) {
-        NetworkOrder.putU16(address, tagEtherType);
-        NetworkOrder.putU16(address + 2, tci);
-        NetworkOrder.putU16(address + 4, innerEtherType);
-    }
-
     /** Returns the VLAN identifier, 0..4095; 0 means priority only. */
     public static int identifier(int tci) {
         return tci & 0xfff;
-    }
-
-    /** Returns the priority code point, 0..7. */
-    public static int priority(int tci) {
-        return tci >>> 13 & 7;
-    }
-
-    /** Returns the tag control information of an identifier and a priority. */
-    public static int tci(int identifier, int priority) {
-        return (priority & 7) << 13 | (identifier & 0xfff);
     }
 }

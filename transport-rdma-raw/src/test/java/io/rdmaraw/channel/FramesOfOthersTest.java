@@ -21,13 +21,13 @@ import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.tcp.segment.TcpHeaderCodec;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
+import io.rdmaraw.wire.HeaderWriter;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.Ipv4Header;
 import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.wire.UdpHeader;
-import io.rdmaraw.wire.VlanTag;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -88,12 +88,12 @@ class FramesOfOthersTest {
     }
 
     private ByteBuf frame(EtherType4Or6 version, int tciOrNone, Writer packet) {
-        int tagBytes = tciOrNone < 0 ? 0 : VlanTag.LENGTH_BYTES;
+        int tagBytes = tciOrNone < 0 ? 0 : 4;
         ByteBuf frame = wire.alloc().directBuffer(160).writeZero(160);
         long address = frame.memoryAddress();
         EthernetHeader.write(address, MAC, PEER_MAC, version.etherType);
         if (tciOrNone >= 0) {
-            VlanTag.write(address + 12, 0x8100, tciOrNone, version.etherType);
+            HeaderWriter.vlanTag(address + 12, 0x8100, tciOrNone, version.etherType);
         }
         int lengthBytes = packet.write(address + EthernetHeader.LENGTH_BYTES + tagBytes);
         return frame.writerIndex(Math.max(60, EthernetHeader.LENGTH_BYTES + tagBytes + lengthBytes));

@@ -21,6 +21,7 @@ import io.rdmaraw.net.NetworkSnapshot;
 import io.rdmaraw.net.ReassemblyLimits;
 import io.rdmaraw.net.SourceFilter;
 import io.rdmaraw.wire.BufferAddress;
+import io.rdmaraw.wire.FrameChecks;
 import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.IpProtocol;
@@ -221,7 +222,7 @@ final class UserspaceHostFixture {
             assertEquals(number, parsed.destinationPort());
             IpAddress source = IpAddress.sourceOf(parsed);
             assertTrue(!source.isLoopback() && source.version() == parsed.ipVersion(), () -> "from " + source);
-            assertEquals(0, parsed.outerTci() & 0xfff, "of a VLAN");
+            assertEquals(0, FrameChecks.outerVlan(parsed), "of a VLAN");
             assertTrue(parsed.payloadOffset() + parsed.payloadLengthBytes() <= frame.readableBytes());
             outcome.datagrams++;
             frame.release();

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
  * What must hold of the parser, whatever the bytes: it returns a verdict, counts it, keeps every range inside the frame
  * and, since the frame lies against a page that nobody may touch, reads nothing beyond it.
  */
-final class FrameChecks {
+public final class FrameChecks {
     private static final GuardedMemory MEMORY = new GuardedMemory();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final FrameParser onLink = new FrameParser(new ParseCounters(), FrameOrigin.LINK);
@@ -41,7 +41,7 @@ final class FrameChecks {
     private void checkShortcut(byte[] bytes, FrameParser tried) {
         boolean takes = tried.parseVerifiedUdp(MEMORY.putAtStart(bytes), bytes.length, udp);
         boolean ordinary = tried.parse(MEMORY.putAtEnd(bytes), bytes.length, true, frame) == ParseVerdict.UDP
-                && frame.ipVersion() == 4 && frame.vlanTagCount() == 0 && frame.networkHeaderLengthBytes() == 20;
+                && frame.ipVersion() == 4 && frame.vlanTagCount == 0 && frame.networkHeaderLengthBytes == 20;
         assertEquals(ordinary, takes);
         if (takes) {
             assertEquals(frame.payloadOffset(), UdpIpv4HeaderCodec.LENGTH_BYTES);
@@ -82,19 +82,24 @@ final class FrameChecks {
     }
 
     private static void checkRanges(ParseVerdict verdict, int lengthBytes, ParsedFrame frame) {
-        assertEquals(lengthBytes, frame.frameLengthBytes());
+        assertEquals(lengthBytes, frame.frameLengthBytes);
         if (!verdict.isAccepted()) {
             return;
         }
-        assertTrue(frame.networkOffset() >= 0);
-        assertTrue(frame.networkOffset() + frame.networkLengthBytes() <= lengthBytes);
+        assertTrue(frame.networkOffset >= 0);
+        assertTrue(frame.networkOffset + frame.networkLengthBytes() <= lengthBytes);
         assertTrue(frame.payloadOffset() >= 0 && frame.payloadLengthBytes() >= 0);
         assertTrue(frame.payloadOffset() + frame.payloadLengthBytes() <= lengthBytes);
         assertTrue(frame.transportOffset() + frame.transportHeaderLengthBytes() <= lengthBytes);
         if (frame.transportHeaderLengthBytes() > 0) {
             assertEquals(frame.transportOffset() + frame.transportHeaderLengthBytes(), frame.payloadOffset());
             assertTrue(frame.payloadOffset() + frame.payloadLengthBytes()
-                    <= frame.networkOffset() + frame.networkLengthBytes());
+                    <= frame.networkOffset + frame.networkLengthBytes());
         }
+    }
+
+    /** Returns the VLAN that the first tag names; 0 without a tag, or with one that is for priority only. */
+    public static int outerVlan(ParsedFrame frame) {
+        return VlanTag.identifier(frame.outerTci);
     }
 }

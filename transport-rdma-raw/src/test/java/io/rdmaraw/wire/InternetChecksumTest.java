@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.rdmaraw.ffi.NetworkOrder;
 import java.util.Arrays;
 import java.util.HexFormat;
 import net.jqwik.api.ForAll;
@@ -68,18 +67,13 @@ class InternetChecksumTest {
     }
 
     @Property(tries = 2000)
-    void updateEqualsRecomputing(@ForAll @Size(40) byte[] bytes, @ForAll short word, @ForAll int value) {
+    void updateEqualsRecomputing(@ForAll @Size(40) byte[] bytes, @ForAll short word) {
         bytes[4] |= 1;
         int before = naive(bytes);
         int oldWord = (bytes[10] & 0xff) << 8 | bytes[11] & 0xff;
         bytes[10] = (byte) (word >> 8);
         bytes[11] = (byte) word;
         assertEquals(naive(bytes), InternetChecksum.update(before, oldWord, word));
-        int middle = naive(bytes);
-        long address = MEMORY.putAtEnd(bytes);
-        int oldValue = NetworkOrder.getInt(address + 16);
-        NetworkOrder.putInt(address + 16, value);
-        assertEquals(naive(GuardedMemory.bytes(address, 40)), InternetChecksum.update32(middle, oldValue, value));
     }
 
     /** RFC 1624 section 4: the example on which the older equation of RFC 1141 fails. */

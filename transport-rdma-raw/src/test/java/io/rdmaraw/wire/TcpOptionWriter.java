@@ -1,5 +1,6 @@
 package io.rdmaraw.wire;
 
+import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
 
 /** Writes TCP options. Every method returns the address behind what it wrote. */
@@ -60,7 +61,7 @@ public final class TcpOptionWriter {
     public static long pad(long optionsAddress, long address) {
         long position = address;
         while ((position - optionsAddress & 3) != 0) {
-            NetworkOrder.putU8(position++, TcpOptions.KIND_END);
+            NativeMemory.putByte(position++, (byte) TcpOptions.KIND_END);
         }
         return position;
     }

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.rdmaraw.ffi.NetworkOrder;
 
+import io.rdmaraw.ffi.NativeMemory;
 import java.util.HexFormat;
 import java.util.Random;
 import net.jqwik.api.ForAll;
@@ -156,7 +156,7 @@ class TcpOptionsTest {
         long end = TcpOptionWriter.timestamps(TcpOptionWriter.maximumSegmentSize(start, 1460), 1, 2);
         assertArrayEquals(HexFormat.of().parseHex("020405b40101080a0000000100000002"),
                 GuardedMemory.bytes(start, (int) (end - start)));
-        NetworkOrder.putU8(start, TcpOptions.KIND_NOP);
+        NativeMemory.putByte(start, (byte) TcpOptions.KIND_NOP);
         assertEquals(start + 4, TcpOptionWriter.pad(start, start + 1));
         assertArrayEquals(new byte[] {1, 0, 0, 0}, GuardedMemory.bytes(start, 4));
         assertEquals(start + 4, TcpOptionWriter.pad(start, start + 4));

@@ -101,11 +101,6 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public boolean reaches(InetSocketAddress localOrNull, IpAddress remote) {
-        return host.isLocal(remote);
-    }
-
-    @Override
     public boolean isSteered() {
         return false;
     }

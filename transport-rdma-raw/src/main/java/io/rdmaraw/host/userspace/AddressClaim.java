@@ -47,7 +47,6 @@ final class AddressClaim {
     private long deadlineNanos;
     private boolean defended;
     private long defendedNanos;
-    private long conflicts;
 
     AddressClaim(UserspaceAddress own, ControlFrames frames, RandomGenerator random) {
         this.own = own;
@@ -71,11 +70,6 @@ final class AddressClaim {
 
     State state() {
         return state;
-    }
-
-    /** Returns how often another host has used the address. */
-    long conflicts() {
-        return conflicts;
     }
 
     long deadlineNanos() {
@@ -142,7 +136,6 @@ final class AddressClaim {
      * is defended, as a server's must be (RFC 5227 section 2.4 (c)).
      */
     void conflict(long nowNanos) {
-        conflicts++;
         if (state == State.TENTATIVE) {
             state = State.DUPLICATE;
         } else if (state == State.OWNED && (!defended || nowNanos - defendedNanos >= DEFEND_INTERVAL_NANOS)) {

@@ -45,7 +45,6 @@ public final class UserspaceHost {
     private final LearnedRouters routers = new LearnedRouters();
     private final GroupMemberships memberships;
     private final IcmpErrorReplies errors;
-    private final RandomGenerator random;
     private final UserspaceHostCounters counters = new UserspaceHostCounters();
     private int routerSolicitations;
     private long nextRouterSolicitationNanos;
@@ -59,7 +58,6 @@ public final class UserspaceHost {
         this.linkName = linkName;
         this.linkMtuBytes = linkMtuBytes;
         this.output = output;
-        this.random = random;
         ControlOutput current = new ControlOutput() {
             @Override
             public long allocate() {
@@ -111,12 +109,6 @@ public final class UserspaceHost {
     /** Returns what was counted. */
     public UserspaceHostCounters counters() {
         return counters;
-    }
-
-    /** Returns whether an address is ours, or is about to be. */
-    public boolean has(IpAddress address) {
-        AddressClaim claim = claim(address);
-        return claim != null && claim.state() != AddressClaim.State.DUPLICATE;
     }
 
     private boolean owns(IpAddress address) {

@@ -34,12 +34,6 @@ final class NetlinkWriter implements AutoCloseable {
         return this;
     }
 
-    /** Writes a 16-bit number of the fixed part. */
-    NetlinkWriter fixedShort(int offset, int value) {
-        NativeMemory.putShort(address + HEADER_BYTES + offset, (short) value);
-        return this;
-    }
-
     /** Writes a 32-bit number of the fixed part. */
     NetlinkWriter fixedInt(int offset, int value) {
         NativeMemory.putInt(address + HEADER_BYTES + offset, value);

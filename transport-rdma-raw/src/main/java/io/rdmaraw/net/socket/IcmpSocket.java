@@ -74,11 +74,6 @@ public final class IcmpSocket implements AutoCloseable {
         return icmpv6.fd();
     }
 
-    /** Returns the verdicts on what was received. */
-    public ParseCounters counters() {
-        return counters;
-    }
-
     /** Hands the errors that have come to {@code listener}; returns how many. Does not block. */
     public int poll(Consumer<IcmpError> listener) throws IOException {
         int count = 0;

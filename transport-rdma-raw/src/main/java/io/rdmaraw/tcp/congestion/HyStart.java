@@ -66,12 +66,4 @@ final class HyStart {
     int growth(int slowStartGrowth) {
         return conservative ? slowStartGrowth / CSS_GROWTH_DIVISOR : slowStartGrowth;
     }
-
-    void restart() {
-        started = false;
-        conservative = false;
-        lastRoundMinRtt = INFINITE;
-        currentRoundMinRtt = INFINITE;
-        cssBaselineMinRtt = INFINITE;
-    }
 }

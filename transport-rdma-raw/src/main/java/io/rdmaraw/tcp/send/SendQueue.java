@@ -34,11 +34,6 @@ public final class SendQueue {
         return count == 0;
     }
 
-    /** Sequence number of the first byte that is not acknowledged. */
-    int startSeq() {
-        return startSeq;
-    }
-
     /** Sequence number after the last byte. */
     public int endSeq() {
         return endSeq;

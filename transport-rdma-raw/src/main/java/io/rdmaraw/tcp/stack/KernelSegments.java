@@ -23,8 +23,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class KernelSegments {
     /** They are as long as 64 KiB, and wait in memory of their own until loops take them. */
     private static final int MAX_WAITING_BYTES = 1 << 20;
-
-    private final TcpStack stack;
     private final SharedDevice device;
     private final TcpStackStatistics counters;
     private final AtomicInteger waitingBytes = new AtomicInteger();
@@ -33,7 +31,6 @@ final class KernelSegments {
     private final Toeplitz hash;
 
     KernelSegments(TcpStack stack, TcpStackStatistics counters) {
-        this.stack = stack;
         this.counters = counters;
         device = stack.port().device();
         hash = Toeplitz.standard(device.rssFlows().key());

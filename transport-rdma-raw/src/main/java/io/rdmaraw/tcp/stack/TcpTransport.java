@@ -266,11 +266,6 @@ public final class TcpTransport implements StreamTransport {
         return peerFinished;
     }
 
-    /** Returns why the connection is over, null while it is not. */
-    public CloseReason closeReason() {
-        return closeReason;
-    }
-
     @Override
     public boolean isClosed() {
         return closeReason != null;

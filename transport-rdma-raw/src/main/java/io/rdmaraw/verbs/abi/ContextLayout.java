@@ -2,13 +2,11 @@ package io.rdmaraw.verbs.abi;
 
 /** {@code struct ibv_context}, with the members of its {@code ops} that the header's inline functions call. */
 public final class ContextLayout {
-    static final int SIZE_BYTES = 328;
     public static final int DEVICE_OFFSET = 0;
     public static final int OPS_POLL_CQ_OFFSET = 96;
     public static final int OPS_REQ_NOTIFY_CQ_OFFSET = 104;
     public static final int OPS_POST_SEND_OFFSET = 208;
     public static final int OPS_POST_RECV_OFFSET = 216;
-    static final int CMD_FD_OFFSET = 264;
     public static final int ASYNC_FD_OFFSET = 268;
     public static final int NUM_COMP_VECTORS_OFFSET = 272;
     public static final int ABI_COMPAT_OFFSET = 320;

@@ -4,13 +4,11 @@ package io.rdmaraw.verbs.abi;
 public final class CqInitAttrExLayout {
     public static final int SIZE_BYTES = 56;
     public static final int CQE_OFFSET = 0;
-    static final int CQ_CONTEXT_OFFSET = 8;
     public static final int CHANNEL_OFFSET = 16;
     public static final int COMP_VECTOR_OFFSET = 24;
     public static final int WC_FLAGS_OFFSET = 32;
     public static final int COMP_MASK_OFFSET = 40;
     public static final int FLAGS_OFFSET = 44;
-    static final int PARENT_DOMAIN_OFFSET = 48;
 
     private CqInitAttrExLayout() {
     }

@@ -2,7 +2,6 @@ package io.rdmaraw.verbs.abi;
 
 /** {@code struct ibv_cq}, with which {@code struct ibv_cq_ex} begins, and {@code struct ibv_comp_channel}. */
 public final class CqLayout {
-    static final int SIZE_BYTES = 128;
     public static final int CQE_OFFSET = 28;
 
     /** {@code ibv_comp_channel.fd}. */

@@ -3,7 +3,6 @@ package io.rdmaraw.verbs.abi;
 /** {@code struct ibv_device_attr_ex}, which begins with {@code struct ibv_device_attr}. */
 public final class DeviceAttrExLayout {
     public static final int SIZE_BYTES = 400;
-    static final int COMP_MASK_OFFSET = 232;
     public static final int COMPLETION_TIMESTAMP_MASK_OFFSET = 264;
     public static final int HCA_CORE_CLOCK_OFFSET = 272;
     public static final int DEVICE_CAP_FLAGS_EX_OFFSET = 280;

@@ -3,7 +3,6 @@ package io.rdmaraw.verbs.abi;
 /** {@code struct ibv_flow_attr}; the specs follow at once. */
 public final class FlowAttrLayout {
     public static final int SIZE_BYTES = 20;
-    static final int COMP_MASK_OFFSET = 0;
     public static final int TYPE_OFFSET = 4;
     public static final int SIZE_OFFSET = 8;
     public static final int PRIORITY_OFFSET = 10;

@@ -3,7 +3,6 @@ package io.rdmaraw.verbs.abi;
 /** {@code struct ibv_flow_spec_action_drop}. */
 public final class FlowDropLayout {
     public static final int SIZE_BYTES = 8;
-    static final int SIZE_OFFSET = 4;
 
     private FlowDropLayout() {
     }

@@ -4,10 +4,8 @@ package io.rdmaraw.verbs.abi;
 public final class QpAttrLayout {
     public static final int SIZE_BYTES = 144;
     public static final int QP_STATE_OFFSET = 0;
-    static final int CUR_QP_STATE_OFFSET = 4;
     static final int CAP_MAX_SEND_WR_OFFSET = 36;
     public static final int PORT_NUM_OFFSET = 129;
-    static final int RATE_LIMIT_OFFSET = 136;
 
     private QpAttrLayout() {
     }

@@ -3,10 +3,8 @@ package io.rdmaraw.verbs.abi;
 /** {@code struct ibv_qp_init_attr_ex}, with which {@code struct ibv_qp_init_attr} shares its first 60 bytes. */
 public final class QpInitAttrExLayout {
     public static final int SIZE_BYTES = 136;
-    static final int QP_CONTEXT_OFFSET = 0;
     public static final int SEND_CQ_OFFSET = 8;
     public static final int RECV_CQ_OFFSET = 16;
-    static final int SRQ_OFFSET = 24;
     public static final int CAP_MAX_SEND_WR_OFFSET = 32;
     public static final int CAP_MAX_RECV_WR_OFFSET = 36;
     public static final int CAP_MAX_SEND_SGE_OFFSET = 40;

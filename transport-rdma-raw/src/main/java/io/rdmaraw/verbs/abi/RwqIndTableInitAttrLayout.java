@@ -5,7 +5,6 @@ public final class RwqIndTableInitAttrLayout {
     public static final int SIZE_BYTES = 24;
     public static final int LOG_IND_TBL_SIZE_OFFSET = 0;
     public static final int IND_TBL_OFFSET = 8;
-    static final int COMP_MASK_OFFSET = 16;
 
     private RwqIndTableInitAttrLayout() {
     }

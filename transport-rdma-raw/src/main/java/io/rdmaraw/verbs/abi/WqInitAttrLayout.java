@@ -3,7 +3,6 @@ package io.rdmaraw.verbs.abi;
 /** {@code struct ibv_wq_init_attr}. */
 public final class WqInitAttrLayout {
     public static final int SIZE_BYTES = 48;
-    static final int WQ_CONTEXT_OFFSET = 0;
     public static final int WQ_TYPE_OFFSET = 8;
     public static final int MAX_WR_OFFSET = 12;
     public static final int MAX_SGE_OFFSET = 16;

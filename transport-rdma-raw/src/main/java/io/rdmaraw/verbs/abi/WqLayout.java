@@ -2,7 +2,6 @@ package io.rdmaraw.verbs.abi;
 
 /** {@code struct ibv_wq}. */
 public final class WqLayout {
-    static final int SIZE_BYTES = 152;
     public static final int WQ_CONTEXT_OFFSET = 8;
     public static final int WQ_NUM_OFFSET = 32;
     public static final int STATE_OFFSET = 40;

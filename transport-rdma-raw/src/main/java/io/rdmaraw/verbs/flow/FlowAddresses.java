@@ -1,7 +1,6 @@
 package io.rdmaraw.verbs.flow;
 
 import java.net.Inet6Address;
-import java.net.InetAddress;
 import java.util.HexFormat;
 import java.util.regex.Pattern;
 
@@ -118,10 +117,6 @@ final class FlowAddresses {
             ones += Long.numberOfLeadingZeros(~mask.low());
         }
         return mask.equals(ipv6Mask(ones)) ? ones : -1;
-    }
-
-    static Ipv6Match.Bits ipv6(InetAddress address) {
-        return ipv6(address.getAddress());
     }
 
     private static IllegalArgumentException notAnAddress(String text, String family, String example) {

@@ -6,7 +6,6 @@ import io.rdmaraw.verbs.abi.FlowTcpUdpLayout;
 
 /** The matches of one stack of headers, outer or inner; null where a header is not looked at. */
 record FlowLayers(EthernetMatch ethernet, Ipv4Match ipv4, Ipv6Match ipv6, PortMatch ports) {
-    static final FlowLayers NONE = new FlowLayers(null, null, null, null);
 
     boolean isEmpty() {
         return specCount() == 0;

@@ -9,15 +9,10 @@ public final class Cqe {
     static final int SIZE_BYTES = 64;
     static final int HDS_IP_EXT_OFFSET = 28;
     static final int L4_HDR_TYPE_ETC_OFFSET = 29;
-    static final int VLAN_INFO_OFFSET = 30;
-    static final int SRQN_UIDX_OFFSET = 32;
     static final int BYTE_CNT_OFFSET = 44;
-    static final int TIMESTAMP_OFFSET = 48;
     static final int SOP_DROP_QPN_OFFSET = 56;
     static final int WQE_COUNTER_OFFSET = 60;
-    static final int SIGNATURE_OFFSET = 62;
     static final int OP_OWN_OFFSET = 63;
-    static final int ERROR_VENDOR_ERR_SYND_OFFSET = 54;
     static final int ERROR_SYNDROME_OFFSET = 55;
 
     /** {@code MLX5_CQE_OWNER_MASK} of op_own: which of the two kinds of round the entry was written in. */
@@ -53,8 +48,6 @@ public final class Cqe {
     /** {@code MLX5_CQE_L3_HDR_TYPE_IPV4}. */
     static final int L3_HDR_TYPE_IPV4 = 2;
 
-    /** Of byte_cnt in striding queues: the strides hold no frame (PRM). */
-    static final int FILLER = 1 << 31;
     static final int STRIDES_SHIFT = 16;
     static final int STRIDES_MASK = 0x7fff;
     static final int STRIDING_LENGTH_MASK = 0xffff;

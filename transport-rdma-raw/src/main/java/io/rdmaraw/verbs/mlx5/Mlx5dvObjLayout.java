@@ -5,11 +5,8 @@ final class Mlx5dvObjLayout {
     /** More than it has: every version of the header may add objects at its end. */
     static final int ROOM_BYTES = 256;
     static final int QP_IN_OFFSET = 0;
-    static final int QP_OUT_OFFSET = 8;
     static final int CQ_IN_OFFSET = 16;
-    static final int CQ_OUT_OFFSET = 24;
     static final int RWQ_IN_OFFSET = 48;
-    static final int RWQ_OUT_OFFSET = 56;
 
     private Mlx5dvObjLayout() {
     }

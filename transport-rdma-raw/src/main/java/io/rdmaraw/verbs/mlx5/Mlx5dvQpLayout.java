@@ -12,8 +12,6 @@ final class Mlx5dvQpLayout {
     static final int RQ_STRIDE_OFFSET = 36;
     static final int BF_REG_OFFSET = 40;
     static final int BF_SIZE_OFFSET = 48;
-    static final int COMP_MASK_OFFSET = 56;
-    static final int SQN_OFFSET = 84;
 
     private Mlx5dvQpLayout() {
     }

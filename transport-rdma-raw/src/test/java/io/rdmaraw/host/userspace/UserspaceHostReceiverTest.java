@@ -11,11 +11,13 @@ import io.rdmaraw.loop.CrossLoopQueueLimit;
 import io.rdmaraw.net.IcmpError;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.ReassemblyLimits;
+import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.wire.BufferAddress;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.HeaderWriter;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.Ipv4Header;
@@ -120,14 +122,14 @@ class UserspaceHostReceiverTest {
         int tcpBytes = TcpHeader.MINIMUM_LENGTH_BYTES + payloadBytes;
         ByteBuf frame = allocator.directBuffer(14 + ipBytes + tcpBytes).writeZero(14 + ipBytes + tcpBytes);
         long tcp = frame.memoryAddress() + 14 + ipBytes;
-        TcpHeader.write(tcp, 2000, 80, 1, 2, TcpHeader.MINIMUM_LENGTH_BYTES, TcpHeader.ACK, 1000);
+        HeaderWriter.tcp(tcp, 2000, 80, 1, 2, TcpHeader.MINIMUM_LENGTH_BYTES, TcpFlags.ACK, 1000);
         for (int i = 0; i < payloadBytes; i++) {
             frame.setByte(14 + ipBytes + TcpHeader.MINIMUM_LENGTH_BYTES + i, i);
         }
         long pseudo = ipv4 ? InternetChecksum.pseudoHeaderIpv4(0x0a0f_0002, 0x0a0f_0001, IpProtocol.TCP, tcpBytes)
                 : InternetChecksum.pseudoHeaderIpv6(PEER_IPV6.high(), PEER_IPV6.low(), OWN_IPV6.high(), OWN_IPV6.low(),
                         IpProtocol.TCP, tcpBytes);
-        TcpHeader.setChecksum(tcp, InternetChecksum.finish(InternetChecksum.sum(tcp, tcpBytes, pseudo)));
+        HeaderWriter.tcpChecksum(tcp, tcpBytes, pseudo);
         return frame;
     }
 
