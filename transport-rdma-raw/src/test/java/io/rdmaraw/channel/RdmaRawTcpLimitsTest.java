@@ -31,12 +31,12 @@ class RdmaRawTcpLimitsTest {
         Segment syn = new Segment();
         for (int i = 0; i < count; i++) {
             TcpConnection c = engine.connect(i, 0, HERE, 4000 + i, 0, THERE, 80, null, 0, null);
-            while (engine.pollSegment(i, syn) && syn.flags() != TcpFlags.SYN) {
+            while (engine.pollSegment(i, syn) && syn.flags != TcpFlags.SYN) {
                 // The ACK of the connection before.
                 syn.transmitted();
             }
             engine.onSegment(new Segment().source(0, THERE, 80).destination(0, HERE, 4000 + i)
-                    .flags(TcpFlags.SYN | TcpFlags.ACK).seq(1).ack(syn.seq() + 1).mss(1000).window(0), i);
+                    .flags(TcpFlags.SYN | TcpFlags.ACK).seq(1).ack(syn.seq + 1).mss(1000).window(0), i);
             c.close();
         }
         return engine.connectionCount();

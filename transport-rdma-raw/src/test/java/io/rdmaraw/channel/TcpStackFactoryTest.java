@@ -59,7 +59,7 @@ class TcpStackFactoryTest {
     void allLoopsOfAProcessHaveOneClock() {
         Segment first = synOf(RdmaRawIoHandlerConfig.builder().build());
         Segment second = synOf(RdmaRawIoHandlerConfig.builder().build());
-        assertEquals(first.seq(), second.seq());
-        assertEquals(first.tsValue(), second.tsValue());
+        assertEquals(first.seq, second.seq);
+        assertEquals(first.tsValue, second.tsValue);
     }
 }

@@ -242,7 +242,8 @@ class OffloadTest {
             int segmentBytes = tcpBytes() + payloadBytes;
             assertEquals(SEQUENCE + offset, TcpHeader.sequence(tcp), "sequence number");
             int expectedFlags = last ? flags : flags & ~(TcpFlags.FIN | TcpFlags.PSH);
-            assertEquals(number == 0 ? expectedFlags : expectedFlags & ~TcpFlags.CWR, NetworkOrder.getU8(tcp + 13), "flags");
+            assertEquals(number == 0 ? expectedFlags : expectedFlags & ~TcpFlags.CWR, NetworkOrder.getU8(tcp + 13),
+                    "flags");
             assertEquals(tcpBytes(), TcpHeader.headerLengthBytes(tcp));
             long pseudo;
             if (ipv4) {

@@ -123,10 +123,10 @@ class AttackTest {
         Segment answer = new Segment();
         d.engine.onSegment(syn(6000).timestamps(500, 0), d.now);
         d.engine.pollSegment(d.now, answer);
-        assertEquals(TcpFlags.SYN | TcpFlags.ACK, answer.flags());
+        assertEquals(TcpFlags.SYN | TcpFlags.ACK, answer.flags);
         assertEquals(1, d.engine.connectionCount());
         Segment ack = new Segment().source(0, Dialogue.THERE, 6000).destination(0, Dialogue.HERE, Dialogue.PORT)
-                .flags(TcpFlags.ACK).seq(78).ack(answer.seq() + 1).window(100).timestamps(510, answer.tsValue());
+                .flags(TcpFlags.ACK).seq(78).ack(answer.seq + 1).window(100).timestamps(510, answer.tsValue);
         d.now += 60_000_000_000L;
         d.engine.onSegment(ack, d.now);
         d.heard("accepted");
@@ -134,12 +134,12 @@ class AttackTest {
         assertEquals(1400 - 12, c.segmentBytes());
         assertEquals(100 << 5, c.sendWindowBytes());
         assertEquals(true, c.is(Tcb.SACK));
-        assertEquals(answer.seq() + 1, c.sendNext());
+        assertEquals(answer.seq + 1, c.sendNext());
         c.send(io.netty.buffer.Unpooled.wrappedBuffer(new byte[10]));
         Segment data = new Segment();
         d.engine.pollSegment(d.now, data);
         assertEquals(10, data.payloadLength());
-        assertEquals(78, data.ack());
+        assertEquals(78, data.ack);
     }
 
     /** When the SYN-ACK of a cookie went out nobody remembers, so there is no round trip to be had from its answer. */
@@ -151,8 +151,8 @@ class AttackTest {
         d.engine.pollSegment(d.now, answer);
         d.now += 30_000_000L;
         d.engine.onSegment(new Segment().source(0, Dialogue.THERE, 6000)
-                .destination(0, Dialogue.HERE, Dialogue.PORT).flags(TcpFlags.ACK).seq(78).ack(answer.seq() + 1)
-                .window(100).timestamps(510, answer.tsValue()), d.now);
+                .destination(0, Dialogue.HERE, Dialogue.PORT).flags(TcpFlags.ACK).seq(78).ack(answer.seq + 1)
+                .window(100).timestamps(510, answer.tsValue), d.now);
         TcpConnection c = d.events.accepted;
         assertEquals(0, c.srttNanos);
         assertEquals(Tcb.NEVER, c.minRttNanos);
@@ -193,15 +193,15 @@ class AttackTest {
         Segment out = new Segment();
         d.engine.onSegment(syn(6000), d.now);
         d.engine.pollSegment(d.now, out);
-        int cookie = out.seq();
+        int cookie = out.seq;
         // RFC 4987: without timestamps there is no room for options.
-        assertEquals(false, out.sackPermitted());
+        assertEquals(false, out.sackPermitted);
         for (int flip = 0; flip < 32; flip++) {
             Segment forged = new Segment().source(0, Dialogue.THERE, 6000).destination(0, Dialogue.HERE, Dialogue.PORT)
                     .flags(TcpFlags.ACK).seq(78).ack((cookie ^ 1 << flip) + 1);
             d.engine.onSegment(forged, d.now);
             d.engine.pollSegment(d.now, out);
-            assertEquals(TcpFlags.RST, out.flags(), "bit " + flip);
+            assertEquals(TcpFlags.RST, out.flags, "bit " + flip);
         }
         // Data that overtakes the ACK is no reason for a RST: the ACK will open the connection.
         Segment data = new Segment().source(0, Dialogue.THERE, 6000).destination(0, Dialogue.HERE, Dialogue.PORT)
@@ -212,7 +212,7 @@ class AttackTest {
         d.now += 130_000_000_000L;
         d.engine.onSegment(data, d.now);
         assertEquals(true, d.engine.pollSegment(d.now, out));
-        assertEquals(TcpFlags.RST, out.flags());
+        assertEquals(TcpFlags.RST, out.flags);
         d.engine.onSegment(new Segment().source(0, Dialogue.THERE, 6000)
                 .destination(0, Dialogue.HERE, Dialogue.PORT).flags(TcpFlags.ACK).seq(78).ack(cookie + 1), d.now);
         assertEquals(0, d.engine.connectionCount());
@@ -352,11 +352,11 @@ class AttackTest {
         Segment syn = new Segment();
         assertEquals(true, engine.pollSegment(0, syn));
         for (int mtu : new int[] {0, 68, 1279}) {
-            engine.onIcmp(IcmpErrorKind.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq(), mtu, 0);
+            engine.onIcmp(IcmpErrorKind.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq, mtu, 0);
             assertEquals(1500, c.pathMtuBytes());
         }
         assertEquals(3, engine.counters().icmpIgnored);
-        engine.onIcmp(IcmpErrorKind.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq(), 1280, 0);
+        engine.onIcmp(IcmpErrorKind.PACKET_TOO_BIG, high, 1, 4000, high, 2, 80, syn.seq, 1280, 0);
         assertEquals(1280, c.pathMtuBytes());
     }
 

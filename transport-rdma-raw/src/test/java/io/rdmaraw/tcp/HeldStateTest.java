@@ -24,7 +24,7 @@ class HeldStateTest {
                 .sackPermitted(true).timestamps(500, 0), d.now);
         Segment answer = new Segment();
         assertEquals(true, d.engine.pollSegment(d.now, answer));
-        assertEquals(TcpFlags.SYN | TcpFlags.ACK, answer.flags());
+        assertEquals(TcpFlags.SYN | TcpFlags.ACK, answer.flags);
         return answer;
     }
 
@@ -36,8 +36,8 @@ class HeldStateTest {
         Dialogue d = new Dialogue(TcpConfig.builder()).listen(1);
         d.hears("S 0 mss 1000").says("SA 0 ack 1");
         Segment cookie = cookie(d, 6000);
-        d.engine.onSegment(from(6000).flags(TcpFlags.ACK).seq(78).ack(cookie.seq() + 1).window(100)
-                .timestamps(510, cookie.tsValue() + milliseconds), d.now);
+        d.engine.onSegment(from(6000).flags(TcpFlags.ACK).seq(78).ack(cookie.seq + 1).window(100)
+                .timestamps(510, cookie.tsValue + milliseconds), d.now);
         assertEquals(List.of(), d.engine.brokenInvariants());
         assertEquals(1, d.engine.connectionCount());
         assertEquals(1, d.engine.counters().synCookiesRejected);
@@ -59,8 +59,8 @@ class HeldStateTest {
         d.hears("S 0 mss 1000").says("SA 0 ack 1");
         Segment cookie = cookie(d, 6000);
         d.now += milliseconds * 1_000_000L;
-        d.engine.onSegment(from(6000).flags(TcpFlags.ACK).seq(78).ack(cookie.seq() + 1).window(100)
-                .timestamps(510, cookie.tsValue()), d.now);
+        d.engine.onSegment(from(6000).flags(TcpFlags.ACK).seq(78).ack(cookie.seq + 1).window(100)
+                .timestamps(510, cookie.tsValue), d.now);
         d.heard("accepted");
         assertEquals(ESTABLISHED, d.events.accepted.state());
         assertEquals(List.of(), d.engine.brokenInvariants());
@@ -175,7 +175,7 @@ class HeldStateTest {
             int port = 6000 + i;
             d.engine.onSegment(from(port).flags(TcpFlags.SYN).seq(77).mss(1400).window(0), d.now);
             d.engine.pollSegment(d.now, answer);
-            d.engine.onSegment(from(port).flags(TcpFlags.ACK).seq(78).ack(answer.seq() + 1).window(0), d.now);
+            d.engine.onSegment(from(port).flags(TcpFlags.ACK).seq(78).ack(answer.seq + 1).window(0), d.now);
             TcpConnection c = d.events.accepted;
             if (bytes > 0) {
                 c.send(Unpooled.wrappedBuffer(new byte[bytes]));
@@ -201,7 +201,7 @@ class HeldStateTest {
         Segment answer = new Segment();
         d.engine.onSegment(from(7000).flags(TcpFlags.SYN).seq(77).mss(1400).window(0), d.now);
         d.engine.pollSegment(d.now, answer);
-        d.engine.onSegment(from(7000).flags(TcpFlags.ACK).seq(78).ack(answer.seq() + 1).window(0), d.now);
+        d.engine.onSegment(from(7000).flags(TcpFlags.ACK).seq(78).ack(answer.seq + 1).window(0), d.now);
         d.events.accepted.close();
         assertEquals(List.of(FIN_WAIT_2, CLOSED, FIN_WAIT_1), all.stream().map(TcpConnection::state).toList());
         assertEquals(1, d.engine.counters().orphanOverflows);

@@ -70,7 +70,7 @@ class HostilePeerTest {
         int last = 0;
         for (int step = 0; step < 300; step++) {
             TcpConnection c = connections.get(random.nextInt(connections.size()));
-            Segment s = cookie.flags() != 0 && random.nextInt(8) == 0 ? cookieReturned(random)
+            Segment s = cookie.flags != 0 && random.nextInt(8) == 0 ? cookieReturned(random)
                     : segment(random, c, random.nextInt(8) == 0 ? 80 : c.localPort(), last);
             engine.onSegment(s, now);
             s.transmitted();
@@ -79,9 +79,9 @@ class HostilePeerTest {
             int polls = 0;
             while (engine.pollSegment(now, out)) {
                 assertTrue(++polls < 3000, "endless output");
-                last = out.seq();
+                last = out.seq;
                 check(out);
-                if (out.connection() == null && out.flags() == (TcpFlags.SYN | TcpFlags.ACK)) {
+                if (out.connection() == null && out.flags == (TcpFlags.SYN | TcpFlags.ACK)) {
                     cookie.copyHeader(out);
                 }
                 out.transmitted();
@@ -163,11 +163,11 @@ class HostilePeerTest {
 
     /** The ACK of a cookie, with whatever else may be wrong about it. */
     private Segment cookieReturned(Random random) {
-        Segment s = new Segment().source(0, THERE, cookie.destinationPort()).destination(0, HERE, 80)
+        Segment s = new Segment().source(0, THERE, cookie.destinationPort).destination(0, HERE, 80)
                 .flags(TcpFlags.ACK | (random.nextInt(4) == 0 ? random.nextInt(256) & ~TcpFlags.SYN : 0))
-                .seq(cookie.ack()).ack(cookie.seq() + 1).window(random.nextInt(65536));
+                .seq(cookie.ack).ack(cookie.seq + 1).window(random.nextInt(65536));
         if (random.nextInt(4) > 0) {
-            s.timestamps(random.nextInt(), random.nextBoolean() ? cookie.tsValue() : random.nextInt());
+            s.timestamps(random.nextInt(), random.nextBoolean() ? cookie.tsValue : random.nextInt());
         }
         return s;
     }
@@ -185,7 +185,7 @@ class HostilePeerTest {
     static void check(Segment out) {
         assertTrue(out.optionsLengthBytes() <= 40, "options too long");
         assertTrue(out.payloadLength() + out.optionsLengthBytes() + 40 <= 1500, "larger than the MTU: " + out);
-        assertTrue(out.window() >= 0 && out.window() <= 0xFFFF);
+        assertTrue(out.window >= 0 && out.window <= 0xFFFF);
         for (int i = 0; i < out.sliceCount(); i++) {
             assertTrue(out.sliceBuffer(i).refCnt() > 0);
         }

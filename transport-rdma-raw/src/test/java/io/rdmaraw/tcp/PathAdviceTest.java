@@ -66,7 +66,7 @@ class PathAdviceTest {
     private int labelOfSyn(TcpEngine engine, long high, long low, int port) {
         opened = engine.connect(now, high, low, port, high, low + 1, 80, null, 0, null);
         assertTrue(poll(engine));
-        return out.flowLabel();
+        return out.flowLabel;
     }
 
     /** RFC 6437 section 3: from a uniform distribution, one for each flow, and the same on all loops of a host. */
@@ -101,8 +101,8 @@ class PathAdviceTest {
             engine.connect(now, HIGH, 7, 4000, HIGH, 9, 80, null, 0, null);
             assertTrue(engine.pollSegment(now, out));
             TcpHeaderCodec.write(out, memory + EthernetHeader.LENGTH_BYTES, 0);
-            assertEquals(out.flowLabel(), NetworkOrder.getInt(memory + EthernetHeader.LENGTH_BYTES) & 0xf_ffff);
-            assertNotEquals(label, out.flowLabel());
+            assertEquals(out.flowLabel, NetworkOrder.getInt(memory + EthernetHeader.LENGTH_BYTES) & 0xf_ffff);
+            assertNotEquals(label, out.flowLabel);
         } finally {
             Libc.free(memory);
         }
@@ -116,7 +116,7 @@ class PathAdviceTest {
         labels.add(labelOfSyn(engine, HIGH, 7, 4000));
         for (int i = 0; i < 4; i++) {
             expire(engine);
-            labels.add(out.flowLabel());
+            labels.add(out.flowLabel);
         }
         assertEquals(5, labels.size());
     }

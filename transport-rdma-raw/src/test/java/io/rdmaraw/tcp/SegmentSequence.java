@@ -250,12 +250,12 @@ final class SegmentSequence implements TcpEvents {
         while (engine.pollSegment(now, out)) {
             assertTrue(++polls < POLLS_PER_STEP, "endless output");
             HostilePeerTest.check(out);
-            lastSeq = out.seq();
-            if (out.sourcePort() == LISTENING && out.has(TcpFlags.SYN)) {
-                knockedPort = out.destinationPort();
-                knockedIsn = out.seq();
-                if (out.fastOpenCookieBytes() == 8) {
-                    knownCookie = out.fastOpenCookieHigh();
+            lastSeq = out.seq;
+            if (out.sourcePort == LISTENING && out.has(TcpFlags.SYN)) {
+                knockedPort = out.destinationPort;
+                knockedIsn = out.seq;
+                if (out.fastOpenCookieBytes == 8) {
+                    knownCookie = out.fastOpenCookieHigh;
                 }
             }
             out.transmitted();

@@ -31,7 +31,7 @@ class SegmentationTest {
         assertEquals(3000, out.payloadLength());
         assertEquals(1000, out.segmentSizeBytes());
         assertEquals(3, out.segmentCount());
-        assertEquals(TcpFlags.ACK | TcpFlags.PSH | TcpFlags.FIN, out.flags());
+        assertEquals(TcpFlags.ACK | TcpFlags.PSH | TcpFlags.FIN, out.flags);
         out.transmitted();
         assertEquals(0, out.segmentSizeBytes());
         assertEquals(1, out.segmentCount());

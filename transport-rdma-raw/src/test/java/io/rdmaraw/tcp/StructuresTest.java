@@ -143,8 +143,8 @@ class StructuresTest {
         assertEquals(expected, actual);
         Segment report = new Segment();
         ranges.report(report, 3);
-        assertEquals(Math.min(3, expected.size()), report.sackCount());
-        for (int i = 0; i < report.sackCount(); i++) {
+        assertEquals(Math.min(3, expected.size()), report.sackCount);
+        for (int i = 0; i < report.sackCount; i++) {
             assertTrue(expected.contains(report.sackStart(i) - BASE + "-" + (report.sackEnd(i) - BASE)));
         }
     }

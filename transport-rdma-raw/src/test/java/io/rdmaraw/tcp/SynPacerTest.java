@@ -108,7 +108,7 @@ class SynPacerTest {
         all.get(SynPacer.UNANSWERED + 1).abort();
         answer(TcpFlags.SYN | TcpFlags.ACK);
         assertEquals(1, poll());
-        assertEquals(all.get(SynPacer.UNANSWERED + 2).localPort(), ((ArrayDeque<Segment>) syns).getLast().sourcePort());
+        assertEquals(all.get(SynPacer.UNANSWERED + 2).localPort(), ((ArrayDeque<Segment>) syns).getLast().sourcePort);
         assertEquals(List.of("closed ABORTED", "closed ABORTED", "connected"), events.events);
     }
 
@@ -121,7 +121,7 @@ class SynPacerTest {
         other.adopt(last, now);
         Segment syn = new Segment();
         assertTrue(other.pollSegment(now, syn) && syn.has(TcpFlags.SYN));
-        assertEquals(last.localPort(), syn.sourcePort());
+        assertEquals(last.localPort(), syn.sourcePort);
         engine.shutdown();
         assertEquals(0, poll());
     }
@@ -138,8 +138,8 @@ class SynPacerTest {
         engine.onSegment(syn, now);
         Segment answer = new Segment();
         assertTrue(engine.pollSegment(now, answer));
-        assertEquals(TcpFlags.SYN | TcpFlags.ACK, answer.flags());
-        assertEquals(waiting.localPort(), answer.sourcePort());
+        assertEquals(TcpFlags.SYN | TcpFlags.ACK, answer.flags);
+        assertEquals(waiting.localPort(), answer.sourcePort);
     }
 
     /** A SYN that will never be answered keeps nobody waiting, once its connection has ended. */

@@ -34,11 +34,11 @@ class TcpSecretsTest {
             engine.connect(now, 0, Dialogue.HERE, 4000, 0, Dialogue.THERE, 80, null, 0, null);
             assertTrue(engine.pollSegment(now, out));
             if (i > 0) {
-                assertEquals(SECOND / 4_000, out.seq() - isn);
-                assertEquals(1000, out.tsValue() - timestamp);
+                assertEquals(SECOND / 4_000, out.seq - isn);
+                assertEquals(1000, out.tsValue - timestamp);
             }
-            isn = out.seq();
-            timestamp = out.tsValue();
+            isn = out.seq;
+            timestamp = out.tsValue;
             now += SECOND;
         }
     }
@@ -61,7 +61,7 @@ class TcpSecretsTest {
         assertTrue(flooded.pollSegment(now, out));
         assertEquals(1, flooded.counters().synCookiesSent);
         now += 60 * SECOND;
-        other.onSegment(fromClient(6000, TcpFlags.ACK, 78).ack(out.seq() + 1), now);
+        other.onSegment(fromClient(6000, TcpFlags.ACK, 78).ack(out.seq + 1), now);
         assertEquals(1, other.counters().synCookiesAccepted);
         assertEquals(1, other.connectionCount());
         assertFalse(other.pollSegment(now, out));
@@ -74,7 +74,7 @@ class TcpSecretsTest {
         server.listen(0, 0, Dialogue.PORT, 1, null);
         server.onSegment(fromClient(6000, TcpFlags.ACK, 78).ack(5), now);
         assertTrue(server.pollSegment(now, out));
-        assertEquals(TcpFlags.RST, out.flags());
+        assertEquals(TcpFlags.RST, out.flags);
         assertEquals(0, server.counters().synCookiesRejected);
         secrets.onCookieSent(now);
         assertTrue(secrets.mayExpectCookie(now + 128 * SECOND));
@@ -89,7 +89,7 @@ class TcpSecretsTest {
             TcpEngine engine = new TcpEngine(alone, events, new SplittableRandom(i), now);
             engine.connect(now, 0, Dialogue.HERE, 4000, 0, Dialogue.THERE, 80, null, 0, null);
             assertTrue(engine.pollSegment(now, out));
-            timestamps[i] = out.tsValue();
+            timestamps[i] = out.tsValue;
         }
         assertFalse(timestamps[0] == timestamps[1]);
     }

@@ -74,10 +74,10 @@ final class IdleServer implements AutoCloseable {
         int count = 0;
         while (server.engine.pollSegment(nowNanos, output)) {
             boolean syn = output.has(TcpFlags.SYN);
-            input.clear().source(0, output.destinationLow(), output.destinationPort())
+            input.clear().source(0, output.destinationLow, output.destinationPort)
                     .destination(0, SERVER, TcpEnd.PORT).seq(PEER_SEQ).flags(TcpFlags.ACK).window(WINDOW)
                     // A keepalive probe lies one below what it asks for (RFC 9293 section 3.8.4).
-                    .ack(output.seq() + 1).timestamps((int) (nowNanos / 1_000_000) + 1, output.tsValue());
+                    .ack(output.seq + 1).timestamps((int) (nowNanos / 1_000_000) + 1, output.tsValue);
             if (!syn && output.payloadLength() > 0) {
                 throw new IllegalStateException("an idle connection sent data: " + output);
             }

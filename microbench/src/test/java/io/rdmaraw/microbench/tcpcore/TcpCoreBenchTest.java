@@ -42,7 +42,7 @@ class TcpCoreBenchTest {
         TcpPackets packets = new TcpPackets();
         packets.read(memory, memory.memoryAddress(), 0, length, read);
         assertEquals(written.toString(), read.toString());
-        assertEquals(46, read.dscp());
+        assertEquals(46, read.dscp);
         assertEquals(payload.getLong(0), memory.getLong(read.sliceIndex(0)));
 
         memory.setByte(length - 1, memory.getByte(length - 1) ^ 1);

@@ -65,8 +65,8 @@ final class SegmentsOnWire implements AutoCloseable {
     private void read(long frame, int lengthBytes) {
         if (lengthBytes > 0 && parser.parse(frame, lengthBytes, true, parsed) == ParseVerdict.TCP) {
             headers.read(parsed, segment);
-            seen.add(new Seen(segment.sourceHigh(), segment.sourceLow(), segment.sourcePort(),
-                    segment.destinationPort(), segment.flags(), segment.seq(), segment.ack(),
+            seen.add(new Seen(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
+                    segment.destinationPort, segment.flags, segment.seq, segment.ack,
                     parsed.payloadLengthBytes()));
         }
     }

@@ -123,20 +123,20 @@ public final class SackRanges {
 
     /** Adds the ranges to {@code out} as SACK blocks, those that grew last first, up to {@code maxBlocks} in all. */
     public void report(Segment out, int maxBlocks) {
-        int firstOwn = out.sackCount();
-        for (int r = 0; r < recentCount && out.sackCount() < maxBlocks; r++) {
+        int firstOwn = out.sackCount;
+        for (int r = 0; r < recentCount && out.sackCount < maxBlocks; r++) {
             int i = indexOf(recent[r]);
             if (i >= 0) {
                 addOnce(out, i, firstOwn);
             }
         }
-        for (int i = count - 1; i >= 0 && out.sackCount() < maxBlocks; i--) {
+        for (int i = count - 1; i >= 0 && out.sackCount < maxBlocks; i--) {
             addOnce(out, i, firstOwn);
         }
     }
 
     private void addOnce(Segment out, int i, int firstOwn) {
-        for (int b = firstOwn; b < out.sackCount(); b++) {
+        for (int b = firstOwn; b < out.sackCount; b++) {
             if (out.sackStart(b) == starts[i]) {
                 return;
             }

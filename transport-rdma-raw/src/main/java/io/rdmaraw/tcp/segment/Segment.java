@@ -21,7 +21,7 @@ public final class Segment extends SegmentPayload {
     public static final int MAX_SLICES = 16;
     /** The most SACK blocks that fit into a TCP header. */
     public static final int MAX_SACK_BLOCKS = 4;
-    /** The value of {@link #windowScale()} when the option is absent. */
+    /** The value of {@link #windowScale} when the option is absent. */
     public static final int ABSENT = -1;
 
     /** ECN codepoints of the IP header (RFC 3168 section 5). */
@@ -38,23 +38,36 @@ public final class Segment extends SegmentPayload {
     public int destinationPort;
 
     public int seq;
+    /** Meaningful if the ACK flag is set. */
     public int ack;
+    /** The {@link TcpFlags}. */
     public int flags;
+    /** The window field as on the wire, 0 to 65535, not scaled. */
     public int window;
-    int urgentPointer;
+    public int urgentPointer;
+    /** The ECN codepoint of the IP header. */
     public int ecn;
+    /** The differentiated services codepoint of the IP header, 0 to 63. */
     public int dscp;
+    /** The flow label of IPv6, 0 to 2^20 - 1; of segments that are sent. */
     public int flowLabel;
 
+    /** The MSS option, 1 to 65535; 0 when absent. */
     public int mss;
+    /** The shift count as on the wire, or {@link #ABSENT}. */
     public int windowScale = ABSENT;
     public boolean sackPermitted;
+    /** Whether the timestamps option is there. */
     public boolean timestamps;
     public int tsValue;
     public int tsEcho;
+    /** Length of the fast open cookie (RFC 7413): 0 for a request, or {@link #ABSENT}. */
     public int fastOpenCookieBytes = ABSENT;
+    /** The first eight bytes of the fast open cookie, the first byte on top, filled up with zeros. */
     public long fastOpenCookieHigh;
+    /** The bytes of the fast open cookie after the first eight, likewise. */
     public long fastOpenCookieLow;
+    /** 0 to {@link #MAX_SACK_BLOCKS}. */
     public int sackCount;
     public final int[] sack = new int[2 * MAX_SACK_BLOCKS];
 
@@ -96,32 +109,6 @@ public final class Segment extends SegmentPayload {
         sackCount = 0;
     }
 
-    // ---- addresses ----
-
-    public long sourceHigh() {
-        return sourceHigh;
-    }
-
-    public long sourceLow() {
-        return sourceLow;
-    }
-
-    public long destinationHigh() {
-        return destinationHigh;
-    }
-
-    public long destinationLow() {
-        return destinationLow;
-    }
-
-    public int sourcePort() {
-        return sourcePort;
-    }
-
-    public int destinationPort() {
-        return destinationPort;
-    }
-
     /** Sets the sender: the two halves of its address and its port, 0 to 65535. */
     public Segment source(long high, long low, int port) {
         sourceHigh = high;
@@ -140,28 +127,14 @@ public final class Segment extends SegmentPayload {
 
     // ---- header ----
 
-    public int seq() {
-        return seq;
-    }
-
     public Segment seq(int value) {
         seq = value;
         return this;
     }
 
-    /** Meaningful if the ACK flag is set. */
-    public int ack() {
-        return ack;
-    }
-
     public Segment ack(int value) {
         ack = value;
         return this;
-    }
-
-    /** The {@link TcpFlags}. */
-    public int flags() {
-        return flags;
     }
 
     public Segment flags(int value) {
@@ -173,18 +146,9 @@ public final class Segment extends SegmentPayload {
         return (flags & flag) != 0;
     }
 
-    /** The window field as on the wire, 0 to 65535, not scaled. */
-    public int window() {
-        return window;
-    }
-
     public Segment window(int value) {
         window = value;
         return this;
-    }
-
-    public int urgentPointer() {
-        return urgentPointer;
     }
 
     public Segment urgentPointer(int value) {
@@ -192,19 +156,9 @@ public final class Segment extends SegmentPayload {
         return this;
     }
 
-    /** The ECN codepoint of the IP header. */
-    public int ecn() {
-        return ecn;
-    }
-
     public Segment ecn(int codepoint) {
         ecn = codepoint;
         return this;
-    }
-
-    /** The differentiated services codepoint of the IP header, 0 to 63. */
-    public int dscp() {
-        return dscp;
     }
 
     public Segment dscp(int codepoint) {
@@ -212,31 +166,11 @@ public final class Segment extends SegmentPayload {
         return this;
     }
 
-    /** The flow label of IPv6, 0 to 2^20 - 1; of segments that are sent. */
-    public int flowLabel() {
-        return flowLabel;
-    }
-
-    public Segment flowLabel(int label) {
-        flowLabel = label;
-        return this;
-    }
-
     // ---- options ----
-
-    /** The MSS option, 1 to 65535; 0 when absent. */
-    public int mss() {
-        return mss;
-    }
 
     public Segment mss(int value) {
         mss = value;
         return this;
-    }
-
-    /** The shift count as on the wire, or {@link #ABSENT}. */
-    public int windowScale() {
-        return windowScale;
     }
 
     public Segment windowScale(int shift) {
@@ -244,26 +178,9 @@ public final class Segment extends SegmentPayload {
         return this;
     }
 
-    public boolean sackPermitted() {
-        return sackPermitted;
-    }
-
     public Segment sackPermitted(boolean present) {
         sackPermitted = present;
         return this;
-    }
-
-    /** Whether the timestamps option is there. */
-    public boolean hasTimestamps() {
-        return timestamps;
-    }
-
-    public int tsValue() {
-        return tsValue;
-    }
-
-    public int tsEcho() {
-        return tsEcho;
     }
 
     /** Adds the timestamps option. */
@@ -274,32 +191,12 @@ public final class Segment extends SegmentPayload {
         return this;
     }
 
-    /** Length of the fast open cookie (RFC 7413): 0 for a request, or {@link #ABSENT}. */
-    public int fastOpenCookieBytes() {
-        return fastOpenCookieBytes;
-    }
-
-    /** The first eight bytes of the fast open cookie, the first byte on top, filled up with zeros. */
-    public long fastOpenCookieHigh() {
-        return fastOpenCookieHigh;
-    }
-
-    /** The bytes of the fast open cookie after the first eight, likewise. */
-    public long fastOpenCookieLow() {
-        return fastOpenCookieLow;
-    }
-
     /** Adds a fast open cookie of 4 to 16 bytes, or, with 0, the request for one. */
     public Segment fastOpenCookie(int lengthBytes, long high, long low) {
         fastOpenCookieBytes = lengthBytes;
         fastOpenCookieHigh = high;
         fastOpenCookieLow = low;
         return this;
-    }
-
-    /** 0 to {@link #MAX_SACK_BLOCKS}. */
-    public int sackCount() {
-        return sackCount;
     }
 
     /** First sequence number of SACK block {@code i}. */

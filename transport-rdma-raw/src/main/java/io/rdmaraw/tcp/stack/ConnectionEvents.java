@@ -104,7 +104,7 @@ final class ConnectionEvents implements TcpEvents {
 
     @Override
     public boolean unmatched(Segment segment) {
-        if (!stack.network().isOurs(segment.destinationHigh(), segment.destinationLow())) {
+        if (!stack.network().isOurs(segment.destinationHigh, segment.destinationLow)) {
             stack.counters().droppedForeign++;
             return true;
         }

@@ -94,13 +94,13 @@ public final class MigratedConnections {
     /** Returns the transport that a received segment belongs to, or null. */
     TcpTransport find(Segment segment) {
         int mask = table.length - 1;
-        int i = hash.hash(segment.destinationHigh(), segment.destinationLow(), segment.destinationPort(),
-                segment.sourceHigh(), segment.sourceLow(), segment.sourcePort()) & mask;
+        int i = hash.hash(segment.destinationHigh, segment.destinationLow, segment.destinationPort,
+                segment.sourceHigh, segment.sourceLow, segment.sourcePort) & mask;
         for (; table[i] != null; i = i + 1 & mask) {
             TcpConnection c = table[i].connection();
-            if (c.remotePort() == segment.sourcePort() && c.localPort() == segment.destinationPort()
-                    && c.remoteLow() == segment.sourceLow() && c.localLow() == segment.destinationLow()
-                    && c.remoteHigh() == segment.sourceHigh() && c.localHigh() == segment.destinationHigh()) {
+            if (c.remotePort() == segment.sourcePort && c.localPort() == segment.destinationPort
+                    && c.remoteLow() == segment.sourceLow && c.localLow() == segment.destinationLow
+                    && c.remoteHigh() == segment.sourceHigh && c.localHigh() == segment.destinationHigh) {
                 return table[i];
             }
         }

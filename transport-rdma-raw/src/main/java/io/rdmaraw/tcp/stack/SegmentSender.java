@@ -152,8 +152,8 @@ final class SegmentSender {
         if (transport != null) {
             path = segment.connection() != null ? transport.path(network) : transport.lastPath(network);
         }
-        return path != null ? path : network.path(segment.sourceHigh(), segment.sourceLow(), segment.sourcePort(),
-                segment.destinationHigh(), segment.destinationLow(), segment.destinationPort());
+        return path != null ? path : network.path(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
+                segment.destinationHigh, segment.destinationLow, segment.destinationPort);
     }
 
     /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */

@@ -198,7 +198,7 @@ class TcpFrameBuilderTest {
         if (random.nextInt(100) >= lossPercent) {
             headers.read(parsed, in);
             in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
-            (in.destinationPort() == PORT ? server : client).engine.onSegment(in, now);
+            (in.destinationPort == PORT ? server : client).engine.onSegment(in, now);
             in.detachPayload();
         }
         frame.release();
