@@ -8,7 +8,7 @@ import io.rdmaraw.metrics.internal.MetricTable;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueCounters;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.verbs.DeviceCounters.FromSameHost;
+import io.rdmaraw.verbs.softverbs.DeviceCounters.FromSameHost;
 
 import java.util.HashMap;
 import java.util.Iterator;

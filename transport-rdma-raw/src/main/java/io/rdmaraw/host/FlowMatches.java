@@ -5,6 +5,8 @@ import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.verbs.flow.FlowSpecBuilder;
 import io.rdmaraw.wire.EthernetHeader;
 
+import java.net.Inet6Address;
+
 /** Steering rules of channels with IP addresses. */
 public final class FlowMatches {
     /**
@@ -87,7 +89,7 @@ public final class FlowMatches {
         if (address.isIpv4()) {
             flow.ipv4Destination(address.ipv4(), -1);
         } else {
-            flow.ipv6Destination(address.high(), address.low());
+            flow.ipv6Destination((Inet6Address) address.toInetAddress());
         }
     }
 
@@ -95,7 +97,7 @@ public final class FlowMatches {
         if (address.isIpv4()) {
             flow.ipv4Source(address.ipv4(), -1);
         } else {
-            flow.ipv6Source(address.high(), address.low());
+            flow.ipv6Source((Inet6Address) address.toInetAddress());
         }
     }
 }

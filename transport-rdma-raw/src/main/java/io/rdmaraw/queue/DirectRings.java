@@ -2,7 +2,7 @@ package io.rdmaraw.queue;
 
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.StridingLimits;
+import io.rdmaraw.verbs.abi.StridingLimits;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.WorkQueue;
 

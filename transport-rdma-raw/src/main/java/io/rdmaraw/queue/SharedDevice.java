@@ -3,7 +3,7 @@ package io.rdmaraw.queue;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.AsyncEventType;
-import io.rdmaraw.verbs.DeviceCounters;
+import io.rdmaraw.verbs.softverbs.DeviceCounters;
 import io.rdmaraw.verbs.ExtendedDeviceAttributes;
 import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.VerbsContext;

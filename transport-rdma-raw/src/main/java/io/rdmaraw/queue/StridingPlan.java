@@ -1,7 +1,7 @@
 package io.rdmaraw.queue;
 
 import io.rdmaraw.memory.StrideLayout;
-import io.rdmaraw.verbs.StridingLimits;
+import io.rdmaraw.verbs.abi.StridingLimits;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.VerbsContext;
 

@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.QueuePair;
@@ -10,7 +11,7 @@ import io.rdmaraw.verbs.softverbs.SoftverbsQueueCounters;
 /** What can be made to go wrong with a device under test. */
 interface DeviceFaults {
     static DeviceFaults of(VerbsContext context) {
-        return new DeviceName(context.deviceName()).isSoftware() ? new Soft(Softverbs.of(context))
+        return new DeviceName(context.deviceName()).isSoftware() ? new Soft(Softverbs.of(context), SoftverbsFaults.of(context))
                 : new EmulatedFaults(context.deviceName());
     }
 
@@ -38,10 +39,10 @@ interface DeviceFaults {
     void restore();
 
     /** Those of softverbs. */
-    record Soft(Softverbs softverbs) implements DeviceFaults {
+    record Soft(Softverbs softverbs, SoftverbsFaults faults) implements DeviceFaults {
         @Override
         public void failNextCompletion(VerbsFrameQueue queue, boolean receive, int status) {
-            softverbs.failNextCompletion(queue.queuePair(), receive, status);
+            faults.failNextCompletion(queue.queuePair(), receive, status);
         }
 
         @Override
@@ -56,7 +57,7 @@ interface DeviceFaults {
 
         @Override
         public void overrunCompletions(VerbsFrameQueue queue, boolean receive) {
-            softverbs.overrun(receive ? queue.receiveCompletions() : queue.sendCompletions());
+            faults.overrun(receive ? queue.receiveCompletions() : queue.sendCompletions());
         }
 
         @Override
@@ -68,12 +69,12 @@ interface DeviceFaults {
 
         @Override
         public void setPortUp(boolean up) {
-            softverbs.setPortUp(up);
+            faults.setPortUp(up);
         }
 
         @Override
         public void failDevice() {
-            softverbs.failDevice();
+            faults.failDevice();
         }
 
         @Override

@@ -6,12 +6,12 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
 import io.rdmaraw.device.RecoveryRateLimiter;
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.softverbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -330,7 +330,7 @@ class RdmaRawChannelRecoveryTest {
     @Test
     @Tag("softverbs")
     void missingPrivilegeMemoryAndRuleSpaceAreExplained() {
-        Softverbs softverbs = Softverbs.of(shared.context());
+        SoftverbsFaults softverbs = SoftverbsFaults.of(shared.context());
         softverbs.setRawPacketError(Errno.EPERM);
         String message = failToBindElsewhere();
         assertTrue(message.contains("CAP_NET_RAW"), message);

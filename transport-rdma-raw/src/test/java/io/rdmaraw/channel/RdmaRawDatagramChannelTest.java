@@ -11,13 +11,13 @@ import io.netty.channel.unix.SegmentedDatagramPacket;
 import io.netty.util.CharsetUtil;
 import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawPortStatistics;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.verbs.softverbs.Softverbs;
 import io.rdmaraw.wire.BufferAddress;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameParser;
@@ -304,7 +304,7 @@ class RdmaRawDatagramChannelTest {
         DatagramFixture.Inbox exact = fixture.bind(at("127.0.0.1", 0));
         SharedDevice device = SharedDevice.acquire(fixture.device.name);
         try {
-            Softverbs.of(device.context()).setFlowCapacity(4);
+            SoftverbsFaults.of(device.context()).setFlowCapacity(4);
             DatagramFixture.Inbox coarse = fixture.bind(new InetSocketAddress(0));
             assertFalse(exact.channel.statistics().isCoarselySteered());
             assertTrue(coarse.channel.statistics().isCoarselySteered());
@@ -319,7 +319,7 @@ class RdmaRawDatagramChannelTest {
             coarse.channel.connect(exact.address()).sync();
             exact.send("to the connected", coarse.address());
             assertEquals("to the connected", coarse.takeText());
-            Softverbs.of(device.context()).setFlowCapacity(100);
+            SoftverbsFaults.of(device.context()).setFlowCapacity(100);
             coarse.channel.disconnect().sync();
             assertFalse(coarse.channel.statistics().isCoarselySteered(), "there is room again");
         } finally {

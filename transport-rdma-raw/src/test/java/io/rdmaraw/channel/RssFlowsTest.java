@@ -6,11 +6,11 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.FrameReceiver;
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.flow.FlowSpec;
-import io.rdmaraw.verbs.softverbs.Softverbs;
 import io.rdmaraw.wire.BufferAddress;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
@@ -189,7 +189,7 @@ class RssFlowsTest {
         Member only = join();
         send(1000, 20);
         awaitReceived(20);
-        assertEquals(0, Softverbs.of(shared.context()).received(only.port.queue().workQueue()).frames(),
+        assertEquals(0, SoftverbsFaults.of(shared.context()).received(only.port.queue().workQueue()).frames(),
                 "by its queue pair, not by way of a table");
     }
 

@@ -9,11 +9,11 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.verbs.softverbs.Softverbs;
 import io.rdmaraw.wire.ArpPacket;
 import io.rdmaraw.wire.EtherType;
 import org.junit.jupiter.api.AfterEach;
@@ -169,7 +169,7 @@ class UserspaceDatagramTest {
         DatagramFixture.Inbox client = bind(b, new InetSocketAddress(0));
         SharedDevice shared = SharedDevice.acquire(device.name);
         try {
-            Softverbs.of(shared.context()).setFlowCapacity(1);
+            SoftverbsFaults.of(shared.context()).setFlowCapacity(1);
             for (int i = 0; i < servers.length; i++) {
                 servers[i] = bind(a, new InetSocketAddress(0));
                 assertTrue(servers[i].channel.statistics().isCoarselySteered());

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.memory.StrideLayout;
 import io.rdmaraw.verbs.DirectAccess;
-import io.rdmaraw.verbs.StridingLimits;
+import io.rdmaraw.verbs.abi.StridingLimits;
 import io.rdmaraw.verbs.StridingReceive;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;

@@ -16,6 +16,7 @@ import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.testsuite.leak.LeakExtension;
 import io.rdmaraw.testsuite.net.Await;
@@ -23,7 +24,6 @@ import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.testsuite.net.WithTestNetwork;
-import io.rdmaraw.verbs.softverbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -377,7 +377,7 @@ class DatagramOverVethTest {
         bind(new InetSocketAddress(0)).close().sync();
         SharedDevice device = SharedDevice.acquire(provider() + pair.ours().name());
         try (DatagramSocket client = peerSocket(pair.peer().ipv4())) {
-            Softverbs.of(device.context()).setFlowCapacity(1);
+            SoftverbsFaults.of(device.context()).setFlowCapacity(1);
             RdmaRawDatagramChannel connected = bind(at(pair.ours().ipv4(), 0));
             connected.connect((InetSocketAddress) client.getLocalSocketAddress()).sync();
             RdmaRawDatagramChannel late = bind(at(pair.ours().ipv4(), 0));

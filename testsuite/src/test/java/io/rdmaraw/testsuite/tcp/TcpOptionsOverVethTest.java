@@ -14,6 +14,7 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.testsuite.leak.LeakExtension;
@@ -22,7 +23,6 @@ import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.testsuite.net.WithTestNetwork;
-import io.rdmaraw.verbs.softverbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -208,7 +208,7 @@ class TcpOptionsOverVethTest {
             connect(client(), server);
             try (Socket other = server.accept()) {
                 assertTrue(other.isConnected());
-                Softverbs.of(device.context()).setFlowCapacity(1);
+                SoftverbsFaults.of(device.context()).setFlowCapacity(1);
                 Throwable refusal = client().handler(new TcpHost.Client())
                         .connect(remote, address(pair.ours().ipv4(), port)).await().cause();
                 assertTrue(refusal.getMessage().contains("ENOMEM"), refusal.toString());

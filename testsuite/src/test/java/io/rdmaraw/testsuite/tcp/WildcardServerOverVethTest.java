@@ -15,6 +15,7 @@ import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetrics;
 import io.rdmaraw.metrics.RdmaRawPortStatistics;
@@ -28,7 +29,6 @@ import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.testsuite.net.WithTestNetwork;
-import io.rdmaraw.verbs.softverbs.Softverbs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -289,7 +289,7 @@ class WildcardServerOverVethTest {
         clients.run("ip", "route", "add", ADDED, "via", pair.ours().ipv4());
         SharedDevice shared = SharedDevice.acquire(device);
         try {
-            Softverbs.of(shared.context()).setFlowCapacity(1);
+            SoftverbsFaults.of(shared.context()).setFlowCapacity(1);
             host.run("ip", "addr", "add", ADDED + "/32", "dev", pair.ours().name());
             Await.until("the address without a rule to be counted", () -> tcp("unsteered-addresses") == 1);
             assertEquals(OURS, greeting(ADDED, port));
@@ -312,7 +312,7 @@ class WildcardServerOverVethTest {
         int port = portOf(serve("xdp", "0.0.0.0", 0));
         SharedDevice shared = SharedDevice.acquire(device);
         try {
-            Softverbs.of(shared.context()).setFlowCapacity(2);
+            SoftverbsFaults.of(shared.context()).setFlowCapacity(2);
             host.run("ip", "addr", "add", NEXT + "/32", "dev", pair.ours().name());
             Await.until("the address without a rule to be counted", () -> tcp("unsteered-addresses") == 1);
             host.run("ip", "addr", "del", ADDED + "/32", "dev", pair.ours().name());
@@ -330,7 +330,7 @@ class WildcardServerOverVethTest {
         serve("xdp", pair.ours().ipv4(), 0);
         SharedDevice shared = SharedDevice.acquire(device);
         try {
-            Softverbs.of(shared.context()).setFlowCapacity(2);
+            SoftverbsFaults.of(shared.context()).setFlowCapacity(2);
             int port = portOf(new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)
                     .option(RdmaRawChannelOption.SO_REUSEPORT, true).childHandler(new Greeter())
                     .bind(new InetSocketAddress(InetAddress.ofLiteral("::"), 0)).sync().channel());

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.faults.SoftverbsCall;
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.AsyncEventType;
@@ -16,7 +18,6 @@ import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.softverbs.Softverbs;
-import io.rdmaraw.verbs.softverbs.SoftverbsCall;
 import java.util.List;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -44,7 +45,7 @@ class LoopConformanceTest {
 
         @Override
         void awaitIgnored(QueuePair queuePair) {
-            assertEquals(1, Softverbs.of(receiver.context).received(queuePair).notReady());
+            assertEquals(1, SoftverbsFaults.of(receiver.context).received(queuePair).notReady());
         }
     }
 
@@ -99,8 +100,8 @@ class LoopConformanceTest {
             super(LOOP);
         }
 
-        private Softverbs softverbs() {
-            return Softverbs.of(receiver.context);
+        private SoftverbsFaults softverbs() {
+            return SoftverbsFaults.of(receiver.context);
         }
 
         @Test
@@ -113,7 +114,7 @@ class LoopConformanceTest {
             assertEquals(1, softverbs().received(listening).noReceive());
             listening.close();
             sender.send(sending, FRAME);
-            assertEquals(1, Softverbs.of(sender.context).sent(sending).noMatch());
+            assertEquals(1, SoftverbsFaults.of(sender.context).sent(sending).noMatch());
         }
 
         @Test
@@ -196,7 +197,7 @@ class LoopConformanceTest {
         @Test
         void theMemlockLimitIsExplained() {
             try (VerbsContext context = VerbsDevices.open("soft:loop:memlock")) {
-                Softverbs.of(context).setMemlockLimit(8192);
+                SoftverbsFaults.of(context).setMemlockLimit(8192);
                 VerbsException e = assertThrows(VerbsException.class,
                         () -> context.allocateProtectionDomain().registerMemory(receiver.memory.address(), 1 << 20, 0));
                 assertEquals(Errno.ENOMEM, e.errno());
@@ -205,14 +206,14 @@ class LoopConformanceTest {
                 MemoryRegion small =
                         context.allocateProtectionDomain().registerMemory(receiver.memory.address(), 8192, 0);
                 assertEquals(8192, small.lengthBytes());
-                Softverbs.of(context).setMemlockLimit(-1);
+                SoftverbsFaults.of(context).setMemlockLimit(-1);
             }
         }
 
         @Test
         void aFullRuleTableIsExplained() {
             try (VerbsContext context = VerbsDevices.open("soft:loop:rules"); Port port = new Port("soft:loop:rules")) {
-                Softverbs.of(context).setFlowCapacity(2);
+                SoftverbsFaults.of(context).setFlowCapacity(2);
                 QueuePair queuePair = port.readyQueuePair();
                 flow(queuePair, "udp dst-port 1");
                 flow(queuePair, "udp dst-port 2");
@@ -220,7 +221,7 @@ class LoopConformanceTest {
                 assertEquals(Errno.ENOMEM, e.errno());
                 assertTrue(e.getMessage().contains("udp dst-port 3") && e.getMessage().contains("full"),
                         e.getMessage());
-                Softverbs.of(context).setFlowCapacity(-1);
+                SoftverbsFaults.of(context).setFlowCapacity(-1);
                 flow(queuePair, "udp dst-port 3");
             }
         }
@@ -228,7 +229,7 @@ class LoopConformanceTest {
         @Test
         void missingRawPacketSupportAndPermissionAreExplained() {
             try (Port port = new Port("soft:loop:noraw")) {
-                Softverbs softverbs = Softverbs.of(port.context);
+                SoftverbsFaults softverbs = SoftverbsFaults.of(port.context);
                 softverbs.setRawPacketError(Errno.EOPNOTSUPP);
                 VerbsException none = assertThrows(VerbsException.class, port::readyQueuePair);
                 assertTrue(none.getMessage().contains("no raw-packet queue pairs"), none.getMessage());
@@ -243,7 +244,7 @@ class LoopConformanceTest {
         @Test
         void anyCallCanFailAndLeavesNothingBehind() {
             try (Port port = new Port("soft:loop:failing")) {
-                Softverbs softverbs = Softverbs.of(port.context);
+                SoftverbsFaults softverbs = SoftverbsFaults.of(port.context);
                 softverbs.failNextCall(SoftverbsCall.CREATE_QP, Errno.ENOMEM, 1);
                 assertFails(Errno.ENOMEM, port::readyQueuePair);
                 QueuePair queuePair = port.readyQueuePair();

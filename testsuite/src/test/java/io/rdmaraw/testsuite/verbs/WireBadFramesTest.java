@@ -3,10 +3,10 @@ package io.rdmaraw.testsuite.verbs;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.WithTestNetwork;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Timeout;
@@ -51,7 +51,7 @@ class WireBadFramesTest {
                 Port.Completion completion = receiver.await();
                 assertArrayEquals(GOOD, receiver.bytes(completion), "after a frame of " + bad.length + " bytes");
             }
-            assertEquals(badFrames().size(), Softverbs.of(receiver.context).received(to).frames());
+            assertEquals(badFrames().size(), SoftverbsFaults.of(receiver.context).received(to).frames());
         }
     }
 

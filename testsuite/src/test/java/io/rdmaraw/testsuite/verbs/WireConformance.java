@@ -1,5 +1,6 @@
 package io.rdmaraw.testsuite.verbs;
 
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
@@ -63,7 +64,7 @@ final class WireConformance implements ProviderConformance.Devices {
     static void awaitIgnored(Port receiver, QueuePair queuePair) {
         Await.until("a frame that the queue pair was not ready for", () -> {
             receiver.poll();
-            return Softverbs.of(receiver.context).received(queuePair).notReady() == 1;
+            return SoftverbsFaults.of(receiver.context).received(queuePair).notReady() == 1;
         });
     }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.FdWaiter;
 import io.rdmaraw.testsuite.net.Await;
@@ -18,7 +19,6 @@ import io.rdmaraw.verbs.AsyncEventType;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.abi.WcStatus;
-import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
@@ -203,7 +203,7 @@ class WireLifecycleTest {
             assertFalse(port.context.queryPort(1).isActive());
             QueuePair sending = port.readyQueuePair();
             port.send(sending, Frames.raw(pair.peer().mac(), pair.ours().mac(), Frames.ETHER_TYPE, 60));
-            assertEquals(1, Softverbs.of(port.context).sent(sending).portDown());
+            assertEquals(1, SoftverbsFaults.of(port.context).sent(sending).portDown());
             pair.ours().up();
             awaitEvent(port, AsyncEventType.PORT_ACTIVE);
             sendOne(pair);

@@ -8,7 +8,7 @@ import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.StridingPlan;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.StridingLimits;
+import io.rdmaraw.verbs.abi.StridingLimits;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;

@@ -232,11 +232,6 @@ public final class FlowSpecBuilder {
         return ipv6Source(FlowAddresses.ipv6(address.getAddress()), FlowAddresses.ipv6Mask(prefixLength));
     }
 
-    /** Matches the IPv6 source address; the first byte is on top of {@code high}. */
-    public FlowSpecBuilder ipv6Source(long high, long low) {
-        return ipv6Source(new Ipv6Match.Bits(high, low), Ipv6Match.Bits.ONES);
-    }
-
     /** Matches the IPv6 destination; see {@link #ipv6Source(String)}. */
     public FlowSpecBuilder ipv6Destination(String addressAndMask) {
         String[] parts = addressAndMask.split("/", 2);
@@ -251,11 +246,6 @@ public final class FlowSpecBuilder {
     /** Matches the network of the IPv6 destination address. */
     public FlowSpecBuilder ipv6Destination(Inet6Address address, int prefixLength) {
         return ipv6Destination(FlowAddresses.ipv6(address.getAddress()), FlowAddresses.ipv6Mask(prefixLength));
-    }
-
-    /** Matches the IPv6 destination address; the first byte is on top of {@code high}. */
-    public FlowSpecBuilder ipv6Destination(long high, long low) {
-        return ipv6Destination(new Ipv6Match.Bits(high, low), Ipv6Match.Bits.ONES);
     }
 
     /** Matches bits of the IPv6 flow label, 20 bits. */

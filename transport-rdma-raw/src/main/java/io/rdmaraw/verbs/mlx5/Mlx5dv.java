@@ -10,7 +10,7 @@ import io.rdmaraw.verbs.ExtendedCompletionQueueOptions;
 import io.rdmaraw.verbs.ExtendedDeviceAttributes;
 import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.StridingLimits;
+import io.rdmaraw.verbs.abi.StridingLimits;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.WorkQueue;

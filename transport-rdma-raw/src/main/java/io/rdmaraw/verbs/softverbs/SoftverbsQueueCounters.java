@@ -39,9 +39,11 @@ public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long
         long synsFull, long unsolicitedFull, long unserved, long partialChecksums,
         long superFrames, long cutFrames, long superFlags, long superUnsound, long superTooLong,
         long superDatagrams) {
-    static final int SIZE_BYTES = 26 * Long.BYTES;
+    /** Length of the structure. */
+    public static final int SIZE_BYTES = 26 * Long.BYTES;
 
-    static SoftverbsQueueCounters read(long address) {
+    /** Reads the structure at an address. */
+    public static SoftverbsQueueCounters read(long address) {
         return new SoftverbsQueueCounters(word(address, 0), word(address, 1), word(address, 2), word(address, 3),
                 word(address, 4), word(address, 5), word(address, 6), word(address, 7),
                 word(address, 8), word(address, 9), word(address, 10), word(address, 11),

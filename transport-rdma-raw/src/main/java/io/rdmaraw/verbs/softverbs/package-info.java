@@ -1,4 +1,4 @@
 /**
- * What softverbs offers beyond the verbs ABI: counters of its devices and the injection of faults.
+ * What softverbs offers beyond the verbs ABI: the counters of its devices.
  */
 package io.rdmaraw.verbs.softverbs;

@@ -1,4 +1,4 @@
-package io.rdmaraw.verbs;
+package io.rdmaraw.verbs.softverbs;
 
 /**
  * What a device counts beyond verbs, since it was first opened and for all of its queues. Only the device of a provider

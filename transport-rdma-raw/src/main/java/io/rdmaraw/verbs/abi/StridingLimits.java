@@ -1,4 +1,4 @@
-package io.rdmaraw.verbs;
+package io.rdmaraw.verbs.abi;
 
 /**
  * The sizes of striding receive queues that a device offers.
