@@ -45,10 +45,6 @@ public final class SlotPool {
     /** Set once the owner is gone; from then on the thread that returns the last slot runs {@link #onAllReturned}. */
     private volatile Runnable onAllReturned;
 
-    SlotPool(long firstSlotAddress, int slotCount, int placeBytes, int lkey, SlotPoison poison) {
-        this(firstSlotAddress, StrideLayout.NONE, slotCount, placeBytes, lkey, poison);
-    }
-
     /** The strides come first in memory too. */
     SlotPool(long firstStrideAddress, StrideLayout layout, int slotCount, int placeBytes, int lkey, SlotPoison poison) {
         this.poison = poison;

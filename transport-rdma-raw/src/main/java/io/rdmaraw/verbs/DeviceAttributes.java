@@ -58,6 +58,6 @@ public record DeviceAttributes(String firmwareVersion, long nodeGuid, long syste
                 NativeMemory.getInt(attr + DeviceAttrLayout.MAX_PD_OFFSET),
                 NativeMemory.getInt(attr + DeviceAttrLayout.MAX_RAW_ETHY_QP_OFFSET),
                 NativeMemory.getByte(attr + DeviceAttrLayout.PHYS_PORT_CNT_OFFSET) & 0xff,
-                OtherAttributes.ofDevice(attr));
+                OtherAttributes.read(OtherAttributes.OF_DEVICE, attr));
     }
 }

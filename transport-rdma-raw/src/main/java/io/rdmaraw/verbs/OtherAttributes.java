@@ -1,10 +1,9 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.abi.DeviceAttrLayout;
-import io.rdmaraw.verbs.abi.PortAttrLayout;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -12,47 +11,62 @@ import java.util.Map;
  * use them; they are kept by their C names for tools that describe a device.
  */
 final class OtherAttributes {
+    /** A member of a C structure, under its name there. */
+    record Member(String name, int offsetBytes, int lengthBytes) {
+        private int read(long structure) {
+            long address = structure + offsetBytes;
+            return switch (lengthBytes) {
+                case Byte.BYTES -> NativeMemory.getByte(address) & 0xff;
+                case Short.BYTES -> NativeMemory.getShort(address) & 0xffff;
+                default -> NativeMemory.getInt(address);
+            };
+        }
+    }
+
+    /** Of {@code struct ibv_device_attr}. */
+    static final List<Member> OF_DEVICE = List.of(
+            new Member("max_sge_rd", 124, Integer.BYTES),
+            new Member("max_qp_rd_atom", 144, Integer.BYTES),
+            new Member("max_ee_rd_atom", 148, Integer.BYTES),
+            new Member("max_res_rd_atom", 152, Integer.BYTES),
+            new Member("max_qp_init_rd_atom", 156, Integer.BYTES),
+            new Member("max_ee_init_rd_atom", 160, Integer.BYTES),
+            new Member("atomic_cap", 164, Integer.BYTES),
+            new Member("max_ee", 168, Integer.BYTES),
+            new Member("max_rdd", 172, Integer.BYTES),
+            new Member("max_mw", 176, Integer.BYTES),
+            new Member("max_raw_ipv6_qp", 180, Integer.BYTES),
+            new Member("max_mcast_grp", 188, Integer.BYTES),
+            new Member("max_mcast_qp_attach", 192, Integer.BYTES),
+            new Member("max_total_mcast_qp_attach", 196, Integer.BYTES),
+            new Member("max_ah", 200, Integer.BYTES),
+            new Member("max_fmr", 204, Integer.BYTES),
+            new Member("max_map_per_fmr", 208, Integer.BYTES),
+            new Member("max_srq", 212, Integer.BYTES),
+            new Member("max_srq_wr", 216, Integer.BYTES),
+            new Member("max_srq_sge", 220, Integer.BYTES),
+            new Member("max_pkeys", 224, Short.BYTES),
+            new Member("local_ca_ack_delay", 226, Byte.BYTES));
+
+    /** Of {@code struct ibv_port_attr}. */
+    static final List<Member> OF_PORT = List.of(
+            new Member("bad_pkey_cntr", 24, Integer.BYTES),
+            new Member("qkey_viol_cntr", 28, Integer.BYTES),
+            new Member("lmc", 38, Byte.BYTES),
+            new Member("max_vl_num", 39, Byte.BYTES),
+            new Member("sm_sl", 40, Byte.BYTES),
+            new Member("subnet_timeout", 41, Byte.BYTES),
+            new Member("init_type_reply", 42, Byte.BYTES));
+
     private OtherAttributes() {
     }
 
-    static Map<String, Integer> ofDevice(long attr) {
+    /** Reads members of the structure at an address. */
+    static Map<String, Integer> read(List<Member> members, long structure) {
         Map<String, Integer> values = new LinkedHashMap<>();
-        values.put("max_sge_rd", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_SGE_RD_OFFSET));
-        values.put("max_qp_rd_atom", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_QP_RD_ATOM_OFFSET));
-        values.put("max_ee_rd_atom", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_EE_RD_ATOM_OFFSET));
-        values.put("max_res_rd_atom", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_RES_RD_ATOM_OFFSET));
-        values.put("max_qp_init_rd_atom", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_QP_INIT_RD_ATOM_OFFSET));
-        values.put("max_ee_init_rd_atom", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_EE_INIT_RD_ATOM_OFFSET));
-        values.put("atomic_cap", NativeMemory.getInt(attr + DeviceAttrLayout.ATOMIC_CAP_OFFSET));
-        values.put("max_ee", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_EE_OFFSET));
-        values.put("max_rdd", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_RDD_OFFSET));
-        values.put("max_mw", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_MW_OFFSET));
-        values.put("max_raw_ipv6_qp", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_RAW_IPV6_QP_OFFSET));
-        values.put("max_mcast_grp", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_MCAST_GRP_OFFSET));
-        values.put("max_mcast_qp_attach", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_MCAST_QP_ATTACH_OFFSET));
-        values.put("max_total_mcast_qp_attach",
-                NativeMemory.getInt(attr + DeviceAttrLayout.MAX_TOTAL_MCAST_QP_ATTACH_OFFSET));
-        values.put("max_ah", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_AH_OFFSET));
-        values.put("max_fmr", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_FMR_OFFSET));
-        values.put("max_map_per_fmr", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_MAP_PER_FMR_OFFSET));
-        values.put("max_srq", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_SRQ_OFFSET));
-        values.put("max_srq_wr", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_SRQ_WR_OFFSET));
-        values.put("max_srq_sge", NativeMemory.getInt(attr + DeviceAttrLayout.MAX_SRQ_SGE_OFFSET));
-        values.put("max_pkeys", NativeMemory.getShort(attr + DeviceAttrLayout.MAX_PKEYS_OFFSET) & 0xffff);
-        values.put("local_ca_ack_delay",
-                NativeMemory.getByte(attr + DeviceAttrLayout.LOCAL_CA_ACK_DELAY_OFFSET) & 0xff);
-        return Collections.unmodifiableMap(values);
-    }
-
-    static Map<String, Integer> ofPort(long attr) {
-        Map<String, Integer> values = new LinkedHashMap<>();
-        values.put("bad_pkey_cntr", NativeMemory.getInt(attr + PortAttrLayout.BAD_PKEY_CNTR_OFFSET));
-        values.put("qkey_viol_cntr", NativeMemory.getInt(attr + PortAttrLayout.QKEY_VIOL_CNTR_OFFSET));
-        values.put("lmc", NativeMemory.getByte(attr + PortAttrLayout.LMC_OFFSET) & 0xff);
-        values.put("max_vl_num", NativeMemory.getByte(attr + PortAttrLayout.MAX_VL_NUM_OFFSET) & 0xff);
-        values.put("sm_sl", NativeMemory.getByte(attr + PortAttrLayout.SM_SL_OFFSET) & 0xff);
-        values.put("subnet_timeout", NativeMemory.getByte(attr + PortAttrLayout.SUBNET_TIMEOUT_OFFSET) & 0xff);
-        values.put("init_type_reply", NativeMemory.getByte(attr + PortAttrLayout.INIT_TYPE_REPLY_OFFSET) & 0xff);
+        for (Member member : members) {
+            values.put(member.name(), member.read(structure));
+        }
         return Collections.unmodifiableMap(values);
     }
 }

@@ -50,7 +50,8 @@ public record PortAttributes(int state, int maxMtu, int activeMtu, int gidTableE
                 NativeMemory.getByte(attr + PortAttrLayout.ACTIVE_SPEED_OFFSET) & 0xff,
                 NativeMemory.getByte(attr + PortAttrLayout.PHYS_STATE_OFFSET) & 0xff,
                 NativeMemory.getByte(attr + PortAttrLayout.LINK_LAYER_OFFSET) & 0xff,
-                NativeMemory.getByte(attr + PortAttrLayout.FLAGS_OFFSET) & 0xff, OtherAttributes.ofPort(attr));
+                NativeMemory.getByte(attr + PortAttrLayout.FLAGS_OFFSET) & 0xff,
+                OtherAttributes.read(OtherAttributes.OF_PORT, attr));
     }
 
     /** Returns whether frames can pass. */

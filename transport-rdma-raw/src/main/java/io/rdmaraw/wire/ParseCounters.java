@@ -22,21 +22,6 @@ public final class ParseCounters {
         return (long) ELEMENT.getOpaque(counts, verdict.ordinal());
     }
 
-    /** Returns how many frames were parsed. */
-    public long total() {
-        return accepted() + rejected();
-    }
-
-    /** Returns how many frames were sound. */
-    public long accepted() {
-        return sum(true);
-    }
-
-    /** Returns how many frames were refused. */
-    public long rejected() {
-        return sum(false);
-    }
-
     /** Returns how many of the refused frames had a checksum of TCP or UDP that is wrong. */
     public long badTransportChecksums() {
         return get(ParseVerdict.TCP_BAD_CHECKSUM) + get(ParseVerdict.UDP_BAD_CHECKSUM);
@@ -66,15 +51,5 @@ public final class ParseCounters {
 
     private static boolean isTransportChecksum(ParseVerdict verdict) {
         return verdict == ParseVerdict.TCP_BAD_CHECKSUM || verdict == ParseVerdict.UDP_BAD_CHECKSUM;
-    }
-
-    private long sum(boolean accepted) {
-        long sum = 0;
-        for (ParseVerdict verdict : ParseVerdict.values()) {
-            if (verdict.isAccepted() == accepted) {
-                sum += get(verdict);
-            }
-        }
-        return sum;
     }
 }

@@ -27,7 +27,7 @@ class FrameBufTest {
     private static final int SLOT_BYTES = SlotPool.capacityBytes(STRIDE_BYTES);
 
     private final PageMemory memory = PageMemory.map(4 * STRIDE_BYTES);
-    private final SlotPool pool = new SlotPool(memory.address(), 4, STRIDE_BYTES, 7, SlotPoison.OFF);
+    private final SlotPool pool = new SlotPool(memory.address(), StrideLayout.NONE, 4, STRIDE_BYTES, 7, SlotPoison.OFF);
     private FrameBuf buf;
 
     @BeforeEach

@@ -27,7 +27,8 @@ class SlotPoolTest {
 
     private final PageMemory memory = PageMemory.map(SLOTS * STRIDE_BYTES);
     private final SlotPoison poison = new SlotPoison(true);
-    private final SlotPool pool = owned(new SlotPool(memory.address(), SLOTS, STRIDE_BYTES, 7, SlotPoison.OFF));
+    private final SlotPool pool = owned(new SlotPool(memory.address(), StrideLayout.NONE, SLOTS, STRIDE_BYTES, 7,
+            SlotPoison.OFF));
 
     private static SlotPool owned(SlotPool pool) {
         pool.ownedBy(Thread.currentThread());
@@ -123,7 +124,7 @@ class SlotPoolTest {
 
     @Test
     void poisonFindsAWriterAfterRelease() {
-        SlotPool poisoned = owned(new SlotPool(memory.address(), SLOTS, STRIDE_BYTES, 7, poison));
+        SlotPool poisoned = owned(new SlotPool(memory.address(), StrideLayout.NONE, SLOTS, STRIDE_BYTES, 7, poison));
         FrameBuf buf = poisoned.take();
         long address = buf.slotAddress();
         buf.release();

@@ -137,6 +137,8 @@ class LayoutTest {
             add(spec.getSimpleName() + " size", FlowEthLayout.SIZE_OFFSET, "offsetof(struct " + STRUCTS.get(spec)
                     + ", size)");
         }
+        addMembers("ibv_device_attr", OtherAttributes.OF_DEVICE);
+        addMembers("ibv_port_attr", OtherAttributes.OF_PORT);
         assertTrue(ours.size() > 200, "only " + ours.size() + " constants were found");
         compare();
     }
@@ -206,6 +208,15 @@ class LayoutTest {
         }
         assertEquals(Set.of(), unknown);
         assertEquals(STRUCTS.size(), found);
+    }
+
+    private void addMembers(String struct, List<OtherAttributes.Member> members) {
+        for (OtherAttributes.Member member : members) {
+            add(struct + "." + member.name(), member.offsetBytes(), "offsetof(struct " + struct + ", " + member.name()
+                    + ")");
+            add("sizeof " + struct + "." + member.name(), member.lengthBytes(), "sizeof(((struct " + struct + " *) 0)->"
+                    + member.name() + ")");
+        }
     }
 
     private void addRss() {

@@ -283,22 +283,22 @@ class RtnetlinkMonitorTest {
     void reservedPortsAreTaken() throws Exception {
         for (int protocol : new int[] {IpProtocol.UDP, IpProtocol.TCP}) {
             try (PortReservation placeholder = host.call(() ->
-                    PortReservation.reserve(protocol, IpAddress.ANY_IPV6, true, 0))) {
+                    PortReservation.reserve(protocol, IpAddress.ANY_IPV6, true, 0, 0))) {
                 int port = placeholder.port();
                 assertTrue(port > 0);
                 for (IpAddress address : List.of(IpAddress.ANY_IPV6, IpAddress.ANY_IPV4, ip(pair.ours().ipv4()))) {
                     assertThrows(BindException.class, () -> host.call(() ->
-                            PortReservation.reserve(protocol, address, true, port)), address.toString());
+                            PortReservation.reserve(protocol, address, true, port, 0)), address.toString());
                 }
             }
         }
         assertThrows(BindException.class, () -> host.call(() ->
-                PortReservation.reserve(IpProtocol.UDP, ip("203.0.113.1"), false, 0)));
+                PortReservation.reserve(IpProtocol.UDP, ip("203.0.113.1"), false, 0, 0)));
         try (PortReservation own = host.call(() ->
-                PortReservation.reserve(IpProtocol.UDP, ip(pair.ours().ipv6()), false, 5353))) {
+                PortReservation.reserve(IpProtocol.UDP, ip(pair.ours().ipv6()), false, 5353, 0))) {
             assertEquals(5353, own.port());
             assertNotNull(host.call(() -> {
-                PortReservation other = PortReservation.reserve(IpProtocol.UDP, ip(pair.ours().ipv4()), false, 5353);
+                PortReservation other = PortReservation.reserve(IpProtocol.UDP, ip(pair.ours().ipv4()), false, 5353, 0);
                 other.close();
                 return other;
             }));

@@ -33,17 +33,8 @@ public final class PortReservation implements AutoCloseable {
      * @param protocol {@link IpProtocol#TCP} or {@link IpProtocol#UDP}
      * @param address the address, or a wildcard; {@code ::} takes the port for IPv4 too when {@code dualStack}
      * @param port the port, 0 for one of the kernel's choice
-     * @throws BindException when the port is taken or the address is not this host's
-     */
-    public static PortReservation reserve(int protocol, IpAddress address, boolean dualStack, int port)
-            throws IOException {
-        return reserve(protocol, address, dualStack, port, 0);
-    }
-
-    /**
-     * As {@link #reserve(int, IpAddress, boolean, int)}.
-     *
      * @param scope the link that a link-local IPv6 address belongs to, or 0
+     * @throws BindException when the port is taken or the address is not this host's
      */
     public static PortReservation reserve(int protocol, IpAddress address, boolean dualStack, int port, int scope)
             throws IOException {

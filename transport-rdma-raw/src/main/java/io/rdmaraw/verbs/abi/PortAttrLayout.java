@@ -9,16 +9,9 @@ public final class PortAttrLayout {
     public static final int GID_TBL_LEN_OFFSET = 12;
     public static final int PORT_CAP_FLAGS_OFFSET = 16;
     public static final int MAX_MSG_SZ_OFFSET = 20;
-    public static final int BAD_PKEY_CNTR_OFFSET = 24;
-    public static final int QKEY_VIOL_CNTR_OFFSET = 28;
     public static final int PKEY_TBL_LEN_OFFSET = 32;
     public static final int LID_OFFSET = 34;
     public static final int SM_LID_OFFSET = 36;
-    public static final int LMC_OFFSET = 38;
-    public static final int MAX_VL_NUM_OFFSET = 39;
-    public static final int SM_SL_OFFSET = 40;
-    public static final int SUBNET_TIMEOUT_OFFSET = 41;
-    public static final int INIT_TYPE_REPLY_OFFSET = 42;
     public static final int ACTIVE_WIDTH_OFFSET = 43;
     public static final int ACTIVE_SPEED_OFFSET = 44;
     public static final int PHYS_STATE_OFFSET = 45;
