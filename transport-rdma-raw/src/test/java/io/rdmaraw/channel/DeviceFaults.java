@@ -11,7 +11,8 @@ import io.rdmaraw.verbs.softverbs.SoftverbsQueueCounters;
 /** What can be made to go wrong with a device under test. */
 interface DeviceFaults {
     static DeviceFaults of(VerbsContext context) {
-        return new DeviceName(context.deviceName()).isSoftware() ? new Soft(Softverbs.of(context), SoftverbsFaults.of(context))
+        return new DeviceName(context.deviceName()).isSoftware()
+                ? new Soft(Softverbs.of(context), SoftverbsFaults.of(context))
                 : new EmulatedFaults(context.deviceName());
     }
 

@@ -9,8 +9,8 @@ import java.lang.foreign.Arena;
 import java.util.function.LongFunction;
 
 /**
- * What softverbs counts beyond libibverbs ({@code softverbs.h}). For a device that {@link VerbsDevices#open} opened by a
- * {@code soft:} name.
+ * What softverbs counts beyond libibverbs ({@code softverbs.h}). For a device that {@link VerbsDevices#open} opened by
+ * a {@code soft:} name.
  */
 public final class Softverbs {
     private final VerbsContext context;
