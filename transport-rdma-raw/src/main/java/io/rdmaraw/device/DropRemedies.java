@@ -30,6 +30,8 @@ final class DropRemedies {
                     + " shows them"),
             entry("super-frame-too-long", "a sender uses BIG TCP: 'ip link set dev INTERFACE gso_max_size 65536"
                     + " gso_ipv4_max_size 65536' there"),
+            entry("super-datagrams", "datagrams that a sender on this host leaves to hardware to cut (UDP_SEGMENT) go"
+                    + " to the kernel's socket: SOFTVERBS_XDP_MODE=native or a soft:packet: device takes them"),
             entry("receive-error", "frames do not fit the slots: turn GRO and LRO of the interface off, or set larger"
                     + " slotBytes"),
             entry("no-connection", "peers send to ports on which nothing listens any more: start the server, or close"

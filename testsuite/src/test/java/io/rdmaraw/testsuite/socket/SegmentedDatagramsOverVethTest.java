@@ -54,8 +54,8 @@ class SegmentedDatagramsOverVethTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"PACKET,4,OFF", "PACKET,6,OFF", "XDP_GENERIC,4,OFF", "XDP_GENERIC,6,OFF", "XDP_NATIVE,4,OFF",
-        "XDP_NATIVE,6,OFF", "XDP_TAP,4,OFF", "XDP_TAP,6,OFF"})
+    @CsvSource({"PACKET,4,AS_MADE", "PACKET,6,AS_MADE", "PACKET,4,OFF", "XDP_GENERIC,4,OFF", "XDP_GENERIC,6,OFF",
+        "XDP_NATIVE,4,AS_MADE", "XDP_NATIVE,6,AS_MADE", "XDP_NATIVE,4,OFF", "XDP_TAP,4,OFF", "XDP_TAP,6,OFF"})
     void arriveAsTheyAre(SoftDevice kind, int version, Offloads offloads, TestNetwork network) throws Exception {
         VethPair pair = network.withoutCapture().offloads(offloads).vethPair(network.namespace(), network.namespace());
         assumeTrue(pair.peer().namespace().attempt("python3", "--version").exitCode() == 0,
