@@ -58,7 +58,8 @@ public final class StreamErrors {
             case PORT_UNREACHABLE, PROTOCOL_UNREACHABLE -> new ConnectException(
                     "Connection refused: the connection timed out, and ICMP said port or protocol unreachable");
             case PACKET_TOO_BIG, TIME_EXCEEDED, PARAMETER_PROBLEM -> new SocketException(
-                    "Connection timed out, and ICMP said " + softError.name().toLowerCase(Locale.ROOT).replace('_', ' '));
+                    "Connection timed out, and ICMP said "
+                    + softError.name().toLowerCase(Locale.ROOT).replace('_', ' '));
         };
     }
 
