@@ -11,7 +11,7 @@ import java.util.function.Supplier;
 
 /**
  * Says once for each reason that a device drops frames, and what to do about it; from then on they are only counted.
- * So a server that no client reaches does not keep silent, and no sender can fill the log. It reads the counters at most
+ * So a server that no client reaches is not silent, and no sender can fill the log. It reads the counters at most
  * once a second, so that a frame costs nothing. Used by the loop of one queue.
  */
 final class DropLog {
