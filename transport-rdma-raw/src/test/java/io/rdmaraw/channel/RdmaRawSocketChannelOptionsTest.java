@@ -59,7 +59,7 @@ class RdmaRawSocketChannelOptionsTest {
         RdmaRawSocketChannel channel = (RdmaRawSocketChannel) client.connect(server).sync().channel();
         RdmaRawSocketChannel peer = fixture.accepted();
         StreamFixture.settle(peer.eventLoop());
-        peer.eventLoop().submit(() -> silence.await(60, TimeUnit.SECONDS));
+        StreamFixture.silence(peer.eventLoop(), silence);
         return channel;
     }
 
@@ -109,7 +109,7 @@ class RdmaRawSocketChannelOptionsTest {
         RdmaRawSocketChannel channel = (RdmaRawSocketChannel) client.connect(server).sync().channel();
         RdmaRawSocketChannel peer = fixture.accepted();
         StreamFixture.settle(peer.eventLoop());
-        peer.eventLoop().submit(() -> silence.await(60, TimeUnit.SECONDS));
+        StreamFixture.silence(peer.eventLoop(), silence);
         // All within one task: a probe for lost tails sends what waits, too.
         StreamFixture.on(channel.eventLoop(), () -> {
             if (!setBeforeConnecting) {

@@ -162,12 +162,12 @@ class RdmaRawSocketChannelWriteTest {
     /** As above, where the send buffer takes it at once; alone, and as a part of a message. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aBufferThatSomebodyElseHoldsIsCopiedWhole(boolean asPart) {
+    void aBufferThatSomebodyElseHoldsIsCopiedWhole(boolean asPart) throws InterruptedException {
         int heldBytes = SEND_BUFFER_BYTES - 10;
         ByteBuf held = Unpooled.directBuffer(heldBytes).writeBytes(content, 10, heldBytes);
         CountDownLatch silence = new CountDownLatch(1);
         // Without an answer no more leaves than the first congestion window, ten segments.
-        reader.eventLoop().submit(() -> silence.await(60, TimeUnit.SECONDS));
+        StreamFixture.silence(reader.eventLoop(), silence);
         StreamFixture.on(writer.eventLoop(), () -> {
             ChannelFuture written;
             if (asPart) {

@@ -45,7 +45,7 @@ class StreamConnectorTest {
                 .childHandler(new ChannelInboundHandlerAdapter())
                 .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).sync().channel();
         silent = (InetSocketAddress) server.localAddress();
-        server.eventLoop().submit(() -> silence.await(Patience.SECONDS, TimeUnit.SECONDS));
+        StreamFixture.silence(server.eventLoop(), silence);
         clients.register(channel).sync();
     }
 

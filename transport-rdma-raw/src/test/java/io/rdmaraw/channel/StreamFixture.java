@@ -133,6 +133,16 @@ final class StreamFixture implements AutoCloseable {
         }
     }
 
+    /** Stops a loop until {@code end}: when this returns it takes neither frames nor tasks any more. */
+    static void silence(EventLoop loop, CountDownLatch end) throws InterruptedException {
+        CountDownLatch begun = new CountDownLatch(1);
+        loop.submit(() -> {
+            begun.countDown();
+            return end.await(Patience.SECONDS, TimeUnit.SECONDS);
+        });
+        begun.await();
+    }
+
     @Override
     public void close() {
         clients.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
