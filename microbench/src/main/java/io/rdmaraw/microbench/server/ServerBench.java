@@ -6,7 +6,9 @@ import io.rdmaraw.microbench.process.ProcessAffinity;
 import io.rdmaraw.microbench.process.RunQueueDelay;
 import io.rdmaraw.microbench.result.BenchReport;
 import io.rdmaraw.microbench.result.BenchRow;
+import io.rdmaraw.microbench.result.OffloadsOption;
 import io.rdmaraw.microbench.server.LoadGenerator.Load;
+import io.rdmaraw.testsuite.net.Offloads;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
@@ -37,7 +39,8 @@ final class ServerBench {
      * @param warmUpSeconds at most, of each server under load, until its JIT compiler is done
      * @param transports    the first of which is ours
      */
-    record Options(int runs, double runSeconds, double warmUpSeconds, List<ServerTransport> transports) {
+    record Options(int runs, double runSeconds, double warmUpSeconds, List<ServerTransport> transports,
+            Offloads offloads) {
     }
 
     /** The figures of one generator on one transport, run by run. */
@@ -65,6 +68,7 @@ final class ServerBench {
 
     BenchReport run() {
         ServerNetwork.require("taskset", "util-linux");
+        say(OffloadsOption.describe(options.offloads()));
         BenchReport report = new BenchReport(name);
         List<Map<ServerTransport, Series>> all = new ArrayList<>();
         generators.forEach(generator -> all.add(new EnumMap<>(ServerTransport.class)));
@@ -139,7 +143,7 @@ final class ServerBench {
     }
 
     private Stand start(ServerTransport transport) {
-        ServerNetwork network = new ServerNetwork();
+        ServerNetwork network = new ServerNetwork(options.offloads());
         try {
             network.receiveOn(SERVER_CORE, GENERATOR_CORE);
             List<String> words = new ArrayList<>(List.of(transport.options(network.serverInterface())));

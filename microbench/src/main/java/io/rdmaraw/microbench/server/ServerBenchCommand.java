@@ -3,6 +3,7 @@ package io.rdmaraw.microbench.server;
 import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.examples.server.TransportNames;
 import io.rdmaraw.microbench.result.BenchOptions;
+import io.rdmaraw.microbench.result.OffloadsOption;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -20,6 +21,9 @@ abstract class ServerBenchCommand implements Callable<Integer> {
             converter = TransportNames.class, description = "the transports, separated by commas; rdma-raw is needed")
     private Set<Transport> transports;
 
+    @Mixin
+    private OffloadsOption veth;
+
     @Spec
     private CommandSpec spec;
 
@@ -36,8 +40,8 @@ abstract class ServerBenchCommand implements Callable<Integer> {
                 "--transport needs rdma-raw, which the others are compared with");
         int runs = options.runs(3);
         List<ServerTransport> turns = transports.stream().map(ServerTransport::of).sorted().toList();
-        ServerBench.Options how = options.quick() ? new ServerBench.Options(runs, 1, 9, turns)
-                : new ServerBench.Options(runs, 3, 20, turns);
+        ServerBench.Options how = options.quick() ? new ServerBench.Options(runs, 1, 9, turns, veth.offloads())
+                : new ServerBench.Options(runs, 3, 20, turns, veth.offloads());
         return options.print(() -> new ServerBench(spec.name(), generators(options), how, options.progress()).run());
     }
 }

@@ -3,6 +3,7 @@ package io.rdmaraw.microbench.tcp;
 import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.examples.server.TransportNames;
 import io.rdmaraw.microbench.result.BenchReport;
+import io.rdmaraw.microbench.result.OffloadsOption;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.output.Environment;
 import io.rdmaraw.tools.output.Json;
@@ -12,6 +13,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -62,6 +64,9 @@ public final class TcpCommand implements Callable<Integer> {
             description = "our server's device over veth: xdp or packet")
     private String deviceKind;
 
+    @Mixin
+    private OffloadsOption veth;
+
     @Option(names = "--flood", paramLabel = "KIND", defaultValue = "syn", converter = FloodKinds.class,
             completionCandidates = FloodKinds.class,
             description = "what the case 'flood' sends: ${COMPLETION-CANDIDATES}")
@@ -89,7 +94,7 @@ public final class TcpCommand implements Callable<Integer> {
         BenchReport report = new BenchReport("tcp");
         boolean some = quick && only.pattern().isEmpty();
         StreamOptions options = new StreamOptions(usable(progress), quick ? Math.min(runs, QUICK_RUNS) : runs, some,
-                quick ? 0.3 : 1, secondsOrDefault(), "soft:" + deviceKind, flood, some ? QUICK_CASES : only);
+                quick ? 0.3 : 1, secondsOrDefault(), "soft:" + deviceKind, veth.offloads(), flood, some ? QUICK_CASES : only);
         if (!loopOnly) {
             measureWire(options, report, progress);
         }

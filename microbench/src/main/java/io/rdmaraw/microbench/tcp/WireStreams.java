@@ -2,6 +2,7 @@ package io.rdmaraw.microbench.tcp;
 
 import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.microbench.result.BenchReport;
+import io.rdmaraw.microbench.result.OffloadsOption;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
@@ -55,6 +56,7 @@ final class WireStreams {
         ServerNetwork.require("taskset", "util-linux");
         StreamFigures figures = new StreamFigures(PREFIX,
                 transport -> transport == Transport.RDMA_RAW ? options.device() : "veth", options, progress);
+        figures.say(OffloadsOption.describe(options.offloads()));
         Map<Transport, Stand> stands = new EnumMap<>(Transport.class);
         try {
             for (Transport transport : options.transports()) {
@@ -82,7 +84,7 @@ final class WireStreams {
     }
 
     private Stand stand(Transport transport) {
-        ServerNetwork network = new ServerNetwork();
+        ServerNetwork network = new ServerNetwork(options.offloads());
         network.receiveOn(SERVER_CORE, CLIENT_CORE);
         network.discardOffLinkTraffic();
         network.serverSide().run("ip", "route", "add", HostilePeers.UNUSED_PREFIX, "dev", network.serverInterface());

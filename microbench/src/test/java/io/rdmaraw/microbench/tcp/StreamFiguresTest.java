@@ -9,6 +9,7 @@ import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.microbench.result.BenchReport;
 import io.rdmaraw.microbench.result.BenchRow.Unit;
 import io.rdmaraw.microbench.tcp.StreamCase.Figure;
+import io.rdmaraw.testsuite.net.Offloads;
 import io.rdmaraw.tools.command.ToolException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -23,7 +24,7 @@ import org.junit.jupiter.api.Test;
 class StreamFiguresTest {
     private final StringWriter progress = new StringWriter();
     private final StreamOptions options = new StreamOptions(List.of(Transport.RDMA_RAW, Transport.EPOLL), 2, false, 0,
-            0, "", FloodKind.SYN, Pattern.compile("conns64$"));
+            0, "", Offloads.AS_MADE, FloodKind.SYN, Pattern.compile("conns64$"));
     private final StreamFigures figures = new StreamFigures("tcp.loop.", Transport::toString, options,
             new PrintWriter(progress));
 
@@ -84,7 +85,8 @@ class StreamFiguresTest {
     void aShortBenchHasTheFloodOnTwoTransports() {
         StreamCase flood = new StreamCase.Flood(64, 1_000, FloodKind.SYN);
         List<Transport> all = List.of(Transport.values());
-        StreamOptions brief = new StreamOptions(all, 3, true, 0, 0, "", FloodKind.SYN, Pattern.compile(""));
+        StreamOptions brief = new StreamOptions(all, 3, true, 0, 0, "", Offloads.AS_MADE, FloodKind.SYN,
+                Pattern.compile(""));
         assertEquals(Set.of(Transport.RDMA_RAW, Transport.EPOLL),
                 all.stream().filter(each -> brief.isWantedOn(flood, each)).collect(Collectors.toSet()));
         assertTrue(all.stream().allMatch(each -> options.isWantedOn(flood, each)));

@@ -2,6 +2,7 @@ package io.rdmaraw.tools.server;
 
 import io.rdmaraw.testsuite.net.CommandResult;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.Offloads;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
@@ -28,9 +29,15 @@ public final class ServerNetwork implements AutoCloseable {
     private final TestNetwork network = new TestNetwork("server", Path.of("."));
     private final VethPair pair;
 
+    /** A pair as the kernel makes it, with all offloads, as containers have it. */
     public ServerNetwork() {
+        this(Offloads.AS_MADE);
+    }
+
+    /** A pair with these offloads. */
+    public ServerNetwork(Offloads offloads) {
         try {
-            pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+            pair = network.withoutCapture().offloads(offloads).vethPair(network.namespace(), network.namespace());
         } catch (RuntimeException e) {
             network.close();
             throw new ToolException("no network namespaces could be made: " + e.getMessage()
