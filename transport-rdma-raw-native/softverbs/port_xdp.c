@@ -229,6 +229,11 @@ static int check_tags(const struct xdp_port *port)
                       "frames come, SOFTVERBS_XDP_RXVLAN=allow", wire->netdev, wire->netdev);
 }
 
+static enum sv_xdp_place place_of(const struct xdp_port *port)
+{
+    return port->tap.ifindex != 0 ? SV_XDP_AT_TC : port->native ? SV_XDP_AT_DRIVER : SV_XDP_AT_STACK;
+}
+
 static int open_port(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
@@ -237,7 +242,7 @@ static int open_port(struct sv_wire *wire)
     if (error == 0)
         error = check_tags(port);
     if (error == 0)
-        error = sv_xdp_partial(wire, &port->partial);
+        error = sv_xdp_partial(wire, place_of(port), &port->partial);
     /* A driver with XDP of its own segments in software; a tc program also sees what the kernel has merged (GRO). */
     wire->super_frames = !port->native && (port->partial || port->tap.ifindex != 0);
     if (error == 0)

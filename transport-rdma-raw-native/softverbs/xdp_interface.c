@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <linux/ethtool.h>
-#include <linux/if_vlan.h>
 #include <linux/sockios.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -40,19 +38,6 @@ static bool is_driver(const struct sv_wire *wire, const char *const *names, size
     return is;
 }
 
-/* The interface below a VLAN's, if it is in this network namespace: a VLAN has the frames of that one. */
-static bool below_vlan(const struct sv_wire *wire, struct sv_wire *below)
-{
-    struct vlan_ioctl_args question = {.cmd = GET_VLAN_REALDEV_NAME_CMD};
-    snprintf(question.device1, sizeof question.device1, "%s", wire->netdev);
-    if (ioctl(wire->filters, SIOCGIFVLAN, &question) != 0)
-        return false;
-    memset(below, 0, sizeof *below);
-    below->filters = wire->filters;
-    snprintf(below->netdev, sizeof below->netdev, "%.*s", IFNAMSIZ - 1, question.u.device2);
-    return true;
-}
-
 /*
  * What the kernel sends to these is received as it left the sender's TCP. A card is always behind a wire, on which
  * checksums are complete; there the sum of the pseudo header alone would be a second value that is taken for right.
@@ -60,20 +45,31 @@ static bool below_vlan(const struct sv_wire *wire, struct sv_wire *below)
 static bool has_senders_on_host(const struct sv_wire *wire)
 {
     static const char *const names[] = {"bridge", "ipvlan", "ipvtap", "macvlan", "macvtap", "netkit", "tun", "veth",
-                                        "virtio_net"};
+                                        "vif", "virtio_net"};
     return (wire->flags & IFF_LOOPBACK) || is_driver(wire, names, sizeof names / sizeof names[0]);
 }
 
-int sv_xdp_partial(const struct sv_wire *wire, bool *partial)
+/*
+ * These get their frames from another interface, which may have merged them (GRO), as TCP of two segments below the MTU.
+ * GRO verifies the checksums of what it merges, and leaves the sum of the pseudo header.
+ */
+static bool has_merged_frames(const struct sv_wire *wire)
+{
+    static const char *const names[] = {"802.1Q VLAN Support", "bonding", "geneve", "macsec", "openvswitch", "team",
+                                        "vxlan"};
+    return is_driver(wire, names, sizeof names / sizeof names[0]);
+}
+
+int sv_xdp_partial(const struct sv_wire *wire, enum sv_xdp_place place, bool *partial)
 {
     const char *wish = getenv("SOFTVERBS_PARTIAL_CHECKSUMS");
-    struct sv_wire below;
     if (wish != NULL && *wish != '\0') {
         *partial = strcmp(wish, "on") == 0;
         return *partial || strcmp(wish, "off") == 0
                    ? 0 : sv_explain(EINVAL, "SOFTVERBS_PARTIAL_CHECKSUMS is '%s': it may be on or off", wish);
     }
-    *partial = has_senders_on_host(wire) || (below_vlan(wire, &below) && has_senders_on_host(&below));
+    *partial = place == SV_XDP_AT_TC || has_senders_on_host(wire) ||
+               (place == SV_XDP_AT_STACK && has_merged_frames(wire));
     return 0;
 }
 

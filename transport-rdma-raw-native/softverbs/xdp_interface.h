@@ -16,11 +16,14 @@ bool sv_xdp_is_above(const struct sv_wire *wire);
  */
 bool sv_xdp_hides_tags(const struct sv_wire *wire);
 
+/* Where on their way frames are seen. GRO comes before TC, and before generic XDP on an interface above another. */
+enum sv_xdp_place { SV_XDP_AT_DRIVER, SV_XDP_AT_STACK, SV_XDP_AT_TC };
+
 /*
- * Whether a sender on this host may be at the other end, so that frames come with the checksums and lengths of frames
- * that hardware is still to complete. SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides it: "on" or "off".
- * Returns 0, or an errno with the reason explained.
+ * Whether frames may come with the checksums and lengths of frames that hardware is still to complete: from a sender on
+ * this host at the other end, or merged by the kernel. SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides it: "on"
+ * or "off". Returns 0, or an errno with the reason explained.
  */
-int sv_xdp_partial(const struct sv_wire *wire, bool *partial);
+int sv_xdp_partial(const struct sv_wire *wire, enum sv_xdp_place place, bool *partial);
 
 #endif

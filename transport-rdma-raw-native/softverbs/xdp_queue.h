@@ -64,7 +64,7 @@ struct sv_xdp_queue {
     uint32_t sorted_until;          /* position in the main ring: unsolicited segments before it are dropped */
     bool multi_buffer;              /* frames may come in several chunks */
     bool jumbo;                     /* frames of the MTU do */
-    bool partial;                   /* senders on this host leave checksums out */
+    bool partial;                   /* senders on this host, and GRO, leave checksums out */
     bool super_frames;              /* ... and TCP uncut: what is beyond the MTU may be cut */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it has to be woken */
     uint32_t chunk_bytes;

@@ -37,9 +37,9 @@ int bind(int fd, const struct sockaddr *address, socklen_t bytes)
 }
 
 static bool tells_no_channels;
-static bool is_a_card;
+static const char *driver;
 
-/* In the place of the C library's: a driver that does not tell how many queues it has, and a veth that is a card. */
+/* In the place of the C library's: a driver that does not tell how many queues it has, and a veth of another driver. */
 int ioctl(int fd, unsigned long request, ...)
 {
     static const uint32_t none;
@@ -53,8 +53,8 @@ int ioctl(int fd, unsigned long request, ...)
         return -1;
     }
     int result = (int)syscall(SYS_ioctl, fd, request, argument);
-    if (is_a_card && result == 0 && *question == ETHTOOL_GDRVINFO)
-        strcpy(((struct ethtool_drvinfo *)((const struct ifreq *)argument)->ifr_data)->driver, "card");
+    if (driver != NULL && result == 0 && *question == ETHTOOL_GDRVINFO)
+        strcpy(((struct ethtool_drvinfo *)((const struct ifreq *)argument)->ifr_data)->driver, driver);
     return result;
 }
 
@@ -249,7 +249,7 @@ static void an_interface_that_hides_tags_is_refused(void)
         return;
     link_open(&wire, 1500, 1);
     check_opens(wire.name[0], 0, "");
-    is_a_card = true;
+    driver = "card";
     check_opens(wire.name[0], EOPNOTSUPP, "rxvlan off");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_RXVLAN", "allow", 1));
     check_opens(wire.name[0], 0, "");
@@ -261,7 +261,7 @@ static void an_interface_that_hides_tags_is_refused(void)
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     run("ethtool -K %s rxvlan off", wire.name[0]);
     check_opens(wire.name[0], 0, "");
-    is_a_card = false;
+    driver = NULL;
     link_close(&wire);
 }
 
@@ -555,12 +555,71 @@ static void tags_stay_in_frames(const char *kind)
     wire_close(&wire);
 }
 
+/* ---- frames that the kernel has merged ---- */
+
+/*
+ * As GRO leaves two segments that together fit the MTU: the field has the sum of the pseudo header. The sender gives it
+ * out as a frame that is complete.
+ */
+static void check_merged(const char *receiver, bool partial)
+{
+    struct wire wire;
+    uint8_t frame[2048];
+    struct softverbs_counters counters;
+    struct frame_spec spec = default_frame();
+    spec.protocol = 6;
+    spec.payload = 900;
+    uint32_t length = build_frame(&spec, frame);
+    uint16_t pseudo = (uint16_t)~internet_checksum(frame + 26, 8, 6 + length - 34);
+    const uint8_t complete[2] = {frame[50], frame[51]};
+    frame[50] = (uint8_t)(pseudo >> 8);
+    frame[51] = (uint8_t)pseudo;
+    link_open(&wire, 1500, 1);
+    driver = receiver;
+    wire_open_between(&wire, "packet", "xdp");
+    struct ibv_flow *flow = steer_mac(&wire.side[1], mac_b);
+    CHECK_EQ(0, post_recv_slot(&wire.side[1], 0, SLOT_BYTES));
+    CHECK_EQ(0, send_frame(&wire.side[0], frame, length, IBV_SEND_SIGNALED));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[0].cq).status);
+    struct ibv_wc wc = wait_one(wire.side[1].cq);
+    CHECK_EQ(length, wc.byte_len);
+    CHECK_EQ(partial ? IBV_WC_IP_CSUM_OK : 0, wc.wc_flags & IBV_WC_IP_CSUM_OK);
+    CHECK_EQ(0, memcmp(slot_at(&wire.side[1], 0) + 50, partial ? complete : frame + 50, 2));
+    CHECK_EQ(0, softverbs_query_counters(wire.world[1].context, &counters));
+    CHECK_EQ(partial, counters.received.partial_checksums);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+    driver = NULL;
+}
+
+/* A card's own frames come before GRO in generic mode; those by the tc program, and from an interface below, after it. */
+static void what_gro_has_merged_is_completed(void)
+{
+    if (!have_namespace())
+        return;
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_RXVLAN", "allow", 1));
+    check_merged("card", false);
+    check_merged("802.1Q VLAN Support", true);
+    check_merged("bonding", true);
+    check_merged("vxlan", true);
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
+    check_merged("bonding", false);
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
+    check_merged("card", true);
+    CHECK_EQ(0, setenv("SOFTVERBS_PARTIAL_CHECKSUMS", "off", 1));
+    check_merged("card", false);
+    CHECK_EQ(0, unsetenv("SOFTVERBS_PARTIAL_CHECKSUMS"));
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_RXVLAN"));
+}
+
 IN_BOTH_MODES(look_alikes_do_not_share_a_verdict)
 IN_BOTH_MODES(tags_stay_in_frames)
 
 const struct test xdp_tests[] = {
     {"xdp: look-alikes do not share a verdict", test_look_alikes_do_not_share_a_verdict},
     {"xdp: VLAN tags stay in frames", test_tags_stay_in_frames},
+    {"xdp: what GRO has merged is completed", what_gro_has_merged_is_completed},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
     {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
     {"xdp: an interface that hides VLAN tags is refused", an_interface_that_hides_tags_is_refused},
