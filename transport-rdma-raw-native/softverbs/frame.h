@@ -18,7 +18,8 @@ struct sv_layout {
  * so delivery does not verify them again.
  */
 struct sv_frame_rest {
-    uint32_t head_bytes;            /* so many bytes are at the frame's `data`: at least its headers */
+    /* So many bytes are at the frame's `data`: at least its headers, and those of a tunnel. */
+    uint32_t head_bytes;
     uint32_t offset;                /* in the first of the pieces, where the frame goes on */
     const struct iovec *pieces;
 };

@@ -74,6 +74,13 @@ static void search_rules(struct sv_flow_table *table, const struct sv_directory 
     apply(search, load_rule(&table->all_default));
 }
 
+/* How many bytes are at the frame's `data`. */
+static uint32_t head_bytes(const struct sv_frame *frame)
+{
+    bool whole = frame->rest == NULL || frame->rest->head_bytes > frame->length;
+    return whole ? frame->length : frame->rest->head_bytes;
+}
+
 void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,
               struct sv_steer_cache *cache, uint64_t generation)
 {
@@ -82,7 +89,7 @@ void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const str
     struct sv_verdict *verdict = &cache->verdict;
     struct search search = {.key = &key, .sender = sender, .multicast = frame->data[0] & 1, .verdict = verdict};
 
-    verdict->layout = sv_parse_key(frame->data, frame->length, directory->wants_inner, &key);
+    verdict->layout = sv_parse_key(frame->data, head_bytes(frame), directory->wants_inner, &key);
     verdict->count = 0;
     verdict->copies_lost = 0;
     verdict->drop = SV_DROP_NO_MATCH;

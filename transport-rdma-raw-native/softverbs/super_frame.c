@@ -206,6 +206,18 @@ static void write_checksums(uint8_t *header, const struct sv_super *super, const
     memcpy(l4 + sv_checksum_at(layout), &checksum, 2);
 }
 
+/*
+ * How many bytes of payload go behind the headers. Each datagram may have headers of a tunnel of its own, which
+ * steering reads.
+ */
+static uint32_t payload_in_head(const struct sv_super *super, uint32_t part)
+{
+    uint32_t room = SV_SUPER_HEADER_ROOM - super->header_bytes;
+    if (super->layout.l4 != IPPROTO_UDP)
+        return 0;
+    return part < room ? part : room;
+}
+
 bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv_frame *frame)
 {
     uint32_t left = super->payload_bytes - super->done_bytes;
@@ -217,7 +229,10 @@ bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv
     sv_segment_patch_header(slot->header, super->layout, super->header_bytes + part, super->number, super->done_bytes,
                             part == left);
     write_checksums(slot->header, super, rest, part);
-    slot->rest = (struct sv_frame_rest){.head_bytes = super->header_bytes, .offset = super->offset, .pieces = rest};
+    uint32_t ahead = payload_in_head(super, part);
+    sv_pieces_copy(slot->header + super->header_bytes, rest, super->offset, ahead);
+    slot->rest = (struct sv_frame_rest){.head_bytes = super->header_bytes + ahead, .offset = super->offset + ahead,
+                                        .pieces = rest};
     *frame = (struct sv_frame){.data = slot->header, .length = super->header_bytes + part, .layout = super->layout,
                                .rest = &slot->rest};
     advance(super, part);

@@ -19,7 +19,8 @@
 enum {
     /* Ethernet with a tag, IPv4 and TCP with all options that fit. */
     SV_SUPER_HEADERS = ETH_HLEN + SV_VLAN_HLEN + 60 + 60,
-    SV_SUPER_HEADER_ROOM = 144,
+    /* Of a datagram, what steering reads: a tunnel's headers up to the inner TCP header, all with tags and options. */
+    SV_SUPER_HEADER_ROOM = 2 * (ETH_HLEN + SV_VLAN_HLEN + 60) + SV_UDP_HLEN + SV_VXLAN_HLEN + SV_TCP_HLEN,
     /* The limit of IPv4's total length, and of IPv6's payload length without the jumbo option. */
     SV_SUPER_MAX_IP_BYTES = 65535,
 };

@@ -234,6 +234,43 @@ static void test_small_super_frames(void)
     for_each_way(3 * 300 + 1, 300);
 }
 
+/*
+ * Datagrams of a VXLAN tunnel, each of another network: a rule takes those of its network. The programs in the kernel
+ * see the headers of the first alone.
+ */
+static void test_tunnels(void)
+{
+    enum { DATAGRAM = 300, DATAGRAMS = 3, VXLAN = 4789 };
+    struct receiver r;
+    if (!have_namespace())
+        return;
+    receiver_open(&r);
+    struct rule rule;
+    rule_init(&rule, 0);
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, VXLAN);
+    struct ibv_flow_spec_tunnel *tunnel = rule_add(&rule, IBV_FLOW_SPEC_VXLAN_TUNNEL, sizeof *tunnel);
+    tunnel->val.tunnel_id = htonl(2);
+    tunnel->mask.tunnel_id = htonl(0xffffff);
+    struct ibv_flow *flow = must_create(&r.wire.side[1], &rule);
+    make(&packet, UDP, false, -1, DATAGRAMS * DATAGRAM, DATAGRAM);
+    put16(packet.frame + packet.l4 + 2, VXLAN);
+    for (unsigned i = 0; i < DATAGRAMS; i++) {
+        uint8_t *vxlan = packet.frame + packet.headers + i * DATAGRAM;
+        memset(vxlan, 0, 8);
+        vxlan[0] = 8;
+        vxlan[6] = (uint8_t)(i + 2);
+    }
+    for (unsigned i = 0; i < DATAGRAMS; i++)
+        CHECK_EQ(0, post_recv_slot(&r.wire.side[1], i, SLOT_BYTES));
+    inject(&r.wire, &packet);
+    check_frame(&r, &packet, 0, wait_one(r.wire.side[1].cq), 0, 0, DATAGRAM);
+    check_empty(r.wire.side[1].cq);
+    CHECK_EQ(DATAGRAMS, received(&r).cut_frames);
+    CHECK_EQ(1, received(&r).frames);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    receiver_close(&r);
+}
+
 /* The most that there is, between ordinary frames: in order, and all frames are accounted for. */
 static void test_longest(void)
 {
@@ -446,7 +483,7 @@ static void test_lies(void)
             bool good = sv_super_begin(&super, &whole, 1, &facts) == SV_SUPER_GOOD;
             while (good && sv_super_next(&super, &slot, &one)) {
                 CHECK(one.length <= 1518);
-                payload += one.length - one.rest->head_bytes;
+                payload += one.length - super.header_bytes;
             }
             if (good)
                 CHECK_EQ(super.payload_bytes, payload);
@@ -461,6 +498,7 @@ const struct test packet_offload_tests[] = {
     {"packet offloads: checksums that were left out are computed", test_checksums},
     {"packet offloads: super-frames are cut as they were meant", test_super_frames},
     {"packet offloads: super-frames below the MTU are cut too", test_small_super_frames},
+    {"packet offloads: each datagram of a tunnel is steered by its own headers", test_tunnels},
     {"packet offloads: the longest super-frame, in its turn", test_longest},
     {"packet offloads: what cannot be cut is counted, and the next is taken", test_refused},
     {"packet offloads: super-frames above 64 KB are refused", test_big},

@@ -374,6 +374,46 @@ static void a_tag_makes_room_for_itself(void)
     forget(&result);
 }
 
+/* With all tags and options: what steering reads of a datagram is at hand, and is that datagram's. */
+static void the_headers_of_tunnels_are_at_hand(void)
+{
+    enum { DATAGRAM = 900, DATAGRAMS = 3 };
+    const struct shape shape = {.udp = true, .vlan = 7, .ip_options = 10, .payload = DATAGRAMS * DATAGRAM};
+    make(&made, &shape);
+    put16(made.bytes + made.l4 + 2, 4789);
+    for (unsigned i = 0; i < DATAGRAMS; i++) {
+        uint8_t *vxlan = made.bytes + made.headers + i * DATAGRAM;
+        uint8_t *ip = vxlan + 8 + 18;
+        memset(vxlan, 0, 8 + 18);
+        vxlan[0] = 8;
+        vxlan[6] = (uint8_t)(i + 1);
+        put16(vxlan + 8 + 12, 0x8100);
+        put16(vxlan + 8 + 16, 0x0800);
+        memset(ip, 0, 80);
+        ip[0] = 0x4f;
+        ip[9] = 6;
+        put16(ip + 60, 1000 + i);
+    }
+    struct iovec pieces[2] = {{made.bytes, made.headers + 40}, {made.bytes + made.headers + 40, 0}};
+    pieces[1].iov_len = made.length - pieces[0].iov_len;
+    const struct sv_super_facts facts = {.mtu = MTU, .segment_bytes = DATAGRAM, .partial = true};
+    struct sv_super super;
+    struct sv_super_slot slot;
+    struct sv_frame frame;
+    CHECK_EQ(SV_SUPER_GOOD, sv_super_begin(&super, pieces, 2, &facts));
+    for (unsigned i = 0; i < DATAGRAMS; i++) {
+        union sv_key key;
+        CHECK(sv_super_next(&super, &slot, &frame));
+        CHECK(frame.rest->head_bytes <= sizeof slot.header);
+        sv_parse_key(frame.data, frame.rest->head_bytes, true, &key);
+        CHECK_EQ(i + 1, ntohl(key.outer.vni));
+        CHECK_EQ(1000 + i, ntohs(key.inner.src_port));
+        uint8_t bytes[DATAGRAM];
+        sv_frame_copy(bytes, &frame, made.headers, DATAGRAM);
+        CHECK_EQ(0, memcmp(made.bytes + made.headers + i * DATAGRAM, bytes, DATAGRAM));
+    }
+}
+
 /* ---- any input ---- */
 
 /* Each piece has memory of its own, so that the sanitizers see a step beyond it. */
@@ -461,6 +501,7 @@ const struct test super_frame_tests[] = {
     {"super-frame: beyond 64 kilobytes is refused", beyond_64_kilobytes_is_refused},
     {"super-frame: what cannot be cut is refused", what_cannot_be_cut_is_refused},
     {"super-frame: a tag makes room for itself", a_tag_makes_room_for_itself},
+    {"super-frame: the headers of tunnels are at hand", the_headers_of_tunnels_are_at_hand},
     {"super-frame: no input leads astray", no_input_leads_astray},
     {NULL, NULL},
 };
