@@ -429,16 +429,16 @@ INLINE int find_skb_verdict(struct __sk_buff *skb)
 #include "classify.bpf.h"
 
 /*
- * Whether this is a UDP frame beyond the MTU: several datagrams of a sender on this host. XDP does not see how long
- * they are, and the kernel does.
+ * Whether this is a UDP frame of several datagrams of a sender on this host. XDP does not see how long they are, and the
+ * kernel does. They are known by a segment size, which XDP does not see either, or by a length beyond the MTU.
  */
-INLINE int is_super_datagram(const struct frame *frame, struct sv_steer_directory *directory)
+INLINE int is_super_datagram(const struct frame *frame, u32 segment_bytes, struct sv_steer_directory *directory)
 {
     u8 type[SV_VLAN_HLEN + 2];
     u8 ip[SV_IPV4_PROTOCOL_AT + 1];
     u32 offset = ETH_HLEN;
     u32 longest = *(volatile u32 *)&directory->longest_datagram;
-    if (frame->length <= longest || load(frame, SV_ETHERTYPE_AT, type, sizeof type) < 0)
+    if ((frame->length <= longest && segment_bytes == 0) || load(frame, SV_ETHERTYPE_AT, type, sizeof type) < 0)
         return 0;
     if ((type[0] == ETH_P_8021Q >> 8 && type[1] == (ETH_P_8021Q & 0xff)) ||
         (type[0] == ETH_P_8021AD >> 8 && type[1] == (ETH_P_8021AD & 0xff)))
@@ -475,7 +475,7 @@ SECTION("classify") int classify_xdp(struct xdp_md *xdp)
         return XDP_PASS;
     }
     struct frame frame = {.context = xdp, .length = (u32)xdp_length(xdp), .is_xdp = 1};
-    if (is_super_datagram(&frame, directory))
+    if (is_super_datagram(&frame, 0, directory))
         return XDP_PASS;
     int class = classify_frame(xdp, directory);
     if (class == RXC_DROP)
@@ -508,7 +508,7 @@ SECTION("redirect") int steer_redirect(struct __sk_buff *skb)
     if (directory == 0)
         return TC_ACT_SHOT;
     struct frame frame = {.context = skb, .length = skb->len, .is_xdp = 0};
-    if (is_super_datagram(&frame, directory))
+    if (is_super_datagram(&frame, skb->gso_size, directory))
         return TC_ACT_UNSPEC;
     if (skb->vlan_present && restore_vlan_tag(skb) != 0)
         return TC_ACT_SHOT;

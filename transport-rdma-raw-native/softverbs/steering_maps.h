@@ -120,7 +120,7 @@ struct sv_steer_directory {
     unsigned int longest_syn;                       /* bytes; longer SYNs are dropped */
     unsigned long long syns_too_long;
     unsigned long long unserved;                    /* frames of receive queues without sockets: the kernel's */
-    unsigned long long datagrams_passed;            /* UDP longer than longest_datagram: the kernel's */
+    unsigned long long datagrams_passed;            /* UDP of several datagrams: the kernel's */
     unsigned int longest_datagram;                  /* bytes of a frame; more are super-frames (super_frame.h) */
     unsigned int reserved;
     struct sv_steer_half half[2];

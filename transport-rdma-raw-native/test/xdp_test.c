@@ -7,6 +7,7 @@
 #include <linux/if_packet.h>
 #include <linux/if_xdp.h>
 #include <linux/sockios.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -18,6 +19,9 @@
 
 #ifndef AF_XDP
 #define AF_XDP 44
+#endif
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5     /* Linux 6.2 */
 #endif
 #ifndef XDP_USE_SG
 #define XDP_USE_SG (1 << 4)
@@ -613,6 +617,58 @@ static void what_gro_has_merged_is_completed(void)
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_RXVLAN"));
 }
 
+/* A frame as a kernel gives it out that leaves cutting, at every `segment` bytes of UDP payload, to the interface. */
+static void send_with_segments(const char *interface, const uint8_t *frame, uint32_t length, uint16_t segment)
+{
+    struct {
+        struct virtio_net_hdr offload;
+        uint8_t frame[2048];
+    } packet = {.offload = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_UDP_L4, .hdr_len = 42,
+                            .gso_size = segment, .csum_start = 34, .csum_offset = 6}};
+    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP), .sll_halen = 6,
+                             .sll_ifindex = (int)if_nametoindex(interface)};
+    const int on = 1;
+    int fd = socket(AF_PACKET, SOCK_RAW, 0);
+    CHECK(fd >= 0);
+    CHECK_EQ(0, setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on));
+    memcpy(packet.frame, frame, length);
+    length += sizeof packet.offload;
+    CHECK_EQ(length, sendto(fd, &packet, length, 0, (struct sockaddr *)&to, sizeof to));
+    close(fd);
+}
+
+/* Ten datagrams of 100 bytes as one packet below the MTU: as one datagram they would be something nobody sent. */
+static void datagrams_in_one_packet_are_left_to_the_kernel(const char *kind)
+{
+    struct wire wire;
+    uint8_t frame[2048];
+    struct softverbs_counters counters;
+    struct frame_spec spec = default_frame();
+    wire_open(&wire, kind, 1500, 1);
+    run("ethtool -K %s tx-udp-segmentation on", wire.name[0]);
+    struct ibv_flow *flow = udp_rule(&wire.side[1], spec.dst_port);
+    spec.payload = 1000;
+    uint32_t length = build_frame(&spec, frame);
+    uint16_t pseudo = (uint16_t)~internet_checksum(frame + 26, 8, 17 + length - 34);
+    frame[40] = (uint8_t)(pseudo >> 8);
+    frame[41] = (uint8_t)pseudo;
+    send_with_segments(wire.name[0], frame, length, 100);
+    spec.payload = 33;
+    check_arrives(&wire, frame, build_frame(&spec, frame));
+    check_empty(wire.side[1].cq);
+    CHECK_EQ(0, softverbs_query_counters(wire.world[1].context, &counters));
+    CHECK_EQ(1, counters.received.super_datagrams);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+}
+
+/* Only the tc program is told that it is several. */
+static void test_datagrams_in_one_packet(void)
+{
+    if (have_namespace())
+        with_xdp_mode("tap", datagrams_in_one_packet_are_left_to_the_kernel);
+}
+
 IN_BOTH_MODES(look_alikes_do_not_share_a_verdict)
 IN_BOTH_MODES(tags_stay_in_frames)
 
@@ -620,6 +676,7 @@ const struct test xdp_tests[] = {
     {"xdp: look-alikes do not share a verdict", test_look_alikes_do_not_share_a_verdict},
     {"xdp: VLAN tags stay in frames", test_tags_stay_in_frames},
     {"xdp: what GRO has merged is completed", what_gro_has_merged_is_completed},
+    {"xdp: datagrams in one packet are left to the kernel", test_datagrams_in_one_packet},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
     {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
     {"xdp: an interface that hides VLAN tags is refused", an_interface_that_hides_tags_is_refused},

@@ -57,7 +57,7 @@ struct softverbs_queue_counters {
     uint64_t super_flags;       /* dropped: TCP beyond the MTU with SYN, RST or URG */
     uint64_t super_unsound;     /* dropped: its headers or the kernel's word contradict its length, or a wrong checksum */
     uint64_t super_too_long;    /* dropped: beyond 64 KB ("BIG TCP") */
-    uint64_t super_datagrams;   /* UDP beyond the MTU, whose datagrams have unknown lengths: the kernel's */
+    uint64_t super_datagrams;   /* UDP of several datagrams, of unknown lengths: the kernel's */
 };
 
 /* A device's counters since it was first opened: the sum over all its queues, living and gone. */
