@@ -117,16 +117,20 @@ final class DatagramReceiver {
             return receiveUdp(frame, parsed);
         }
         boolean first = false;
-        if (verdict == ParseVerdict.FRAGMENT) {
-            first = receiveFragment(parsed);
-        } else if (verdict == ParseVerdict.ICMP || verdict == ParseVerdict.ICMPV6) {
-            receiveIcmp(parsed);
-        } else if (verdict.isAccepted()) {
-            statistics.droppedNotForChannel++;
-        } else {
-            countRefused(verdict);
+        // The allocator that reassembly copies into is the user's, and may throw.
+        try {
+            if (verdict == ParseVerdict.FRAGMENT) {
+                first = receiveFragment(parsed);
+            } else if (verdict == ParseVerdict.ICMP || verdict == ParseVerdict.ICMPV6) {
+                receiveIcmp(parsed);
+            } else if (verdict.isAccepted()) {
+                statistics.droppedNotForChannel++;
+            } else {
+                countRefused(verdict);
+            }
+        } finally {
+            frame.release();
         }
-        frame.release();
         return first;
     }
 

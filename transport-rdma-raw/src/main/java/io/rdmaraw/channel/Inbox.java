@@ -28,7 +28,7 @@ abstract class Inbox<M> {
     /** Whether the user's handle says when the burst ends. */
     private boolean burstAsSet;
     /** What the allocator, which is the user's, threw in this burst; or null. */
-    private RuntimeException handleFailure;
+    private Throwable handleFailure;
 
     Inbox(AbstractRdmaRawChannel channel) {
         this.channel = channel;
@@ -68,7 +68,12 @@ abstract class Inbox<M> {
         }
         int leastBytes = burstAsSet ? channel.unsafe().recvBufAllocHandle().guess() : 1;
         ByteBuf copy = allocator.ioBuffer(Math.max(leastBytes, content.readableBytes()));
-        copy.writeBytes(content);
+        try {
+            copy.writeBytes(content);
+        } catch (RuntimeException e) {
+            copy.release();
+            throw e;
+        }
         content.release();
         return copy;
     }
@@ -102,7 +107,7 @@ abstract class Inbox<M> {
 
     /** Tells whether what is received now goes on to the pipeline and is not kept. */
     final boolean takesNow() {
-        return readPending && (!backlogScheduled || inBurst);
+        return readPending && !hasBacklog() && (!backlogScheduled || inBurst);
     }
 
     /** Tells whether what is received now goes on to the pipeline as it came, without a look at each message. */
@@ -169,7 +174,8 @@ abstract class Inbox<M> {
             } catch (RuntimeException | OutOfMemoryError e) {
                 countUnallocated();
                 discard(message);
-                channel.pipeline().fireExceptionCaught(e);
+                // Told once, when the burst ends: a sender must not choose how often.
+                handleFailure = e;
                 return true;
             }
         }
@@ -235,7 +241,7 @@ abstract class Inbox<M> {
         burstBytes = 0;
         count(messages, bytes);
         reportRead(messages, bytes);
-        RuntimeException failure = handleFailure;
+        Throwable failure = handleFailure;
         handleFailure = null;
         channel.pipeline().fireChannelReadComplete();
         if (failure != null) {
@@ -248,14 +254,17 @@ abstract class Inbox<M> {
     private void reportRead(int messages, int bytes) {
         boolean told = burstAsSet;
         burstAsSet = false;
-        tellHandle(handle -> {
+        try {
+            RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
             if (!told) {
                 handle.reset(channel.config());
                 handle.incMessagesRead(messages);
                 handle.lastBytesRead(bytes);
             }
             handle.readComplete();
-        });
+        } catch (RuntimeException e) {
+            handleFailure = e;
+        }
     }
 
     /** The user reads. */
@@ -296,6 +305,8 @@ abstract class Inbox<M> {
         if (readPending && !hasBacklog()) {
             backlogRead();
         }
+        // The user's limit may have ended this turn, and a handler that keeps back its read() asks for no other.
+        schedule();
     }
 
     /** The user reads no more. */

@@ -176,6 +176,10 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
             follow();
             return;
         }
+        if (channel.ioHandler() == null) {
+            // The channel has left this loop too, and is on none: it attaches where it joins next.
+            return;
+        }
         attached = true;
         ChannelOutboundBuffer written = channel.unsafe().outboundBuffer();
         while (!takenMeanwhile.isEmpty() && written != null) {

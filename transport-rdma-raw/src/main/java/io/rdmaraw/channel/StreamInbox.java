@@ -95,7 +95,8 @@ final class StreamInbox {
                 readOnce(transport, received);
             }
         } catch (RuntimeException | OutOfMemoryError e) {
-            // An allocator, which is the user's. Bytes may be lost, so the stream cannot go on.
+            // The user's allocator or handle. Bytes may be lost, so the stream cannot go on.
+            channel.pipeline().fireChannelReadComplete();
             channel.pipeline().fireExceptionCaught(e);
             closeChannel();
         } finally {
@@ -123,12 +124,10 @@ final class StreamInbox {
                 counters.copiedForAllocator++;
             } else {
                 piece = anySize ? received.takeMerged(channel.alloc()) : received.take(Math.max(1, handle.guess()));
-                handle.attemptedBytesRead(piece.readableBytes());
             }
             int bytes = piece.readableBytes();
             readPending = false;
-            handle.lastBytesRead(bytes);
-            handle.incMessagesRead(1);
+            tell(handle, piece, copies);
             // Before the handler sees it: it may close the channel, and unread bytes would then reset the connection.
             transport.read(bytes);
             channel.pipeline().fireChannelRead(piece);
@@ -137,15 +136,39 @@ final class StreamInbox {
         channel.pipeline().fireChannelReadComplete();
     }
 
+    /** The handle is the user's: what it throws must not cost a buffer. */
+    @SuppressWarnings("deprecation") // as above
+    private static void tell(RecvByteBufAllocator.Handle handle, ByteBuf piece, boolean attempted) {
+        try {
+            if (!attempted) {
+                handle.attemptedBytesRead(piece.readableBytes());
+            }
+            handle.lastBytesRead(piece.readableBytes());
+            handle.incMessagesRead(1);
+        } catch (RuntimeException e) {
+            piece.release();
+            throw e;
+        }
+    }
+
     /** As much as one buffer holds, of the allocator and the size that a NIO channel would read into. */
     @SuppressWarnings("deprecation") // as above
     private ByteBuf copied(ReceivedPieces received, RecvByteBufAllocator.Handle handle) {
-        ByteBuf copy = handle.allocate(channel.alloc()).ensureWritable(1);
-        handle.attemptedBytesRead(copy.writableBytes());
-        while (copy.isWritable() && !received.isEmpty()) {
-            ByteBuf piece = received.take(copy.writableBytes());
-            copy.writeBytes(piece);
-            piece.release();
+        ByteBuf copy = handle.allocate(channel.alloc());
+        try {
+            copy.ensureWritable(1);
+            handle.attemptedBytesRead(copy.writableBytes());
+            while (copy.isWritable() && !received.isEmpty()) {
+                ByteBuf piece = received.take(copy.writableBytes());
+                try {
+                    copy.writeBytes(piece);
+                } finally {
+                    piece.release();
+                }
+            }
+        } catch (RuntimeException | OutOfMemoryError e) {
+            copy.release();
+            throw e;
         }
         return copy;
     }

@@ -136,4 +136,52 @@ class KernelTransportTest {
             assertSame(loops.getLast(), connection.loop());
         }
     }
+
+    /** The channel has left the loop that its socket comes to, and is on none. */
+    @Test
+    void theSocketDoesNotAttachToAChannelThatIsOnNoLoop() throws Exception {
+        try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            connect(server);
+            List<EventLoop> loops = new ArrayList<>();
+            group.forEach(loop -> loops.add((EventLoop) loop));
+            EventLoop before = channel.eventLoop();
+            loops.remove(before);
+            onLoop(() -> {
+                connection.detach();
+                return null;
+            });
+            channel.deregister().sync();
+            CountDownLatch busy = new CountDownLatch(1);
+            before.submit(() -> {
+                busy.await();
+                return null;
+            });
+            EventLoop left = loops.getFirst();
+            try {
+                left.register(channel).sync();
+                onLoop(() -> {
+                    connection.attach(null, null);
+                    connection.detach();
+                    return null;
+                });
+                channel.deregister().sync();
+            } finally {
+                busy.countDown();
+            }
+            while (connection.loop() != left) {
+                Thread.onSpinWait();
+            }
+            StreamFixture.settle(left);
+            assertFalse(left.submit(connection::isAttached).sync().getNow());
+            loops.getLast().register(channel).sync();
+            onLoop(() -> {
+                connection.attach(null, null);
+                return null;
+            });
+            while (!onLoop(connection::isAttached)) {
+                Thread.onSpinWait();
+            }
+            assertSame(loops.getLast(), connection.loop());
+        }
+    }
 }

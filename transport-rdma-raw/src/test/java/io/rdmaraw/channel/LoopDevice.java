@@ -7,6 +7,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.IoEventLoopGroup;
+import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.VerbsFrameQueue;
@@ -82,16 +83,19 @@ final class LoopDevice {
 
     /** Returns how many slots of a channel's loop are neither free nor posted nor the one that pads short frames. */
     static int slotsMissing(RdmaRawChannel channel) {
-        return channel.eventLoop().submit(() -> {
-            VerbsFrameQueue queue = (VerbsFrameQueue) channel.port().queue();
-            SlotPool slots = queue.slots();
-            int padding = 1;
-            if (!QueueFixture.isStriding(queue)) {
-                return slots.slotCount() - slots.available() - QueueFixture.postedReceives(queue) - padding;
-            }
-            return slots.slotCount() - slots.strideLayout().strides() - slots.available() - padding
-                    + slots.strideLayout().chunks() - slots.availableChunks() - QueueFixture.postedReceives(queue);
-        }).syncUninterruptibly().getNow();
+        return channel.eventLoop().submit(() -> slotsMissing(channel.port())).syncUninterruptibly().getNow();
+    }
+
+    /** The same of a queue, on its loop. */
+    static int slotsMissing(DeviceQueue port) {
+        VerbsFrameQueue queue = (VerbsFrameQueue) port.queue();
+        SlotPool slots = queue.slots();
+        int padding = 1;
+        if (!QueueFixture.isStriding(queue)) {
+            return slots.slotCount() - slots.available() - QueueFixture.postedReceives(queue) - padding;
+        }
+        return slots.slotCount() - slots.strideLayout().strides() - slots.available() - padding
+                + slots.strideLayout().chunks() - slots.availableChunks() - QueueFixture.postedReceives(queue);
     }
 
     /** A frame in unregistered memory whose payload starts with {@code number}. */

@@ -7,6 +7,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.util.ReferenceCountUtil;
@@ -23,6 +24,8 @@ import java.util.concurrent.TimeUnit;
 class ReadLimitsTest {
     private static final int MESSAGES = 50;
     private static final int LIMIT = 4;
+
+    private int numbers;
 
     /** Notes how many messages came before each end of a read. */
     private static final class Reads extends ChannelInboundHandlerAdapter {
@@ -101,6 +104,73 @@ class ReadLimitsTest {
             }).sync();
             receiver.config().setAutoRead(true);
             assertLimited(reads.await(MESSAGES), LIMIT);
+        }
+    }
+
+    /** As with NIO, auto-read goes on although a handler keeps back the {@code read()}s of others. */
+    @Test
+    @SuppressWarnings("deprecation") // MAX_MESSAGES_PER_READ is, but programs use it
+    void datagramsThatWaitedComeInOrderThoughAHandlerKeepsBackReads() throws Exception {
+        try (DatagramFixture fixture = new DatagramFixture(1)) {
+            DatagramFixture.Inbox inbox = fixture.bind(new InetSocketAddress("127.0.0.1", 0), bootstrap -> bootstrap
+                    .option(ChannelOption.MAX_MESSAGES_PER_READ, LIMIT).option(ChannelOption.AUTO_READ, false));
+            Channel sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0)).channel;
+            inbox.channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+                private boolean asked;
+
+                @Override
+                public void read(ChannelHandlerContext ctx) {
+                    if (!asked) {
+                        asked = true;
+                        ctx.read();
+                    }
+                }
+            });
+            for (int burst = 0; burst < 2; burst++) {
+                sender.eventLoop().submit(() -> {
+                    sendDatagrams(sender, inbox.address());
+                    return null;
+                }).sync();
+                inbox.channel.config().setAutoRead(true);
+                for (int i = 0; i < MESSAGES; i++) {
+                    assertEquals("datagram " + i, inbox.takeText());
+                }
+            }
+        }
+    }
+
+    /** A handler of another channel has reading go on in the burst in which it was stopped. */
+    @Test
+    void datagramsComeInOrderWhereReadingStopsAndGoesOnWithinABurst() throws Exception {
+        try (DatagramFixture fixture = new DatagramFixture(1)) {
+            DatagramFixture.Inbox stopped = fixture.bind(new InetSocketAddress("127.0.0.1", 0));
+            DatagramFixture.Inbox other = fixture.bind(new InetSocketAddress("127.0.0.1", 0));
+            Channel sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0)).channel;
+            stopped.channel.pipeline().addFirst(new ChannelInboundHandlerAdapter() {
+                @Override
+                public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                    ctx.channel().config().setAutoRead(false);
+                    ctx.pipeline().remove(this);
+                    ctx.fireChannelRead(msg);
+                }
+            });
+            other.channel.pipeline().addFirst(new ChannelInboundHandlerAdapter() {
+                @Override
+                public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                    stopped.channel.config().setAutoRead(true);
+                    ctx.fireChannelRead(msg);
+                }
+            });
+            sender.eventLoop().submit(() -> {
+                for (InetSocketAddress to : List.of(stopped.address(), stopped.address(), other.address(),
+                        stopped.address(), stopped.address())) {
+                    sender.write(new DatagramPacket(DatagramFixture.text(Integer.toString(++numbers)), to));
+                }
+                sender.flush();
+            }).sync();
+            for (String expected : List.of("1", "2", "4", "5")) {
+                assertEquals(expected, stopped.takeText());
+            }
         }
     }
 

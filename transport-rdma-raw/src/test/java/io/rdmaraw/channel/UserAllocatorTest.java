@@ -11,15 +11,20 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.DefaultMaxMessagesRecvByteBufAllocator;
 import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.memory.RegisteredByteBufAllocator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.InetSocketAddress;
 import java.util.Random;
@@ -36,6 +41,7 @@ class UserAllocatorTest {
     private static final ByteBufAllocator POOLED = PooledByteBufAllocator.DEFAULT;
     private static final int PIECE_BYTES = 700;
     private static final int BYTES = 100_000;
+    private static final int MANY = 60;
 
     /** Keeps what a stream brings. */
     private static final class Pieces extends ChannelInboundHandlerAdapter {
@@ -168,6 +174,87 @@ class UserAllocatorTest {
             receiver.channel.config().setAllocator(POOLED);
             sender.send("next", receiver.address());
             assertEquals("next", receiver.takeText());
+        }
+    }
+
+    /** A sender must not choose how often a handler, or the log behind it, is told. */
+    @Test
+    void datagramsOfOneBurstAreReportedOnce() throws Exception {
+        try (DatagramFixture fixture = new DatagramFixture(1)) {
+            DatagramFixture.Inbox receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0),
+                    DatagramFixture.option(ChannelOption.ALLOCATOR, new Empty()));
+            DatagramFixture.Inbox sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0));
+            on(sender.channel.eventLoop(), () -> {
+                for (int i = 0; i < MANY; i++) {
+                    sender.channel.write(new DatagramPacket(DatagramFixture.text("lost"), receiver.address()));
+                }
+                return sender.channel.flush();
+            });
+            while (receiver.channel.statistics().droppedUnallocated() < MANY) {
+                DatagramFixture.awaitRounds(receiver);
+            }
+            assertTrue(receiver.errors.size() < MANY / 4, () -> receiver.errors.size() + " errors");
+        }
+    }
+
+    @Test
+    void fragmentsThatTheAllocatorHasNoBufferForKeepNoSlots() throws Exception {
+        try (DatagramFixture fixture = new DatagramFixture(1)) {
+            DatagramFixture.Inbox receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0),
+                    DatagramFixture.option(ChannelOption.ALLOCATOR, new Empty()));
+            DatagramFixture.Inbox sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0));
+            int before = on(receiver.channel.eventLoop(), () -> LoopDevice.slotsMissing(receiver.channel.port()));
+            for (int i = 0; i < 5; i++) {
+                sender.channel.writeAndFlush(new DatagramPacket(Unpooled.wrappedBuffer(new byte[20_000]),
+                        receiver.address())).sync();
+                DatagramFixture.awaitRounds(receiver);
+            }
+            assertTrue(receiver.channel.statistics().receivedFragments() > 5);
+            assertEquals(before,
+                    on(receiver.channel.eventLoop(), () -> LoopDevice.slotsMissing(receiver.channel.port())));
+        }
+    }
+
+    /** A handle that throws, as one of a user's own may. */
+    private static final class Broken extends DefaultMaxMessagesRecvByteBufAllocator {
+        @Override
+        @SuppressWarnings("deprecation") // the type that Netty asks for
+        public Handle newHandle() {
+            return new MaxMessageHandle() {
+                @Override
+                public int guess() {
+                    return PIECE_BYTES;
+                }
+
+                @Override
+                public void lastBytesRead(int bytes) {
+                    throw new IllegalStateException("broken handle");
+                }
+            };
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aStreamWhoseHandleThrowsKeepsNoBuffer(boolean copies) throws Exception {
+        Pieces received = new Pieces();
+        ByteBufAllocator allocator = copies ? POOLED : RdmaRawByteBufAllocator.DEFAULT;
+        try (StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1)) {
+            InetSocketAddress server = fixture.listen("127.0.0.1", received, settings -> settings
+                    .childOption(ChannelOption.ALLOCATOR, allocator)
+                    .childOption(ChannelOption.RECVBUF_ALLOCATOR, new Broken()));
+            Channel client = fixture.connect(server, new ChannelInboundHandlerAdapter());
+            RdmaRawSocketChannel reader = fixture.accepted();
+            DeviceQueue port = reader.loopStack().port();
+            int before = on(reader.eventLoop(), () -> LoopDevice.slotsMissing(port));
+            client.writeAndFlush(Unpooled.wrappedBuffer(new byte[PIECE_BYTES])).sync();
+            assertEquals("broken handle", FrameQueueHandler.take(received.errors, "error").getMessage());
+            reader.closeFuture().sync();
+            // The last segment's slot comes back with its completion.
+            long deadlineNanos = System.nanoTime() + Patience.NANOS;
+            while (on(reader.eventLoop(), () -> LoopDevice.slotsMissing(port)) > before) {
+                assertTrue(System.nanoTime() < deadlineNanos, "a buffer is kept");
+            }
         }
     }
 

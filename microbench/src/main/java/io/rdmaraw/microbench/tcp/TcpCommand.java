@@ -94,7 +94,8 @@ public final class TcpCommand implements Callable<Integer> {
         BenchReport report = new BenchReport("tcp");
         boolean some = quick && only.pattern().isEmpty();
         StreamOptions options = new StreamOptions(usable(progress), quick ? Math.min(runs, QUICK_RUNS) : runs, some,
-                quick ? 0.3 : 1, secondsOrDefault(), "soft:" + deviceKind, veth.offloads(), flood, some ? QUICK_CASES : only);
+                quick ? 0.3 : 1, secondsOrDefault(), "soft:" + deviceKind, veth.offloads(), flood,
+                some ? QUICK_CASES : only);
         if (!loopOnly) {
             measureWire(options, report, progress);
         }

@@ -160,8 +160,12 @@ public final class UserspaceHostReceiver {
             return;
         }
         nowNanos = now;
-        ByteBuf frame = fragments.add(parsed, now);
-        fragment.release();
+        ByteBuf frame;
+        try {
+            frame = fragments.add(parsed, now);
+        } finally {
+            fragment.release();
+        }
         if (frame == null) {
             return;
         }
