@@ -229,6 +229,19 @@ static int check_tags(const struct xdp_port *port)
                       "frames come, SOFTVERBS_XDP_RXVLAN=allow", wire->netdev, wire->netdev);
 }
 
+/*
+ * Before Linux 6.6 AF_XDP receives no frame beyond a chunk. A port of this kind may be at the other end on this host, so
+ * large sends are cut here.
+ */
+static void check_large_sends(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    if (!wire->super_frames || port->queue[0]->multi_buffer || wire->large < 0)
+        return;
+    close(wire->large);
+    wire->large = -1;
+}
+
 static enum sv_xdp_place place_of(const struct xdp_port *port)
 {
     return port->tap.ifindex != 0 ? SV_XDP_AT_TC : port->native ? SV_XDP_AT_DRIVER : SV_XDP_AT_STACK;
@@ -253,6 +266,7 @@ static int open_port(struct sv_wire *wire)
         error = open_copies(port);
     if (error != 0)
         return error;
+    check_large_sends(port);
     sv_wire_mtu_known(wire);
     return attach_program(port);
 }

@@ -129,6 +129,16 @@ static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum
     }
 }
 
+/* The checksum of a super-frame that is good: what its sender left out is computed for each of the frames. */
+static bool has_partial_checksum(const struct sv_super *super)
+{
+    struct sv_layout layout = super->layout;
+    uint32_t l4_bytes = super->header_bytes - layout.l4_offset + super->payload_bytes;
+    uint16_t field;
+    memcpy(&field, super->header + layout.l4_offset + sv_checksum_at(layout), 2);
+    return field == sv_sum_fold(sv_checksum_pseudo_sum(super->header + layout.l3_offset, layout, l4_bytes));
+}
+
 /* Dispatches what is before it, and its frames, since the pieces are the caller's only during this call. */
 static void cut_super_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
 {
@@ -143,6 +153,7 @@ static void cut_super_frame(struct gathered *gathered, const struct iovec *piece
         ++*refusal_counter(counters, verdict);
         return;
     }
+    counters->partial_checksums += has_partial_checksum(&super);
     dispatch_gathered(gathered);
     struct sv_super_slot *slots = gathered->queue->slots;
     while (sv_super_next(&super, &slots[gathered->count], &gathered->frame[gathered->count])) {
@@ -209,7 +220,9 @@ static __attribute__((cold, noinline)) unsigned take_chain(struct gathered *gath
         return 0;
     if (chain.length >= ETH_HLEN && chain.length <= gathered->longest && !lane->skipping)
         return assemble_frame(gathered, &chain) ? parts : 0;
-    if (lane->skipping)
+    if (lane->skipping && chain.length > SV_SUPER_MAX_IP_BYTES)
+        lane->receiver.counters.super_too_long++;
+    else if (lane->skipping)
         lane->receiver.counters.super_unsound++;
     else if (gathered->queue->super_frames && chain.length > gathered->longest)
         cut_super_frame(gathered, chain.piece, chain.count);
@@ -307,15 +320,29 @@ static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
     return seen;
 }
 
+/* Whether more than so many frames wait before `limit`: one of several chunks counts once. */
+static bool more_frames_wait(const struct sv_xdp_queue *queue, uint32_t limit, uint32_t most)
+{
+    const struct sv_xdp_ring *rx = &queue->main.rx;
+    uint32_t frames = 0;
+    if (SV_LIKELY((int32_t)(limit - rx->position) <= (int32_t)most))
+        return false;
+    if (!queue->multi_buffer)
+        return true;
+    uint32_t end = rx_produced(rx);
+    for (uint32_t at = rx->position; frames <= most && at != limit && at != end; at++)
+        frames += !(rx_descriptor(rx, at)->options & XDP_PKT_CONTD);
+    return frames > most;
+}
+
 /*
- * If more than half of the main ring is full, frames arrive faster than they are handled, and soon some are lost. These
- * should be unsolicited ones: from now on few are admitted, and those already in the ring are dropped, since to answer
- *   a
- * thousand of them would take longer than a connection's retransmission timeout.
+ * If as many frames wait as are half of the main ring, they arrive faster than they are handled, and soon some are lost.
+ * These should be unsolicited ones: from now on few are admitted, and those already in the ring are dropped, since to
+ * answer a thousand of them would take longer than a connection's retransmission timeout.
  */
 static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
-    if (SV_LIKELY((int32_t)(limit - queue->main.rx.position) <= (int32_t)(queue->main.entries / 2)))
+    if (SV_LIKELY(!more_frames_wait(queue, limit, queue->main.entries / 2)))
         return;
     sv_steering_limit_unsolicited(((struct sv_wire *)device->port)->steering);
     queue->sorted_until = limit;

@@ -244,6 +244,20 @@ static void refusals_are_answered(const char *kind)
     sender_close(&s);
 }
 
+/* What this end sends uncut, another of its kind cannot receive there. */
+static void an_old_kernel_is_not_given_them(void)
+{
+    struct sender s;
+    if (!have_namespace())
+        return;
+    kernel_is_old = true;
+    sender_open(&s, "xdp", 1);
+    put_header(&s, false, -1);
+    pass(&s, PAYLOAD, 0);
+    sender_close(&s);
+    kernel_is_old = false;
+}
+
 static void test_kernel(void)
 {
     for_each_kind(the_kernel_cuts);
@@ -267,6 +281,7 @@ static void test_refusals(void)
 const struct test large_send_tests[] = {
     {"large sends: the kernel cuts them", test_kernel},
     {"large sends: interfaces that do not cut pass them on", test_whole},
+    {"large sends: before Linux 6.6 they are cut here between AF_XDP devices", an_old_kernel_is_not_given_them},
     {"large sends: what has more headers is cut here", test_tagged},
     {"large sends: what the kernel refuses is cut here, what it loses is counted", test_refusals},
     {NULL, NULL},

@@ -17,6 +17,9 @@ struct wire {
     struct side side[2];
 };
 
+/* AF_XDP is as before Linux 6.6, in which a frame fits one chunk. */
+extern bool kernel_is_old;
+
 bool have_namespace(void);
 /* "packet", "xdp" in generic mode, "xdp" by an interface of our own. */
 void for_each_kind(void (*test)(const char *kind));

@@ -487,6 +487,53 @@ static void a_chain_without_end_is_skipped(void)
     for_each_start(endless_chain);
 }
 
+/* More than an IP packet can be, in chunks as the kernel makes them: BIG TCP. */
+static void too_many_chunks(void)
+{
+    static const uint8_t part[PART];
+    k.queue.super_frames = true;
+    for (unsigned i = 0; i < ENTRIES + 2; i++) {
+        take_filled();
+        put_part(&k.main, 0, part, PART, i <= ENTRIES);
+        publish(1);
+        drain();
+    }
+    uint32_t after = arrive(&k.main, 1, FRAME);
+    drain_all();
+    CHECK_EQ(1, k.seen[after]);
+    CHECK_EQ(1, k.queue.main.receiver.counters.super_too_long);
+    CHECK_EQ(0, k.queue.main.receiver.counters.super_unsound);
+    check_all_seen_once();
+}
+
+static void a_chain_beyond_an_ip_packet_is_too_long(void)
+{
+    for_each_start(too_many_chunks);
+}
+
+/* Few frames of many chunks are no overload, though they fill the ring; many frames are. */
+static void few_long_frames(void)
+{
+    static uint8_t frame[32768];
+    const unsigned supers = ENTRIES / SUPER_PARTS;
+    k.queue.super_frames = true;
+    for (unsigned i = 0; i < supers; i++)
+        publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
+    drain_all();
+    CHECK_EQ(supers, k.queue.main.receiver.counters.super_frames);
+    CHECK_EQ(supers, k.queue.main.receiver.counters.partial_checksums);
+    CHECK_EQ(0, k.limited);
+    arrive_many(&k.main, ENTRIES);
+    drain_all();
+    CHECK_EQ(1, k.limited);
+    check_all_seen_once();
+}
+
+static void few_long_frames_are_no_overload(void)
+{
+    for_each_start(few_long_frames);
+}
+
 static void refuse(uint8_t flags, const uint64_t *counter, bool super_frames)
 {
     static uint8_t frame[32768];
@@ -643,6 +690,8 @@ const struct test xdp_queue_tests[] = {
     {"xdp queue: a flood of SYNs is taken little by little", a_flood_of_syns_is_taken_little_by_little},
     {"xdp queue: a chain that goes on later is waited for", a_chain_that_goes_on_later_is_waited_for},
     {"xdp queue: a chain without end is skipped", a_chain_without_end_is_skipped},
+    {"xdp queue: a chain beyond an IP packet is too long", a_chain_beyond_an_ip_packet_is_too_long},
+    {"xdp queue: few long frames are no overload", few_long_frames_are_no_overload},
     {"xdp queue: super-frames that are refused are counted", super_frames_that_are_refused_are_counted},
     {"xdp queue: a super-frame counts as its frames", a_super_frame_counts_as_its_frames},
     {"xdp queue: partial checksums are completed where expected", partial_checksums_are_completed_where_expected},

@@ -27,7 +27,7 @@
 #define XDP_USE_SG (1 << 4)
 #endif
 
-static bool kernel_is_old;
+bool kernel_is_old;
 
 /* In the place of the C library's: a kernel before 6.6 refuses sockets for frames in several chunks. */
 int bind(int fd, const struct sockaddr *address, socklen_t bytes)
