@@ -99,8 +99,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     }
 
     /**
-     * Frames whose UDP checksum is wrong. When that is so for all that the other end of a veth pair sends, its kernel
-     * leaves checksums to a card that is not there; {@code ethtool -K NAME tx off} there makes it write them.
+     * Frames whose UDP checksum is wrong. Those that a sender of the same host left out are computed where they are
+     * expected, as on a veth pair; elsewhere {@code ethtool -K NAME tx off} at the sender makes it write them.
      */
     public long droppedBadChecksum() {
         return droppedBadChecksum;

@@ -14,8 +14,9 @@ final class DropRemedies {
     private static final String NEXT_HOP = "look whether the next hop answers ARP or neighbour discovery:"
             + " ip neigh, ip route get PEER";
     private static final Map<String, String> BY_METRIC = Map.ofEntries(
-            entry("bad-checksum", "a sender leaves checksums to hardware that is not there, or frames are damaged on"
-                    + " the way: 'ethtool -K INTERFACE tx off' at the sender tells which"),
+            entry("bad-checksum", "frames are damaged on the way, or a sender of this host leaves checksums out on an"
+                    + " interface where that is not expected: 'ethtool -K INTERFACE tx off' at the sender tells which,"
+                    + " and SOFTVERBS_PARTIAL_CHECKSUMS=on here has them computed"),
             entry("unsound", "a sender or something on the way cuts packets or writes wrong lengths: 'tcpdump -v' at"
                     + " the sender shows it"),
             entry("martian", "packets with impossible addresses come to this host: 'tcpdump -e' at the sender shows"

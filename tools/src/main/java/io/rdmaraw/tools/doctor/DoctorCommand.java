@@ -66,10 +66,7 @@ public final class DoctorCommand implements Callable<Integer> {
         List<Finding> findings = new ArrayList<>();
         switch (kind) {
             case LOOP -> { }
-            case XDP -> {
-                findings.addAll(netdevs.check(behind, true));
-                findings.addAll(netdevs.checkPeer(behind));
-            }
+            case XDP -> findings.addAll(netdevs.check(behind, true));
             // It cuts what the interface has merged, and puts tags back.
             case PACKET -> findings.addAll(netdevs.check(behind, false));
             case RDMA -> findings.addAll(new RdmaChecks(host, netdevs).check(behind));

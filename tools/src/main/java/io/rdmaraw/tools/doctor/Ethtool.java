@@ -9,14 +9,14 @@ final class Ethtool implements NetdevChecks.Features {
     @Override
     public Optional<String> of(String netdev) {
         try {
-            return Optional.of(output("-i", netdev) + output("-k", netdev));
+            return Optional.of(output(netdev));
         } catch (IOException notInstalled) {
             return Optional.empty();
         }
     }
 
-    private static String output(String option, String netdev) throws IOException {
-        Process process = new ProcessBuilder("ethtool", option, netdev).redirectErrorStream(true).start();
+    private static String output(String netdev) throws IOException {
+        Process process = new ProcessBuilder("ethtool", "-k", netdev).redirectErrorStream(true).start();
         process.getOutputStream().close();
         return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     }

@@ -20,9 +20,9 @@ final class NetdevChecks {
     private final Host host;
     private final Features features;
 
-    /** Reads the driver of a network device with {@code ethtool -i}, and its offloads with {@code ethtool -k}. */
+    /** Reads the offloads of a network device with {@code ethtool -k}. */
     interface Features {
-        /** Returns both outputs; empty if ethtool is not installed. */
+        /** Returns its output; empty if ethtool is not installed. */
         Optional<String> of(String netdev);
     }
 
@@ -45,19 +45,6 @@ final class NetdevChecks {
             findings.addAll(offloads(netdev));
         }
         return findings;
-    }
-
-    /**
-     * The kernel at the other end of a veth pair leaves checksums out, as for a card that computes them. An XDP program
-     * cannot see that; a packet socket is told.
-     */
-    List<Finding> checkPeer(String netdev) {
-        if (features.of(netdev).filter(output -> output.contains("driver: veth")).isEmpty()) {
-            return List.of();
-        }
-        return List.of(Finding.warn("checksums", netdev + " is one end of a veth pair: UDP and TCP that the kernel"
-                + " at the other end sends has no checksums as a rule, and is dropped as bad-checksum",
-                "where the other end is: sudo ethtool -K PEER tx off"));
     }
 
     private Finding state(String netdev) {

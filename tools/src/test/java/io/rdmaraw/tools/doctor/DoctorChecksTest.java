@@ -124,17 +124,6 @@ class DoctorChecksTest {
     }
 
     @Test
-    void vethEndsWantChecksumsFromTheirPeers() {
-        features = "driver: veth\nrx-checksumming: on\n";
-        assertFinding(Severity.WARN, "one end of a veth pair", "ethtool -K PEER tx off",
-                netdevChecks.checkPeer("eth0"));
-        features = "driver: virtio_net\nrx-checksumming: on\n";
-        assertEquals(List.of(), netdevChecks.checkPeer("eth0"));
-        features = null;
-        assertEquals(List.of(), netdevChecks.checkPeer("eth0"));
-    }
-
-    @Test
     void kernelOptionsComeFromBootOrProc() throws IOException {
         assertFinding(Severity.OK, "CONFIG_XDP_SOCKETS cannot be read", "", hostChecks.check(DeviceKind.XDP, "eth0"));
         write("boot/config-6.1.0-test", "CONFIG_BPF_SYSCALL=y\n# CONFIG_XDP_SOCKETS is not set\n");
