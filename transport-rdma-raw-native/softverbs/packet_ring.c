@@ -6,6 +6,7 @@
  * bytes in a slot, and is read from the socket as a whole (PACKET_COPY_THRESH): the kernel queues both in the same
  * order.
  */
+#define _GNU_SOURCE
 #include "wire.h"
 
 #include "packet_offload.h"
@@ -51,26 +52,34 @@ static uint32_t status_of(const struct sv_packet_ring *ring, uint32_t index)
     return __atomic_load_n(&slot(ring, index)->tp_status, __ATOMIC_ACQUIRE);
 }
 
-static int set_options(struct sv_packet_ring *ring, int filter)
+/* `frames`: 0 takes the ring away. */
+static int set_ring(const struct sv_packet_ring *ring, uint32_t frames)
+{
+    struct tpacket_req request = {
+        .tp_block_size = frames > 0 ? BLOCK_BYTES : 0,
+        .tp_frame_size = frames > 0 ? ring->frame_bytes : 0,
+        .tp_block_nr = frames > 0 ? (unsigned)(ring->map_bytes / BLOCK_BYTES) : 0,
+        .tp_frame_nr = frames,
+    };
+    return setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) == 0 ? 0 : errno;
+}
+
+static int set_options(const struct sv_packet_ring *ring, int filter)
 {
     int version = TPACKET_V2;
     int reserve = RESERVE_BYTES;
     int on = 1;
     int any_length = 1;
     int bytes = SOCKET_BYTES;
-    struct tpacket_req request = {
-        .tp_block_size = BLOCK_BYTES,
-        .tp_frame_size = ring->frame_bytes,
-        .tp_block_nr = (unsigned)(ring->map_bytes / BLOCK_BYTES),
-        .tp_frame_nr = ring->frames,
-    };
     if (setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
         setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve) != 0 ||
         setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0 ||
         setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0 ||
-        setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_COPY_THRESH, &any_length, sizeof any_length) != 0 ||
-        setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0)
+        setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_COPY_THRESH, &any_length, sizeof any_length) != 0)
         return errno;
+    int error = set_ring(ring, ring->frames);
+    if (error != 0)
+        return error;
     if (filter >= 0 && setsockopt(ring->receiver.fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof filter) != 0)
         return errno;
     if (setsockopt(ring->receiver.fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
@@ -78,13 +87,85 @@ static int set_options(struct sv_packet_ring *ring, int filter)
     return 0;
 }
 
+/* ---- a ring that has stalled ---- */
+
+/*
+ * A frame whose kind of segmentation struct virtio_net_hdr cannot name (UDP fragmentation offload, SCTP) stalls the
+ * ring: tpacket_rcv() of the kernel takes a slot for it, fails in virtio_net_hdr_from_skb(), and does not give the slot
+ * back, so that it drops each later frame. Then the ring is made anew on the same socket, which keeps its filter. The
+ * kernel takes the socket off the interface meanwhile, for some tens of milliseconds: nobody can count what passes
+ * then.
+ */
+
+/* Maps memory that is always readable, since other threads look at the status of a slot without the lock. */
+static bool cover(const struct sv_packet_ring *ring)
+{
+    return mmap(ring->map, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+           MAP_FAILED;
+}
+
+static bool uncover(const struct sv_packet_ring *ring)
+{
+    bool good = mmap(ring->map, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, ring->receiver.fd,
+                     0) != MAP_FAILED;
+    return good || (cover(ring), false);
+}
+
+static struct tpacket_stats read_stats(const struct sv_packet_ring *ring)
+{
+    struct tpacket_stats stats = {0};
+    socklen_t size = sizeof stats;
+    if (getsockopt(ring->receiver.fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size) != 0)
+        memset(&stats, 0, sizeof stats);
+    return stats;
+}
+
+/* Where it fails, for want of memory, the next look at the ring tries again. */
+static void make_anew(struct sv_packet_ring *ring)
+{
+    if (!ring->broken && !cover(ring))
+        return;
+    ring->broken = true;
+    if (set_ring(ring, 0) != 0) {       /* a child of fork() has the old one */
+        ring->broken = !uncover(ring);
+        return;
+    }
+    if (set_ring(ring, ring->frames) != 0 || !uncover(ring))
+        return;
+    ring->broken = false;
+    ring->seen_empty = false;
+    atomic_store_explicit(&ring->next, 0, memory_order_relaxed);
+}
+
+/*
+ * Whether the kernel has dropped each frame since the last call although the ring was empty all the time: it had no
+ * frame then and has none now, and none was taken in between.
+ */
+static bool has_stalled(struct sv_packet_ring *ring, const struct tpacket_stats *stats)
+{
+    uint32_t next = atomic_load_explicit(&ring->next, memory_order_relaxed);
+    bool empty = !(status_of(ring, next) & TP_STATUS_USER);
+    bool was_empty = ring->seen_empty && ring->seen_next == next;
+    ring->seen_empty = empty;
+    ring->seen_next = next;
+    return empty && was_empty && stats->tp_drops > 0 && stats->tp_packets == stats->tp_drops;
+}
+
 /* Asking the socket for its drops sets them to 0. */
 static void count_drops(struct sv_receiver *receiver)
 {
-    struct tpacket_stats stats;
-    socklen_t size = sizeof stats;
-    if (getsockopt(receiver->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0)
-        receiver->counters.wire_full += stats.tp_drops;
+    struct sv_packet_ring *ring = (struct sv_packet_ring *)receiver;
+    if (ring->map == NULL)
+        return;
+    struct tpacket_stats stats = read_stats(ring);
+    receiver->counters.wire_full += stats.tp_drops;
+    if (ring->broken) {
+        make_anew(ring);
+    } else if (has_stalled(ring, &stats)) {
+        receiver->counters.wire_full--;         /* the frame that did it is no frame too many */
+        receiver->counters.super_unsound++;
+        make_anew(ring);
+    }
 }
 
 int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frames, int filter)
@@ -93,6 +174,7 @@ int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t fram
     int error = sv_receiver_init(&ring->receiver, count_drops);
     if (error != 0)
         return error;
+    ring->receiver.may_stall = true;
     ring->cutter = sv_alloc_zeroed(sizeof *ring->cutter);
     if (ring->cutter == NULL)
         return ENOMEM;

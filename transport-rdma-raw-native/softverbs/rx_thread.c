@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4, RETRY_MILLIS = 10 };
+/* LOOK_MILLIS: a ring that has stalled loses frames for twice as long, at most. */
+enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4, RETRY_MILLIS = 10, LOOK_MILLIS = 100 };
 
 static void pause_briefly(void)
 {
@@ -63,6 +64,22 @@ static void frames_arrived(struct sv_wire *wire)
     sv_event_source_resume(wire);
 }
 
+static uint64_t now_millis(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void look_after_receivers(struct sv_wire *wire, uint64_t *last)
+{
+    uint64_t now = now_millis();
+    if (now - *last < LOOK_MILLIS)
+        return;
+    *last = now;
+    sv_wire_look_after_receivers(wire);
+}
+
 static void take_kick(const struct sv_wire *wire)
 {
     uint64_t kicks;
@@ -75,9 +92,10 @@ static void *run_rx_thread(void *argument)
 {
     struct sv_wire *wire = argument;
     struct epoll_event events[MAX_EVENTS];
+    uint64_t looked = now_millis();
     while (!atomic_load(&wire->stopping)) {
         bool arrived = atomic_load(&wire->rx_thread_retries);
-        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, arrived ? RETRY_MILLIS : -1);
+        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, arrived ? RETRY_MILLIS : LOOK_MILLIS);
         for (int i = 0; i < count && !atomic_load(&wire->stopping); i++) {
             arrived |= events[i].data.u32 == SV_EVENT_SOCKET;
             if (events[i].data.u32 == SV_EVENT_LINK)
@@ -87,6 +105,7 @@ static void *run_rx_thread(void *argument)
         }
         if (arrived && !atomic_load(&wire->stopping))
             frames_arrived(wire);
+        look_after_receivers(wire, &looked);
     }
     return NULL;
 }

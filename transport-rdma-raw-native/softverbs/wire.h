@@ -15,8 +15,8 @@
  *
  * A thread that polls a completion queue moves received frames to all queues of the device. When all threads sleep on
  * armed completion queues, the receive thread moves them, or the sockets wake a single sleeper themselves
- * (event_source.c). The receive thread also follows the interface's state. It blocks unless a queue is armed or the
- * interface changes.
+ * (event_source.c). The receive thread also follows the interface's state, and mends rings that have stalled. It
+ * blocks, but for a look at those rings, unless a queue is armed or the interface changes.
  */
 
 enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_WIRE_CLAIMS = 64 };
@@ -28,6 +28,7 @@ struct sv_receiver {
     struct sv_steer_cache *cache;
     /* Counts the frames that the kernel had no room for since the last call. With the lock held. */
     void (*count_drops)(struct sv_receiver *receiver);
+    bool may_stall;                 /* count_drops() also mends it, and is to be called now and then */
     struct softverbs_queue_counters counters;
 };
 
@@ -179,6 +180,9 @@ static inline bool sv_receiver_try(struct sv_receiver *receiver)
 /* Dispatches frames from outside. With the receiver's lock held. */
 void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
                           unsigned count);
+/* Mends receivers that have stalled. Called by the receive thread, now and then. */
+void sv_wire_look_after_receivers(struct sv_wire *wire);
+
 /* ---- AF_PACKET receive ring, TPACKET_V2 ---- */
 
 struct sv_packet_ring {
@@ -189,6 +193,9 @@ struct sv_packet_ring {
     uint32_t frames;
     _Atomic uint32_t next;
     bool listens;
+    bool broken;                    /* the socket has no ring: it is to be made anew */
+    bool seen_empty;                /* when its drops were last counted, and where */
+    uint32_t seen_next;
     struct sv_packet_cutter *cutter;
 };
 

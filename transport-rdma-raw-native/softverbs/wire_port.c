@@ -148,6 +148,18 @@ void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device
     sv_dispatch(&device->flows, NULL, receiver->cache, &receiver->counters, frames, count);
 }
 
+/* One whose lock is held is being drained, and so has not stalled. */
+void sv_wire_look_after_receivers(struct sv_wire *wire)
+{
+    for (uint32_t i = 0; i < wire->receiver_count; i++) {
+        struct sv_receiver *receiver = wire->receivers[i];
+        if (!receiver->may_stall || !sv_receiver_try(receiver))
+            continue;
+        receiver->count_drops(receiver);
+        sv_spin_unlock(&receiver->lock);
+    }
+}
+
 void sv_wire_quiesce(struct sv_device *device)
 {
     struct sv_wire *wire = device->port;
