@@ -40,7 +40,9 @@ public final class SharedDevice {
     private final Set<String> toldReasons = ConcurrentHashMap.newKeySet();
     private int references = 1;
     private final boolean countsBeyondVerbs;
-    /** What the device had counted when it was closed. */
+    /** Held while the counters are read: loops read them, and must not wait while another device is opened. */
+    private final Object countersLock = new Object();
+    /** What the device had counted when it was closed; null while it is open. */
     private DeviceCounters lastCounters;
 
     /** Hears of what happens to the device; called on the thread that found the event. */
@@ -97,7 +99,9 @@ public final class SharedDevice {
         synchronized (OPEN) {
             if (--references == 0) {
                 OPEN.remove(name, this);
-                lastCounters = Softverbs.countersOf(context).withoutRules();
+                synchronized (countersLock) {
+                    lastCounters = Softverbs.countersOf(context).withoutRules();
+                }
                 protectionDomain.close();
                 context.close();
             }
@@ -158,11 +162,11 @@ public final class SharedDevice {
     /** Asks for what the device counts beyond verbs; once it is closed, returns what it had counted then. */
     public DeviceCounters counters() {
         if (!countsBeyondVerbs) {
-            // Without the lock: loops ask on the way of a segment, while another device may be opening.
+            // Loops ask on the way of a segment.
             return DeviceCounters.NONE;
         }
-        synchronized (OPEN) {
-            return references > 0 ? Softverbs.countersOf(context) : lastCounters;
+        synchronized (countersLock) {
+            return lastCounters == null ? Softverbs.countersOf(context) : lastCounters;
         }
     }
 
