@@ -368,6 +368,7 @@ static unsigned take_super(struct sv_packet_ring *ring, struct sv_device *device
         .mtu = atomic_load_explicit(&device->mtu, memory_order_relaxed),
         .segment_bytes = packet->offload.gso_size,
         .partial = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
+        .verified = packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID,
     };
     return cut(ring, device, &whole, &facts);
 }

@@ -173,7 +173,8 @@ enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec 
                                                                                                   : most;
     /* A datagram cannot be cut smaller than its sender wanted. */
     if (super->payload_bytes == 0 || super->segment_bytes == 0 || super->segment_bytes > most ||
-        !has_good_udp_length(super, l4_bytes) || !has_good_checksum(super, l4_bytes, facts->partial))
+        !has_good_udp_length(super, l4_bytes) ||
+        (!facts->verified && !has_good_checksum(super, l4_bytes, facts->partial)))
         return SV_SUPER_UNSOUND;
     skip_headers(super);
     return SV_SUPER_GOOD;

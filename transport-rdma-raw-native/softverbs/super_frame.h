@@ -58,6 +58,7 @@ struct sv_super_facts {
     uint32_t mtu;
     uint32_t segment_bytes;         /* payload of each frame; 0: unknown, TCP is cut at the MTU */
     bool partial;                   /* its checksum may be that of the pseudo header alone */
+    bool verified;                  /* a card has verified its frames' checksums, and merged them without one (LRO) */
 };
 
 /* The pieces stay in use until the last frame has been cut and delivered. None of the lengths is trusted. */

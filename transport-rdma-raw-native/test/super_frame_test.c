@@ -124,6 +124,8 @@ static void make(struct made *m, const struct shape *shape)
     put_lengths(m);
 }
 
+static void check_cut(uint32_t mtu);
+
 /* What was cut, in one piece each. */
 struct cut {
     enum sv_super_verdict verdict;
@@ -298,6 +300,20 @@ static void a_wrong_checksum_is_refused(void)
     make(&made, &plain);
     made.bytes[made.l3 + 10] ^= 1;
     CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(true));     /* of the IPv4 header, which the kernel computes itself */
+}
+
+/* The card has verified the checksum of each frame before it merged them, and left any in the header. */
+static void verified_frames_need_no_checksum(void)
+{
+    const struct sv_super_facts facts = {.mtu = MTU, .verified = true};
+    make(&made, &plain);
+    made.bytes[made.l4 + 16] ^= 1;
+    const struct iovec whole = {made.bytes, made.length};
+    cut(&result, &whole, 1, &facts);
+    CHECK_EQ(SV_SUPER_GOOD, result.verdict);
+    check_cut(MTU);
+    forget(&result);
+    CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(false));
 }
 
 static void lengths_that_lie_are_refused(void)
@@ -497,6 +513,7 @@ const struct test super_frame_tests[] = {
     {"super-frame: frames are those that the kernel cuts", frames_are_those_that_the_kernel_cuts},
     {"super-frame: flags that are never segmented are refused", flags_that_are_never_segmented_are_refused},
     {"super-frame: a wrong checksum is refused", a_wrong_checksum_is_refused},
+    {"super-frame: verified frames need no checksum", verified_frames_need_no_checksum},
     {"super-frame: lengths that lie are refused", lengths_that_lie_are_refused},
     {"super-frame: beyond 64 kilobytes is refused", beyond_64_kilobytes_is_refused},
     {"super-frame: what cannot be cut is refused", what_cannot_be_cut_is_refused},
