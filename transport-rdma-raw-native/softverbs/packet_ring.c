@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef SO_ATTACH_BPF
@@ -97,18 +98,27 @@ static int set_options(const struct sv_packet_ring *ring, int filter)
  * then.
  */
 
-/* Maps memory that is always readable, since other threads look at the status of a slot without the lock. */
+/*
+ * Replaces what is mapped there, which stays readable all the time: other threads look at the status of a slot without
+ * the lock. To the kernel directly, since the thread sanitizer takes a call of mmap() for a write to the memory.
+ */
+static bool replace_map(const struct sv_packet_ring *ring, int flags, int fd)
+{
+    return syscall(SYS_mmap, ring->map, ring->map_bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0) != -1;
+}
+
+/* With empty slots. */
 static bool cover(const struct sv_packet_ring *ring)
 {
-    return mmap(ring->map, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
-           MAP_FAILED;
+    return replace_map(ring, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
 static bool uncover(const struct sv_packet_ring *ring)
 {
-    bool good = mmap(ring->map, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, ring->receiver.fd,
-                     0) != MAP_FAILED;
-    return good || (cover(ring), false);
+    if (replace_map(ring, MAP_SHARED, ring->receiver.fd))
+        return true;
+    cover(ring);
+    return false;
 }
 
 static struct tpacket_stats read_stats(const struct sv_packet_ring *ring)
