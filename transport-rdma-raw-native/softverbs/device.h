@@ -77,6 +77,7 @@ struct sv_device {
     unsigned lists;             /* lists of ibv_get_device_list() that contain it; guarded by the list's mutex */
     uint8_t mac[6];             /* guarded by the mutex: it changes with the interface's */
     _Atomic uint32_t mtu;
+    _Atomic uint32_t opened_mtu; /* of a wire when it was opened, which users make their receives for */
     _Atomic bool port_up;
     _Atomic bool failed;        /* DEVICE_FATAL: calls fail with EIO */
     struct sv_mr_table *mrs;

@@ -375,7 +375,7 @@ static unsigned take_super(struct sv_packet_ring *ring, struct sv_device *device
     uint8_t *data = put_tag_back(header, packet->data, &packet->length);
     const struct iovec whole = {data, packet->length};
     const struct sv_super_facts facts = {
-        .mtu = atomic_load_explicit(&device->mtu, memory_order_relaxed),
+        .mtu = sv_wire_cut_mtu(device),
         .segment_bytes = packet->offload.gso_size,
         .partial = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
         .verified = packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID,
@@ -396,6 +396,11 @@ static unsigned take_whole(struct sv_packet_ring *ring, struct sv_device *device
         return take_super(ring, device, header, &packet);
     if (kind == SV_OFFLOAD_UNSOUND)
         count_unusable(&ring->receiver.counters, &packet);
+    if (kind == SV_OFFLOAD_NONE && header->tp_status & TP_STATUS_COPY) {
+        /* The MTU has grown since the device was opened: receives that were made for it are too short for this. */
+        ring->receiver.counters.length_errors++;
+        return 0;
+    }
     if (kind == SV_OFFLOAD_UNSOUND || !take_frame(ring, header, &packet, longest, &frame))
         return 0;
     sv_receiver_dispatch(&ring->receiver, device, &frame, 1);

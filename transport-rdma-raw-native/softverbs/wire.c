@@ -65,6 +65,7 @@ static int read_facts(struct sv_wire *wire, int socket)
         return sv_explain(EMSGSIZE, "the MTU of '%s' is %d, and this kind of device carries at most %u: ip link set "
                           "dev %s mtu %u", wire->netdev, request.ifr_mtu, wire->max_mtu, wire->netdev, wire->max_mtu);
     atomic_store(&device->mtu, (uint32_t)request.ifr_mtu);
+    atomic_store(&device->opened_mtu, (uint32_t)request.ifr_mtu);
     atomic_store(&device->port_up, (wire->flags & IFF_RUNNING) != 0);
     return 0;
 }

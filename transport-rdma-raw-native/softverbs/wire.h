@@ -96,6 +96,17 @@ static inline uint32_t sv_wire_longest_frame(const struct sv_device *device)
     return atomic_load_explicit(&device->mtu, memory_order_relaxed) + SV_MAX_OVERHEAD;
 }
 
+/*
+ * What super-frames are cut to: never more than the MTU that receives were made for. A frame that is longer than its
+ * receive is an error that stops the queue pair, and the interface's MTU may have grown meanwhile.
+ */
+static inline uint32_t sv_wire_cut_mtu(const struct sv_device *device)
+{
+    uint32_t now = atomic_load_explicit(&device->mtu, memory_order_relaxed);
+    uint32_t opened = atomic_load_explicit(&device->opened_mtu, memory_order_relaxed);
+    return now < opened ? now : opened;
+}
+
 /* ---- wire.c: the interface. The device's mutex is held. ---- */
 
 /* The MTU is known, or has changed. */

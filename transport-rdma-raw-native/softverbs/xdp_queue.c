@@ -144,7 +144,7 @@ static void cut_super_frame(struct gathered *gathered, const struct iovec *piece
 {
     struct softverbs_queue_counters *counters = &gathered->lane->receiver.counters;
     const struct sv_super_facts facts = {
-        .mtu = atomic_load_explicit(&gathered->device->mtu, memory_order_relaxed),
+        .mtu = sv_wire_cut_mtu(gathered->device),
         .partial = true,
     };
     struct sv_super super;

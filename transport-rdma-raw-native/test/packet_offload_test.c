@@ -366,7 +366,10 @@ static void test_big(void)
     receiver_close(&r);
 }
 
-/* The interface's MTU may grow beyond the slots of the ring. */
+/*
+ * The interface's MTU may grow beyond the slots of the ring. Longer frames are lost then: users have receives for the
+ * MTU that the device was opened with, and a frame that is longer than its receive stops the queue pair.
+ */
 static void test_larger_mtu(void)
 {
     struct receiver r;
@@ -374,14 +377,14 @@ static void test_larger_mtu(void)
         return;
     receiver_open(&r);
     for (int end = 0; end < 2; end++)
-        run("ip link set %s mtu 1950", r.wire.name[end]);
+        run("ip link set %s mtu 3000", r.wire.name[end]);
     struct timespec start = now();
     uint32_t mtu = 0;
-    while (mtu != 1950 && !overdue(start))
+    while (mtu != 3000 && !overdue(start))
         CHECK_EQ(0, softverbs_get_mtu(r.wire.world[1].context, &mtu));
     for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        make(&packet, ways[i].protocol, ways[i].v6, ways[i].vlan, 1800, 0);
-        pass(&r, &packet);
+        make(&packet, ways[i].protocol, ways[i].v6, ways[i].vlan, 2500, 0);
+        refused(&r, &packet, length_errors);
     }
     receiver_close(&r);
 }

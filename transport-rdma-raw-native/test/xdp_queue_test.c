@@ -193,6 +193,7 @@ static void kernel_open(uint32_t start)
     k.filled = start;
     k.device.port = (void *)&k.wire;
     atomic_store(&k.device.mtu, MTU);
+    atomic_store(&k.device.opened_mtu, MTU);
 }
 
 /* Chunks that came back: each was given to us, and none twice. */
