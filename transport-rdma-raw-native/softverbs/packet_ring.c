@@ -94,8 +94,8 @@ static int set_options(const struct sv_packet_ring *ring, int filter)
  * A frame whose kind of segmentation struct virtio_net_hdr cannot name (UDP fragmentation offload, SCTP) stalls the
  * ring: tpacket_rcv() of the kernel takes a slot for it, fails in virtio_net_hdr_from_skb(), and does not give the slot
  * back, so that it drops each later frame. Then the ring is made anew on the same socket, which keeps its filter. The
- * kernel takes the socket off the interface meanwhile, for some tens of milliseconds: nobody can count what passes
- * then.
+ * kernel takes the socket off the interface meanwhile, for some tens of milliseconds: what passes then is not counted
+ * by any counter.
  */
 
 /*
