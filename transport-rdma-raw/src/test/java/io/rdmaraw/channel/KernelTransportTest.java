@@ -100,88 +100,80 @@ class KernelTransportTest {
         }
     }
 
+    /** The socket is on its way to the first loop, where the channel is; it leaves its old one when the task ends. */
+    private List<EventLoop> otherLoopsWithTheSocketOnItsWay(CountDownLatch busy) throws Exception {
+        List<EventLoop> loops = new ArrayList<>();
+        group.forEach(loop -> loops.add((EventLoop) loop));
+        EventLoop before = channel.eventLoop();
+        loops.remove(before);
+        onLoop(() -> {
+            connection.detach();
+            return null;
+        });
+        channel.deregister().sync();
+        before.submit(() -> {
+            busy.await();
+            return null;
+        });
+        loops.getFirst().register(channel).sync();
+        attach();
+        return loops;
+    }
+
+    private void attach() throws Exception {
+        onLoop(() -> {
+            connection.attach(null, null);
+            return null;
+        });
+    }
+
+    private void awaitAttached(EventLoop loop) throws Exception {
+        while (!onLoop(connection::isAttached)) {
+            Thread.onSpinWait();
+        }
+        assertSame(loop, connection.loop());
+    }
+
     /** The socket comes to a loop that the channel has left by then. */
     @Test
     void theSocketFollowsAChannelThatGoesOnBeforeItHasArrived() throws Exception {
+        CountDownLatch busy = new CountDownLatch(1);
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             connect(server);
-            List<EventLoop> loops = new ArrayList<>();
-            group.forEach(loop -> loops.add((EventLoop) loop));
-            EventLoop before = channel.eventLoop();
-            loops.remove(before);
-            onLoop(() -> {
-                connection.detach();
-                return null;
-            });
+            List<EventLoop> loops = otherLoopsWithTheSocketOnItsWay(busy);
             channel.deregister().sync();
-            CountDownLatch busy = new CountDownLatch(1);
-            before.submit(() -> {
-                busy.await();
-                return null;
-            });
-            try {
-                loops.getFirst().register(channel).sync();
-                onLoop(() -> {
-                    connection.attach(null, null);
-                    return null;
-                });
-                channel.deregister().sync();
-                loops.getLast().register(channel).sync();
-            } finally {
-                busy.countDown();
-            }
-            while (!onLoop(connection::isAttached)) {
-                Thread.onSpinWait();
-            }
-            assertSame(loops.getLast(), connection.loop());
+            loops.getLast().register(channel).sync();
+            busy.countDown();
+            awaitAttached(loops.getLast());
+        } finally {
+            busy.countDown();
         }
     }
 
     /** The channel has left the loop that its socket comes to, and is on none. */
     @Test
     void theSocketDoesNotAttachToAChannelThatIsOnNoLoop() throws Exception {
+        CountDownLatch busy = new CountDownLatch(1);
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             connect(server);
-            List<EventLoop> loops = new ArrayList<>();
-            group.forEach(loop -> loops.add((EventLoop) loop));
-            EventLoop before = channel.eventLoop();
-            loops.remove(before);
+            List<EventLoop> loops = otherLoopsWithTheSocketOnItsWay(busy);
+            EventLoop left = loops.getFirst();
             onLoop(() -> {
                 connection.detach();
                 return null;
             });
             channel.deregister().sync();
-            CountDownLatch busy = new CountDownLatch(1);
-            before.submit(() -> {
-                busy.await();
-                return null;
-            });
-            EventLoop left = loops.getFirst();
-            try {
-                left.register(channel).sync();
-                onLoop(() -> {
-                    connection.attach(null, null);
-                    connection.detach();
-                    return null;
-                });
-                channel.deregister().sync();
-            } finally {
-                busy.countDown();
-            }
+            busy.countDown();
             while (connection.loop() != left) {
                 Thread.onSpinWait();
             }
             StreamFixture.settle(left);
             assertFalse(left.submit(connection::isAttached).sync().getNow());
             loops.getLast().register(channel).sync();
-            onLoop(() -> {
-                connection.attach(null, null);
-                return null;
-            });
-            while (!onLoop(connection::isAttached)) {
-                Thread.onSpinWait();
-            }
-            assertSame(loops.getLast(), connection.loop());
+            attach();
+            awaitAttached(loops.getLast());
+        } finally {
+            busy.countDown();
         }
     }
 }
