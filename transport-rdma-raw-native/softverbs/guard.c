@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process per interface and kind. The guard is a listening socket with an abstract name. It lives as long as its
+ * One process per interface, for the modes of AF_XDP whose program and sockets the kernel lets one process have (EBUSY).
+ * The guard is a listening socket with an abstract name. It lives as long as its
  * process and belongs to the network namespace, as the interface does, whichever file systems the processes see. But
  * any process of the namespace can take an abstract name without permission. So a name held by a user other than root
  * and the process's own is skipped, and the next name is tried: holding names cannot prevent other processes from
@@ -211,8 +212,9 @@ static int explain_busy(const struct sv_wire *wire, const struct owner *owner)
         snprintf(who, sizeof who, " (process %d of user %u)", (int)pid, owner->uid);
     else if (owner->name[0] != '\0')
         snprintf(who, sizeof who, " (of user %u)", owner->uid);
-    return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s%s; an interface has one user at a time",
-                      wire->netdev, kind, wire->netdev, who);
+    return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s%s, and in this mode an interface has one user at a "
+                      "time; with SOFTVERBS_XDP_MODE=tap, or as soft:packet:%s, it has any number", wire->netdev, kind,
+                      wire->netdev, who, wire->netdev);
 }
 
 int sv_guard_take(struct sv_wire *wire)

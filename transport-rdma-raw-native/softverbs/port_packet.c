@@ -8,27 +8,24 @@
  * all other frames out of the ring. Without that permission the ring sees everything and the library's own table sorts
  * it. Without the program, for want of permission or of TCX (Linux 6.6), sockets keep the kernel quiet on the ports
  * that rules name (port_reservation.h); SOFTVERBS_PACKET_QUIET=sockets in the environment selects that.
+ *
+ * Any number of processes may have such a port on an interface: each has a ring, a filter and a program of its own, and
+ * the programs follow each other. A frame that rules of several processes take comes to each of them.
  */
-#define _GNU_SOURCE
+#include "packet_sender.h"
 #include "port_reservation.h"
 #include "wire.h"
 
-#include <errno.h>
-#include <linux/if_packet.h>
-#include <net/ethernet.h>
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-enum { RING_FRAMES = 4096, MAX_MTU = 9000, SEND_TRIES = 1000 };
+enum { RING_FRAMES = 4096, MAX_MTU = 9000 };
 
 struct packet_port {
     struct sv_wire wire;
     struct sv_packet_ring ring;
-    int send_socket;
+    struct sv_packet_sender sender;
     int ingress;        /* the program that keeps these frames from the kernel; -1: port reservations do */
     struct sv_port_reservations reservations;
 };
@@ -40,18 +37,6 @@ static unsigned drain(struct sv_wire *wire)
 }
 
 /* ---- opening ---- */
-
-static int open_send_socket(struct packet_port *port)
-{
-    int on = 1;
-    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = port->wire.ifindex};
-    port->send_socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (port->send_socket < 0 || bind(port->send_socket, (struct sockaddr *)&address, sizeof address) != 0)
-        return errno;
-    /* Loopback has no queueing discipline to bypass. */
-    (void)!setsockopt(port->send_socket, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on);
-    return 0;
-}
 
 /* Returns the descriptor of the ring's filter, or -1 if the port has to work without eBPF. */
 static int steer(struct packet_port *port)
@@ -74,7 +59,7 @@ static int steer(struct packet_port *port)
 static int open_port(struct sv_wire *wire)
 {
     struct packet_port *port = (struct packet_port *)wire;
-    port->send_socket = port->ingress = port->ring.receiver.fd = -1;
+    port->sender.fd = port->ingress = port->ring.receiver.fd = -1;
     int filter = steer(port);
     int error = sv_packet_ring_open(&port->ring, atomic_load(&wire->device->mtu), RING_FRAMES, filter);
     if (filter >= 0)
@@ -82,7 +67,7 @@ static int open_port(struct sv_wire *wire)
     if (error == 0)
         error = sv_packet_ring_listen(&port->ring, wire->ifindex);
     if (error == 0)
-        error = open_send_socket(port);
+        error = sv_packet_sender_open(&port->sender, wire->ifindex);
     return error != 0 ? error : sv_wire_add_receiver(wire, &port->ring.receiver);
 }
 
@@ -98,43 +83,16 @@ static void close_port(struct sv_wire *wire)
 {
     struct packet_port *port = (struct packet_port *)wire;
     sv_packet_ring_close(&port->ring);
-    if (port->send_socket >= 0)
-        close(port->send_socket);
+    sv_packet_sender_close(&port->sender);
 }
 
 /* ---- sending ---- */
 
-/* The interface's queue is short, and the driver empties it within microseconds. */
-static unsigned send_all(struct packet_port *port, struct mmsghdr *messages, unsigned count, int *error)
-{
-    unsigned sent = 0;
-    for (int tries = 0; sent < count && tries < SEND_TRIES; tries++) {
-        int result = sendmmsg(port->send_socket, messages + sent, count - sent, MSG_DONTWAIT);
-        if (result > 0) {
-            sent += (unsigned)result;
-            continue;
-        }
-        *error = errno;
-        if (errno != ENOBUFS && errno != EAGAIN && errno != EINTR)
-            break;
-        sched_yield();
-    }
-    return sent;
-}
-
-static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sender, const struct sv_frame *frames,
+static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *qp, const struct sv_frame *frames,
                                    unsigned count, int *error)
 {
-    struct mmsghdr messages[SV_BURST];
-    struct iovec vectors[SV_BURST];
-    (void)sender;
-    memset(messages, 0, count * sizeof messages[0]);
-    for (unsigned i = 0; i < count; i++) {
-        vectors[i] = (struct iovec){.iov_base = (void *)(uintptr_t)frames[i].data, .iov_len = frames[i].length};
-        messages[i].msg_hdr.msg_iov = &vectors[i];
-        messages[i].msg_hdr.msg_iovlen = 1;
-    }
-    return send_all((struct packet_port *)wire, messages, count, error);
+    (void)qp;
+    return sv_packet_sender_send(&((struct packet_port *)wire)->sender, frames, count, error);
 }
 
 /* ---- rules ---- */

@@ -11,7 +11,13 @@
  *   zerocopy  the same, and the driver works on the library's memory itself
  *   tap       a tc ingress program redirects the frames to a TAP interface with the sockets and generic XDP: the
  *     kernel's own frames are never copied, and the library's pass the kernel's packet queue once more
+ *
+ * In mode tap any number of processes may have such a port on an interface: each has a TAP interface and a program of
+ * its own, and sends by a packet socket. The programs follow each other: a frame that rules of several processes take
+ * goes to the one whose program has been there for longest. In the other modes an interface has one program, and a
+ * queue the sockets of one process.
  */
+#include "packet_sender.h"
 #include "tap.h"
 #include "xdp_interface.h"
 #include "xdp_queue.h"
@@ -29,6 +35,7 @@ struct xdp_port {
     int program;            /* the link that holds the XDP program on the interface */
     int redirect;           /* the link of the tc program in tap mode, or -1 */
     struct sv_tap tap;
+    struct sv_packet_sender sender; /* of tap mode */
     bool native;
     bool zero_copy;
     bool partial;           /* see sv_xdp_partial() */
@@ -54,7 +61,7 @@ static unsigned drain(struct sv_wire *wire)
 
 /* ---- opening ---- */
 
-static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, uint32_t number)
+static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, uint32_t number, bool untold)
 {
     const struct sv_wire *wire = &port->wire;
     return (struct sv_xdp_queue_config){
@@ -65,16 +72,17 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, u
         .zero_copy = port->zero_copy,
         .partial = port->partial,
         .super_frames = wire->super_frames,
+        .is_untold = untold,
     };
 }
 
-static int open_queue(struct xdp_port *port, uint32_t number)
+static int open_queue(struct xdp_port *port, uint32_t number, bool untold)
 {
     struct sv_wire *wire = &port->wire;
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return ENOMEM;
-    const struct sv_xdp_queue_config config = queue_config_of(port, number);
+    const struct sv_xdp_queue_config config = queue_config_of(port, number, untold);
     int error = sv_xdp_queue_open(queue, &config);
     if (error != 0) {
         free(queue);
@@ -106,7 +114,7 @@ static bool has_more_queues(struct xdp_port *port)
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return true;
-    struct sv_xdp_queue_config config = queue_config_of(port, port->queues);
+    struct sv_xdp_queue_config config = queue_config_of(port, port->queues, true);
     config.receive_ifindex = config.ifindex;
     int error = sv_xdp_queue_open(queue, &config);
     if (error == 0)
@@ -125,13 +133,15 @@ static int open_queues(struct xdp_port *port)
     bool told = sv_xdp_receive_queues(&port->wire, &receiving) == 0;
     if (told && receiving > MAX_QUEUES)
         return too_many_queues(&port->wire);
-    for (uint32_t i = 0; i < MAX_QUEUES; i++) {
-        int error = port->tap.ifindex != 0 && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
+    /* The TAP interface has as many queues as it is given. */
+    bool tap = port->tap.ifindex != 0;
+    for (uint32_t i = 0; i < MAX_QUEUES && !(tap && told && i > 0 && i >= receiving); i++) {
+        int error = tap && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
         if (error == 0)
-            error = open_queue(port, i);
+            error = open_queue(port, i, !told);
         /* Under a low memlock limit no memory may be left to try a queue that does not exist. */
         if (i > 0 && (error == EINVAL || (error == ENOMEM && told && receiving > 0 && i >= receiving))) {
-            if (port->tap.ifindex != 0)
+            if (tap)
                 sv_tap_remove_queue(&port->tap);
             return 0;
         }
@@ -192,12 +202,18 @@ static int attach_program(struct xdp_port *port)
                       port->native ? ": try without SOFTVERBS_XDP_MODE=native" : "");
 }
 
+static bool is_mode(const char *name)
+{
+    const char *mode = getenv("SOFTVERBS_XDP_MODE");
+    return mode != NULL && strcmp(mode, name) == 0;
+}
+
 static int choose_mode(struct xdp_port *port)
 {
     const char *mode = getenv("SOFTVERBS_XDP_MODE");
     if (mode == NULL || *mode == '\0' || strcmp(mode, "generic") == 0)
         return 0;
-    if (strcmp(mode, "tap") == 0)
+    if (is_mode("tap"))
         return sv_tap_open(&port->tap);
     port->zero_copy = strcmp(mode, "zerocopy") == 0;
     if (!port->zero_copy && strcmp(mode, "native") != 0)
@@ -250,14 +266,17 @@ static enum sv_xdp_place place_of(const struct xdp_port *port)
 static int open_port(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
-    port->program = port->redirect = port->copies.receiver.fd = -1;
+    port->program = port->redirect = port->copies.receiver.fd = port->sender.fd = -1;
     int error = choose_mode(port);
+    bool tap = port->tap.ifindex != 0;
+    if (error == 0)
+        error = tap ? sv_packet_sender_open(&port->sender, wire->ifindex) : sv_guard_take(wire);
     if (error == 0)
         error = check_tags(port);
     if (error == 0)
         error = sv_xdp_partial(wire, place_of(port), &port->partial);
     /* A driver with XDP of its own segments in software; a tc program also sees what the kernel has merged (GRO). */
-    wire->super_frames = !port->native && (port->partial || port->tap.ifindex != 0);
+    wire->super_frames = !port->native && (port->partial || tap);
     if (error == 0)
         error = sv_steering_open(&wire->steering, wire->device->mac, true);
     if (error == 0)
@@ -289,6 +308,7 @@ static void close_port(struct sv_wire *wire)
         free(port->queue[i]);
     }
     sv_tap_close(&port->tap);
+    sv_packet_sender_close(&port->sender);
 }
 
 /* Queue pairs share the sockets evenly; one queue pair keeps its order. */
@@ -298,6 +318,16 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sen
     struct xdp_port *port = (struct xdp_port *)wire;
     sv_connections_track(sv_steering_connections(wire->steering), frames, count);
     return sv_xdp_queue_send(port->queue[sender->ibv.qp_num % port->queues], frames, count, error);
+}
+
+/* A socket of AF_XDP that sends by the interface would keep all other processes' off its queue. */
+static SV_HOT unsigned send_by_packet_socket(struct sv_wire *wire, const struct sv_qp *qp,
+                                             const struct sv_frame *frames, unsigned count, int *error)
+{
+    struct xdp_port *port = (struct xdp_port *)wire;
+    (void)qp;
+    sv_connections_track(sv_steering_connections(wire->steering), frames, count);
+    return sv_packet_sender_send(&port->sender, frames, count, error);
 }
 
 /*
@@ -315,21 +345,16 @@ static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec,
     return sv_wire_rule_added(device, spec, rule);
 }
 
-static const struct sv_wire_kind xdp_kind = {
-    .name = "xdp",
-    .max_mtu = SV_XDP_MAX_MTU,
-    .port_bytes = sizeof(struct xdp_port),
-    .copies_sent = true,
-    .open = open_port,
-    .detach = detach,
-    .close = close_port,
-    .drain = drain,
-    .send = send_frames,
-};
+#define XDP_KIND(SEND, COPIES_SENT) \
+    {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), .copies_sent = COPIES_SENT, \
+     .open = open_port, .detach = detach, .close = close_port, .drain = drain, .send = SEND}
+
+static const struct sv_wire_kind xdp_kind = XDP_KIND(send_frames, true);
+static const struct sv_wire_kind tap_kind = XDP_KIND(send_by_packet_socket, false);
 
 static int open_device(struct sv_device *device)
 {
-    return sv_wire_port_open(device, &xdp_kind);
+    return sv_wire_port_open(device, is_mode("tap") ? &tap_kind : &xdp_kind);
 }
 
 const struct sv_port_ops sv_xdp_ops = {

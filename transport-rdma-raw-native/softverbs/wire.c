@@ -92,8 +92,7 @@ int sv_wire_open(struct sv_wire *wire)
     pthread_mutex_init(&wire->event_mutex, NULL);
     wire->max_mtu = wire->kind->max_mtu;
     snprintf(wire->netdev, sizeof wire->netdev, "%s", strchr(wire->device->ibv.name, ':') + 1);
-    int error = make_descriptors(wire);
-    return error != 0 ? error : sv_guard_take(wire);
+    return make_descriptors(wire);
 }
 
 int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver)

@@ -40,7 +40,7 @@ struct sv_wire_kind {
     uint32_t max_mtu;
     size_t port_bytes;              /* of what starts with the struct sv_wire */
     bool copies_sent;               /* send() copies frames out of registered memory */
-    /* Called with the interface present and guarded. On an error close() follows. */
+    /* Called with the interface present. On an error close() follows. */
     int (*open)(struct sv_wire *wire);
     /* Stops steering frames away from the kernel. The rings stay, for their counters. */
     void (*detach)(struct sv_wire *wire);
@@ -63,7 +63,7 @@ struct sv_wire {
     struct sv_steering *steering;   /* NULL: without eBPF */
     bool super_frames;              /* frames beyond the MTU come too, from senders on this host */
 
-    int guard;                      /* listens under the name that keeps other processes off the interface */
+    int guard;                      /* listens under the name that keeps other processes off the interface; -1: it is shared */
     int filters;                    /* the packet socket that holds what the interface must let in */
     int large;                      /* the packet socket of large sends; -1 where there is none */
     int link;                       /* netlink: changes of interfaces */
@@ -124,7 +124,7 @@ bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination
 
 /* ---- guard.c ---- */
 
-/* Reserves the interface for this process: 0, or EBUSY with the owner explained. */
+/* Reserves the interface for this process, where it can have one only: 0, or EBUSY with the owner explained. */
 int sv_guard_take(struct sv_wire *wire);
 
 /* ---- wire_large.c ---- */

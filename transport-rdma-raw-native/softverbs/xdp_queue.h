@@ -79,7 +79,7 @@ struct sv_xdp_queue {
     struct sv_super_slot *slots;    /* with super_frames: what was cut, for one burst */
 
     SV_SEPARATE struct sv_spin send_lock;
-    int sender;                     /* the socket that sends: that of `main`, or one of its own */
+    int sender;                     /* the socket that sends, that of `main`; -1: the queue only receives */
     struct sv_xdp_ring tx;
     struct sv_xdp_ring completion;
     uint32_t free_count;
@@ -95,10 +95,11 @@ struct sv_xdp_queue_config {
     bool zero_copy;                 /* zero copy by the driver, or an error */
     bool partial;                   /* as in struct sv_xdp_queue */
     bool super_frames;
+    bool is_untold;                 /* the driver has not told whether the network interface has this queue */
 };
 
 /*
- * Returns 0 or an errno. EINVAL for a queue number above 0 means that the interface has no such queue. EBUSY means that
+ * A queue of a TAP interface only receives. Returns 0 or an errno. EINVAL for a queue number above 0 means that the interface has no such queue. EBUSY means that
  * another process has the queue, and still had it after a while.
  */
 int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config);

@@ -118,7 +118,7 @@ static int register_umem(struct sv_xdp_queue *queue)
     int error = ENOBUFS;
     for (uint32_t chunks = RECEIVE_CHUNKS; error == ENOBUFS && chunks >= MIN_RECEIVE_CHUNKS; chunks /= 2) {
         queue->receive_chunks = chunks;
-        queue->send_chunks = chunks / 2;
+        queue->send_chunks = queue->sender >= 0 ? chunks / 2 : 0;
         error = try_umem(queue);
     }
     if (error == ENOBUFS)
@@ -151,17 +151,16 @@ static int bind_main(struct sv_xdp_queue *queue, const struct sv_xdp_queue_confi
     return bind_patiently(queue->main.receiver.fd, &address);
 }
 
-/* Binds a socket that shares the memory and the flags of the main one. */
-static int bind_shared(const struct sv_xdp_queue *queue, int fd, int ifindex, uint32_t number)
+/* Of a socket that shares the memory and the flags of the main one. */
+static void fill_shared_address(struct sockaddr_xdp *address, const struct sv_xdp_queue *queue, int ifindex,
+                                uint32_t number)
 {
-    struct sockaddr_xdp address;
-    memset(&address, 0, sizeof address);
-    address.sxdp_family = AF_XDP;
-    address.sxdp_flags = XDP_SHARED_UMEM;
-    address.sxdp_shared_umem_fd = (uint32_t)queue->main.receiver.fd;
-    address.sxdp_ifindex = (uint32_t)ifindex;
-    address.sxdp_queue_id = number;
-    return bind_patiently(fd, &address);
+    memset(address, 0, sizeof *address);
+    address->sxdp_family = AF_XDP;
+    address->sxdp_flags = XDP_SHARED_UMEM;
+    address->sxdp_shared_umem_fd = (uint32_t)queue->main.receiver.fd;
+    address->sxdp_ifindex = (uint32_t)ifindex;
+    address->sxdp_queue_id = number;
 }
 
 /* Rings and limits of the socket that sends. */
@@ -182,6 +181,7 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
 {
     int fd = queue->main.receiver.fd;
     bool sends = config->receive_ifindex == config->ifindex;
+    queue->sender = sends ? fd : -1;
     int error = register_umem(queue);
     queue->main.entries = queue->receive_chunks;
     if (error == 0)
@@ -190,7 +190,6 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
         error = set_ring(fd, XDP_RX_RING, queue->main.entries);
     if (error == 0)
         error = map_rings(queue);
-    queue->sender = sends ? fd : -1;
     if (error == 0)
         error = sends ? set_up_sending(queue) : set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     if (error != 0)
@@ -233,24 +232,38 @@ static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_confi
         error = ring_offsets(syns->receiver.fd, &offsets);
     if (error == 0)
         error = map_receive_ring(syns, &offsets);
-    return error != 0 ? error : bind_shared(queue, syns->receiver.fd, config->receive_ifindex, config->number);
+    struct sockaddr_xdp address;
+    fill_shared_address(&address, queue, config->receive_ifindex, config->number);
+    return error != 0 ? error : bind_patiently(syns->receiver.fd, &address);
 }
 
-/* In tap mode frames leave by the network interface itself, and its socket needs rings of its own. */
-static int open_sender(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
+/*
+ * In tap mode the queue is the TAP interface's. Whether the network interface has one of this number is told by binding
+ * a socket to it for a moment: not EINVAL. Another process may have the queue.
+ */
+static int find_queue(const struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
-    int error = open_socket(&queue->sender);
+    struct sockaddr_xdp address;
+    int fd;
+    int error = open_socket(&fd);
+    if (error != 0)
+        return error;
+    fill_shared_address(&address, queue, config->ifindex, config->number);
+    error = set_ring(fd, XDP_UMEM_FILL_RING, UNUSED_ENTRIES);
     if (error == 0)
-        error = set_ring(queue->sender, XDP_UMEM_FILL_RING, UNUSED_ENTRIES);
+        error = set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     if (error == 0)
-        error = set_up_sending(queue);
-    return error != 0 ? error : bind_shared(queue, queue->sender, config->ifindex, config->number);
+        error = set_ring(fd, XDP_TX_RING, UNUSED_ENTRIES);
+    if (error == 0 && bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 && errno != EBUSY)
+        error = errno;
+    close(fd);
+    return error;
 }
 
 static int hand_out_chunks(struct sv_xdp_queue *queue)
 {
     uint64_t *fill = queue->fill.entries;
-    queue->free_chunks = malloc(queue->send_chunks * sizeof queue->free_chunks[0]);
+    queue->free_chunks = malloc((queue->send_chunks + 1) * sizeof queue->free_chunks[0]);
     if (queue->free_chunks == NULL)
         return ENOMEM;
     for (uint32_t i = 0; i < queue->receive_chunks; i++)
@@ -315,8 +328,8 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
         error = set_up(queue, config);
     if (error == 0)
         error = open_syns(queue, config);
-    if (error == 0 && queue->sender < 0)
-        error = open_sender(queue, config);
+    if (error == 0 && queue->sender < 0 && config->is_untold)
+        error = find_queue(queue, config);
     if (error == 0)
         error = hand_out_chunks(queue);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
@@ -350,8 +363,6 @@ void sv_xdp_queue_close(struct sv_xdp_queue *queue)
     unmap_ring(&queue->tx);
     unmap_ring(&queue->fill);
     unmap_ring(&queue->completion);
-    if (queue->sender >= 0 && queue->sender != queue->main.receiver.fd)
-        close(queue->sender);
     queue->sender = -1;
     close_lane(&queue->syns);
     close_lane(&queue->main);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may have an interface: one process of ours, whatever other users do. */
+/* Who may have an interface: one process of ours in exclusive modes, whatever other users do; any number in others. */
 #define _GNU_SOURCE
 #include "wire_fixture.h"
 
@@ -129,6 +129,8 @@ static void check_busy(const struct scene *scene, pid_t pid)
     snprintf(who, sizeof who, "(process %d of user %u)", (int)pid, geteuid());
     if (strstr(softverbs_open_error(device), who) == NULL)
         test_failed(__FILE__, __LINE__, "not %s: %s", who, softverbs_open_error(device));
+    CHECK(strstr(softverbs_open_error(device), "SOFTVERBS_XDP_MODE=tap") != NULL);
+    CHECK(strstr(softverbs_open_error(device), "soft:packet:") != NULL);
 }
 
 static void names_of_other_users_are_passed_over(const char *kind)
@@ -174,18 +176,62 @@ static void an_interface_has_one_user(const char *kind)
     link_close(&scene.wire);
 }
 
+static void several_processes_share_an_interface(const char *kind)
+{
+    struct scene scene;
+    scene_open(&scene, kind);
+    struct process first = start(opens, scene.device_name);
+    struct process second = start(opens, scene.device_name);
+    check_opens(&scene);
+    end_of(first);
+    check_opens(&scene);
+    end_of(second);
+    check_opens(&scene);
+    link_close(&scene.wire);
+}
+
+/* One that has the interface to itself does not keep those off that share, nor they it. */
+static void test_mixed(void)
+{
+    if (!have_namespace())
+        return;
+    struct scene scene;
+    scene_open(&scene, "xdp");
+    struct process owner = start(opens, scene.device_name);
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
+    check_opens(&scene);
+    end_of(owner);
+    owner = start(opens, scene.device_name);
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    check_opens(&scene);
+    end_of(owner);
+    link_close(&scene.wire);
+}
+
 static void test_other_users(void)
 {
-    for_each_kind(names_of_other_users_are_passed_over);
+    if (have_namespace())
+        names_of_other_users_are_passed_over("xdp");
 }
 
 static void test_one_user(void)
 {
-    for_each_kind(an_interface_has_one_user);
+    if (have_namespace())
+        an_interface_has_one_user("xdp");
+}
+
+static void test_several_users(void)
+{
+    if (!have_namespace())
+        return;
+    several_processes_share_an_interface("packet");
+    with_xdp_mode("tap", several_processes_share_an_interface);
 }
 
 const struct test guard_tests[] = {
     {"guard: names that other users hold are passed over", test_other_users},
     {"guard: an interface has one user, who is named", test_one_user},
+    {"guard: several processes share an interface by packet sockets and in tap mode", test_several_users},
+    {"guard: a process that has the interface to itself and one that shares it", test_mixed},
     {NULL, NULL},
 };

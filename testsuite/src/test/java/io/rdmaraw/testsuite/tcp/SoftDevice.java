@@ -23,6 +23,11 @@ public enum SoftDevice {
         return "soft:" + provider + ':' + networkInterface;
     }
 
+    /** Returns the environment variable, as {@code NAME=value}, by which another process drives them this way. */
+    String environment() {
+        return "SOFTVERBS_XDP_MODE=" + xdpMode;
+    }
+
     /** Lets devices be opened as users have them by default again. */
     public static void restore() {
         XdpMode.set("");
