@@ -33,6 +33,7 @@ public final class Libc {
     private static final long MMAP = address("mmap");
     private static final long MUNMAP = address("munmap");
     private static final long MADVISE = address("madvise");
+    private static final long MEMFD_CREATE = address("memfd_create");
     private static final long CALLOC = address("calloc");
     private static final long FREE = address("free");
 
@@ -100,6 +101,11 @@ public final class Libc {
 
     static int eventfd(int initialValue, int flags) {
         return NativeCall.intValue(EVENTFD, initialValue, flags, 0);
+    }
+
+    /** Creates a file in memory; returns its descriptor or the negated error number. */
+    static int memfdCreate(long name, int flags) {
+        return NativeCall.intValue(MEMFD_CREATE, name, flags, 0);
     }
 
     static int ppoll(long pollFds, int count, long timespec) {

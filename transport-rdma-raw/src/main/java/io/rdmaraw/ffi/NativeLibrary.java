@@ -6,7 +6,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.Locale;
 
 /** Finds and loads shared libraries: one of the system by its soname, or one that travels in a jar. */
@@ -51,21 +50,37 @@ public final class NativeLibrary {
                         + "io.rdmaraw:netty-transport-rdma-raw-native with classifier linux-" + architecture()
                         + ", or name the library's file in the system property " + property);
             }
-            return loadCopy(name, in);
+            return loadCopy(name, in.readAllBytes());
         } catch (IOException e) {
-            throw linkError("cannot copy " + resource + " to a temporary file", e);
+            throw linkError("cannot read " + resource, e);
         }
     }
 
-    private static SymbolLookup loadCopy(String name, InputStream in) throws IOException {
+    /**
+     * A file has a name that profilers and core dumps show. Where there is no directory for one, as in a container whose
+     * root file system is read-only, or where files cannot be run, the library is loaded from memory.
+     */
+    private static SymbolLookup loadCopy(String name, byte[] library) {
+        String whyNoFile;
+        try {
+            return loadFromDirectory(name, library);
+        } catch (IOException | UnsatisfiedLinkError e) {
+            whyNoFile = e.toString();
+        }
+        try {
+            return load(MemoryFile.create("lib" + name, library).toString());
+        } catch (IOException | UnsatisfiedLinkError e) {
+            throw linkError("the library can be run neither from " + System.getProperty("java.io.tmpdir") + " ("
+                    + whyNoFile + ") nor from memory: name another directory by -Djava.io.tmpdir, or a file with the"
+                    + " library by -Dio.rdmaraw." + name + ".path", e);
+        }
+    }
+
+    private static SymbolLookup loadFromDirectory(String name, byte[] library) throws IOException {
         Path copy = Files.createTempFile("lib" + name, ".so");
         try {
-            Files.copy(in, copy, StandardCopyOption.REPLACE_EXISTING);
+            Files.write(copy, library);
             return load(copy.toString());
-        } catch (UnsatisfiedLinkError e) {
-            throw linkError("the library cannot be run from " + copy.getParent() + " (is that mounted noexec?): name"
-                    + " another directory by -Djava.io.tmpdir, or a file with the library by -Dio.rdmaraw." + name
-                    + ".path", e);
         } finally {
             // The mapping stays; the name is not needed any more, and an aborted process leaves no file behind.
             Files.deleteIfExists(copy);

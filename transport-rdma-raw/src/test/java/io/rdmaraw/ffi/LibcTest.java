@@ -25,6 +25,8 @@ class LibcTest {
             expressions.add(name);
             values.add(constant(Libc.class, name));
         }
+        expressions.add("MFD_CLOEXEC");
+        values.add(constant(MemoryFile.class, "MFD_CLOEXEC"));
         expressions.addAll(List.of("sizeof(struct pollfd)", "offsetof(struct pollfd, events)",
                 "offsetof(struct pollfd, revents)", "sizeof(struct timespec)", "offsetof(struct timespec, tv_nsec)",
                 "POLLIN"));

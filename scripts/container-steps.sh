@@ -1,0 +1,215 @@
+# shellcheck shell=bash
+# What `./rdma-raw test --containers` asks of the servers in their containers. Each function is a step: it ends with 0 if
+# what it says is so, and what it prints goes to the report's files.
+
+# How much goes each way in the steps of bulk data.
+readonly CONTAINER_BYTES=100000000
+
+# The digest of the page /bytes/N of the example servers: bytes 0 to 250 over and over.
+digest_of_pattern() {
+  python3 - "$1" <<'PYTHON'
+import hashlib, sys
+length, pattern = int(sys.argv[1]), bytes(range(251)) * 4096
+digest = hashlib.sha256()
+while length > 0:
+    digest.update(pattern[:length])
+    length -= len(pattern)
+print(digest.hexdigest())
+PYTHON
+}
+
+random_file() {
+  [ -f "$container_work/work/$1" ] || head -c "$2" /dev/urandom >"$container_work/work/$1"
+}
+
+digest_of_file() {
+  sha256sum "$1" | cut -d ' ' -f 1
+}
+
+same() {
+  echo "$3: $1"
+  [ "$1" = "$2" ] || { echo "$3 should be $2" >&2; return 1; }
+}
+
+# ---- servers ----
+
+# What podman's own profile allows, and bpf(2).
+make_seccomp_profile() {
+  jq '(.syscalls[] | select(.names | index("bpf")) | .names) -= ["bpf"]
+    | .syscalls += [{"names": ["bpf"], "action": "SCMP_ACT_ALLOW"}]' /usr/share/containers/seccomp.json \
+    >"$container_work/seccomp.json"
+}
+
+# The options of a device's container, as docs/security.md and docs/deploying.md have them.
+device_options() {
+  case "$1" in
+    soft:packet:*) echo --cap-drop all --cap-add net_raw ;;
+    *) echo --cap-drop all --cap-add net_raw,net_admin,bpf,ipc_lock ;;
+  esac
+}
+
+# start_server NAME DEVICE EXAMPLE [OPTION OF PODMAN...] [-- OPTION OF THE SERVER...]
+start_server() {
+  local name="$1" device="$2" example="$3"
+  local -a options=() capabilities
+  shift 3
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    options+=("$1")
+    shift
+  done
+  [ $# -eq 0 ] || shift
+  read -ra capabilities <<<"$(device_options "$device")"
+  podman run --detach --name "$name" "${capabilities[@]}" --security-opt "seccomp=$container_work/seccomp.json" \
+    "${options[@]}" localhost/rdma-raw example "$example" --device "$device" --address 0.0.0.0 "$@" >/dev/null
+  await_listening "$name"
+}
+
+# The peers are asked for nothing: neither interface has been set by ethtool.
+from_container() {
+  podman exec clients "$@"
+}
+
+# ---- steps ----
+
+http_pages() {
+  local url="http://$1:8080"
+  from_container curl -sS --max-time 30 "$url/json" && echo
+  curl -sS --max-time 30 "$url/json" && echo
+}
+
+# Both from a container on the bridge and from the host, which is the bridge's other end.
+http_bulk() {
+  local url="http://$1:8080" expected
+  expected="$(digest_of_pattern "$CONTAINER_BYTES")"
+  same "$(from_container curl -sS --max-time 300 "$url/bytes/$CONTAINER_BYTES" | sha256sum | cut -d ' ' -f 1)" \
+    "$expected" "down to a container"
+  same "$(curl -sS --max-time 300 "$url/bytes/$CONTAINER_BYTES" | sha256sum | cut -d ' ' -f 1)" \
+    "$expected" "down to the host"
+}
+
+# The longest content that the example takes, there and back.
+http_posts() {
+  local url="http://$1:8080/echo" file="$container_work/work/post"
+  random_file post 16000000
+  same "$(from_container curl -sS --max-time 300 --data-binary @/work/post "$url" | sha256sum | cut -d ' ' -f 1)" \
+    "$(digest_of_file "$file")" "posted by a container"
+  same "$(curl -sS --max-time 300 --data-binary "@$file" "$url" | sha256sum | cut -d ' ' -f 1)" \
+    "$(digest_of_file "$file")" "posted by the host"
+}
+
+http_load() {
+  local out
+  out="$(from_container wrk -t 2 -c 32 -d 5 "http://$1:8080/plaintext")"
+  printf '%s\n' "$out"
+  ! grep -E 'Socket errors|Non-2xx' <<<"$out"
+  grep -E 'requests in' <<<"$out"
+  out="$(wrk -t 2 -c 32 -d 5 "http://$1:8080/plaintext")"
+  printf '%s\n' "$out"
+  ! grep -E 'Socket errors|Non-2xx' <<<"$out"
+}
+
+# All of it there and back at once.
+echo_bulk() {
+  local file="$container_work/work/bulk" sent
+  random_file bulk "$CONTAINER_BYTES"
+  sent="$(digest_of_file "$file")"
+  same "$(from_container sh -c "socat -t 60 - TCP:$1:7007 </work/bulk" | sha256sum | cut -d ' ' -f 1)" "$sent" \
+    "there and back from a container"
+  same "$(socat -t 60 - "TCP:$1:7007" <"$file" | sha256sum | cut -d ' ' -f 1)" "$sent" "there and back from the host"
+}
+
+dns_answers() {
+  local from
+  for from in from_container env; do
+    same "$("$from" dig "@$1" -p 5353 +short +tries=1 +time=10 web.example.test AAAA | tail -n 1)" 2001:db8::80 "UDP"
+    same "$("$from" dig "@$1" -p 5353 +short +tries=1 +time=10 +tcp example.test MX)" "10 mail.example.test." "TCP"
+  done
+}
+
+http3_pages() {
+  random_file post 16000000
+  local digest
+  digest="$(digest_of_file "$container_work/work/post")"
+  rm -rf "$container_work/work/h3" && mkdir "$container_work/work/h3"
+  from_container gtlsclient --quiet --exit-on-all-streams-close --download /work/h3 "$1" 8443 \
+    "https://$1:8443/bytes/5000000"
+  same "$(digest_of_file "$container_work/work/h3/5000000")" "$(digest_of_pattern 5000000)" "down by HTTP/3"
+  from_container gtlsclient --quiet --exit-on-all-streams-close --download /work/h3 --http-method POST \
+    --data /work/post "$1" 8443 "https://$1:8443/echo"
+  same "$(digest_of_file "$container_work/work/h3/echo")" "$digest" "posted by HTTP/3"
+}
+
+proxy_bulk() {
+  local out
+  out="$(from_container iperf3 --client "$1" --port 8081 --bytes "$CONTAINER_BYTES" --json)"
+  jq -r '"up, bit/s: \(.end.sum_received.bits_per_second)"' <<<"$out"
+  same "$(jq '.end.sum_received.bytes >= .end.sum_sent.bytes * 0.99' <<<"$out")" true "up, all came"
+  out="$(iperf3 --client "$1" --port 8081 --bytes "$CONTAINER_BYTES" --reverse --json)"
+  jq -r '"down to the host, bit/s: \(.end.sum_received.bits_per_second)"' <<<"$out"
+}
+
+# ---- the steps in their order ----
+
+# All servers of a device, each on the bridge; CASE names the steps.
+server_steps() {
+  local case="$1" device="$2" name address
+  shift 2
+  for name in http echo dns http3; do
+    container_is_wanted "$case-$name" || continue
+    container_step "$case-$name-start" "the server says that it listens" start_server "$case-$name" "$device" "$name" "$@"
+    address="$(container_address "$case-$name")"
+    "${name}_steps" "$case-$name" "$address"
+    container_step "$case-$name-device" "frames came by the device, none was dropped for its checksum or length" \
+      by_device "$case-$name"
+    container_step "$case-$name-log" "no warning" quiet_log "$case-$name"
+    podman rm --force --time 10 "$case-$name" >/dev/null
+  done
+}
+
+http_steps() {
+  container_step "$1-pages" "curl gets a page, in a container and on the host" http_pages "$2"
+  container_step "$1-bulk" "100 MB to each have the right SHA-256" http_bulk "$2"
+  container_step "$1-posts" "16 MB from each come back with the right SHA-256" http_posts "$2"
+  container_step "$1-load" "wrk counts no error" http_load "$2"
+}
+
+echo_steps() {
+  container_step "$1-bulk" "100 MB up and down at once, by socat, have the right SHA-256" echo_bulk "$2"
+}
+
+dns_steps() {
+  container_step "$1-answers" "dig gets the answers, by UDP and TCP" dns_answers "$2"
+}
+
+http3_steps() {
+  container_step "$1-bulk" "5 MB down and 16 MB there and back by QUIC, with UDP_SEGMENT, have the right SHA-256" \
+    http3_pages "$2"
+}
+
+# What came went by the device, and nothing was lost for what a bridge makes of frames.
+by_device() {
+  local counts
+  podman exec "$1" rdma-raw top -n 1 --json 1 >"$container_out/$1.json"
+  counts="$(jq -c '[.ports[], .channels[]] | map(.counts) | map(to_entries) | add | group_by(.key)
+    | map({key: .[0].key, value: map(.value) | add}) | from_entries' "$container_out/$1.json")"
+  jq -r 'to_entries[] | select(.value > 0) | "\(.key) \(.value)"' <<<"$counts"
+  jq -e '.["traffic:received.frames"] > 0 and .["drop:bad-checksum"] + .["drop:too-long"] + .["drop:unserved"]
+    + .["traffic:kernel.connections"] + .["level:rules.kernel-visible"] == 0' <<<"$counts"
+}
+
+# The server's log has the line that it listens, and no warning.
+quiet_log() {
+  podman logs "$1" 2>&1
+  ! podman logs "$1" 2>&1 | grep -E 'WARN|ERROR|SEVERE|Exception'
+}
+
+run_container_steps() {
+  make_java_image docker.io/library/eclipse-temurin:25-jre
+  make_client_image
+  podman build --quiet --tag rdma-raw --file "$ROOT/examples/containers/Containerfile" "$ROOT" >/dev/null
+  make_seccomp_profile
+  start_clients clients
+  server_steps xdp soft:xdp:eth0
+  server_steps packet soft:packet:eth0
+  server_steps tap soft:xdp:eth0 --env SOFTVERBS_XDP_MODE=tap --device /dev/net/tun
+}
