@@ -1,5 +1,8 @@
 package io.rdmaraw.channel;
 
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.internal.SystemPropertyUtil;
 import io.rdmaraw.verbs.VerbsDevices;
 
@@ -7,6 +10,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.List;
 import java.util.Properties;
+import java.util.concurrent.TimeUnit;
 
 /** Tells whether the transport can be used here. */
 public final class RdmaRaw {
@@ -50,6 +54,32 @@ public final class RdmaRaw {
     /** Returns why the transport is not available, or null if it is. */
     public static Throwable unavailabilityCause() {
         return UNAVAILABILITY_CAUSE;
+    }
+
+    /**
+     * Tries the device that these settings name: makes a loop, binds a datagram channel on it to a free port, and ends
+     * both. Blocks for as long as that takes, some tenths of a second as a rule. Not to be called on an event loop.
+     *
+     * @return why channels with these settings would not work, or null if they do
+     */
+    public static Throwable unavailabilityCause(RdmaRawIoHandlerConfig config) {
+        if (UNAVAILABILITY_CAUSE != null) {
+            return UNAVAILABILITY_CAUSE;
+        }
+        RdmaRawEventLoopGroup group = null;
+        try {
+            group = new RdmaRawEventLoopGroup(1, config);
+            ChannelFuture bound = new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter()).bind(0).awaitUninterruptibly();
+            bound.channel().close().awaitUninterruptibly();
+            return bound.cause();
+        } catch (RuntimeException | LinkageError e) {
+            return e;
+        } finally {
+            if (group != null) {
+                group.shutdownGracefully(0, 0, TimeUnit.SECONDS).awaitUninterruptibly();
+            }
+        }
     }
 
     /** Returns the version of the transport, such as {@code 1.2.3}, or {@code unknown} outside of its jar. */

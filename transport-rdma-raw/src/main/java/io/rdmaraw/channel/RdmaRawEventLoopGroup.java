@@ -55,6 +55,20 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
         super(loops, threadFactory, RdmaRawIoHandler.newFactory(config));
     }
 
+    private RdmaRawEventLoopGroup(RdmaRawIoHandlerConfig config, int loops, Executor executorOrNull) {
+        super(loops, executorOrNull, RdmaRawIoHandler.newFactory(config));
+    }
+
+    /**
+     * Makes a group whose threads are an executor's: each loop takes one for as long as it lives.
+     *
+     * @param loops number of loops, 0 for Netty's default
+     * @param executorOrNull null for threads of Netty's own
+     */
+    public static RdmaRawEventLoopGroup onExecutor(int loops, Executor executorOrNull, RdmaRawIoHandlerConfig config) {
+        return new RdmaRawEventLoopGroup(config, loops, executorOrNull);
+    }
+
     @Override
     protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... args) {
         return new RdmaRawEventLoop(this, executor, ioHandlerFactory);

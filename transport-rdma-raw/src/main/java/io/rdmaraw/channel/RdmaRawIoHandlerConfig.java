@@ -14,10 +14,12 @@ import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.MacAddress;
 
+import java.net.InetSocketAddress;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 
 /** How the loops of a group drive their queues. Immutable; made by {@link #builder()}. */
 public final class RdmaRawIoHandlerConfig {
@@ -50,6 +52,8 @@ public final class RdmaRawIoHandlerConfig {
     private final long fastOpenKeyHigh;
     private final long fastOpenKeyLow;
     private final RdmaRawTcpLimits tcpLimits;
+    private final Predicate<InetSocketAddress> listensByDevice;
+    private final Predicate<InetSocketAddress> connectsByDevice;
 
     private RdmaRawIoHandlerConfig(Builder builder) {
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.sendSge(),
@@ -64,6 +68,8 @@ public final class RdmaRawIoHandlerConfig {
         maxUnresolvedPackets = builder.maxUnresolvedPackets;
         ipDevice = builder.ipDevice;
         nioChannels = builder.nioChannels;
+        listensByDevice = builder.listensByDevice;
+        connectsByDevice = builder.connectsByDevice;
         SecureRandom random = new SecureRandom();
         fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh : random.nextLong();
         fastOpenKeyLow = builder.fastOpenKeyLow != 0 ? builder.fastOpenKeyLow : random.nextLong();
@@ -110,6 +116,16 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns what the loops do about TCP and UDP channels of NIO. */
     public NioChannels nioChannels() {
         return nioChannels;
+    }
+
+    /** Tells whether a server on this local address is the device's. */
+    boolean listensByDevice(InetSocketAddress local) {
+        return listensByDevice.test(local);
+    }
+
+    /** Tells whether a connection to this peer is the device's. */
+    boolean connectsByDevice(InetSocketAddress remote) {
+        return connectsByDevice.test(remote);
     }
 
     /** Returns where the frames come from that channels with IP addresses get. */
@@ -200,6 +216,8 @@ public final class RdmaRawIoHandlerConfig {
         private String ipDevice = DeviceName.HOST_LOOPBACK;
         private NioChannels nioChannels = NioChannels.ofProperty();
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
+        private Predicate<InetSocketAddress> listensByDevice = local -> true;
+        private Predicate<InetSocketAddress> connectsByDevice = remote -> true;
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
         private long ownMac;
@@ -358,6 +376,26 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder nioChannels(NioChannels choice) {
             nioChannels = ObjectUtil.checkNotNull(choice, "choice");
+            return this;
+        }
+
+        /**
+         * Sets which TCP servers listen by the device: those on whose local address, as it was given to {@code bind},
+         * this answers true. For the others the kernel listens, on the same channels and loops. By default all listen
+         * by the device. Asked on the loops' threads.
+         */
+        public Builder listensByDevice(Predicate<InetSocketAddress> local) {
+            listensByDevice = ObjectUtil.checkNotNull(local, "local");
+            return this;
+        }
+
+        /**
+         * Sets which TCP connections are opened by the device: those to a peer on which this answers true, if the
+         * device's link leads there. The others are the kernel's, on the same channels and loops. By default all are
+         * opened by the device. Asked on the loops' threads.
+         */
+        public Builder connectsByDevice(Predicate<InetSocketAddress> remote) {
+            connectsByDevice = ObjectUtil.checkNotNull(remote, "remote");
             return this;
         }
 

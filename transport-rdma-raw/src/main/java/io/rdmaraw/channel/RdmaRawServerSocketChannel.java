@@ -172,6 +172,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private InetSocketAddress listen(InetSocketAddress address) throws IOException {
+        if (!ioHandler().config().listensByDevice(address)) {
+            kernel = new KernelListener(this, address, this::acceptedByKernel);
+            return new InetSocketAddress(address.getAddress(), kernel.port());
+        }
         TcpNetwork network = stacks.getFirst().network();
         InetSocketAddress wanted = address;
         if (network.isKernelServed()) {
@@ -215,12 +219,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     private void takeFromKernel(Channel child) {
         TcpStackStatistics counters = stacks.getFirst().counters();
-        if (port != null && mayAccept()) {
+        if (kernel != null && mayAccept()) {
             counters.kernelConnections++;
             fire(child);
             return;
         }
-        if (port != null) {
+        if (kernel != null) {
             counters.refusedByBacklog++;
         }
         child.unsafe().closeForcibly();
@@ -239,8 +243,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (held != null) {
             port = null;
             held.stopListening();
-            closeKernel();
         }
+        closeKernel();
     }
 
     @Override

@@ -188,7 +188,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             doBind(localOrNull);
         }
         loopStack = ioHandler().tcp();
-        if (loopStack.opener().isForKernel(requestedLocal, remote)) {
+        if (!ioHandler().config().connectsByDevice(remote)
+                || loopStack.opener().isForKernel(requestedLocal, remote)) {
             KernelTransport opening = new KernelTransport(this, loopStack.counters());
             transport = opening;
             if (config.isTcpFastOpenConnect()) {

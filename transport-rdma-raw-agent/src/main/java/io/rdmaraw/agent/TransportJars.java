@@ -1,0 +1,55 @@
+package io.rdmaraw.agent;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
+
+/**
+ * The transport's jars, which lie in the agent's: they are for class loaders below those that have Netty, and the
+ * agent's own jar is on the bootstrap class path.
+ */
+final class TransportJars {
+    private static final String DIRECTORY = "META-INF/rdmaraw/";
+
+    private final File agentJar;
+    private List<URL> unpacked;
+
+    TransportJars(File agentJar) {
+        this.agentJar = agentJar;
+    }
+
+    /** Returns where they are, as files that are deleted when the process ends. Any thread. */
+    synchronized URL[] unpack() throws IOException {
+        if (unpacked == null) {
+            List<URL> urls = new ArrayList<>();
+            try (JarFile jar = new JarFile(agentJar)) {
+                for (JarEntry entry : jar.stream().filter(TransportJars::isTransport).toList()) {
+                    Path copy = Files.createTempFile("netty-transport-rdma-raw", ".jar");
+                    copy.toFile().deleteOnExit();
+                    try (InputStream in = jar.getInputStream(entry)) {
+                        Files.copy(in, copy, StandardCopyOption.REPLACE_EXISTING);
+                    }
+                    urls.add(copy.toUri().toURL());
+                }
+            }
+            if (urls.isEmpty()) {
+                throw new IOException(agentJar + " has no jars of the transport in " + DIRECTORY
+                        + "; take the agent's jar as the build makes it");
+            }
+            unpacked = urls;
+        }
+        return unpacked.toArray(URL[]::new);
+    }
+
+    private static boolean isTransport(JarEntry entry) {
+        return entry.getName().startsWith(DIRECTORY) && entry.getName().endsWith(".jar");
+    }
+}
