@@ -173,20 +173,20 @@ INLINE int admit_repeated(const struct segment *segment, struct sv_steer_scratch
  * SYNs can come in any number. A SYN longer than the interface's frames comes from a peer on this host that relies on
  * segmentation offload; it cannot open a connection.
  */
-INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struct sv_steer_directory *directory,
+INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struct sv_steer_traffic *traffic,
                         struct sv_steer_scratch *scratch)
 {
     u64 now = ktime();
-    if (xdp_length(xdp) > *(volatile u32 *)&directory->longest_syn) {
-        __sync_fetch_and_add(&directory->syns_too_long, 1);
+    if (xdp_length(xdp) > *(volatile u32 *)&traffic->longest_syn) {
+        __sync_fetch_and_add(&traffic->syns_too_long, 1);
         return RXC_DROP;
     }
     new_window(scratch, now);
     if (admit_repeated(segment, scratch, now))
         return RXC_MAIN;
-    if (now < *(volatile u64 *)&directory->syns_limited_until_nanos &&
+    if (now < *(volatile u64 *)&traffic->syns_limited_until_nanos &&
         scratch->syns_first++ >= SV_STEER_SYNS_PER_WINDOW) {
-        __sync_fetch_and_add(&directory->syns_dropped, 1);
+        __sync_fetch_and_add(&traffic->syns_dropped, 1);
         return RXC_DROP;
     }
     return RXC_SYN;
@@ -223,12 +223,12 @@ INLINE int acknowledges_our_syn(const struct segment *segment, u64 now)
  * Classifies a segment other than a SYN while unsolicited segments are limited: admits all segments of connections and
  * few others. A local endpoint without any connection takes all segments: its answers may leave by another interface.
  */
-INLINE int classify_other(const struct segment *segment, struct sv_steer_directory *directory,
+INLINE int classify_other(const struct segment *segment, struct sv_steer_traffic *traffic,
                           struct sv_steer_scratch *scratch)
 {
     u64 now = ktime();
-    if (now >= *(volatile u64 *)&directory->unsolicited_limited_until_nanos) {
-        *(volatile u64 *)&directory->unsolicited_limited_until_nanos = 0;
+    if (now >= *(volatile u64 *)&traffic->unsolicited_limited_until_nanos) {
+        *(volatile u64 *)&traffic->unsolicited_limited_until_nanos = 0;
         return RXC_MAIN;
     }
     if (age_of_mark(&sv_map_known, SV_STEER_KNOWN_BUCKETS, segment->connection, now) >= 0 ||
@@ -247,27 +247,27 @@ INLINE int classify_other(const struct segment *segment, struct sv_steer_directo
         return RXC_MAIN;
     /* Extends the limit here; otherwise a flood would pass once a second until the library sees its ring fill again. */
     if (scratch->unsolicited == SV_STEER_UNSOLICITED_FLOOD)
-        *(volatile u64 *)&directory->unsolicited_limited_until_nanos = now + SV_STEER_LIMITED_NANOS;
-    __sync_fetch_and_add(&directory->unsolicited_dropped, 1);
+        *(volatile u64 *)&traffic->unsolicited_limited_until_nanos = now + SV_STEER_LIMITED_NANOS;
+    __sync_fetch_and_add(&traffic->unsolicited_dropped, 1);
     KEEP_SEPARATE("unsolicited");
     return RXC_DROP;
 }
 
-INLINE int classify_frame(struct xdp_md *xdp, struct sv_steer_directory *directory)
+INLINE int classify_frame(struct xdp_md *xdp, struct sv_steer_traffic *traffic)
 {
     u32 zero = 0;
     struct segment segment;
-    int limited = *(volatile u64 *)&directory->unsolicited_limited_until_nanos != 0;
-    int found = find_segment((const u8 *)(long)xdp->data, (const u8 *)(long)xdp->data_end, directory->secret, limited,
+    int limited = *(volatile u64 *)&traffic->unsolicited_limited_until_nanos != 0;
+    int found = find_segment((const u8 *)(long)xdp->data, (const u8 *)(long)xdp->data_end, traffic->secret, limited,
                              &segment);
     if (found == NEEDS_COPY)
-        found = load_segment(xdp, directory->secret, &segment);
+        found = load_segment(xdp, traffic->secret, &segment);
     if (found != FOUND)
         return RXC_MAIN;
     struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
     if (scratch == 0)
         return RXC_MAIN;
     if (segment.is_syn)
-        return classify_syn(xdp, &segment, directory, scratch);
-    return limited ? classify_other(&segment, directory, scratch) : RXC_MAIN;
+        return classify_syn(xdp, &segment, traffic, scratch);
+    return limited ? classify_other(&segment, traffic, scratch) : RXC_MAIN;
 }

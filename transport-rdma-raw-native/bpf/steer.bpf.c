@@ -44,6 +44,7 @@ struct map_reference sv_map_syns SECTION("maps");
 struct map_reference sv_map_known SECTION("maps");
 struct map_reference sv_map_opening SECTION("maps");
 struct map_reference sv_map_programs SECTION("maps");
+struct map_reference sv_map_traffic SECTION("maps");
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*tail_call)(void *context, void *map, u32 index) = (void *)BPF_FUNC_tail_call;
@@ -432,12 +433,12 @@ INLINE int find_skb_verdict(struct __sk_buff *skb)
  * Whether this is a UDP frame of several datagrams of a sender on this host. XDP does not see how long they are, and the
  * kernel does. They are known by a segment size, which XDP does not see either, or by a length beyond the MTU.
  */
-INLINE int is_super_datagram(const struct frame *frame, u32 segment_bytes, struct sv_steer_directory *directory)
+INLINE int is_super_datagram(const struct frame *frame, u32 segment_bytes, struct sv_steer_traffic *traffic)
 {
     u8 type[SV_VLAN_HLEN + 2];
     u8 ip[SV_IPV4_PROTOCOL_AT + 1];
     u32 offset = ETH_HLEN;
-    u32 longest = *(volatile u32 *)&directory->longest_datagram;
+    u32 longest = *(volatile u32 *)&traffic->longest_datagram;
     if ((frame->length <= longest && segment_bytes == 0) || load(frame, SV_ETHERTYPE_AT, type, sizeof type) < 0)
         return 0;
     if ((type[0] == ETH_P_8021Q >> 8 && type[1] == (ETH_P_8021Q & 0xff)) ||
@@ -447,7 +448,7 @@ INLINE int is_super_datagram(const struct frame *frame, u32 segment_bytes, struc
         return 0;
     if ((ip[0] >> 4 == 4 ? ip[SV_IPV4_PROTOCOL_AT] : ip[SV_IPV6_NEXT_HEADER_AT]) != IPPROTO_UDP)
         return 0;
-    __sync_fetch_and_add(&directory->datagrams_passed, 1);
+    __sync_fetch_and_add(&traffic->datagrams_passed, 1);
     return 1;
 }
 
@@ -466,18 +467,18 @@ SECTION("classify") int classify_xdp(struct xdp_md *xdp)
 {
     u32 zero = 0;
     u32 queue = xdp->rx_queue_index;
-    struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
-    if (directory == 0)
+    struct sv_steer_traffic *traffic = map_lookup(&sv_map_traffic, &zero);
+    if (traffic == 0)
         return XDP_PASS;
     /* Frames of a queue without sockets go to the kernel, as if no rule took them. */
-    if (queue >= *(volatile u32 *)&directory->queues) {
-        __sync_fetch_and_add(&directory->unserved, 1);
+    if (queue >= *(volatile u32 *)&traffic->queues) {
+        __sync_fetch_and_add(&traffic->unserved, 1);
         return XDP_PASS;
     }
     struct frame frame = {.context = xdp, .length = (u32)xdp_length(xdp), .is_xdp = 1};
-    if (is_super_datagram(&frame, 0, directory))
+    if (is_super_datagram(&frame, 0, traffic))
         return XDP_PASS;
-    int class = classify_frame(xdp, directory);
+    int class = classify_frame(xdp, traffic);
     if (class == RXC_DROP)
         return XDP_DROP;
     return (int)redirect_map(&sv_map_sockets, queue * SV_STEER_SOCKETS + (class == RXC_SYN), XDP_PASS);
@@ -504,11 +505,12 @@ SECTION("redirect") int steer_redirect(struct __sk_buff *skb)
     u32 zero = 0;
     if (find_skb_verdict(skb) != REDIRECT)
         return TC_ACT_UNSPEC;
-    struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
-    if (directory == 0)
+    const struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
+    struct sv_steer_traffic *traffic = map_lookup(&sv_map_traffic, &zero);
+    if (directory == 0 || traffic == 0)
         return TC_ACT_SHOT;
     struct frame frame = {.context = skb, .length = skb->len, .is_xdp = 0};
-    if (is_super_datagram(&frame, skb->gso_size, directory))
+    if (is_super_datagram(&frame, skb->gso_size, traffic))
         return TC_ACT_UNSPEC;
     if (skb->vlan_present && restore_vlan_tag(skb) != 0)
         return TC_ACT_SHOT;

@@ -1,53 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helpers for all files, and the queues of a device. device_list.c has the list of devices. */
+/* The queues of a device. device_list.c has the list of devices. */
 #include "device.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void *sv_fail(int error)
-{
-    errno = error;
-    return NULL;
-}
-
-static _Thread_local char last_error[SV_EXPLANATION_BYTES];
-
-int sv_explain(int error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(last_error, sizeof last_error, format, arguments);
-    va_end(arguments);
-    return error;
-}
-
-const char *sv_explanation(void)
-{
-    return last_error;
-}
 
 SV_EXPORT const char *softverbs_open_error(const struct ibv_device *device)
 {
     return ((const struct sv_device *)device)->open_error;
-}
-
-void *sv_alloc_zeroed(size_t size)
-{
-    size_t rounded = (size + 127) & ~(size_t)127;
-    void *memory = aligned_alloc(128, rounded);
-    return memory == NULL ? NULL : memset(memory, 0, rounded);
-}
-
-uint32_t sv_round_up_pow2(uint32_t value)
-{
-    uint32_t result = 1;
-    while (result < value)
-        result <<= 1;
-    return result;
 }
 
 /* EUI-64 of the MAC address, as Ethernet devices have it. */

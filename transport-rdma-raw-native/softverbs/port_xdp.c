@@ -41,6 +41,8 @@ struct xdp_port {
     bool partial;           /* see sv_xdp_partial() */
     uint32_t queues;
     struct sv_xdp_queue *queue[MAX_QUEUES];
+    uint32_t handed;        /* queues for which the broker has made sockets */
+    int socket[SV_STEER_SOCKETS * MAX_QUEUES];      /* those that no queue has taken yet, or -1 */
 };
 
 /*
@@ -53,7 +55,7 @@ static unsigned drain(struct sv_wire *wire)
     uint32_t limit[MAX_QUEUES];
     for (uint32_t i = 0; i < port->queues; i++)
         limit[i] = sv_xdp_queue_produced(port->queue[i]);
-    unsigned total = sv_packet_ring_drain(&port->copies, wire->device);
+    unsigned total = port->copies.map == NULL ? 0 : sv_packet_ring_drain(&port->copies, wire->device);
     for (uint32_t i = 0; i < port->queues; i++)
         total += sv_xdp_queue_drain(port->queue[i], wire->device, limit[i]);
     return total;
@@ -76,13 +78,27 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, u
     };
 }
 
+static void take_sockets(struct xdp_port *port, struct sv_xdp_queue_config *config)
+{
+    int *sockets = &port->socket[SV_STEER_SOCKETS * config->number];
+    if (!port->wire.brokered)
+        return;
+    config->has_sockets = true;
+    config->main_socket = sockets[0];
+    config->syn_socket = sockets[1];
+    sockets[0] = sockets[1] = -1;
+}
+
 static int open_queue(struct xdp_port *port, uint32_t number, bool untold)
 {
     struct sv_wire *wire = &port->wire;
+    if (wire->brokered && number >= port->handed)
+        return EINVAL;      /* as of the queue that is not there */
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return ENOMEM;
-    const struct sv_xdp_queue_config config = queue_config_of(port, number, untold);
+    struct sv_xdp_queue_config config = queue_config_of(port, number, untold);
+    take_sockets(port, &config);
     int error = sv_xdp_queue_open(queue, &config);
     if (error != 0) {
         free(queue);
@@ -91,7 +107,9 @@ static int open_queue(struct xdp_port *port, uint32_t number, bool untold)
     port->queue[port->queues++] = queue;
     wire->max_mtu = sv_xdp_queue_max_mtu(queue);
     sv_steering_set_longest_syn(wire->steering, wire->max_mtu + SV_MAX_OVERHEAD);
-    error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
+    if (!wire->brokered)
+        error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
+    sv_steering_set_queues(wire->steering, port->queues);
     if (error == 0)
         error = sv_wire_add_receiver(wire, &queue->main.receiver);
     return error != 0 ? error : sv_wire_add_receiver(wire, &queue->syns.receiver);
@@ -108,9 +126,11 @@ static int too_many_queues(const struct sv_wire *wire)
                       MAX_QUEUES, wire->netdev, MAX_QUEUES, MAX_QUEUES, wire->netdev);
 }
 
-/* Whether a socket finds a queue beyond those that are open. */
+/* Whether a socket finds a queue beyond those that are open. A broker hands none for it. */
 static bool has_more_queues(struct xdp_port *port)
 {
+    if (port->wire.brokered)
+        return port->queues == MAX_QUEUES;
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return true;
@@ -263,6 +283,45 @@ static enum sv_xdp_place place_of(const struct xdp_port *port)
     return port->tap.ifindex != 0 ? SV_XDP_AT_TC : port->native ? SV_XDP_AT_DRIVER : SV_XDP_AT_STACK;
 }
 
+/* The program is on the interface when the broker answers, and takes no frame before there is a rule. */
+static int open_by_broker(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    int fds[SV_BROKER_MAX_FDS];
+    uint32_t receiving = 0;
+    bool told = sv_xdp_receive_queues(wire, &receiving) == 0 && receiving > 0;
+    if (told && receiving > MAX_QUEUES)
+        return too_many_queues(wire);
+    struct sv_broker_open wanted = {
+        .mode = port->native ? SV_BROKER_NATIVE : SV_BROKER_GENERIC,
+        .mtu = atomic_load(&wire->device->mtu),
+        .queues = told ? receiving : MAX_QUEUES,
+    };
+    memcpy(wanted.netdev, wire->netdev, sizeof wanted.netdev);
+    int error = sv_broker_open(&wire->broker, &wanted, wire->ifindex, fds, &port->handed);
+    if (error != 0)
+        return error;
+    port->program = fds[SV_BROKER_LINK];
+    memcpy(port->socket, fds + SV_BROKER_SOCKETS, SV_STEER_SOCKETS * port->handed * sizeof fds[0]);
+    return sv_steering_adopt(&wire->steering, fds + SV_BROKER_MAPS);
+}
+
+static int open_steering(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    return wire->brokered ? open_by_broker(port) : sv_steering_open(&wire->steering, wire->device->mac, true);
+}
+
+/* A queue that the interface has not leaves its sockets. */
+static void close_handed(struct xdp_port *port)
+{
+    for (uint32_t i = 0; i < SV_STEER_SOCKETS * port->handed; i++) {
+        if (port->socket[i] >= 0)
+            close(port->socket[i]);
+        port->socket[i] = -1;
+    }
+}
+
 static int open_port(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
@@ -278,16 +337,17 @@ static int open_port(struct sv_wire *wire)
     /* A driver with XDP of its own segments in software; a tc program also sees what the kernel has merged (GRO). */
     wire->super_frames = !port->native && (port->partial || tap);
     if (error == 0)
-        error = sv_steering_open(&wire->steering, wire->device->mac, true);
+        error = open_steering(port);
     if (error == 0)
         error = open_queues(port);
-    if (error == 0)
+    close_handed(port);
+    if (error == 0 && !wire->brokered)
         error = open_copies(port);
     if (error != 0)
         return error;
     check_large_sends(port);
     sv_wire_mtu_known(wire);
-    return attach_program(port);
+    return wire->brokered ? 0 : attach_program(port);
 }
 
 static void detach(struct sv_wire *wire)
@@ -338,6 +398,8 @@ static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec,
 {
     struct xdp_port *port = device->port;
     if (spec->continues || spec->type != IBV_FLOW_ATTR_NORMAL) {
+        if (port->wire.brokered)
+            return EOPNOTSUPP;      /* copies come by packet sockets, which a broker doesn't hand out */
         int error = sv_packet_ring_listen(&port->copies, port->wire.ifindex);
         if (error != 0)
             return error;
@@ -345,8 +407,10 @@ static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec,
     return sv_wire_rule_added(device, spec, rule);
 }
 
+/* What sends by packet sockets can't be brokered. */
 #define XDP_KIND(SEND, COPIES_SENT) \
     {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), .copies_sent = COPIES_SENT, \
+     .may_be_brokered = COPIES_SENT, \
      .open = open_port, .detach = detach, .close = close_port, .drain = drain, .send = SEND}
 
 static const struct sv_wire_kind xdp_kind = XDP_KIND(send_frames, true);

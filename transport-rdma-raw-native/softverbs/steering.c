@@ -38,7 +38,8 @@ struct shape {
 
 struct sv_steering {
     int map[SV_MAP_COUNT];
-    struct sv_steer_directory *directory;
+    struct sv_steer_directory *directory;   /* NULL: a broker has the rules */
+    struct sv_steer_traffic *traffic;       /* NULL: the process that the broker serves has it */
     struct sv_connections connections;
     uint8_t mac[6];
     uint32_t specials[4];           /* rules by enum ibv_flow_attr_type */
@@ -87,13 +88,16 @@ static void *map_memory(int map, size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+static int map_marks(int map, uint32_t buckets, struct sv_steer_marks **marks)
+{
+    *marks = map_memory(map, buckets * sizeof **marks);
+    return *marks == NULL ? errno : 0;
+}
+
 static int create_marks(int *map, uint32_t buckets, struct sv_steer_marks **marks)
 {
     *map = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof **marks, buckets, BPF_F_MMAPABLE);
-    if (*map < 0)
-        return errno;
-    *marks = map_memory(*map, buckets * sizeof **marks);
-    return *marks == NULL ? errno : 0;
+    return *map < 0 ? errno : map_marks(*map, buckets, marks);
 }
 
 /* The maps of SV_PROGRAM_CLASSIFY. */
@@ -119,6 +123,12 @@ static int create_maps(struct sv_steering *steering)
     int *map = steering->map;
     map[SV_MAP_DIRECTORY] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1, BPF_F_MMAPABLE);
     if (map[SV_MAP_DIRECTORY] < 0)
+        return errno;
+    map[SV_MAP_TRAFFIC] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_traffic), 1, BPF_F_MMAPABLE);
+    if (map[SV_MAP_TRAFFIC] < 0)
+        return errno;
+    steering->traffic = map_memory(map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
+    if (steering->traffic == NULL)
         return errno;
     map[SV_MAP_RULES] = create_map(BPF_MAP_TYPE_HASH, (1 + SV_STEER_PLAIN_WORDS) * sizeof(uint64_t),
                                    sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
@@ -262,26 +272,27 @@ int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int so
     if (queue >= SV_STEER_MAX_QUEUES)
         return ENOSPC;
     int error = map_update(steering->map[SV_MAP_SOCKETS], &main, &socket);
-    if (error == 0)
-        error = map_update(steering->map[SV_MAP_SOCKETS], &syn_index, &syns);
-    if (error == 0)
-        __atomic_store_n(&steering->directory->queues, queue + 1, __ATOMIC_RELEASE);
-    return error;
+    return error != 0 ? error : map_update(steering->map[SV_MAP_SOCKETS], &syn_index, &syns);
+}
+
+void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues)
+{
+    __atomic_store_n(&steering->traffic->queues, queues, __ATOMIC_RELEASE);
 }
 
 void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes)
 {
-    __atomic_store_n(&steering->directory->longest_syn, bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&steering->traffic->longest_syn, bytes, __ATOMIC_RELAXED);
 }
 
 void sv_steering_set_longest_datagram(struct sv_steering *steering, uint32_t bytes)
 {
-    __atomic_store_n(&steering->directory->longest_datagram, bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&steering->traffic->longest_datagram, bytes, __ATOMIC_RELAXED);
 }
 
 uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering)
 {
-    return __atomic_load_n(&steering->directory->datagrams_passed, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->traffic->datagrams_passed, __ATOMIC_RELAXED);
 }
 
 static void extend_limit(unsigned long long *until_nanos)
@@ -294,32 +305,32 @@ static void extend_limit(unsigned long long *until_nanos)
 
 void sv_steering_limit_syns(struct sv_steering *steering)
 {
-    extend_limit(&steering->directory->syns_limited_until_nanos);
+    extend_limit(&steering->traffic->syns_limited_until_nanos);
 }
 
 void sv_steering_limit_unsolicited(struct sv_steering *steering)
 {
-    extend_limit(&steering->directory->unsolicited_limited_until_nanos);
+    extend_limit(&steering->traffic->unsolicited_limited_until_nanos);
 }
 
 uint64_t sv_steering_dropped_syns(const struct sv_steering *steering)
 {
-    return __atomic_load_n(&steering->directory->syns_dropped, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->traffic->syns_dropped, __ATOMIC_RELAXED);
 }
 
 uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering)
 {
-    return __atomic_load_n(&steering->directory->unsolicited_dropped, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->traffic->unsolicited_dropped, __ATOMIC_RELAXED);
 }
 
 uint64_t sv_steering_long_syns(const struct sv_steering *steering)
 {
-    return __atomic_load_n(&steering->directory->syns_too_long, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->traffic->syns_too_long, __ATOMIC_RELAXED);
 }
 
 uint64_t sv_steering_unserved(const struct sv_steering *steering)
 {
-    return __atomic_load_n(&steering->directory->unserved, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->traffic->unserved, __ATOMIC_RELAXED);
 }
 
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering)
@@ -376,16 +387,16 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
             ? "eBPF maps can't be made: the process needs CAP_BPF and CAP_NET_ADMIN (or CAP_SYS_ADMIN)"
             : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
     }
-    error = draw_secret(&steering->directory->secret);
+    error = draw_secret(&steering->traffic->secret);
     if (error != 0) {
         sv_steering_close(steering);
         return sv_explain(error, "the kernel gives no random numbers: getrandom(2) failed");
     }
+    steering->connections.secret = steering->traffic->secret;
+    sv_steering_set_longest_datagram(steering, UINT32_MAX);
 #if !defined(__x86_64__) && !defined(__i386__)
     steering->directory->loads_reorder = 1;
 #endif
-    steering->connections.secret = steering->directory->secret;
-    sv_steering_set_longest_datagram(steering, UINT32_MAX);
     memcpy(steering->directory->half[0].mac, mac, 6);
     head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
     invalidate_verdicts(steering);      /* empty entries have 0 */
@@ -399,17 +410,79 @@ static void unmap_memory(void *memory, size_t bytes)
         munmap(memory, bytes);
 }
 
+static void unmap_shared(struct sv_steering *steering)
+{
+    unmap_memory(steering->traffic, sizeof *steering->traffic);
+    unmap_memory(steering->connections.known, SV_STEER_KNOWN_BUCKETS * sizeof *steering->connections.known);
+    unmap_memory(steering->connections.opening, SV_STEER_OPENING_BUCKETS * sizeof *steering->connections.opening);
+    steering->traffic = NULL;
+    steering->connections.known = steering->connections.opening = NULL;
+}
+
+static void close_map(int *map)
+{
+    if (*map >= 0)
+        close(*map);
+    *map = -1;
+}
+
 void sv_steering_close(struct sv_steering *steering)
 {
     if (steering == NULL)
         return;
     unmap_memory(steering->directory, sizeof *steering->directory);
-    unmap_memory(steering->connections.known, SV_STEER_KNOWN_BUCKETS * sizeof *steering->connections.known);
-    unmap_memory(steering->connections.opening, SV_STEER_OPENING_BUCKETS * sizeof *steering->connections.opening);
+    unmap_shared(steering);
     for (int i = 0; i < SV_MAP_COUNT; i++)
-        if (steering->map[i] >= 0)
-            close(steering->map[i]);
+        close_map(&steering->map[i]);
     free(steering);
+}
+
+/* ---- shared with a broker ---- */
+
+/* In this order they are handed over. */
+static const int shared_map[SV_STEERING_SHARED_MAPS] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING};
+
+void sv_steering_shared(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS])
+{
+    for (int i = 0; i < SV_STEERING_SHARED_MAPS; i++)
+        maps[i] = steering->map[shared_map[i]];
+}
+
+/* The programs hold the maps that they use, and the mapped directory stays. */
+void sv_steering_keep_rules(struct sv_steering *steering)
+{
+    unmap_shared(steering);
+    for (int i = 0; i < SV_MAP_COUNT; i++)
+        if (i != SV_MAP_RULES && i != SV_MAP_DEEP_RULES)
+            close_map(&steering->map[i]);
+}
+
+int sv_steering_adopt(struct sv_steering **out, const int maps[SV_STEERING_SHARED_MAPS])
+{
+    struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
+    for (int i = 0; i < SV_MAP_COUNT && steering != NULL; i++)
+        steering->map[i] = -1;
+    for (int i = 0; i < SV_STEERING_SHARED_MAPS; i++) {
+        if (steering != NULL)
+            steering->map[shared_map[i]] = maps[i];
+        else
+            close(maps[i]);
+    }
+    if (steering == NULL)
+        return ENOMEM;
+    steering->traffic = map_memory(steering->map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
+    int error = steering->traffic == NULL ? errno : 0;
+    if (error == 0)
+        error = map_marks(steering->map[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
+    if (error == 0)
+        error = map_marks(steering->map[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
+    if (error != 0) {
+        sv_steering_close(steering);
+        return sv_explain(error, "the maps that the broker has sent can't be mapped");
+    }
+    steering->connections.secret = steering->traffic->secret;
+    *out = steering;
+    return 0;
 }
 
 /* ---- rules ---- */
@@ -554,26 +627,28 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
     return error == E2BIG ? ENOMEM : error;
 }
 
-void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow)
+bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec)
 {
-    if (flow->type != IBV_FLOW_ATTR_NORMAL) {
-        steering->specials[flow->type]--;
+    if (spec->type != IBV_FLOW_ATTR_NORMAL) {
+        steering->specials[spec->type] -= steering->specials[spec->type] > 0;
         publish_rules(steering);
-        return;
+        return true;
     }
-    struct shape *shape = find_shape(steering, flow->priority, &flow->mask);
+    struct shape *shape = find_shape(steering, spec->priority, &spec->mask);
     if (shape == NULL)
-        return;
+        return false;
     struct sv_steer_rule_key key;
-    rule_key(shape, &flow->rule->key, &key);
+    rule_key(shape, &spec->value, &key);
     struct sv_steer_rule rule = read_rule(rules_of(steering, shape), &key);
-    rule.takers -= !flow->rule->continues;
-    rule.copies -= flow->rule->continues;
+    if ((spec->continues ? rule.copies : rule.takers) == 0)
+        return false;
+    rule.takers -= !spec->continues;
+    rule.copies -= spec->continues;
     shape->rules--;
     if (rule.takers + rule.copies > 0) {
         map_update(rules_of(steering, shape), &key, &rule);
         invalidate_verdicts(steering);
-        return;
+        return true;
     }
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
@@ -581,4 +656,5 @@ void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow
     attr.key = address_of(&key);
     bpf_call(BPF_MAP_DELETE_ELEM, &attr);
     invalidate_verdicts(steering);
+    return true;
 }

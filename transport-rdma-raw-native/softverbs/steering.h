@@ -43,10 +43,11 @@ int sv_steering_attach(struct sv_steering *steering, enum sv_program program, in
 /* Sets the interface to which SV_PROGRAM_REDIRECT redirects, before it is attached. */
 void sv_steering_redirect_to(struct sv_steering *steering, int ifindex);
 /*
- * Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other frames that rules take. Call it for queue
- * 0 first, then in ascending order. Frames of queues without sockets go to the kernel.
+ * Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other frames that rules take.
  */
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns);
+/* Queues below this number have sockets. Frames of the others go to the kernel. */
+void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues);
 /* Sets the length above which SYNs are dropped, before SV_PROGRAM_CLASSIFY is attached. */
 void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes);
 
@@ -70,6 +71,20 @@ uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
-void sv_steering_remove(struct sv_steering *steering, const struct sv_flow *flow);
+/* False: there was no such rule. */
+bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec);
+
+/*
+ * Between a broker, which has the rules, and the process that it serves, which has the traffic (broker.h). Neither can
+ * take the other's part: rules are in maps of which the process has no descriptor.
+ */
+enum { SV_STEERING_SHARED_MAPS = 3 };
+
+/* The broker's part. The descriptors of the maps to hand over; they still belong to `steering`. */
+void sv_steering_shared(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS]);
+/* Gives up all but the rules, after the others were handed over. From then on only rules and the address can change. */
+void sv_steering_keep_rules(struct sv_steering *steering);
+/* The process's part, without rules. Takes the descriptors, also on an error. Returns 0 or an errno. */
+int sv_steering_adopt(struct sv_steering **steering, const int maps[SV_STEERING_SHARED_MAPS]);
 
 #endif

@@ -110,12 +110,20 @@ struct sv_steer_directory {
     unsigned int generation;        /* grows after each change of any rule */
     unsigned int filling;           /* the sequence number for which a half is filled, or was last */
     unsigned int loads_reorder;     /* nonzero: the processor may reorder loads, so programs need barriers */
+    unsigned long long redirect_to; /* index of the TAP interface, where there is one */
+    struct sv_steer_half half[2];
+};
+
+/*
+ * What decides which of the frames that rules take are admitted, and what was counted. It says nothing about which
+ * frames rules take: a process whose rules a broker checks (broker.h) writes here, and not to the directory.
+ */
+struct sv_steer_traffic {
     unsigned long long secret;      /* makes hashes unpredictable for senders */
     unsigned long long syns_limited_until_nanos;    /* CLOCK_MONOTONIC */
     unsigned long long syns_dropped;                /* while SYNs were limited */
     unsigned long long unsolicited_limited_until_nanos; /* 0: not limited */
     unsigned long long unsolicited_dropped;
-    unsigned long long redirect_to;                 /* index of the TAP interface, where there is one */
     unsigned int queues;                            /* number of receive queues with sockets, from queue 0 on */
     unsigned int longest_syn;                       /* bytes; longer SYNs are dropped */
     unsigned long long syns_too_long;
@@ -123,7 +131,6 @@ struct sv_steer_directory {
     unsigned long long datagrams_passed;            /* UDP of several datagrams: the kernel's */
     unsigned int longest_datagram;                  /* bytes of a frame; more are super-frames (super_frame.h) */
     unsigned int reserved;
-    struct sv_steer_half half[2];
 };
 
 /*
@@ -190,6 +197,7 @@ enum {
     SV_MAP_KNOWN,
     SV_MAP_OPENING,
     SV_MAP_PROGRAMS,
+    SV_MAP_TRAFFIC,
     SV_MAP_COUNT
 };
 

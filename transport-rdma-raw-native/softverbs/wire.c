@@ -2,6 +2,8 @@
 /* A network interface and its share in steering: see wire.h. */
 #include "wire.h"
 
+#include "receive_filter.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_arp.h>
@@ -70,17 +72,32 @@ static int read_facts(struct sv_wire *wire, int socket)
     return 0;
 }
 
-static int make_descriptors(struct sv_wire *wire)
+static int open_filters(struct sv_wire *wire)
 {
     wire->filters = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-    if (wire->filters < 0)
-        return sv_explain(errno, "%s", errno == EPERM
-            ? "raw sockets are not permitted: the process needs CAP_NET_RAW"
-            : "packet sockets can't be made: the kernel must be built with CONFIG_PACKET");
-    int error = read_facts(wire, wire->filters);
+    if (wire->filters >= 0)
+        return 0;
+    if (errno == EPERM && sv_broker_is_named())
+        return sv_explain(EPERM, "raw sockets are not permitted: a broker serves soft:xdp: in modes generic, native and "
+                          "zerocopy; packet sockets can't be confined to an interface, and need CAP_NET_RAW");
+    return sv_explain(errno, "%s", errno == EPERM
+        ? "raw sockets are not permitted: the process needs CAP_NET_RAW, or a broker (SOFTVERBS_BROKER)"
+        : "packet sockets can't be made: the kernel must be built with CONFIG_PACKET");
+}
+
+static int make_descriptors(struct sv_wire *wire)
+{
+    wire->brokered = wire->kind->may_be_brokered && sv_broker_is_named();
+    /* The first descriptor also asks for the interface's properties, which any socket can. */
+    if (wire->brokered)
+        wire->filters = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int error = wire->brokered ? (wire->filters < 0 ? errno : 0) : open_filters(wire);
+    if (error == 0)
+        error = read_facts(wire, wire->filters);
     if (error != 0)
         return error;
-    sv_wire_large_open(wire);
+    if (!wire->brokered)
+        sv_wire_large_open(wire);
     wire->epoll = epoll_create1(EPOLL_CLOEXEC);
     wire->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return wire->epoll < 0 || wire->kick < 0 ? errno : 0;
@@ -112,6 +129,7 @@ static void close_one(int fd)
 void sv_wire_close(struct sv_wire *wire)
 {
     sv_steering_close(wire->steering);
+    sv_broker_close(wire->broker);
     close_one(wire->guard);
     close_one(wire->filters);
     close_one(wire->large);
@@ -128,7 +146,9 @@ void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6])
 {
     memcpy(wire->device->mac, mac, 6);
     atomic_store(&wire->own_mac, mac_number(mac));
-    if (wire->steering != NULL)
+    if (wire->broker != NULL)
+        sv_broker_mac_changed(wire->broker);
+    else if (wire->steering != NULL)
         sv_steering_set_mac(wire->steering, mac);
 }
 
@@ -139,33 +159,6 @@ void sv_wire_mtu_known(struct sv_wire *wire)
 }
 
 /* ---- rules ---- */
-
-/* Adds a rule's address to the receive filter of the interface. The membership of the socket ends with the process. */
-static int filter_type(const struct sv_wire *wire, enum ibv_flow_attr_type type, const struct sv_headers *mask,
-                       const uint8_t mac[6])
-{
-    static const uint8_t full[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-    if (type == IBV_FLOW_ATTR_MC_DEFAULT)
-        return PACKET_MR_ALLMULTI;
-    if (type != IBV_FLOW_ATTR_NORMAL)
-        return PACKET_MR_PROMISC;
-    if (memcmp(mask->dst_mac, full, 6) != 0)
-        return (mask->dst_mac[0] | mask->dst_mac[1] | mask->dst_mac[2] | mask->dst_mac[3] | mask->dst_mac[4] |
-                mask->dst_mac[5]) != 0 ? PACKET_MR_PROMISC : -1;
-    if (memcmp(mac, full, 6) == 0 || memcmp(mac, wire->device->mac, 6) == 0)
-        return -1;
-    return mac[0] & 1 ? PACKET_MR_MULTICAST : PACKET_MR_UNICAST;
-}
-
-static void change_filter(struct sv_wire *wire, int type, const uint8_t mac[6], int option)
-{
-    if (type < 0)
-        return;
-    struct packet_mreq request = {.mr_ifindex = wire->ifindex, .mr_type = (unsigned short)type, .mr_alen = 6};
-    memcpy(request.mr_address, mac, 6);
-    /* Interfaces without such a filter fail here and accept every frame. */
-    (void)!setsockopt(wire->filters, SOL_PACKET, option, &request, sizeof request);
-}
 
 /* Readers take no lock, so an address keeps its index while rules name it. */
 static int find_claim(const struct sv_wire *wire, uint64_t mac)
@@ -204,14 +197,28 @@ static void unclaim(struct sv_wire *wire, uint64_t mac)
         atomic_store(&wire->claimed[at], UNCLAIMED);
 }
 
+/* The broker's own socket changes the receive filter for rules that it adds. */
+static void change_filter(const struct sv_wire *wire, int type, const uint8_t mac[6], int option)
+{
+    if (wire->broker == NULL)
+        sv_receive_filter_change(wire->filters, wire->ifindex, type, mac, option);
+}
+
+static int add_to_steering(const struct sv_wire *wire, const struct sv_rule_spec *spec)
+{
+    if (wire->broker != NULL)
+        return sv_broker_add_rule(wire->broker, spec);
+    return wire->steering != NULL ? sv_steering_add(wire->steering, spec) : 0;
+}
+
 int sv_wire_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct sv_wire *wire = device->port;
-    int error = wire->steering != NULL ? sv_steering_add(wire->steering, spec) : 0;
+    int error = add_to_steering(wire, spec);
     if (error != 0)
         return error;
     const uint8_t *mac = spec->value.outer.dst_mac;
-    rule->wire_filter = filter_type(wire, spec->type, &spec->mask.outer, mac);
+    rule->wire_filter = sv_receive_filter_type(spec, wire->device->mac);
     change_filter(wire, rule->wire_filter, mac, PACKET_ADD_MEMBERSHIP);
     rule->wire_claims = rule->wire_filter == PACKET_MR_UNICAST && claim(wire, mac_number(mac));
     return 0;
@@ -222,8 +229,17 @@ void sv_wire_rule_removed(struct sv_device *device, struct sv_flow *flow)
     struct sv_wire *wire = device->port;
     const struct sv_rule *rule = flow->rule;
     const uint8_t *mac = rule->key.outer.dst_mac;
-    if (wire->steering != NULL)
-        sv_steering_remove(wire->steering, flow);
+    const struct sv_rule_spec spec = {
+        .type = flow->type,
+        .priority = flow->priority,
+        .mask = flow->mask,
+        .value = rule->key,
+        .continues = rule->continues,
+    };
+    if (wire->broker != NULL)
+        sv_broker_remove_rule(wire->broker, &spec);
+    else if (wire->steering != NULL)
+        (void)sv_steering_remove(wire->steering, &spec);
     change_filter(wire, rule->wire_filter, mac, PACKET_DROP_MEMBERSHIP);
     if (rule->wire_claims)
         unclaim(wire, mac_number(mac));

@@ -2,6 +2,7 @@
 #ifndef SV_WIRE_H
 #define SV_WIRE_H
 
+#include "broker.h"
 #include "device.h"
 #include "frame_limits.h"
 #include "steering.h"
@@ -40,6 +41,7 @@ struct sv_wire_kind {
     uint32_t max_mtu;
     size_t port_bytes;              /* of what starts with the struct sv_wire */
     bool copies_sent;               /* send() copies frames out of registered memory */
+    bool may_be_brokered;           /* what it needs can be handed to a process without rights (broker.h) */
     /* Called with the interface present. On an error close() follows. */
     int (*open)(struct sv_wire *wire);
     /* Stops steering frames away from the kernel. The rings stay, for their counters. */
@@ -61,10 +63,12 @@ struct sv_wire {
     unsigned flags;                 /* IFF_*, at the time of opening */
     uint32_t max_mtu;               /* beyond this the port can't carry the interface's frames */
     struct sv_steering *steering;   /* NULL: without eBPF */
+    bool brokered;                  /* a broker makes what needs rights, and has the rules */
+    struct sv_broker *broker;       /* NULL: there is none, or it has not been asked yet */
     bool super_frames;              /* frames beyond the MTU come too, from senders on this host */
 
     int guard;                      /* listens under the name that keeps other processes off the interface; -1: it is shared */
-    int filters;                    /* the packet socket that holds what the interface must let in */
+    int filters;                    /* the packet socket that holds what the interface must let in; any, with a broker */
     int large;                      /* the packet socket of large sends; -1 where there is none */
     int link;                       /* netlink: changes of interfaces */
     int kick;

@@ -96,6 +96,9 @@ struct sv_xdp_queue_config {
     bool partial;                   /* as in struct sv_xdp_queue */
     bool super_frames;
     bool is_untold;                 /* the driver has not told whether the network interface has this queue */
+    bool has_sockets;               /* a broker has made the sockets: the queue takes them, also on an error */
+    int main_socket;
+    int syn_socket;
 };
 
 /*

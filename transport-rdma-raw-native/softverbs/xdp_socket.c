@@ -223,7 +223,7 @@ static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_confi
 {
     struct sv_xdp_lane *syns = &queue->syns;
     struct xdp_mmap_offsets offsets;
-    int error = open_socket(&syns->receiver.fd);
+    int error = config->has_sockets ? 0 : open_socket(&syns->receiver.fd);
     if (error != 0)
         return error;
     syns->entries = queue->receive_chunks / 2;
@@ -320,9 +320,14 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
     queue->super_frames = config->super_frames;
     queue->multi_buffer = queue->jumbo || queue->super_frames;
     int error = sv_receiver_init(&queue->main.receiver, count_drops);
+    int syns_error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);
     if (error == 0)
-        error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);
-    if (error == 0)
+        error = syns_error;
+    if (config->has_sockets) {
+        queue->main.receiver.fd = config->main_socket;
+        queue->syns.receiver.fd = config->syn_socket;
+    }
+    if (error == 0 && !config->has_sockets)
         error = open_socket(&queue->main.receiver.fd);
     if (error == 0)
         error = set_up(queue, config);
@@ -351,7 +356,7 @@ static void unmap_ring(struct sv_xdp_ring *ring)
 static void close_lane(struct sv_xdp_lane *lane)
 {
     unmap_ring(&lane->rx);
-    if (lane->receiver.cache != NULL && lane->receiver.fd >= 0)
+    if (lane->receiver.fd >= 0)
         close(lane->receiver.fd);
     sv_receiver_close(&lane->receiver);
     lane->receiver.fd = -1;

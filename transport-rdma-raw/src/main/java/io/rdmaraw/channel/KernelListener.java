@@ -4,7 +4,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelException;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
-import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.socket.ServerDescriptor;
 import io.rdmaraw.net.socket.SocketFilter;
@@ -36,9 +35,6 @@ final class KernelListener {
     /** Why the kernel refuses a port that is free. */
     private static final String PRIVILEGED_PORTS =
             "; ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE";
-    /** Seen with Linux 6.18; earlier ones let any process put a filter on a TCP socket. */
-    private static final String FILTERS_WANT_NET_ADMIN = "; this kernel wants CAP_NET_ADMIN for a filter on a TCP"
-            + " socket. Without it the kernel resets connections on devices that cannot keep frames from it";
     private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
 
     private final RdmaRawServerSocketChannel server;
@@ -94,11 +90,13 @@ final class KernelListener {
             // The descriptor may be another's by now.
             return;
         }
-        int error = fd < 0 ? -Errno.EBADF
-                : SocketFilter.refuse(steered.linkIndex(), steered.addresses()).attach(fd);
-        if (error != 0) {
-            LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", port(),
-                    Errno.describe(-error) + (error == -Errno.EPERM ? FILTERS_WANT_NET_ADMIN : ""));
+        try {
+            if (fd < 0) {
+                throw new IOException("its descriptor is not known");
+            }
+            SocketFilter.refuse(steered.linkIndex(), steered.addresses()).attachToTcp(fd);
+        } catch (IOException e) {
+            LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", port(), e.getMessage());
         }
     }
 

@@ -38,6 +38,7 @@ public final class Errno {
     public static final int EHOSTUNREACH = 113;
     public static final int EADDRINUSE = 98;
     public static final int EADDRNOTAVAIL = 99;
+    public static final int ECONNRESET = 104;
     public static final int ECONNREFUSED = 111;
 
     private static final String[] NAMES = {

@@ -27,6 +27,7 @@ public final class NativeSocket implements AutoCloseable {
     private static final long BIND = Libc.address("bind");
     private static final long CONNECT = Libc.address("connect");
     private static final long RECVMSG = Libc.address("recvmsg");
+    private static final long SENDMSG = Libc.address("sendmsg");
     private static final long SENDTO = Libc.address("sendto");
     private static final long RECVFROM = Libc.address("recvfrom");
     private static final long SETSOCKOPT = Libc.address("setsockopt");
@@ -128,6 +129,15 @@ public final class NativeSocket implements AutoCloseable {
     /** Sends to a peer ({@code sockaddr} 0: none); returns the bytes sent or the negated error number. */
     public int send(long buffer, int lengthBytes, long sockaddr, int sockaddrBytes) {
         return (int) NativeCall.value(SENDTO, fd, buffer, lengthBytes, 0, sockaddr, sockaddrBytes);
+    }
+
+    /**
+     * Sends a message with its control messages, see sendmsg(2); returns the bytes sent or the negated error number.
+     *
+     * @param msghdr a {@code struct msghdr} in native memory
+     */
+    public int sendMessage(long msghdr) {
+        return (int) NativeCall.value(SENDMSG, fd, msghdr, 0);
     }
 
     /**

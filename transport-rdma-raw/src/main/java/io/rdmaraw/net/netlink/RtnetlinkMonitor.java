@@ -2,6 +2,7 @@ package io.rdmaraw.net.netlink;
 
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeSocket;
+import io.rdmaraw.net.CapabilityBroker;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Link;
 import io.rdmaraw.net.LocalAddress;
@@ -55,6 +56,9 @@ public final class RtnetlinkMonitor implements AutoCloseable {
     private long generation;
     /** Notifications were lost, or the kernel did not answer: what is known is not what is. */
     private boolean outdated;
+    /** The kernel has refused this process, so a broker is asked. */
+    private boolean brokered;
+    private CapabilityBroker broker;
     private volatile NetworkSnapshot snapshot;
     private volatile long overflows;
 
@@ -263,6 +267,10 @@ public final class RtnetlinkMonitor implements AutoCloseable {
         if (known != null && (known.state() & Neighbor.PERMANENT) != 0) {
             return;
         }
+        if (brokered) {
+            solicitByBroker(linkIndex, neighbor);
+            return;
+        }
         int asked = ++sequence;
         requests.send(writer.begin(RTM_NEWNEIGH, NetlinkWriter.NLM_F_REQUEST | NetlinkWriter.NLM_F_ACK
                         | NetlinkWriter.NLM_F_CREATE, asked, RtnetlinkDecoder.NDMSG_BYTES)
@@ -270,9 +278,30 @@ public final class RtnetlinkMonitor implements AutoCloseable {
                 .address(RtnetlinkDecoder.NDA_DST, neighbor));
         requests.awaitAnswer(reader, asked);
         int errno = reader.error();
-        if (errno != 0) {
+        if (errno == Errno.EPERM && CapabilityBroker.isNamed()) {
+            brokered = true;
+            solicitByBroker(linkIndex, neighbor);
+        } else if (errno != 0) {
             throw new IOException("the kernel does not resolve " + neighbor + ": " + Errno.describe(errno)
-                    + (errno == Errno.EPERM ? "; run with CAP_NET_ADMIN" : ""));
+                    + (errno == Errno.EPERM ? "; run with CAP_NET_ADMIN, or with a broker (SOFTVERBS_BROKER)" : ""));
+        }
+    }
+
+    /** The broker ends connections that are of no use to it for long, so the next call may need another one. */
+    private void solicitByBroker(int linkIndex, IpAddress neighbor) throws IOException {
+        boolean isNew = broker == null;
+        if (isNew) {
+            broker = CapabilityBroker.connect();
+        }
+        try {
+            broker.solicit(linkIndex, neighbor);
+        } catch (IOException e) {
+            broker.close();
+            broker = null;
+            if (isNew) {
+                throw e;
+            }
+            solicitByBroker(linkIndex, neighbor);
         }
     }
 
@@ -285,5 +314,8 @@ public final class RtnetlinkMonitor implements AutoCloseable {
         notifications.close();
         requests.close();
         writer.close();
+        if (broker != null) {
+            broker.close();
+        }
     }
 }

@@ -67,11 +67,19 @@ public final class PortReservation implements AutoCloseable {
     }
 
     private static void keepQuiet(NativeSocket socket) throws IOException {
-        int error = SocketFilter.refuseAll().attach(socket.fd());
-        int errno = error != 0 ? -error : socket.listen(0);
-        if (errno != 0) {
-            throw new BindException("a port could not be kept from the kernel: " + Errno.describe(errno));
+        try {
+            SocketFilter.refuseAll().attachToTcp(socket.fd());
+        } catch (IOException e) {
+            throw notKept(e.getMessage());
         }
+        int errno = socket.listen(0);
+        if (errno != 0) {
+            throw notKept(Errno.describe(errno));
+        }
+    }
+
+    private static BindException notKept(String reason) {
+        return new BindException("a port could not be kept from the kernel: " + reason);
     }
 
     /** Returns the port. */

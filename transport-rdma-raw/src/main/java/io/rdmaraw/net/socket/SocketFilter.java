@@ -1,10 +1,13 @@
 package io.rdmaraw.net.socket;
 
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NativeSocket;
+import io.rdmaraw.net.CapabilityBroker;
 import io.rdmaraw.net.IpAddress;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -12,7 +15,7 @@ import java.util.List;
 /**
  * A classic BPF program on a socket ({@code SO_ATTACH_FILTER}, linux/filter.h): what it refuses never gets to the
  * socket, and a TCP socket neither answers nor resets it. On TCP sockets some kernels (seen with Linux 6.18) want
- * {@code CAP_NET_ADMIN} for it, or say EPERM; others want no capability.
+ * {@code CAP_NET_ADMIN} for it, or say EPERM; others want no capability. A broker may put it there instead.
  */
 public final class SocketFilter {
     private static final int SO_ATTACH_FILTER = 26;
@@ -44,6 +47,10 @@ public final class SocketFilter {
     /** Of ports, with three instructions each; a program has 4096 at most. */
     private static final int MAX_RANGES = 256;
     private static final int REFUSE = 0;
+    /** Seen with Linux 6.18; earlier ones let any process put a filter on a TCP socket. */
+    private static final String FILTERS_WANT_NET_ADMIN = "; this kernel wants CAP_NET_ADMIN for a filter on a TCP"
+            + " socket, or a broker that puts it there (SOFTVERBS_BROKER). Without it the kernel resets connections on"
+            + " devices that cannot keep frames from it";
     private static final int ACCEPT = -1;
 
     private final List<Long> instructions = new ArrayList<>();
@@ -151,18 +158,47 @@ public final class SocketFilter {
         instructions.add((long) operand << Integer.SIZE | (long) jumpFalse << 24 | (long) jumpTrue << 16 | code);
     }
 
+    /**
+     * Puts the filter on a TCP socket that is bound to a port, in the place of one that it has.
+     *
+     * @throws IOException with the reason, when neither this process nor a broker may
+     */
+    public void attachToTcp(int fd) throws IOException {
+        int error = attach(fd);
+        if (error == -Errno.EPERM && CapabilityBroker.isNamed()) {
+            attachByBroker(fd);
+        } else if (error != 0) {
+            throw new IOException(Errno.describe(-error) + (error == -Errno.EPERM ? FILTERS_WANT_NET_ADMIN : ""));
+        }
+    }
+
+    private void attachByBroker(int fd) throws IOException {
+        long program = newProgram();
+        try (CapabilityBroker broker = CapabilityBroker.connect()) {
+            broker.attachFilter(fd, program + PROGRAM_BYTES, instructions.size());
+        } finally {
+            Libc.free(program);
+        }
+    }
+
     /** Puts the filter on a socket, in the place of one that it has; returns 0 or the negated error number. */
-    public int attach(int fd) {
-        long program = Libc.allocateZeroed(PROGRAM_BYTES + (long) instructions.size() * INSTRUCTION_BYTES);
+    int attach(int fd) {
+        long program = newProgram();
         try {
-            NativeMemory.putShort(program, (short) instructions.size());
-            NativeMemory.putLong(program + PROGRAM_POINTER_OFFSET, program + PROGRAM_BYTES);
-            for (int i = 0; i < instructions.size(); i++) {
-                NativeMemory.putLong(program + PROGRAM_BYTES + (long) i * INSTRUCTION_BYTES, instructions.get(i));
-            }
             return NativeSocket.setOption(fd, NativeSocket.SOL_SOCKET, SO_ATTACH_FILTER, program, PROGRAM_BYTES);
         } finally {
             Libc.free(program);
         }
+    }
+
+    /** Returns a {@code struct sock_fprog} with its instructions behind it, for the caller to free. */
+    private long newProgram() {
+        long program = Libc.allocateZeroed(PROGRAM_BYTES + (long) instructions.size() * INSTRUCTION_BYTES);
+        NativeMemory.putShort(program, (short) instructions.size());
+        NativeMemory.putLong(program + PROGRAM_POINTER_OFFSET, program + PROGRAM_BYTES);
+        for (int i = 0; i < instructions.size(); i++) {
+            NativeMemory.putLong(program + PROGRAM_BYTES + (long) i * INSTRUCTION_BYTES, instructions.get(i));
+        }
+        return program;
     }
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See journal.h. */
+#include "journal.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+void journal(const char *format, ...)
+{
+    static time_t second;
+    static unsigned lines;
+    static unsigned long left_out;
+    char text[512];
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec != second) {
+        second = now.tv_sec;
+        lines = 0;
+    }
+    /* A pipe that nobody reads would stop the program: one that is writable takes a line at once. */
+    struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (++lines > JOURNAL_LINES || poll(&output, 1, 0) != 1) {
+        left_out++;
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (left_out > 0)
+        dprintf(STDERR_FILENO, "rdma-raw-broker: %s (%lu lines before it were left out)\n", text, left_out);
+    else
+        dprintf(STDERR_FILENO, "rdma-raw-broker: %s\n", text);
+    left_out = 0;
+}

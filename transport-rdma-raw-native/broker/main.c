@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rdma-raw-broker: opens network interfaces for processes without capabilities (broker.h), as far as a policy grants
+ * them (policy.h). See docs/deploying.md for its use, and docs/security.md for what it keeps from whom.
+ *
+ *   rdma-raw-broker --policy FILE [--socket PATH]
+ *   rdma-raw-broker --policy FILE --check
+ *
+ * Without --socket it takes the socket that systemd has opened for it (LISTEN_FDS of sd_listen_fds(3)).
+ */
+#define _GNU_SOURCE
+#include "journal.h"
+#include "policy.h"
+#include "privileges.h"
+#include "server.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 64, FIRST_LISTEN_FD = 3, WRONG_USE = 2 };
+
+static volatile sig_atomic_t ends;
+static volatile sig_atomic_t reloads;
+
+struct options {
+    const char *policy;
+    const char *socket;
+    bool check;
+};
+
+static void on_signal(int number)
+{
+    if (number == SIGHUP)
+        reloads = 1;
+    else
+        ends = 1;
+}
+
+/* Without SA_RESTART: poll() ends, and the loop looks. */
+static void catch_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- the socket ---- */
+
+/* The environment says that descriptor 3 is for this process. It has to be a listening socket of the right kind. */
+static int inherited_listener(void)
+{
+    const char *pid = getenv("LISTEN_PID");
+    const char *count = getenv("LISTEN_FDS");
+    int domain = 0, type = 0, listens = 0;
+    socklen_t size = sizeof(int);
+    if (pid == NULL || count == NULL || atol(pid) != (long)getpid() || strcmp(count, "1") != 0) {
+        fprintf(stderr, "rdma-raw-broker: --socket is missing, and no socket comes from systemd (LISTEN_FDS=1)\n");
+        return -1;
+    }
+    if (getsockopt(FIRST_LISTEN_FD, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
+        getsockopt(FIRST_LISTEN_FD, SOL_SOCKET, SO_TYPE, &type, &size) != 0 ||
+        getsockopt(FIRST_LISTEN_FD, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || domain != AF_UNIX ||
+        type != SOCK_SEQPACKET || !listens) {
+        fprintf(stderr, "rdma-raw-broker: the socket from systemd is none of ListenSequentialPacket=/PATH\n");
+        return -1;
+    }
+    return FIRST_LISTEN_FD;
+}
+
+/* A socket file that nobody listens on is left from a broker that was killed. */
+static bool is_stale(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool stale = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 &&
+                 errno == ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    return stale;
+}
+
+/* Anyone may connect: the policy says who gets something. */
+static int bind_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        fprintf(stderr, "rdma-raw-broker: the path '%s' is longer than a socket's may be\n", path);
+        return -1;
+    }
+    strcpy(address.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (is_stale(&address))
+        unlink(path);
+    mode_t mask = umask(0111);
+    bool bound = bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    int error = errno;
+    umask(mask);
+    if (bound && listen(fd, BACKLOG) == 0)
+        return fd;
+    fprintf(stderr, "rdma-raw-broker: '%s' can't be listened on: %s%s\n", path, strerror(error),
+            error == EADDRINUSE ? ", by another broker" : error == ENOENT ? ": make its directory first" : "");
+    close(fd);
+    return -1;
+}
+
+/* ---- life ---- */
+
+static bool read_policy(struct policy *policy, const char *path)
+{
+    char why[512];
+    bool good = policy_read(policy, path, why, sizeof why);
+    if (!good)
+        journal("the policy is refused: %s", why);
+    return good;
+}
+
+/* A policy that is wrong leaves the one in force. */
+static void reload(struct policy *policy, const char *path)
+{
+    static struct policy next;
+    if (!read_policy(&next, path))
+        return;
+    *policy = next;
+    journal("the policy was read again: %u lines", policy->lines);
+}
+
+static void raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int run(const struct options *options, struct policy *policy)
+{
+    int listener = options->socket != NULL ? bind_to(options->socket) : inherited_listener();
+    if (listener < 0)
+        return EXIT_FAILURE;
+    const char *missing = drop_privileges();
+    if (missing != NULL) {
+        fprintf(stderr, "rdma-raw-broker: it has no %s: start it as root, or with AmbientCapabilities=CAP_NET_RAW "
+                        "CAP_NET_ADMIN CAP_BPF\n", missing);
+        return EXIT_FAILURE;
+    }
+    if (!grant_is_confined()) {
+        fprintf(stderr, "rdma-raw-broker: this kernel does not confine AF_XDP sockets to an interface: it needs Linux "
+                        "6.5 with CONFIG_XDP_SOCKETS\n");
+        return EXIT_FAILURE;
+    }
+    raise_limit();
+    struct server *server = server_create(listener, policy);
+    if (server == NULL)
+        return EXIT_FAILURE;
+    journal("serves '%s', policy '%s': %u lines", options->socket != NULL ? options->socket : "systemd's socket",
+            options->policy, policy->lines);
+    while (!ends) {
+        server_turn(server);
+        if (reloads) {
+            reloads = 0;
+            reload(policy, options->policy);
+        }
+    }
+    server_destroy(server);
+    if (options->socket != NULL)
+        unlink(options->socket);
+    return EXIT_SUCCESS;
+}
+
+static bool read_options(int count, char **arguments, struct options *options)
+{
+    static const struct option known[] = {
+        {"policy", required_argument, NULL, 'p'}, {"socket", required_argument, NULL, 's'},
+        {"check", no_argument, NULL, 'c'}, {NULL, 0, NULL, 0},
+    };
+    for (int option; (option = getopt_long(count, arguments, "", known, NULL)) != -1;) {
+        if (option == 'p')
+            options->policy = optarg;
+        else if (option == 's')
+            options->socket = optarg;
+        else if (option == 'c')
+            options->check = true;
+        else
+            return false;
+    }
+    return options->policy != NULL && optind == count;
+}
+
+int main(int count, char **arguments)
+{
+    static struct policy policy;
+    struct options options = {NULL, NULL, false};
+    if (!read_options(count, arguments, &options)) {
+        fprintf(stderr, "usage: rdma-raw-broker --policy FILE [--socket PATH | --check]\n");
+        return WRONG_USE;
+    }
+    catch_signals();
+    if (!read_policy(&policy, options.policy))
+        return EXIT_FAILURE;
+    if (options.check) {
+        printf("%s: %u lines\n", options.policy, policy.lines);
+        return EXIT_SUCCESS;
+    }
+    return run(&options, &policy);
+}

@@ -1,0 +1,237 @@
+package io.rdmaraw.net;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NativeSocket;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * A connection to rdma-raw-broker, which does for a process without capabilities what its policy grants. The device
+ * itself is opened by softverbs, which has a connection of its own; here is what the kernel's sockets want.
+ *
+ * <p>The protocol is in {@code broker.h} of softverbs: a message is a request, and each has one reply. For one thread.
+ */
+public final class CapabilityBroker implements AutoCloseable {
+    private static final String VARIABLE = "SOFTVERBS_BROKER";
+    private static final int AF_UNIX = 1;
+    private static final int SOCK_SEQPACKET = 5;
+    private static final int SOL_SOCKET = 1;
+    private static final int SCM_RIGHTS = 1;
+    /** {@code struct sockaddr_un}. */
+    private static final int PATH_OFFSET = 2;
+    private static final int PATH_BYTES = 108;
+    /** {@code struct msghdr}, {@code struct iovec} and {@code struct cmsghdr} with one descriptor. */
+    private static final int MSG_IOV = 16;
+    private static final int MSG_IOVLEN = 24;
+    private static final int MSG_CONTROL = 32;
+    private static final int MSG_CONTROLLEN = 40;
+    private static final int MSGHDR_BYTES = 56;
+    private static final int IOVEC_BYTES = 16;
+    private static final int CMSG_LEVEL = 8;
+    private static final int CMSG_TYPE = 12;
+    private static final int CMSG_DATA = 16;
+    private static final int CMSG_BYTES = 24;
+    /** {@code struct sv_broker_request} and {@code struct sv_broker_reply}. */
+    static final int VERSION = 1;
+    static final int REQUEST_BYTES = 312;
+    static final int REPLY_BYTES = 216;
+    static final int CALL_FILTER = 4;
+    static final int CALL_SOLICIT = 5;
+    private static final int REQUEST_CALL = 4;
+    private static final int REQUEST_BODY = 8;
+    private static final int SOLICIT_FAMILY = REQUEST_BODY + 4;
+    private static final int SOLICIT_ADDRESS = REQUEST_BODY + 8;
+    private static final int REPLY_ERROR = 4;
+    private static final int REPLY_TEXT = 24;
+
+    private static final int INSTRUCTION_BYTES = 8;
+    private static final long ANSWER_LIMIT_NANOS = 1_000_000_000L;
+    private static final long CONNECT_PAUSE_NANOS = 1_000_000L;
+
+    private final NativeSocket socket;
+    private final FdWaiter waiter;
+    private final long reply = Libc.allocateZeroed(REPLY_BYTES);
+
+    private CapabilityBroker(NativeSocket socket) {
+        this.socket = socket;
+        waiter = new FdWaiter(socket.fd());
+    }
+
+    /** Returns whether the environment names a broker. */
+    public static boolean isNamed() {
+        String path = System.getenv(VARIABLE);
+        return path != null && !path.isEmpty();
+    }
+
+    /**
+     * Connects to the broker that the environment names.
+     *
+     * @throws IOException when there is none
+     */
+    public static CapabilityBroker connect() throws IOException {
+        return connect(System.getenv(VARIABLE));
+    }
+
+    static CapabilityBroker connect(String path) throws IOException {
+        byte[] name = path.getBytes(StandardCharsets.UTF_8);
+        if (name.length >= PATH_BYTES) {
+            throw new IOException(VARIABLE + " is longer than a socket's path may be");
+        }
+        NativeSocket socket = NativeSocket.open(AF_UNIX, SOCK_SEQPACKET, 0);
+        long address = Libc.allocateZeroed(PATH_OFFSET + PATH_BYTES);
+        try {
+            NativeMemory.putShort(address, (short) AF_UNIX);
+            NativeMemory.putBytes(address + PATH_OFFSET, name, 0, name.length);
+            connect(socket, address, path);
+        } catch (IOException e) {
+            socket.close();
+            throw e;
+        } finally {
+            Libc.free(address);
+        }
+        return new CapabilityBroker(socket);
+    }
+
+    /** EAGAIN: its queue of connections is full, which is soon over. */
+    private static void connect(NativeSocket socket, long address, String path) throws IOException {
+        long deadline = System.nanoTime() + ANSWER_LIMIT_NANOS;
+        int errno;
+        while ((errno = socket.connect(address, PATH_OFFSET + PATH_BYTES)) == Errno.EAGAIN
+                && deadline - System.nanoTime() > 0) {
+            LockSupport.parkNanos(CONNECT_PAUSE_NANOS);
+        }
+        if (errno != 0) {
+            throw new IOException("there is no rdma-raw-broker at '" + path + "', which " + VARIABLE + " names: "
+                    + Errno.describe(errno));
+        }
+    }
+
+    /**
+     * Puts a classic BPF program on a TCP socket that is bound to a port, and waits until it is there.
+     *
+     * @param instructions the address of its {@code struct sock_filter}s
+     * @param count their number
+     * @throws IOException when the broker refuses, with its reason
+     */
+    public void attachFilter(int fd, long instructions, int count) throws IOException {
+        int lengthBytes = REQUEST_BYTES + count * INSTRUCTION_BYTES;
+        long request = newRequest(lengthBytes, CALL_FILTER);
+        try {
+            NativeMemory.putInt(request + REQUEST_BODY, count);
+            NativeMemory.copy(instructions, request + REQUEST_BYTES, (long) count * INSTRUCTION_BYTES);
+            sendWith(fd, request, lengthBytes);
+        } finally {
+            Libc.free(request);
+        }
+        long deadline = System.nanoTime() + ANSWER_LIMIT_NANOS;
+        while (!takeReply()) {
+            long left = deadline - System.nanoTime();
+            if (left <= 0) {
+                throw new IOException("rdma-raw-broker has not answered for a second");
+            }
+            waiter.await(left);
+        }
+    }
+
+    /**
+     * Makes the kernel find out a neighbour's MAC address. Does not wait: what is thrown may be the answer to an
+     * earlier call.
+     *
+     * @throws IOException when the broker has refused, is gone, or is behind
+     */
+    public void solicit(int linkIndex, IpAddress neighbor) throws IOException {
+        long request = newRequest(REQUEST_BYTES, CALL_SOLICIT);
+        try {
+            boolean ipv4 = neighbor.isIpv4();
+            NativeMemory.putInt(request + REQUEST_BODY, linkIndex);
+            NativeMemory.putInt(request + SOLICIT_FAMILY, ipv4 ? NativeSocket.AF_INET : NativeSocket.AF_INET6);
+            if (ipv4) {
+                NativeMemory.putInt(request + SOLICIT_ADDRESS, Integer.reverseBytes(neighbor.ipv4()));
+            } else {
+                NativeMemory.putLong(request + SOLICIT_ADDRESS, Long.reverseBytes(neighbor.high()));
+                NativeMemory.putLong(request + SOLICIT_ADDRESS + Long.BYTES, Long.reverseBytes(neighbor.low()));
+            }
+            check(socket.send(request, REQUEST_BYTES, 0, 0));
+        } finally {
+            Libc.free(request);
+        }
+        while (takeReply()) {
+            // The answers to earlier calls.
+        }
+    }
+
+    private static long newRequest(int lengthBytes, int call) {
+        long request = Libc.allocateZeroed(lengthBytes);
+        NativeMemory.putInt(request, VERSION);
+        NativeMemory.putInt(request + REQUEST_CALL, call);
+        return request;
+    }
+
+    private void sendWith(int fd, long request, int lengthBytes) throws IOException {
+        long message = Libc.allocateZeroed(MSGHDR_BYTES + IOVEC_BYTES + CMSG_BYTES);
+        try {
+            long part = message + MSGHDR_BYTES;
+            long control = part + IOVEC_BYTES;
+            NativeMemory.putLong(message + MSG_IOV, part);
+            NativeMemory.putLong(message + MSG_IOVLEN, 1);
+            NativeMemory.putLong(message + MSG_CONTROL, control);
+            NativeMemory.putLong(message + MSG_CONTROLLEN, CMSG_BYTES);
+            NativeMemory.putLong(part, request);
+            NativeMemory.putLong(part + Long.BYTES, lengthBytes);
+            NativeMemory.putLong(control, CMSG_DATA + Integer.BYTES);
+            NativeMemory.putInt(control + CMSG_LEVEL, SOL_SOCKET);
+            NativeMemory.putInt(control + CMSG_TYPE, SCM_RIGHTS);
+            NativeMemory.putInt(control + CMSG_DATA, fd);
+            check(socket.sendMessage(message));
+        } finally {
+            Libc.free(message);
+        }
+    }
+
+    private static void check(int sent) throws IOException {
+        if (sent < 0) {
+            throw new IOException("rdma-raw-broker cannot be asked: " + Errno.describe(-sent));
+        }
+    }
+
+    /** Returns false when there is none yet. */
+    private boolean takeReply() throws IOException {
+        int received = socket.receive(reply, REPLY_BYTES, 0, 0);
+        if (received == -Errno.EAGAIN || received == -Errno.EINTR) {
+            return false;
+        }
+        check(received);
+        if (received == 0) {
+            throw new IOException("rdma-raw-broker has ended the connection");
+        }
+        if (received != REPLY_BYTES || NativeMemory.getInt(reply) != VERSION) {
+            throw new IOException("rdma-raw-broker is of another version");
+        }
+        if (NativeMemory.getInt(reply + REPLY_ERROR) != 0) {
+            throw new IOException("rdma-raw-broker: " + text());
+        }
+        return true;
+    }
+
+    private String text() {
+        byte[] bytes = new byte[REPLY_BYTES - REPLY_TEXT];
+        NativeMemory.getBytes(reply + REPLY_TEXT, bytes, 0, bytes.length);
+        int length = 0;
+        while (length < bytes.length && bytes[length] != 0) {
+            length++;
+        }
+        return new String(bytes, 0, length, StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public void close() {
+        waiter.close();
+        socket.close();
+        Libc.free(reply);
+    }
+}
