@@ -106,6 +106,7 @@ static void build_error(struct mlx5_cqe64 *cqe, const struct cx_completion *comp
     error->syndrome = completion->syndrome;
     error->vendor_err_synd = completion->syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR ? 0xf9 : 0x68;
     error->s_wqe_opcode_qpn = htobe32((uint32_t)completion->send_opcode << 24 | completion->number);
+    cqe->byte_cnt = htobe32(strides_and_filler(completion));
 }
 
 static bool is_error(const struct cx_completion *completion)

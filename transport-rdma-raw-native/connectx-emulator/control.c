@@ -172,7 +172,7 @@ static void remove_device(struct cx_device *device)
             cx_qp_enter_error(qp);
     for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
         if (wq->state != IBV_WQS_RESET)
-            cx_wq_enter_error(wq);
+            cx_rq_enter_error(&wq->rq);
     cx_raise_all(device, IBV_EVENT_DEVICE_FATAL, 0);
 }
 

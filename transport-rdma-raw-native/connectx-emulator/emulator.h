@@ -111,6 +111,8 @@ enum cx_placed cx_strides_place(struct cx_rq *rq, uint32_t length, struct cx_com
 uint8_t cx_strides_fill(const struct cx_rq *rq, const struct sv_frame *frame);
 /* Called after the frame has been written, or could not be. */
 void cx_strides_take(struct cx_rq *rq, const struct cx_completion *completion);
+/* Takes all strides that are left of the request. */
+void cx_strides_rest(struct cx_rq *rq, struct cx_completion *completion);
 
 /* completions.c */
 struct cx_completion {
@@ -154,9 +156,10 @@ bool cx_session_add(struct cx_session *session, const struct mlx5_cqe64 *cqe, ui
 uint8_t cx_session_close(struct cx_session *session, struct cx_cq *cq, struct mlx5_cqe64 *title, uint32_t *count);
 
 /* errors.c: moves queues to the error state and flushes them; raises asynchronous events */
-void cx_qp_enter_error(struct cx_qp *qp);
-void cx_wq_enter_error(struct cx_wq *wq);
+void cx_sq_enter_error(struct cx_qp *qp);
 void cx_rq_enter_error(struct cx_rq *rq);
+/* Both halves. */
+void cx_qp_enter_error(struct cx_qp *qp);
 void cx_raise(struct cx_object *object, enum ibv_event_type type);
 void cx_raise_all(struct cx_device *device, enum ibv_event_type type, uint32_t port);
 

@@ -15,30 +15,22 @@ void cx_raise_all(struct cx_device *device, enum ibv_event_type type, uint32_t p
             cx_events_push(context->async, NULL, port, type);
 }
 
-void cx_qp_enter_error(struct cx_qp *qp)
+void cx_sq_enter_error(struct cx_qp *qp)
 {
-    qp->state = IBV_QPS_ERR;
-    if (qp->has_sq) {
-        qp->sq.state = CX_ERROR;
-        cx_sq_flush(qp);
-    }
-    if (qp->has_rq) {
-        qp->rq.state = CX_ERROR;
-        cx_rq_flush(&qp->rq);
-    }
-}
-
-void cx_wq_enter_error(struct cx_wq *wq)
-{
-    wq->state = IBV_WQS_ERR;
-    wq->rq.state = CX_ERROR;
-    cx_rq_flush(&wq->rq);
+    qp->sq.state = CX_ERROR;
+    cx_sq_flush(qp);
 }
 
 void cx_rq_enter_error(struct cx_rq *rq)
 {
-    if (rq->owner->kind == CX_QP)
-        cx_qp_enter_error((struct cx_qp *)rq->owner);
-    else
-        cx_wq_enter_error((struct cx_wq *)rq->owner);
+    rq->state = CX_ERROR;
+    cx_rq_flush(rq);
+}
+
+void cx_qp_enter_error(struct cx_qp *qp)
+{
+    if (qp->has_sq)
+        cx_sq_enter_error(qp);
+    if (qp->has_rq)
+        cx_rq_enter_error(&qp->rq);
 }

@@ -162,6 +162,62 @@ static int translate(const struct cx_command *command, const struct ib_uverbs_cr
     return 0;
 }
 
+/*
+ * Where mlx5_ib and mlx5_core (drivers/infiniband/hw/mlx5/fs.c, core/fs_core.c) differ from softverbs.
+ *
+ * parse_flow_attr() refuses fields behind LAST_IPV4_FIELD and LAST_IPV6_FIELD. It matches on a VLAN only if the rule
+ * names one, so other rules take tagged frames, too. create_leftovers_rule() and create_sniffer_rule() make attributes
+ * of their own, in which the tag is missing.
+ */
+static int apply_driver_rules(struct sv_rule_spec *spec)
+{
+    const struct sv_headers *masks[] = {&spec->mask.outer, &spec->mask.inner};
+    for (unsigned i = 0; i < 2; i++)
+        if (masks[i]->hop_limit != 0 || masks[i]->ip_flags != 0)
+            return EOPNOTSUPP;
+    spec->mask.outer.layers &= (uint16_t)~(SV_LAYER_VLAN & ~spec->value.outer.layers);
+    spec->mask.inner.layers &= (uint16_t)~(SV_LAYER_VLAN & ~spec->value.inner.layers);
+    if (spec->type != IBV_FLOW_ATTR_NORMAL)
+        spec->tag = 0;
+    return 0;
+}
+
+static bool same_match(const struct cx_flow *flow, const struct sv_rule_spec *spec)
+{
+    return flow->flow.type == IBV_FLOW_ATTR_NORMAL && flow->flow.priority == spec->priority &&
+           memcmp(&flow->flow.mask, &spec->mask, sizeof spec->mask) == 0 &&
+           memcmp(&flow->rule.key, &spec->value, sizeof spec->value) == 0;
+}
+
+/*
+ * check_conflicting_ftes(): a rule with the match of another one must have its tag, or none. Both queues then get each
+ * frame, be it multicast or not.
+ */
+static int merge(const struct cx_context *context, struct sv_rule_spec *spec)
+{
+    for (uint32_t i = 0; i < context->object_slots; i++) {
+        const struct cx_flow *flow = (const struct cx_flow *)context->objects[i];
+        if (flow == NULL || flow->object.kind != CX_FLOW || !same_match(flow, spec))
+            continue;
+        if (spec->tag != 0 && spec->tag != flow->rule.tag)
+            return EEXIST;
+        spec->tag = flow->rule.tag;
+        spec->multicast = true;
+    }
+    return 0;
+}
+
+static int find_conflicts(const struct cx_device *device, struct sv_rule_spec *spec)
+{
+    int error = 0;
+    spec->multicast = false;
+    if (spec->type != IBV_FLOW_ATTR_NORMAL)
+        return 0;
+    for (const struct cx_context *context = device->contexts; context != NULL && error == 0; context = context->next)
+        error = merge(context, spec);
+    return error;
+}
+
 static struct cx_flow *new_flow(struct cx_context *context, struct cx_qp *qp, const struct sv_rule_spec *spec)
 {
     struct cx_flow *flow = cx_object_new(context, CX_FLOW, sizeof *flow, 0);
@@ -199,6 +255,10 @@ int cx_ex_create_flow(struct cx_command *command)
         error = cx_counters_describe(command, counters);
     if (error == 0)
         error = sv_flow_parse(&rule.attr, &spec);
+    if (error == 0)
+        error = apply_driver_rules(&spec);
+    if (error == 0)
+        error = find_conflicts(context->device, &spec);
     if (error != 0)
         return error;
     struct cx_flow *flow = new_flow(context, qp, &spec);

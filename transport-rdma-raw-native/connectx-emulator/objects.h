@@ -151,7 +151,6 @@ struct cx_sq {
     struct cx_cq *cq;
     uint32_t uar;                   /* page of its doorbell */
     bool rung;
-    bool running;                   /* the current request has no completion yet: flushing waits for it */
     enum cx_ring_state state;
     uint8_t fail_next;
     struct sv_steer_cache cache;
@@ -165,7 +164,7 @@ struct cx_qp {
     struct cx_pd *pd;
     uint32_t number;
     uint32_t uidx;
-    uint32_t state;                 /* enum ibv_qp_state */
+    uint32_t state;                 /* enum ibv_qp_state, as the driver has it: see qp_state.c */
     uint32_t static_bfreg;          /* index, or UINT32_MAX */
     struct ib_uverbs_create_qp_resp cap;
     uint8_t sq_sig_all;
@@ -180,7 +179,7 @@ struct cx_qp {
 struct cx_wq {
     struct cx_object object;
     struct cx_wq *next;             /* on the device's list */
-    uint32_t state;                 /* enum ibv_wq_state */
+    uint32_t state;                 /* enum ibv_wq_state, as the driver has it: errors change rq.state alone */
     struct sv_wq steering;          /* its rq.wq leads back here */
     struct cx_rq rq;
 };

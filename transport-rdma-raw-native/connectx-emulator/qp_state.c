@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The states of a raw packet queue pair, with the kernel's rules for which attributes a transition takes. */
+/*
+ * The states of a raw packet queue pair, with the kernel's rules for which attributes a transition takes.
+ *
+ * For mlx5_ib such a queue pair is two objects, a receive queue and a send queue, with a state each. The driver keeps
+ * the state that it last set (qp->state). An error changes the state of one half alone, and the driver learns of it
+ * only by a query.
+ */
 #include "queues.h"
 #include "uverbs.h"
 
@@ -20,7 +26,8 @@ static const struct transition transitions[STATES][STATES] = {
     [IBV_QPS_INIT] = {ANY_TO_RESET_OR_ERROR, [IBV_QPS_INIT] = {true, 0, IBV_QP_PORT}, [IBV_QPS_RTR] = {true, 0, 0}},
     [IBV_QPS_RTR] = {ANY_TO_RESET_OR_ERROR, [IBV_QPS_RTS] = {true, 0, IBV_QP_CUR_STATE}},
     [IBV_QPS_RTS] = {ANY_TO_RESET_OR_ERROR, [IBV_QPS_RTS] = {true, 0, IBV_QP_CUR_STATE}},
-    [IBV_QPS_SQE] = {ANY_TO_RESET_OR_ERROR, [IBV_QPS_RTS] = {true, 0, IBV_QP_CUR_STATE}},
+    /* The kernel has no way back to RTS for raw packets (modify_raw_packet_qp()). */
+    [IBV_QPS_SQE] = {ANY_TO_RESET_OR_ERROR},
     [IBV_QPS_ERR] = {ANY_TO_RESET_OR_ERROR},
 };
 
@@ -45,9 +52,15 @@ void cx_ring_reset(struct cx_ring *ring)
         atomic_store(ring->record, 0);
 }
 
+static bool half_failed(const struct cx_qp *qp)
+{
+    return (qp->has_sq && qp->sq.state == CX_ERROR) || (qp->has_rq && qp->rq.state == CX_ERROR);
+}
+
 static void apply(struct cx_qp *qp, uint32_t to)
 {
     if (to == IBV_QPS_ERR) {
+        qp->state = to;
         cx_qp_enter_error(qp);
         return;
     }
@@ -77,6 +90,9 @@ static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *
     int error = check_transition(qp->state, to, request);
     if (error != 0)
         return error;
+    /* The driver names the state that it believes the halves to be in, which the device refuses. */
+    if (to != IBV_QPS_RESET && to != qp->state && half_failed(qp))
+        return EINVAL;
     if (request->attr_mask & IBV_QP_PORT)
         qp->port = request->port_num;
     if (to != qp->state || to == IBV_QPS_RESET)
@@ -106,15 +122,34 @@ int cx_ex_modify_qp(struct cx_command *command)
     return error;
 }
 
+/*
+ * What sqrq_state_to_qp_state() makes of the two states. False where it warns (fatal with panic_on_warn) and fails the
+ * query: the receiving half has failed, and the sending one has not.
+ */
+static bool query_state(struct cx_qp *qp)
+{
+    bool rq_failed = qp->has_rq && qp->rq.state == CX_ERROR;
+    bool sq_failed = qp->has_sq && qp->sq.state == CX_ERROR;
+    if (rq_failed && qp->has_sq && !sq_failed)
+        return false;
+    if (rq_failed)
+        qp->state = IBV_QPS_ERR;
+    else if (sq_failed && qp->has_rq)
+        qp->state = IBV_QPS_SQE;
+    return true;
+}
+
 int cx_query_qp(struct cx_command *command)
 {
     struct ib_uverbs_query_qp request;
     CX_CORE_REQUEST(command, &request);
-    const struct cx_qp *qp = cx_object_find(command->context, CX_QP, request.qp_handle);
+    struct cx_qp *qp = cx_object_find(command->context, CX_QP, request.qp_handle);
     if (qp == NULL)
         return EINVAL;
     if (qp->ind_table != NULL)
         return EOPNOTSUPP;
+    if (!query_state(qp))
+        return EINVAL;
     struct ib_uverbs_query_qp_resp response = {
         .max_send_wr = qp->cap.max_send_wr,
         .max_recv_wr = qp->cap.max_recv_wr,

@@ -35,14 +35,17 @@ const uint8_t *cx_rq_request(const struct cx_rq *rq)
     return rq->ring.memory + ((size_t)(rq->ring.consumed & (rq->ring.units - 1)) << rq->ring.unit_shift);
 }
 
-/* Completes a request, whether all of it was used or not. */
+/* Completes a request. Of a striding queue's request it takes all strides that are left. */
 static void complete_error(struct cx_rq *rq, uint8_t syndrome)
 {
     struct cx_completion completion = {
         .opcode = MLX5_CQE_RESP_ERR, .syndrome = syndrome, .number = rq->number, .uidx = rq->uidx,
-        .wqe_counter = rq->ring.consumed++,
+        .wqe_counter = rq->ring.consumed,
     };
-    rq->strides.next = 0;
+    if (rq->strides.per_request > 0)
+        cx_strides_rest(rq, &completion);
+    else
+        rq->ring.consumed++;
     cx_cq_add(rq->cq, &completion);
 }
 
@@ -92,11 +95,22 @@ static uint8_t fill(struct cx_rq *rq, const struct sv_frame *frame, struct cx_co
     return syndrome;
 }
 
-static void fail_queue(struct cx_rq *rq, uint8_t syndrome)
+/*
+ * Of these alone DPDK's driver resets a receive queue (mlx5_rx_err_handle()). Any other error is of one frame. The
+ * sending half of a queue pair goes on in either case.
+ */
+static bool stops_queue(uint8_t syndrome)
+{
+    return syndrome == MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR || syndrome == MLX5_CQE_SYNDROME_LOCAL_PROT_ERR ||
+           syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR;
+}
+
+static void fail_receive(struct cx_rq *rq, uint8_t syndrome)
 {
     complete_error(rq, syndrome);
     rq->device->counters.receive_errors++;
-    cx_rq_enter_error(rq);
+    if (stops_queue(syndrome))
+        cx_rq_enter_error(rq);
 }
 
 static void receive(struct cx_rq *rq, const struct sv_frame *frame, uint32_t tag)
@@ -120,7 +134,7 @@ static void receive(struct cx_rq *rq, const struct sv_frame *frame, uint32_t tag
     if (syndrome == 0)
         syndrome = fill(rq, frame, &completion);
     if (syndrome != 0) {
-        fail_queue(rq, syndrome);
+        fail_receive(rq, syndrome);
         return;
     }
     cx_cq_add(rq->cq, &completion);

@@ -213,7 +213,7 @@ static void bad_record(struct cx_qp *qp)
 {
     qp->object.context->device->counters.bad_doorbells++;
     qp->sq.ring.produced = qp->sq.ring.consumed;
-    cx_qp_enter_error(qp);
+    cx_sq_enter_error(qp);
     cx_raise(&qp->object, IBV_EVENT_QP_FATAL);
 }
 
@@ -229,16 +229,12 @@ static bool run_one(struct cx_qp *qp)
     if (syndrome != 0 || request.signalled)
         complete_request(qp, &request, syndrome);
     if (syndrome == 0)
-        return sq->state == CX_READY;
+        return true;
     qp->object.context->device->counters.send_errors++;
-    cx_qp_enter_error(qp);
+    cx_sq_enter_error(qp);
     return false;
 }
 
-/*
- * A queue pair that sends to itself may fail while it receives. The current request completes first; the requests
- * behind it are flushed then.
- */
 unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
 {
     struct cx_sq *sq = &qp->sq;
@@ -251,15 +247,11 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
     }
     const struct cx_device *device = qp->object.context->device;
     bool ready = true;
-    sq->running = true;
     while (ready && done < budget && sq->ring.consumed != sq->ring.produced && cx_wire_has_room(device)) {
         ready = run_one(qp);
         done++;
     }
-    sq->running = false;
     sq->rung = sq->ring.consumed != sq->ring.produced;
-    if (!ready)
-        cx_sq_flush(qp);
     return done;
 }
 
@@ -267,7 +259,7 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
 void cx_sq_flush(struct cx_qp *qp)
 {
     struct cx_sq *sq = &qp->sq;
-    if (sq->running || cx_mutant(CX_MUTANT_FLUSH_FORGOTTEN) || !read_record(qp))
+    if (cx_mutant(CX_MUTANT_FLUSH_FORGOTTEN) || !read_record(qp))
         return;
     while (sq->ring.consumed != sq->ring.produced) {
         struct request request;

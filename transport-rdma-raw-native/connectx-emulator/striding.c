@@ -24,11 +24,16 @@ static void describe(const struct cx_rq *rq, uint32_t count, struct cx_completio
     completion->uidx = rq->uidx;
 }
 
+void cx_strides_rest(struct cx_rq *rq, struct cx_completion *completion)
+{
+    describe(rq, rq->strides.per_request - rq->strides.next, completion);
+    cx_strides_take(rq, completion);
+}
+
 static void give_rest_back(struct cx_rq *rq)
 {
     struct cx_completion completion = {.opcode = MLX5_CQE_RESP_SEND, .filler = true};
-    describe(rq, rq->strides.per_request - rq->strides.next, &completion);
-    cx_strides_take(rq, &completion);
+    cx_strides_rest(rq, &completion);
     cx_cq_add(rq->cq, &completion);
 }
 

@@ -114,7 +114,8 @@ static bool may_go(uint32_t from, uint32_t to)
 static void apply(struct cx_wq *wq, uint32_t to)
 {
     if (to == IBV_WQS_ERR) {
-        cx_wq_enter_error(wq);
+        wq->state = to;
+        cx_rq_enter_error(&wq->rq);
         return;
     }
     if (to == IBV_WQS_RESET) {
@@ -140,6 +141,9 @@ int cx_ex_modify_wq(struct cx_command *command)
     if (!(request.attr_mask & IBV_WQ_ATTR_STATE))
         return 0;
     if (!may_go(wq->state, request.wq_state))
+        return EINVAL;
+    /* The driver names the state that it set last, which the device refuses after an error. */
+    if (request.wq_state != IBV_WQS_RESET && wq->state != IBV_WQS_ERR && wq->rq.state == CX_ERROR)
         return EINVAL;
     if (request.wq_state != wq->state || request.wq_state == IBV_WQS_RESET)
         apply(wq, request.wq_state);

@@ -93,7 +93,13 @@ static inline void prefetch_ahead(const struct sv_rq *rq, uint32_t posted, uint3
         sv_prefetch_write(&cq->ring[(produced + SV_PREFETCH_COMPLETIONS) & cq->mask]);
 }
 
-/* Delivers up to `count` frames; returns the number of work requests used. Sets *error if the last one failed. */
+/* As with mlx5, every other error is of one frame, and the queue goes on. */
+static inline bool stops_queue(enum ibv_wc_status status)
+{
+    return status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_WR_FLUSH_ERR;
+}
+
+/* Delivers up to `count` frames; returns the number of work requests used. Sets *error if the last one stops it. */
 static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
                                     const uint32_t *tags, unsigned count, bool *error, bool *overrun)
 {
@@ -101,6 +107,7 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
     uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
     uint32_t posted = atomic_load_explicit(&rq->posted_seen, memory_order_relaxed);
     uint64_t bytes = 0;
+    unsigned failed = 0;
     unsigned i;
 
     sv_spin_lock(&cq->produce_lock);
@@ -119,7 +126,8 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
         produced++;
         if (SV_UNLIKELY(status != IBV_WC_SUCCESS)) {
             *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, 0, rq->number);
-            *error = true;
+            failed++;
+            *error = stops_queue(status);
             continue;
         }
         *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, frame->length, tags[i]);
@@ -129,9 +137,9 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
             cqe->info |= SV_CQE_CHECKSUM_OK;
     }
     atomic_store_explicit(&rq->delivered, delivered, memory_order_relaxed);
-    rq->counters.frames += i - *error;
+    rq->counters.frames += i - failed;
     rq->counters.bytes += bytes;
-    sv_cq_publish(cq, produced, *error);
+    sv_cq_publish(cq, produced, failed > 0);
     sv_spin_unlock(&cq->produce_lock);
     return i;
 }

@@ -48,7 +48,7 @@ class ArchitectureTest {
             .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback",
                     "host", "device", "queue", "memory")
             .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback",
-                    "host", "device", "tcp", "net", "verbs")
+                    "host", "device", "queue", "tcp", "net", "verbs")
             .whereLayer("metrics").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "device")
             .whereLayer("pcap").mayOnlyBeAccessedByLayers("channel");
 

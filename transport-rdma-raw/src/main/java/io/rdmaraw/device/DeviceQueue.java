@@ -25,8 +25,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -64,9 +62,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     private final DeviceEvents events;
     private final DropLog drops;
     private int dropLogCountdown = BURSTS_PER_DROP_LOG;
-    private final RecoveryRateLimiter recoveryPace = new RecoveryRateLimiter(System.nanoTime());
-    /** The queue has failed too often lately; it is recovered when its time has come. */
-    private boolean recoveryPending;
+    private final QueueRecovery recovery;
 
     public DeviceQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameQueueOptions options, Map<String, List<RdmaRawMetric>> channelKinds,
@@ -84,6 +80,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         events = new DeviceEvents(device.name(), portNumber);
         drops = new DropLog(device.name(), statistics, statistics::eachChannel, device.toldReasons(), LOGGER::warn,
                 System.nanoTime());
+        recovery = new QueueRecovery(device.name() + " port " + portNumber, queue, tags, events, loop,
+                recoveryOwner());
         device.addListener(this);
     }
 
@@ -200,7 +198,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             resumeWaiting();
         }
         if (queue.failed()) {
-            recover();
+            recovery.recover();
         }
         return received;
     }
@@ -280,9 +278,16 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         if (entry == null || entry.channels.length != 1) {
             return from;
         }
+        int runEnd = burst.endOfRun(from);
+        if (entry.refusesTagged) {
+            runEnd = burst.endOfUntagged(from, runEnd);
+            if (runEnd == from) {
+                return from;
+            }
+        }
         FrameReceiver channel = entry.channels[0];
         boolean first = !channel.isInBurst();
-        int end = channel.receiveRun(burst, from, burst.endOfRun(from));
+        int end = channel.receiveRun(burst, from, runEnd);
         if (first && channel.isInBurst()) {
             notifyAtEnd(channel);
         }
@@ -290,6 +295,11 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     }
 
     private void dispatchFrame(FlowTagTable.Entry entry, int index) {
+        if (entry != null && entry.refusesTagged && burst.endOfUntagged(index, index + 1) == index) {
+            statistics.taggedFrames++;
+            burst.takeFrame(index).release();
+            return;
+        }
         ByteBuf frame = burst.takeFrame(index);
         if (entry == null) {
             statistics.unmatchedFrames++;
@@ -363,53 +373,29 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         onGone.accept(this);
     }
 
-    private void recover() {
-        if (recoveryPending) {
-            return;
-        }
-        long waitNanos = recoveryPace.take(System.nanoTime());
-        if (waitNanos > 0) {
-            recoveryPending = true;
-            recoverLater(waitNanos);
-            return;
-        }
-        long lost = events.recovery(this::recoverQueue);
-        String report = recoveryPace.report(System.nanoTime(), lost);
-        if (report != null) {
-            LOGGER.warn("{} port {}: {}", device.name(), portNumber, report);
-        }
-        fireEvent(new QueueEvent(QueueEvent.Kind.RECOVERED, device.name(), portNumber, lost));
-        resumeWaiting();
-    }
+    private QueueRecovery.Owner recoveryOwner() {
+        return new QueueRecovery.Owner() {
+            @Override
+            public void takeWhatHasCompleted() {
+                DeviceQueue.this.takeWhatHasCompleted();
+            }
 
-    private void recoverLater(long waitNanos) {
-        Runnable retry = () -> {
-            recoveryPending = false;
-            if (!gone) {
-                try {
-                    recover();
-                } catch (VerbsException e) {
-                    giveUp(e);
-                }
+            @Override
+            public void recovered(long lostFrames) {
+                fireEvent(new QueueEvent(QueueEvent.Kind.RECOVERED, device.name(), portNumber, lostFrames));
+                resumeWaiting();
+            }
+
+            @Override
+            public void giveUp(VerbsException cause) {
+                DeviceQueue.this.giveUp(cause);
+            }
+
+            @Override
+            public boolean isGone() {
+                return gone;
             }
         };
-        if (loop instanceof ScheduledExecutorService timer) {
-            timer.schedule(retry, waitNanos, TimeUnit.NANOSECONDS);
-        } else {
-            loop.execute(retry);
-        }
-    }
-
-    private long recoverQueue() {
-        long lostBefore = queue.counters().lostInFlightFrames;
-        if (queue.needsNewQueues()) {
-            // While the rules are there: without them the frames' channels could not be found.
-            takeWhatHasCompleted();
-            tags.rebuild(() -> queue.recover(() -> { }));
-        } else {
-            queue.recover(this::takeWhatHasCompleted);
-        }
-        return queue.counters().lostInFlightFrames - lostBefore;
     }
 
     /** Recovering throws away the completions that were not polled: frames that have come in would be lost. */
@@ -442,32 +428,33 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     @Override
     public void onAsyncEvent(AsyncEvent event) {
         try {
-            loop.execute(() -> handleAsyncEvent(event));
+            FrameQueue.Resets resets = queue.resets();
+            loop.execute(() -> handleAsyncEvent(event, resets));
         } catch (RejectedExecutionException e) {
             // The loop has ended and closes the queue in a moment; the loop that found the event goes on.
             LOGGER.debug("{} port {}: {} comes too late", device.name(), portNumber, event, e);
         }
     }
 
-    private void handleAsyncEvent(AsyncEvent event) {
+    private void handleAsyncEvent(AsyncEvent event, FrameQueue.Resets resets) {
         QueueEvent.Kind kind = QueueEvent.kindOf(event);
         if (kind == null || event.port() != 0 && event.port() != portNumber) {
             return;
         }
         switch (kind) {
             case DEVICE_REMOVED -> deviceRemoved();
-            case QUEUE_FAILED -> recoverFrom(event);
+            case QUEUE_FAILED -> recoverFrom(event, resets);
             default -> fireEvent(new QueueEvent(kind, device.name(), portNumber, 0));
         }
     }
 
-    private void recoverFrom(AsyncEvent event) {
+    private void recoverFrom(AsyncEvent event, FrameQueue.Resets resets) {
         if (gone) {
             return;
         }
         try {
-            if (queue.noteFailure(event.sourceOrNull())) {
-                recover();
+            if (queue.noteFailure(event.sourceOrNull(), resets)) {
+                recovery.recover();
             }
         } catch (VerbsException e) {
             giveUp(e);

@@ -1,11 +1,15 @@
 package io.rdmaraw.device;
 
+import io.netty.util.collection.IntObjectHashMap;
+import io.netty.util.collection.IntObjectMap;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.RssFlow;
 import io.rdmaraw.queue.RssFlows;
 import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.flow.FlowType;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -19,6 +23,10 @@ import java.util.Objects;
 /**
  * Maps flow tags to channels. Every rule of a loop has its own tag; rules that loops share have higher
  * ones, the same on all of them; the array lookup by tag is all that the hot path does.
+ *
+ * <p>Rules that every loop and process may have for itself ({@link FlowSpec#isShareable()}) have tags that follow from
+ * the rule: mlx5's driver takes a second rule of the same match only with the same tag ({@code check_conflicting_ftes}
+ * of the kernel's fs_core.c). Special rules ({@link FlowType}) have none, as that driver drops it.
  */
 final class FlowTagTable {
     /** A rule and the channels that receive by it. */
@@ -30,10 +38,13 @@ final class FlowTagTable {
         private RssFlow rss;
         /** Replaced, never changed: a handler may detach a channel while a burst is being handed out. */
         FrameReceiver[] channels = {};
+        /** The device hands over frames with a VLAN tag, which the rule is not for. */
+        final boolean refusesTagged;
 
-        private Entry(FlowSpec spec, int tag) {
+        private Entry(FlowSpec spec, int tag, boolean deviceTakesTagged) {
             this.spec = spec;
             this.tag = tag;
+            refusesTagged = deviceTakesTagged && spec.isUntaggedIp();
         }
 
         /** Each frame goes to one of the channels; of other rules every channel gets every frame. */
@@ -58,12 +69,19 @@ final class FlowTagTable {
         }
     }
 
+    private static final int MAX_TAG = 0xffffff;
+    private static final int FIRST_SHAREABLE_TAG = 1 << 23;
+    /** Odd, and its bits are spread: of 2^32 divided by the golden ratio. */
+    private static final int HASH_FACTOR = 0x9e3779b9;
+
     private final Map<FlowSpec, Entry> bySpec = new HashMap<>();
     private final Map<FlowSpec, Entry> rssBySpec = new HashMap<>();
     private final FrameQueue queue;
     private final SharedDevice device;
-    /** Index 0 stays empty: devices use tag 0 for frames of untagged rules. */
+    /** Index 0 is the special rule's: devices use tag 0 for frames of rules without a tag. */
     private Entry[] byTag = new Entry[8];
+    private final IntObjectMap<Entry> byShareableTag = new IntObjectHashMap<>();
+    private final boolean deviceTakesTagged;
     private Entry[] byRssTag = new Entry[0];
     /** Tags of rules that are gone, of which frames may still lie in the queue: not for another rule yet. */
     private final BitSet resting = new BitSet();
@@ -75,12 +93,16 @@ final class FlowTagTable {
     FlowTagTable(FrameQueue queue, SharedDevice device) {
         this.queue = queue;
         this.device = device;
+        deviceTakesTagged = !new DeviceName(device.name()).isSoftware();
     }
 
     /** Returns the rule of a tag; null when no channel on this loop receives by it. */
     Entry entry(int tag) {
         if (tag < RssFlows.FIRST_TAG) {
-            return tag > 0 && tag < byTag.length ? byTag[tag] : null;
+            return tag < byTag.length ? byTag[tag] : null;
+        }
+        if (tag >= FIRST_SHAREABLE_TAG) {
+            return byShareableTag.get(tag);
         }
         int index = tag - RssFlows.FIRST_TAG;
         return index < byRssTag.length ? byRssTag[index] : null;
@@ -91,14 +113,46 @@ final class FlowTagTable {
         Entry entry = bySpec.get(spec);
         if (entry == null) {
             spec.checkHostTraffic();
-            int tag = freeTag();
-            entry = new Entry(spec, tag);
-            steer(entry);
-            byTag[tag] = entry;
-            leastFreeTag = tag + 1;
+            entry = spec.isShareable() || spec.type() != FlowType.NORMAL ? attachByRule(spec) : attachByFreeTag(spec);
             bySpec.put(spec, entry);
         }
         add(channel, entry);
+    }
+
+    private Entry attachByFreeTag(FlowSpec spec) {
+        int tag = freeTag();
+        Entry entry = new Entry(spec, tag, deviceTakesTagged);
+        steer(entry);
+        byTag[tag] = entry;
+        leastFreeTag = tag + 1;
+        return entry;
+    }
+
+    private Entry attachByRule(FlowSpec spec) {
+        boolean special = spec.type() != FlowType.NORMAL;
+        if (special && byTag[0] != null) {
+            throw new IllegalArgumentException("the rule \"" + byTag[0].spec + "\" is there, and devices do not tell"
+                    + " its frames from those of \"" + spec + "\": bind that channel on another loop");
+        }
+        int tag = special ? 0 : shareableTag(spec);
+        Entry entry = new Entry(spec, tag, deviceTakesTagged);
+        steer(entry);
+        if (special) {
+            byTag[0] = entry;
+        } else {
+            byShareableTag.put(tag, entry);
+        }
+        return entry;
+    }
+
+    /** Two rules seldom have the same; then the one that is second gets the next. */
+    private int shareableTag(FlowSpec spec) {
+        int hash = spec.toBuilder().allowHostTraffic().build().toString().hashCode() * HASH_FACTOR;
+        int tag = FIRST_SHAREABLE_TAG | hash >>> Byte.SIZE + 1;
+        while (byShareableTag.containsKey(tag)) {
+            tag = tag == MAX_TAG ? FIRST_SHAREABLE_TAG : tag + 1;
+        }
+        return tag;
     }
 
     private void add(FrameReceiver channel, Entry entry) {
@@ -112,7 +166,7 @@ final class FlowTagTable {
         Entry entry = rssBySpec.get(spec);
         if (entry == null || entry.rss.isWithdrawn()) {
             spec.checkHostTraffic();
-            entry = new Entry(spec, 0);
+            entry = new Entry(spec, 0, deviceTakesTagged);
             joinRss(entry);
             rssBySpec.put(spec, entry);
         }
@@ -120,7 +174,8 @@ final class FlowTagTable {
     }
 
     private void steer(Entry entry) {
-        entry.flow = queue.steer(entry.spec.toBuilder().tag(entry.tag).build());
+        boolean special = entry.spec.type() != FlowType.NORMAL;
+        entry.flow = queue.steer(special ? entry.spec : entry.spec.toBuilder().tag(entry.tag).build());
     }
 
     private void joinRss(Entry entry) {
@@ -188,11 +243,21 @@ final class FlowTagTable {
         if (entry.isRss()) {
             rssBySpec.remove(entry.spec, entry);
         } else {
-            byTag[entry.tag] = null;
             bySpec.remove(entry.spec);
-            resting.set(entry.tag);
+            removeTag(entry.tag);
         }
         unsteer(entry);
+    }
+
+    private void removeTag(int tag) {
+        if (tag >= FIRST_SHAREABLE_TAG) {
+            byShareableTag.remove(tag);
+            return;
+        }
+        byTag[tag] = null;
+        if (tag > 0) {
+            resting.set(tag);
+        }
     }
 
     private void unsteer(Entry entry) {

@@ -44,6 +44,9 @@ public final class PortStatistics implements RdmaRawPortStatistics {
                     "UDP frames beyond the MTU that softverbs left to the kernel, since it does not know the lengths of"
                             + " the datagrams in them; of the whole device")
             .drop("no-channel", s -> s.unmatchedFrames, "received by a rule whose channel is gone")
+            .drop("vlan-tag", s -> s.taggedFrames,
+                    "taken by the device for rules of untagged frames, with a VLAN tag: the kernel's VLAN interfaces"
+                            + " miss them")
             .drop("send-error", of(c -> c.sendErrors), "the device reported an error for a send")
             .drop("send-refused", of(c -> c.refusedFrames), "the device refused the frame at the post")
             .drop("queue-failed", of(c -> c.lostInFlightFrames), "in flight when the queue pair failed")
@@ -107,6 +110,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     private final long[] fills = new long[FILL_CLASSES + 1];
     long bursts;
     public long unmatchedFrames;
+    public long taggedFrames;
     public int rules;
 
     /**

@@ -158,12 +158,22 @@ public interface FrameQueue extends AutoCloseable {
     WorkQueue workQueue();
 
     /**
+     * How often the two receive queues were reset in place. Completions may have told of a failure before its
+     * asynchronous event is read.
+     */
+    record Resets(int queuePair, int workQueue) {
+    }
+
+    /** Returns how often the queue was reset until now. To be called on any thread. */
+    Resets resets();
+
+    /**
      * Takes note of an asynchronous event that says that {@code source} has failed.
      *
-     * @return whether that is this queue's and has not been recovered since: its completions may have told of the
-     *         failure first
+     * @param whenRaised {@link #resets()} when the event was read
+     * @return whether that is this queue's and has not been reset since
      */
-    boolean noteFailure(VerbsObject source);
+    boolean noteFailure(VerbsObject source, Resets whenRaised);
 
     /** Tells whether an error has stopped the queue; {@link #recover()} sets it going again. */
     boolean failed();
@@ -178,8 +188,10 @@ public interface FrameQueue extends AutoCloseable {
      * Resets the queue pair in place, or makes another when {@link #needsNewQueues()}; counts the frames lost, and
      * receives and sends again.
      *
-     * @param takeReceived called when the device receives no more by what is about to be reset, and before that throws
-     *        away the completions that were not polled: takes what has come in by {@link #receive}, until nothing does
+     * <p>Where the device refuses the reset, nothing is recovered, and {@link #needsNewQueues()} says so.
+     *
+     * @param takeReceived takes what has come in by {@link #receive}, until nothing does. Called before the reset,
+     *        which may throw away completions that were not polled, and again after it for those that came meanwhile
      */
     void recover(Runnable takeReceived);
 

@@ -2,8 +2,10 @@ package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.memory.RegisteredByteBufAllocator;
 import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.wire.EtherType;
 
 /**
  * The frames of one poll. Reused for every poll; arrays of numbers in place of objects, so that nothing is allocated
@@ -11,6 +13,7 @@ import io.rdmaraw.memory.SlotPool;
  */
 public final class ReceiveBurst {
     private static final int COPIED = -1;
+    private static final int ETHER_TYPE_AT = 12;
 
     private final int[] slotIndices = new int[FrameQueue.BURST_FRAMES];
     private final int[] lengthsBytes = new int[FrameQueue.BURST_FRAMES];
@@ -73,6 +76,24 @@ public final class ReceiveBurst {
             end++;
         }
         return end;
+    }
+
+    /** Returns behind the frames from {@code from} on and before {@code end} that have no VLAN tag. */
+    public int endOfUntagged(int from, int end) {
+        int index = from;
+        while (index < end && !isTagged(index)) {
+            index++;
+        }
+        return index;
+    }
+
+    private boolean isTagged(int index) {
+        int slotIndex = slotIndices[index];
+        if (slotIndex != COPIED) {
+            return EtherType.isVlan(NetworkOrder.getU16(slots.slot(slotIndex).slotAddress() + ETHER_TYPE_AT));
+        }
+        ByteBuf copy = copies[index];
+        return EtherType.isVlan(copy.getUnsignedShort(copy.readerIndex() + ETHER_TYPE_AT));
     }
 
     /** Returns the length of the frames from {@code from} on and before {@code end}, all together. */

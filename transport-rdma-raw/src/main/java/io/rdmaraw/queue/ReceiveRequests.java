@@ -63,12 +63,23 @@ public abstract class ReceiveRequests {
         posted--;
     }
 
-    /** A completion carries an error. */
+    /**
+     * A completion carries an error. Most are of one frame, such as one that is longer than its slot: it is counted,
+     * and the queue goes on. Three say that the device has stopped the queue; mlx5's driver in DPDK tells the same
+     * ones apart ({@code mlx5_rx_err_handle}).
+     */
     public final void fail(int status) {
-        failed = true;
         if (status != WcStatus.WR_FLUSH_ERR) {
             counters.receiveErrors++;
         }
+        if (status == WcStatus.WR_FLUSH_ERR || status == WcStatus.LOC_PROT_ERR || status == WcStatus.LOC_QP_OP_ERR) {
+            stop();
+        }
+    }
+
+    /** The queue has to be reset: nothing is posted until then. */
+    protected final void stop() {
+        failed = true;
     }
 
     /** Posts free memory if that is worth a doorbell. */
@@ -89,7 +100,7 @@ public abstract class ReceiveRequests {
             }
             if (postDescribed(count) < count) {
                 counters.receiveErrors++;
-                failed = true;
+                stop();
             }
         }
     }

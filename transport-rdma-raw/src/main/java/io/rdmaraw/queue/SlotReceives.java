@@ -33,10 +33,14 @@ public abstract class SlotReceives extends ReceiveRequests {
     /** Describes a slot of a batch. Hot. */
     protected abstract void describe(int index, FrameBuf slot);
 
-    /** A completion carries an error. */
+    /** A completion carries an error; see {@link #fail(int)}. */
     public final void fail(int status, int slotIndex) {
         fail(status);
-        kept[keptCount++] = slotIndex;
+        if (failed()) {
+            kept[keptCount++] = slotIndex;
+        } else {
+            slots.returnClosed(slotIndex);
+        }
     }
 
     @Override

@@ -1,6 +1,8 @@
 package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
@@ -8,10 +10,9 @@ import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairState;
+import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.VerbsObject;
 import io.rdmaraw.verbs.WorkQueue;
-import io.rdmaraw.verbs.WorkQueueState;
 import io.rdmaraw.verbs.flow.FlowSpec;
 
 /**
@@ -19,6 +20,7 @@ import io.rdmaraw.verbs.flow.FlowSpec;
  * through the rings of the device themselves ({@link DirectRings}); everything else is the same.
  */
 public final class VerbsFrameQueue implements FrameQueue {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(VerbsFrameQueue.class);
     /** A device flushes a queue within microseconds; one that is broken must not hold the loop. */
     private static final long FLUSH_NANOS = 1_000_000;
 
@@ -35,6 +37,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     private WorkQueue workQueue;
     /** A completion queue has overrun: what completed on its requests will never be known. */
     private boolean completionsLost;
+    private volatile Resets resets = new Resets(0, 0);
     private boolean closed;
 
     private VerbsFrameQueue(SharedDevice device, int portNumber, CompletionChannel channel, FrameQueueOptions options) {
@@ -252,15 +255,27 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
-    public boolean noteFailure(VerbsObject source) {
-        if (source == queues.queuePair()) {
-            return failed() || queues.queuePair().state() == QueuePairState.ERR;
-        }
+    public Resets resets() {
+        return resets;
+    }
+
+    @Override
+    public boolean noteFailure(VerbsObject source, Resets whenRaised) {
         if (source == queues.sendCompletions() || receiveRing.owns(source)) {
             completionsLost = true;
             return true;
         }
-        return source == openWorkQueueOrNull();
+        // The device is not asked: mlx5's kernel driver fails a query of a queue pair of which one half has failed.
+        if (source == queues.queuePair()) {
+            return whenRaised.queuePair() == resets.queuePair() && stopped(receiveRing.own());
+        }
+        return source == openWorkQueueOrNull() && whenRaised.workQueue() == resets.workQueue()
+                && stopped(receiveRing.sharedOrNull());
+    }
+
+    private static boolean stopped(ReceiveRequests receives) {
+        receives.stop();
+        return true;
     }
 
     private WorkQueue openWorkQueueOrNull() {
@@ -279,51 +294,57 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     @Override
     public void recover(Runnable takeReceived) {
-        counters.recoveries++;
         if (completionsLost) {
             takeReceived.run();
             replaceQueues();
-            return;
-        }
-        ReceiveRequests shared = receiveRing.sharedOrNull();
-        WorkQueue receiver = openWorkQueueOrNull();
-        if (shared != null && (shared.failed() || receiver.state() == WorkQueueState.ERR)) {
-            stop(receiver);
-            takeReceived.run();
-            receiver.toReset();
-            // libmlx5 looks through the completion queue then and may set its record: what we take next sets it right.
-            receiver.toReady();
-            shared.afterReset();
-            shared.refill();
-            if (!failed() && queues.queuePair().state() != QueuePairState.ERR) {
+        } else {
+            try {
+                recoverInPlace(takeReceived);
+            } catch (VerbsException e) {
+                LOGGER.debug("a queue that failed cannot be reset, and is replaced", e);
+                completionsLost = true;
                 return;
             }
         }
-        recoverQueuePair(takeReceived);
+        counters.recoveries++;
+    }
+
+    /**
+     * Goes from whatever state straight to RESET, which the device allows of every state. The kernel's driver for mlx5
+     * keeps a state of its own of each half of a queue pair and does not follow failures, so that a step by way of ERR
+     * may be refused. Events that were raised before the reset are read then, to be known for what they are.
+     */
+    private void recoverInPlace(Runnable takeReceived) {
+        ReceiveRequests shared = receiveRing.sharedOrNull();
+        if (shared != null && shared.failed()) {
+            takeReceived.run();
+            openWorkQueueOrNull().toReset();
+            device.dispatchAsyncEvents();
+            resets = new Resets(resets.queuePair(), resets.workQueue() + 1);
+            // What came in until then. libmlx5 may have taken it out of the completion queue, and set its record: what
+            // we take next sets it right.
+            takeReceived.run();
+            shared.afterReset();
+            openWorkQueueOrNull().toReady();
+            shared.refill();
+        }
+        if (receiveRing.own().failed() || sendRing.failed()) {
+            recoverQueuePair(takeReceived);
+        }
     }
 
     private void recoverQueuePair(Runnable takeReceived) {
-        stop();
+        receiveRing.own().stop();
         takeReceived.run();
         finishSends();
         queues.queuePair().toReset();
+        device.dispatchAsyncEvents();
+        resets = new Resets(resets.queuePair() + 1, resets.workQueue());
+        takeReceived.run();
         sendRing.afterReset();
         sendRing.abandon();
         receiveRing.own().afterReset();
         start();
-    }
-
-    /** The device may think that all is well and go on receiving; what comes from now on it counts. */
-    private static void stop(WorkQueue receiver) {
-        if (receiver.state() == WorkQueueState.RDY) {
-            receiver.toError();
-        }
-    }
-
-    private void stop() {
-        if (queues.queuePair().state() == QueuePairState.RTS) {
-            queues.queuePair().toError();
-        }
     }
 
     /**

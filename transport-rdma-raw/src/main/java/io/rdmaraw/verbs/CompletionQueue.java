@@ -54,7 +54,7 @@ public final class CompletionQueue extends VerbsObject {
             throw closed();
         }
         int count = HotCalls.poll(pollFunction, cq, maxEntries, wcArrayAddress);
-        if (count < 0) {
+        if (count < 0 || count > maxEntries) {
             throw pollFailed(count);
         }
         return count;
@@ -113,7 +113,8 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     private static VerbsException pollFailed(int result) {
-        // The call promises no more than a negative number; providers do not put an error number there.
+        // The call promises no more than a negative number; providers do not put an error number there. One whose
+        // queues cannot be polled so (libibverbs' dummy_ops.c) returns EOPNOTSUPP as a positive one.
         return VerbsException.of("ibv_poll_cq", Errno.EIO, "result " + result);
     }
 

@@ -16,6 +16,8 @@ import java.util.Arrays;
 
 /** Faults of the emulated ConnectX that is preloaded below this JVM: see {@code connectx_emulator.h}. */
 final class EmulatedFaults implements DeviceFaults {
+    /** {@code MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR}. */
+    private static final int LOCAL_LENGTH_ERR = 1;
     /** {@code MLX5_CQE_SYNDROME_LOCAL_PROT_ERR}. */
     private static final int LOCAL_PROT_ERR = 4;
     /** One that libmlx5 does not know, which it calls a general error. */
@@ -39,7 +41,11 @@ final class EmulatedFaults implements DeviceFaults {
 
     @Override
     public void failNextCompletion(VerbsFrameQueue queue, boolean receive, int status) {
-        int syndrome = status == WcStatus.LOC_PROT_ERR ? LOCAL_PROT_ERR : UNKNOWN;
+        int syndrome = switch (status) {
+            case WcStatus.LOC_PROT_ERR -> LOCAL_PROT_ERR;
+            case WcStatus.LOC_LEN_ERR -> LOCAL_LENGTH_ERR;
+            default -> UNKNOWN;
+        };
         assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, number(queue, receive),
                 receive ? 1 : 0, syndrome));
     }
@@ -52,7 +58,7 @@ final class EmulatedFaults implements DeviceFaults {
     @Override
     public void failWorkQueue(VerbsFrameQueue queue) {
         assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, queue.workQueue().number(), 1,
-                UNKNOWN));
+                LOCAL_PROT_ERR));
     }
 
     @Override

@@ -1,7 +1,9 @@
 package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.FrameQueueOptions;
@@ -71,6 +73,14 @@ class QueueRecoveryTest {
         return frames;
     }
 
+    /** Takes what is there, and has frames come when it is too late; called before the reset and after it. */
+    private int takeAllAndSendMore() {
+        int taken = receiveAll();
+        send(20);
+        assertEquals(0, receiveAll(), "it has stopped");
+        return taken;
+    }
+
     /** Those that come after the last poll are the device's to count, since it receives no more by then. */
     @Test
     void whatHasComeInIsTakenBeforeAResetAndWhatComesLaterIsTheDevicesToCount() {
@@ -79,17 +89,27 @@ class QueueRecoveryTest {
         for (int round = 0; round < 3; round++) {
             long lostBefore = faults.lostFrames();
             send(50);
+            faults.failQueuePair(receiver.queuePair());
+            assertTrue(receiver.noteFailure(receiver.queuePair(), receiver.resets()));
             int[] taken = new int[1];
-            receiver.recover(() -> {
-                taken[0] = receiveAll();
-                send(20);
-                assertEquals(0, receiveAll(), "it has stopped");
-            });
+            receiver.recover(() -> taken[0] += takeAllAndSendMore());
             assertEquals(50, taken[0], "frames that had come in");
-            assertEquals(20, faults.lostFrames() - lostBefore, "frames that the device has counted");
+            assertEquals(40, faults.lostFrames() - lostBefore, "frames that the device has counted");
             send(1);
             assertEquals(1, receiveAll(), "it receives again");
         }
+    }
+
+    /** It was recovered since the event was raised: what completed had told of the failure first. */
+    @Test
+    void anEventOfBeforeTheResetIsStale() {
+        receiver = open(StridingReceive.NEVER);
+        FrameQueue.Resets before = receiver.resets();
+        faults.failQueuePair(receiver.queuePair());
+        assertTrue(receiver.noteFailure(receiver.queuePair(), before));
+        receiver.recover(this::receiveAll);
+        assertFalse(receiver.noteFailure(receiver.queuePair(), before));
+        assertFalse(receiver.failed());
     }
 
     /** As with rules that several loops share, and with striding queues, which receive by nothing else. */
@@ -104,19 +124,16 @@ class QueueRecoveryTest {
             for (int round = 0; round < 3; round++) {
                 long lostBefore = faults.lostFrames();
                 send(50);
+                receiver.workQueue().toError();
                 QueueFixture.failWorkQueue(receiver);
                 long errorsBefore = receiver.counters().receiveErrors;
                 int[] taken = new int[1];
-                receiver.recover(() -> {
-                    taken[0] += receiveAll();
-                    send(20);
-                    assertEquals(0, receiveAll(), "it has stopped");
-                });
+                receiver.recover(() -> taken[0] += takeAllAndSendMore());
                 // Nobody knows any more where those lie that a striding queue has received.
                 long useless = QueueFixture.isStriding(receiver)
                         ? receiver.counters().receiveErrors - errorsBefore : 0;
                 assertEquals(50, taken[0] + useless, "frames that had come in");
-                assertEquals(20, faults.lostFrames() - lostBefore, "frames that the device has counted");
+                assertEquals(40, faults.lostFrames() - lostBefore, "frames that the device has counted");
                 send(1);
                 assertEquals(1, receiveAll(), "it receives again");
             }

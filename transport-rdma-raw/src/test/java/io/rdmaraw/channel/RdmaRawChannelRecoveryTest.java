@@ -28,6 +28,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 /** Faults of the device: the channels go on, hear of it, and what was lost is counted. */
 class RdmaRawChannelRecoveryTest {
     /** {@code enum ibv_wc_status}. */
+    private static final int IBV_WC_LOC_LEN_ERR = 1;
     private static final int IBV_WC_LOC_PROT_ERR = 4;
     private static final int IBV_WC_GENERAL_ERR = 21;
 
@@ -101,12 +102,28 @@ class RdmaRawChannelRecoveryTest {
     void aFailedReceiveIsRecoveredInPlaceAndItsSlotsComeBack() throws InterruptedException {
         sendAndExpect(1);
         for (int i = 0; i < 20; i++) {
-            faults.failNextCompletion(queueOf(receiver), true, IBV_WC_GENERAL_ERR);
+            faults.failNextCompletion(queueOf(receiver), true, IBV_WC_LOC_PROT_ERR);
             sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64)).sync();
             expectRecovery(received);
             sendAndExpect(3 + i);
         }
         assertEquals(20, receiver.port().queue().counters().receiveErrors);
+        expectAllSlotsBack(receiver);
+    }
+
+    /** A frame that is longer than its slot, for instance: more of them than the queue has slots. */
+    @ParameterizedTest
+    @ValueSource(ints = {IBV_WC_LOC_LEN_ERR, IBV_WC_GENERAL_ERR})
+    void anErrorOfOneFrameIsCountedAndStopsNothing(int status) throws InterruptedException {
+        sendAndExpect(0);
+        int errors = receiver.port().queue().slots().slotCount() + 100;
+        for (int i = 1; i <= errors; i++) {
+            faults.failNextCompletion(queueOf(receiver), true, status);
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64)).sync();
+            sendAndExpect(i);
+        }
+        assertEquals(errors, receiver.port().queue().counters().receiveErrors);
+        assertEquals(0, receiver.port().queue().counters().recoveries);
         expectAllSlotsBack(receiver);
     }
 
@@ -249,7 +266,7 @@ class RdmaRawChannelRecoveryTest {
                 sendBurst(64);
                 takeFrames(64);
             }
-            faults.failNextCompletion(queueOf(receiver), true, IBV_WC_GENERAL_ERR);
+            faults.failNextCompletion(queueOf(receiver), true, IBV_WC_LOC_PROT_ERR);
             sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64)).sync();
             expectRecovery(received);
             sendAndExpect(number++);

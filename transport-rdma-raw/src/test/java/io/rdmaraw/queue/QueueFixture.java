@@ -24,7 +24,7 @@ public final class QueueFixture {
 
     /** Takes the work queue for failed, though the device does not: as when a completion cannot be right. */
     public static void failWorkQueue(VerbsFrameQueue queue) {
-        queue.receiveRing().sharedOrNull().fail(WcStatus.BAD_RESP_ERR);
+        queue.receiveRing().sharedOrNull().fail(WcStatus.LOC_QP_OP_ERR);
     }
 
     /** Returns how many receive requests the device has. */

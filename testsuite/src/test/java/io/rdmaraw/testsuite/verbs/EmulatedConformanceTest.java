@@ -58,6 +58,18 @@ class EmulatedConformanceTest {
         test.expectSendError(WcStatus.LOC_PROT_ERR, new long[] {slot, 60, region.lkey()});
     }
 
+    /** {@code check_conflicting_ftes} of the kernel's fs_core.c: with one tag each of the queues gets every frame. */
+    static void checkRulesOfOneMatchShareATag(FlowConformance test) {
+        String rule = "dst 10.2.0.2 udp dst-port 53";
+        test.listener(rule + " tag 1", 1);
+        QueuePair second = test.receiver.readyQueuePair();
+        ProviderConformance.assertFails(Errno.EEXIST, () -> ProviderConformance.flow(second, rule + " tag 2"));
+        ProviderConformance.flow(second, rule + " tag 1");
+        test.receiver.receive(second, 1);
+        test.sender.send(test.sender.readyQueuePair(), Frames.udp4("10.1.0.1", 5353, "10.2.0.2", 53));
+        test.receiver.await(2).forEach(completion -> assertEquals(1, completion.queuePairNumber()));
+    }
+
     /** What is posted to such a queue pair is not tried: libmlx5 does not check, and ends the process. */
     static void checkRssQueuePairHasNoStates(RssConformance test) {
         WorkQueue queue = test.receiver.context.createWorkQueue(test.receiver.domain, test.receiver.completionQueue,
@@ -127,6 +139,30 @@ class EmulatedConformanceTest {
     class Flows extends FlowConformance {
         Flows() {
             super(EMULATED);
+        }
+
+        @Override
+        boolean refusesMatch(String rule) {
+            return rule.contains("ttl") || rule.contains("ip-flags");
+        }
+
+        @Override
+        boolean takesTagged() {
+            return true;
+        }
+
+        @Override
+        @Test
+        void theSameRuleTwiceExists() {
+            checkRulesOfOneMatchShareATag(this);
+        }
+
+        @Test
+        void specialRulesLoseTheirTag() {
+            listener("all-default tag 2", 1);
+            sender.send(sender.readyQueuePair(), Frames.raw("02:00:00:00:00:02", "02:00:00:00:00:01",
+                    Frames.ETHER_TYPE, 60));
+            assertEquals(0, receiver.await().queuePairNumber());
         }
     }
 

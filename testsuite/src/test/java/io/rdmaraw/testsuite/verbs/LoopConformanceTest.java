@@ -182,10 +182,10 @@ class LoopConformanceTest {
         void aCompletionThatFailsTakesTheQueuePairToErrorAndItRecovers() {
             QueuePair listening = listener("ether-type 0x88b5", 3);
             QueuePair sending = sender.readyQueuePair();
-            softverbs().failNextCompletion(listening, true, WcStatus.GENERAL_ERR);
+            softverbs().failNextCompletion(listening, true, WcStatus.LOC_QP_OP_ERR);
             sender.send(sending, FRAME);
             List<Port.Completion> completions = receiver.await(3);
-            assertEquals(WcStatus.GENERAL_ERR, completions.getFirst().status());
+            assertEquals(WcStatus.LOC_QP_OP_ERR, completions.getFirst().status());
             assertEquals(WcStatus.WR_FLUSH_ERR, completions.getLast().status());
             listening.toReset();
             Port.ready(listening);

@@ -19,6 +19,7 @@ import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.FrameLength;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -275,25 +276,31 @@ abstract class SendReceiveConformance extends ProviderConformance {
         Port.Completion failed = receiver.await();
         assertTrue(failed.status() == WcStatus.LOC_PROT_ERR || failed.status() == WcStatus.LOC_ACCESS_ERR,
                 () -> WcStatus.name(failed.status()));
-        assertEquals(QueuePairState.ERR, listening.state());
+        // The state is not asked: of a queue pair whose receiving half alone has failed, mlx5's driver cannot tell it.
+        assertEquals(0, receiver.postReceive(listening, 4, new long[] {receiver.slot(), 2048,
+            receiver.memory.lkey()}));
+        assertEquals(WcStatus.WR_FLUSH_ERR, receiver.await().status());
     }
 
     @Test
-    void aFrameThatDoesNotFitIsALengthErrorAndTheRestFlushes() {
+    void aFrameThatDoesNotFitIsALengthErrorAndReceptionGoesOn() {
         QueuePair listening = receiver.readyQueuePair();
         flow(listening, "ether-type 0x88b5");
         long slot = receiver.slot();
         NativeMemory.putByte(slot + 100, (byte) 0x5a);
         assertEquals(0, receiver.postReceive(listening, 1, new long[] {slot, 100, receiver.memory.lkey()}));
         assertEquals(0, receiver.postReceive(listening, 2, new long[] {slot, 2048, receiver.memory.lkey()}));
-        sender.send(sender.readyQueuePair(), frame(101));
-        List<Port.Completion> completions = receiver.await(2);
-        assertEquals(1, completions.get(0).wrId());
-        assertEquals(WcStatus.LOC_LEN_ERR, completions.get(0).status());
-        assertEquals(2, completions.get(1).wrId());
-        assertEquals(WcStatus.WR_FLUSH_ERR, completions.get(1).status());
-        assertEquals(QueuePairState.ERR, listening.state());
+        QueuePair sending = sender.readyQueuePair();
+        sender.send(sending, frame(101));
+        Port.Completion failed = receiver.await();
+        assertEquals(1, failed.wrId());
+        assertEquals(WcStatus.LOC_LEN_ERR, failed.status());
         assertEquals(0x5a, NativeMemory.getByte(slot + 100), "written beyond the buffer");
+        assertEquals(QueuePairState.RTS, listening.state());
+        sender.send(sending, frame(101));
+        Port.Completion good = receiver.await();
+        assertEquals(2, good.wrId());
+        assertEquals(WcStatus.SUCCESS, good.status());
     }
 
     @Test
@@ -322,7 +329,7 @@ abstract class SendReceiveConformance extends ProviderConformance {
         Port.Completion failed = sender.await();
         assertEquals(1, failed.wrId(), "an error completes even an unsignalled send");
         assertEquals(WcStatus.name(status), WcStatus.name(failed.status()));
-        assertEquals(QueuePairState.ERR, sending.state());
+        assertTrue(EnumSet.of(QueuePairState.ERR, QueuePairState.SQE).contains(sending.state()));
         sending.close();
     }
 }

@@ -11,7 +11,6 @@ import io.rdmaraw.queue.ReceiveRing;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.VerbsObject;
 import io.rdmaraw.verbs.WorkQueue;
-import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.mlx5.Cqe;
 import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
@@ -85,19 +84,22 @@ final class StridingReceiveRing extends ReceiveRing {
     }
 
     private void complete(long cqe, ReceiveBurst burst, boolean copyOut) {
-        if (Cqe.isError(cqe)) {
-            receives.fail(Cqe.status(cqe));
-            return;
-        }
+        boolean error = Cqe.isError(cqe);
         int byteCount = Cqe.byteCount(cqe);
         int strides = Cqe.stridesOf(byteCount);
-        int lengthBytes = Cqe.stridingLengthOf(byteCount);
-        int unused = Cqe.isFiller(byteCount) ? strides : strides - layout.stridesOf(lengthBytes);
+        if (error) {
+            receives.fail(Cqe.status(cqe));
+            if (receives.failed() || strides == 0) {
+                return;
+            }
+        }
+        int lengthBytes = error ? 0 : Cqe.stridingLengthOf(byteCount);
+        int unused = error || Cqe.isFiller(byteCount) ? strides : strides - layout.stridesOf(lengthBytes);
         // Behind a completion that cannot be right nothing is known of where frames are, until the queue is reset.
         int slot = unused < 0 || receives.failed() ? StridingReceives.OUT_OF_STEP
                 : receives.consume(strides, Cqe.wqeCounter(cqe));
         if (slot == StridingReceives.OUT_OF_STEP) {
-            receives.fail(WcStatus.BAD_RESP_ERR);
+            receives.outOfStep();
             return;
         }
         if (unused > 0) {

@@ -5,6 +5,7 @@ import io.rdmaraw.memory.StrideLayout;
 import io.rdmaraw.queue.QueuePairResources;
 import io.rdmaraw.queue.ReceiveRequests;
 import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5ReceiveQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
@@ -67,6 +68,12 @@ final class StridingReceives extends ReceiveRequests {
             stride = end;
         }
         return slot;
+    }
+
+    /** Nothing is known any more of where the device writes frames to. */
+    void outOfStep() {
+        fail(WcStatus.BAD_RESP_ERR);
+        stop();
     }
 
     @Override

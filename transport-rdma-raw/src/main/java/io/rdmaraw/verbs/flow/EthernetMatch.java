@@ -10,6 +10,12 @@ record EthernetMatch(long destination, long destinationMask, long source, long s
     static final long MAC_MASK = 0xffff_ffff_ffffL;
     static final int VLAN_ID_MASK = 0x0fff;
 
+    private static final long MULTICAST_BIT = 1L << 40;
+
+    boolean isMulticast() {
+        return (destination & destinationMask & MULTICAST_BIT) != 0;
+    }
+
     int writeTo(long spec, int flags) {
         NativeMemory.putInt(spec + FlowEthLayout.TYPE_OFFSET, FlowSpecType.ETH | flags);
         NativeMemory.putShort(spec + FlowEthLayout.SIZE_OFFSET, (short) FlowEthLayout.SIZE_BYTES);

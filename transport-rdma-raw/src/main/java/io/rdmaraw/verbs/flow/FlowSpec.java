@@ -18,7 +18,8 @@ import java.util.Objects;
  * }</pre>
  *
  * <p>Rules of lower {@link #priority()} are looked at first. What no rule takes stays with the kernel, and so do
- * fragments and VLAN-tagged frames that a rule does not mention.
+ * fragments that a rule does not mention. A rule that names something of IP and no VLAN is for untagged frames. Those
+ * with a tag stay with the kernel, except that a card takes them from it; then they are dropped and counted.
  */
 public final class FlowSpec {
     public static final int FLAG_DONT_TRAP = 1 << 1;
@@ -122,6 +123,23 @@ public final class FlowSpec {
     /** Tells whether the rule matches UDP datagrams alone. */
     public boolean isUdp() {
         return outer.ports() != null && !outer.ports().tcp();
+    }
+
+    /**
+     * Tells whether several queue pairs, also those of other processes, may have the rule, and each gets every frame:
+     * it names a multicast or the broadcast address, or gets copies alone.
+     */
+    public boolean isShareable() {
+        return dontTrap || outer.ethernet() != null && outer.ethernet().isMulticast();
+    }
+
+    /**
+     * Tells whether the rule is about IP and names no VLAN. It takes untagged frames only. A card takes tagged ones,
+     * too ({@code parse_flow_attr} of the kernel's mlx5_ib), so who receives them has to look.
+     */
+    public boolean isUntaggedIp() {
+        return (outer.ipv4() != null || outer.ipv6() != null || outer.ports() != null)
+                && (outer.ethernet() == null || outer.ethernet().vlanTagMask() == 0);
     }
 
     /** Returns whether the user has said that this rule may take the host's traffic. */
