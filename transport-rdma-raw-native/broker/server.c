@@ -26,7 +26,8 @@ struct client {
     int socket;
     pid_t pid;
     struct policy_user user;
-    int64_t until_millis;           /* to open a device */
+    int64_t until_millis;           /* to ask for something, unless a device is open */
+    bool has_asked;
     struct grant grant;
     time_t solicited_second;
     unsigned solicited;             /* in this second */
@@ -34,6 +35,7 @@ struct client {
 
 struct server {
     int listener;
+    int64_t (*now_millis)(void);
     int64_t deaf_until_millis;      /* connections wait: no descriptor was left */
     uint64_t namespace;
     const struct policy *policy;
@@ -98,7 +100,7 @@ static void accept_one(struct server *server, int socket)
     client->pid = peer.pid;
     client->user.uid = peer.uid;
     read_groups(socket, &client->user, peer.gid);
-    client->until_millis = now_millis() + SERVER_FIRST_REQUEST_MILLIS;
+    client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
     server->counters.accepted++;
 }
 
@@ -111,7 +113,7 @@ static void accept_all(struct server *server)
         } else if (errno != EINTR && errno != ECONNABORTED) {
             if (errno != EAGAIN) {
                 journal("a connection can't be accepted: %s", strerror(errno));
-                server->deaf_until_millis = now_millis() + TURN_MILLIS;
+                server->deaf_until_millis = server->now_millis() + TURN_MILLIS;
             }
             return;
         }
@@ -187,7 +189,7 @@ static int filter(const struct server *server, const struct client *client, cons
 
 static int solicit_in_bounds(const struct server *server, struct client *client)
 {
-    time_t second = (time_t)(now_millis() / 1000);
+    time_t second = (time_t)(server->now_millis() / 1000);
     if (second != client->solicited_second)
         client->solicited = 0;
     client->solicited_second = second;
@@ -255,7 +257,7 @@ static int receive(struct server *server, const struct client *client, struct me
     message->fd = take_one(&header, &message->sound);
     message->bytes = (size_t)bytes;
     message->sound = message->sound && message->bytes >= sizeof server->in.request &&
-                     server->in.request.version == SV_BROKER_VERSION;
+                     message->bytes <= SERVER_MAX_REQUEST_BYTES && server->in.request.version == SV_BROKER_VERSION;
     if (bytes == 0 && message->fd >= 0)
         close(message->fd);
     return bytes > 0 ? 1 : -1;
@@ -318,6 +320,8 @@ static bool answer(struct server *server, struct client *client, const struct me
             journal("user %u, process %d: '%s' is open", client->user.uid, client->pid, client->grant.netdev);
     }
     server->counters.late += !sent;
+    client->has_asked |= message->sound;
+    client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
     return sent && message->sound;
 }
 
@@ -341,26 +345,35 @@ static bool is_late(const struct client *client, int64_t now)
     return !client->grant.open && now > client->until_millis;
 }
 
+/* A connection that was of use may be closed while it is idle, and opened again. */
+static void shut_out(struct server *server, unsigned at)
+{
+    const struct client *client = &server->client[at];
+    if (!client->has_asked) {
+        server->counters.late++;
+        journal("user %u, process %d: has asked for nothing in %d s", client->user.uid, client->pid,
+                SERVER_IDLE_MILLIS / 1000);
+    }
+    drop(server, at, "");
+}
+
 void server_turn(struct server *server)
 {
     struct pollfd wanted[1 + SERVER_MAX_CLIENTS];
     unsigned clients = server->clients;
-    wanted[0] = (struct pollfd){.fd = now_millis() < server->deaf_until_millis ? -1 : server->listener,
+    wanted[0] = (struct pollfd){.fd = server->now_millis() < server->deaf_until_millis ? -1 : server->listener,
                                 .events = POLLIN};
     for (unsigned i = 0; i < clients; i++)
         wanted[1 + i] = (struct pollfd){.fd = server->client[i].socket, .events = POLLIN};
     if (poll(wanted, 1 + clients, TURN_MILLIS) < 0)
         return;
-    int64_t now = now_millis();
+    int64_t now = server->now_millis();
     /* From the last one down, since the last one takes the place of one that is dropped. */
     for (unsigned i = clients; i-- > 0;) {
         if (wanted[1 + i].revents != 0 && !serve(server, i)) {
             drop(server, i, "the process has closed it or has ended");
         } else if (is_late(&server->client[i], now)) {
-            server->counters.late++;
-            journal("user %u, process %d: has opened no device in %d s", server->client[i].user.uid,
-                    server->client[i].pid, SERVER_FIRST_REQUEST_MILLIS / 1000);
-            drop(server, i, "");
+            shut_out(server, i);
         }
     }
     if (wanted[0].revents != 0)
@@ -375,9 +388,15 @@ struct server *server_create(int listener, const struct policy *policy)
         return NULL;
     server->listener = listener;
     server->policy = policy;
+    server->now_millis = now_millis;
     if (getsockopt(listener, SOL_SOCKET, SO_NETNS_COOKIE, &server->namespace, &size) != 0)
         server->namespace = 0;
     return server;
+}
+
+void server_set_clock(struct server *server, int64_t (*clock)(void))
+{
+    server->now_millis = clock;
 }
 
 const struct server_counters *server_counters(const struct server *server)

@@ -12,7 +12,7 @@
 enum {
     SERVER_MAX_CLIENTS = 128,
     SERVER_MAX_CLIENTS_OF_USER = 32,
-    SERVER_FIRST_REQUEST_MILLIS = 5000,     /* who has not opened a device by then is shut out */
+    SERVER_IDLE_MILLIS = 5000,              /* who has no device open, and asks for nothing so long, is shut out */
     SERVER_MAX_REQUEST_BYTES = sizeof(struct sv_broker_request) + SV_BROKER_MAX_INSTRUCTIONS * 8,
     SERVER_SOLICITATIONS = 512,             /* of a user, in a second */
 };
@@ -26,7 +26,7 @@ struct server_counters {
     unsigned long requests;
     unsigned long bad_messages;
     unsigned long denied;           /* by the policy */
-    unsigned long late;             /* clients that asked for nothing in time, or did not read */
+    unsigned long late;             /* clients that asked for nothing at all in time, or did not read */
 };
 
 /*
@@ -34,6 +34,8 @@ struct server_counters {
  * `listener`: a listening socket; the caller closes it. NULL: there is no memory.
  */
 struct server *server_create(int listener, const struct policy *policy);
+/* For tests: another clock than CLOCK_MONOTONIC. */
+void server_set_clock(struct server *server, int64_t (*now_millis)(void));
 /* Waits for events and handles them, for at most about a second. */
 void server_turn(struct server *server);
 const struct server_counters *server_counters(const struct server *server);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The broker's policy: what a line grants, and what is no line. */
+#include "broker.h"
+#include "harness.h"
+#include "policy.h"
+
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct policy policy;
+static char why[256];
+
+static bool lookup(bool is_group, const char *name, uint32_t *id)
+{
+    *id = is_group ? 200 : 100;
+    return strcmp(name, is_group ? "staff" : "www") == 0;
+}
+
+static bool parse(const char *text)
+{
+    return policy_parse(&policy, text, strlen(text), lookup, why, sizeof why);
+}
+
+static void must_parse(const char *text)
+{
+    if (!parse(text))
+        test_failed(__FILE__, __LINE__, "%s: %s", text, why);
+}
+
+static void check_refused(const char *text, const char *reason)
+{
+    if (parse(text) || strstr(why, reason) == NULL)
+        test_failed(__FILE__, __LINE__, "%s: %s", text, why);
+    CHECK_EQ(0, policy.lines);
+}
+
+static void test_grants(void)
+{
+    const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
+    const struct policy_user member = {.uid = 5, .groups = 2, .group = {7, 200}};
+    const struct policy_user other = {.uid = 200, .groups = 1, .group = {100}};
+    must_parse("# a comment\n\n"
+               "user=www interface=eth1 modes=generic ports=tcp:80,udp:5000-5999\n"
+               "  user=100\tinterface=eth1 modes=native,generic ports=tcp:443 devices=3 \n"
+               "group=staff interface=eth2 modes=generic ports=any");
+    CHECK_EQ(3, policy.lines);
+    CHECK_EQ(3, policy_devices(&policy, &www, "eth1", SV_BROKER_GENERIC));
+    CHECK_EQ(3, policy_devices(&policy, &www, "eth1", SV_BROKER_NATIVE));
+    CHECK_EQ(0, policy_devices(&policy, &www, "eth2", SV_BROKER_GENERIC));
+    CHECK_EQ(0, policy_devices(&policy, &www, "eth", SV_BROKER_GENERIC));
+    CHECK(policy_has_port(&policy, &www, "eth1", IPPROTO_TCP, 80));
+    CHECK(policy_has_port(&policy, &www, "eth1", IPPROTO_TCP, 443));
+    CHECK(policy_has_port(&policy, &www, NULL, IPPROTO_UDP, 5999));
+    CHECK(!policy_has_port(&policy, &www, "eth1", IPPROTO_UDP, 80));
+    CHECK(!policy_has_port(&policy, &www, "eth1", IPPROTO_UDP, 6000));
+    CHECK(!policy_has_port(&policy, &www, "eth1", IPPROTO_UDP, 4999));
+    CHECK(!policy_has_port(&policy, &www, "eth2", IPPROTO_TCP, 80));
+    CHECK(!policy_has_any_port(&policy, &www, "eth1"));
+    CHECK_EQ(1, policy_devices(&policy, &member, "eth2", SV_BROKER_GENERIC));
+    CHECK_EQ(0, policy_devices(&policy, &member, "eth2", SV_BROKER_NATIVE));
+    CHECK(policy_has_any_port(&policy, &member, "eth2"));
+    CHECK(policy_has_port(&policy, &member, "eth2", IPPROTO_TCP, 22));
+    CHECK(!policy_has_interface(&policy, &member, "eth1"));
+    CHECK(!policy_has_interface(&policy, &other, "eth1"));      /* a user is no group, nor the other way round */
+    CHECK(!policy_has_interface(&policy, &other, "eth2"));
+}
+
+static void test_refusals(void)
+{
+    static const char good[] = "user=1 interface=e modes=generic ports=any";
+    must_parse(good);
+    check_refused("\n\nuser=1 interface=e modes=generic", "line 3: one of");
+    check_refused("user=1 interface=e ports=any", "line 1: one of");
+    check_refused("interface=e modes=generic ports=any", "one of");
+    check_refused("user=1 modes=generic ports=any", "one of");
+    check_refused("user=1 interface=e modes=generic ports=any user=2", "'user' comes twice");
+    check_refused("user=1 group=2 interface=e modes=generic ports=any", "'group' comes twice");
+    check_refused("user=bob interface=e modes=generic ports=any", "there is no user 'bob'");
+    check_refused("group=www interface=e modes=generic ports=any", "there is no group 'www'");
+    check_refused("user= interface=e modes=generic ports=any", "there is no user ''");
+    check_refused("user=-1 interface=e modes=generic ports=any", "there is no user");
+    check_refused("user=4294967295 interface=e modes=generic ports=any", "there is no user");
+    check_refused("user=1 interface=* modes=generic ports=any", "no name of an interface");
+    check_refused("user=1 interface=../e modes=generic ports=any", "no name of an interface");
+    check_refused("user=1 interface=a234567890123456 modes=generic ports=any", "no name of an interface");
+    check_refused("user=1 interface= modes=generic ports=any", "no name of an interface");
+    check_refused("user=1 interface=e modes= ports=any", "is no mode");
+    check_refused("user=1 interface=e modes=generic,tap ports=any", "'tap' is no mode");
+    check_refused("user=1 interface=e modes=generic ports=80", "ports are any");
+    check_refused("user=1 interface=e modes=generic ports=", "ports are any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:0", "ports are any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:65536", "ports are any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:90-80", "ports are any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:80-", "ports are any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:80,any", "ports are any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:80,", "ports are any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:+80", "ports are any");
+    check_refused("user=1 interface=e modes=generic ports=any devices=0", "devices is");
+    check_refused("user=1 interface=e modes=generic ports=any devices=17", "devices is");
+    check_refused("user=1 interface=e modes=generic ports=any color=red", "'color' is not understood");
+    check_refused("user=1 interface=e modes=generic ports=any # rest", "'#' is not understood");
+    check_refused("user=1 interface=e modes=generic ports=any\r", "printable");
+    check_refused("user=1 interface=e modes=generic ports=any\nuser=1 \xc3\xa9", "line 2: it has a character");
+    CHECK(!policy_parse(&policy, "user=1\0x", 8, lookup, why, sizeof why));
+    CHECK(strstr(why, "printable") != NULL);
+}
+
+/* A line of a good policy many times, and the one too many. */
+static bool parse_many(const char *line, const char *item, unsigned count)
+{
+    static char text[POLICY_MAX_BYTES];
+    size_t length = (size_t)snprintf(text, sizeof text, "%s", line);
+    for (unsigned i = 0; i < count; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s", item);
+    return parse(text);
+}
+
+static void test_bounds(void)
+{
+    static const char line[] = "user=1 interface=e modes=generic ports=any\n";
+    static const char ports[] = "user=1 interface=e modes=generic ports=tcp:1";
+    CHECK(parse_many("", line, POLICY_MAX_LINES));
+    CHECK_EQ(POLICY_MAX_LINES, policy.lines);
+    CHECK(!parse_many("", line, POLICY_MAX_LINES + 1));
+    CHECK(parse_many(ports, ",udp:2", POLICY_MAX_RANGES - 1));
+    CHECK(!parse_many(ports, ",udp:2", POLICY_MAX_RANGES));
+    CHECK(parse_many("#", "x", 1000));
+    CHECK(!parse_many("#", "x", 1100));
+}
+
+static void test_file(void)
+{
+    static const char text[] = "user=1 interface=e modes=generic ports=any\n";
+    char path[] = "/tmp/broker-policy-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    CHECK_EQ(sizeof text - 1, write(fd, text, sizeof text - 1));
+    CHECK(policy_read(&policy, path, why, sizeof why));
+    CHECK_EQ(1, policy.lines);
+    CHECK_EQ(0, fchmod(fd, 0620));
+    CHECK(!policy_read(&policy, path, why, sizeof why));
+    CHECK(strstr(why, "others can write") != NULL);
+    CHECK_EQ(0, policy.lines);
+    CHECK_EQ(0, fchmod(fd, 0602));
+    CHECK(!policy_read(&policy, path, why, sizeof why));
+    CHECK_EQ(0, fchmod(fd, 0600));
+    CHECK_EQ(6, write(fd, "wrong\n", 6));
+    CHECK(!policy_read(&policy, path, why, sizeof why));
+    CHECK(strstr(why, "line 2") != NULL);
+    close(fd);
+    unlink(path);
+    CHECK(!policy_read(&policy, path, why, sizeof why));
+    CHECK(!policy_read(&policy, "/dev/null", why, sizeof why));
+}
+
+const struct test broker_policy_tests[] = {
+    {"broker: what lines of a policy grant", test_grants},
+    {"broker: what is no line of a policy", test_refusals},
+    {"broker: how large a policy may be", test_bounds},
+    {"broker: who may write the file of the policy", test_file},
+    {NULL, NULL},
+};
