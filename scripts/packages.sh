@@ -58,7 +58,7 @@ require_build_tools() {
 # Programs that some tests run as peers or to inspect the wire, as PROGRAM:PACKAGE.
 readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils-ping ibv_devinfo:ibverbs-utils
   raw_ethernet_bw:perftest
-  dig:bind9-dnsutils dnsperf:dnsperf curl:curl wrk:wrk h2load:nghttp2-client redis-benchmark:redis-tools
+  dig:bind9-dnsutils dnsperf:dnsperf curl:curl wrk:wrk h2load:nghttp2-client redis-benchmark:redis-tools redis-server:redis-server
   tshark:tshark iperf3:iperf3 haproxy:haproxy python3:python3)
 
 missing_test_packages() {

@@ -47,7 +47,7 @@ final class AgentReport implements RdmaRawAgentMXBean {
             }
             left.add(line);
         }
-        if (state.equals("on")) {
+        if (state.startsWith("on")) {
             print("left as it is: " + line);
         }
     }
@@ -63,7 +63,7 @@ final class AgentReport implements RdmaRawAgentMXBean {
 
     /** The program's first channel or group was made as without the agent. */
     synchronized void off(String reason) {
-        state = "off: " + reason;
+        state = state.startsWith("on") ? state + "; not for another copy of Netty: " + reason : "off: " + reason;
         print("the program runs without it: " + reason);
         manage();
     }

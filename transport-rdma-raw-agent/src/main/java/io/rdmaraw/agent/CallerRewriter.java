@@ -29,6 +29,7 @@ import java.lang.constant.MethodTypeDesc;
 import java.lang.reflect.AccessFlag;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /**
@@ -42,6 +43,7 @@ final class CallerRewriter {
     private static final ClassDesc REPLACEMENTS = Replacements.class.describeConstable().orElseThrow();
     private static final Set<String> ONLY_OF_NIO_GROUPS = Set.of("setIoRatio", "rebuildSelectors");
     private static final String NEW_FACTORY = "newFactory";
+    private static final String FOR_NAME = "forName";
 
     /** A class that is left as it is, and why. */
     static final class LeftAsItIs extends Exception {
@@ -67,8 +69,17 @@ final class CallerRewriter {
             InterfaceMethods interfaceMethods) {
         this.names = names;
         this.interfaceMethods = interfaceMethods;
-        classFile = ClassFile.of(ClassFile.ClassHierarchyResolverOption.of(hierarchy));
-        model = classFile.parse(bytes);
+        model = ClassFile.of().parse(bytes);
+        classFile = ClassFile.of(ClassFile.ClassHierarchyResolverOption.of(ofItself(model).orElse(hierarchy)));
+    }
+
+    /** A class that was generated while the program runs is no resource of its class loader. */
+    private static ClassHierarchyResolver ofItself(ClassModel model) {
+        ClassDesc type = model.thisClass().asSymbol();
+        boolean isInterface = model.flags().has(AccessFlag.INTERFACE);
+        return ClassHierarchyResolver.of(isInterface ? Set.of(type) : Set.of(),
+                isInterface || model.superclass().isEmpty() ? Map.of()
+                        : Map.of(type, model.superclass().get().asSymbol()));
     }
 
     /** Returns the bytes of the class rewritten, or null if there is nothing to rewrite. */
@@ -105,8 +116,8 @@ final class CallerRewriter {
             if (entry instanceof ClassEntry type && isOfTransport(type.asSymbol())) {
                 return true;
             }
-            if (entry instanceof NameAndTypeEntry member
-                    && mentions(member.type().stringValue())) {
+            if (entry instanceof NameAndTypeEntry member && (mentions(member.type().stringValue())
+                    || member.name().equalsString(FOR_NAME))) {
                 return true;
             }
         }
@@ -234,6 +245,9 @@ final class CallerRewriter {
                 code.invokedynamic(construct(owner, type)).swap().pop().swap().pop();
             } else if (call.opcode() == Opcode.INVOKESTATIC && name.equals(NEW_FACTORY) && names.isHandler(owner)) {
                 code.invokedynamic(newFactory(owner, type));
+            } else if (call.opcode() == Opcode.INVOKESTATIC && name.equals(FOR_NAME)
+                    && owner.equals(ConstantDescs.CD_Class) && type.parameterType(0).equals(ConstantDescs.CD_String)) {
+                code.invokedynamic(call(FOR_NAME, type));
             } else if (call.opcode() == Opcode.INVOKEVIRTUAL && isChannel(owner)) {
                 ClassDesc common = names.common(names.kind(owner));
                 if (interfaceMethods.has(common, name, type.descriptorString())) {

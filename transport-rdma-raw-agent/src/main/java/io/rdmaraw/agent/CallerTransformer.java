@@ -36,10 +36,13 @@ final class CallerTransformer implements ClassFileTransformer {
     }
 
     private byte[] rewrite(NettyNames names, ClassLoader loader, String className, byte[] bytes) {
-        if (names.isTransport(className)) {
-            return null;
-        }
         try {
+            if (names.isForeignHandler(className)) {
+                return HandlerRewriter.rewrite(names, bytes);
+            }
+            if (names.isTransport(className)) {
+                return null;
+            }
             Function<String, InputStream> resources = loader::getResourceAsStream;
             ClassHierarchyResolver hierarchy = ClassHierarchyResolver.ofResourceParsing(loader)
                     .orElse(ClassHierarchyResolver.defaultResolver()).cached();

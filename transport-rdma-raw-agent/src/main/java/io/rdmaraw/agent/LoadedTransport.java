@@ -6,12 +6,14 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.InvocationTargetException;
+import java.net.URL;
 import java.util.Collections;
 import java.util.Map;
 import java.util.Properties;
 import java.util.WeakHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
 
 /** The transport for one copy of Netty in the process, or the reason why there is none. Any thread. */
@@ -42,6 +44,9 @@ final class LoadedTransport {
             return transport;
         }
     }
+
+    /** A device has one user: another copy of Netty would have a copy of the transport, which could not open it. */
+    private static final AtomicBoolean USED = new AtomicBoolean();
 
     private final AgentOptions options;
     private final ClassLoader netty;
@@ -77,6 +82,10 @@ final class LoadedTransport {
         try {
             requireVersion(netty, nettyPackage, version);
             ClassLoader classes = new TransportLoader(agent.jars().unpack(), netty, nettyPackage);
+            if (!USED.compareAndSet(false, true)) {
+                throw new IOException("another copy of Netty in this process uses the device already, and " + version
+                        + " of " + nettyPackage + " would want it too; the kernel carries that copy's channels");
+            }
             LoadedTransport transport = new LoadedTransport(agent.options(), netty, classes,
                     config(agent.options(), classes));
             Throwable cause = (Throwable) transport.type("RdmaRaw").getMethod("unavailabilityCause",
@@ -106,16 +115,22 @@ final class LoadedTransport {
     }
 
     private static String version(ClassLoader netty) {
-        Properties versions = new Properties();
-        try (InputStream in = netty.getResourceAsStream("META-INF/io.netty.versions.properties")) {
-            if (in != null) {
-                versions.load(in);
+        try {
+            // Each jar of Netty has such a file, of its own part.
+            for (URL url : Collections.list(netty.getResources("META-INF/io.netty.versions.properties"))) {
+                Properties versions = new Properties();
+                try (InputStream in = url.openStream()) {
+                    versions.load(in);
+                }
+                String version = versions.getProperty("netty-transport.version");
+                if (version != null) {
+                    return "Netty " + version;
+                }
             }
         } catch (IOException e) {
             // A version that is not known is told as such.
         }
-        return "Netty " + versions.getProperty("netty-transport.version",
-                versions.getProperty("netty-common.version", "of an unknown version"));
+        return "Netty of an unknown version";
     }
 
     private static Object config(AgentOptions options, ClassLoader classes) throws ReflectiveOperationException {

@@ -120,6 +120,15 @@ final class NettyNames {
         return handlers.contains(type);
     }
 
+    /**
+     * Tells whether a class, named with dots, is one of I/O handlers that this transport does without. NIO's it uses
+     * itself.
+     */
+    boolean isForeignHandler(String className) {
+        return className.startsWith(nettyPackage + ".channel.") && !className.contains(".nio.")
+                && handlers.contains(ClassDesc.of(className));
+    }
+
     boolean isUndrivable(ClassDesc type) {
         return undrivable.contains(type);
     }

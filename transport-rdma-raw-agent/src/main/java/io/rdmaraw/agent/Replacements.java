@@ -108,6 +108,38 @@ public final class Replacements {
         return new ConstantCallSite(made.asType(type));
     }
 
+    /** Links a call that asks for the transport's factory of I/O handlers; null where there is none. */
+    public static CallSite ownFactory(MethodHandles.Lookup caller, String name, MethodType type, String nettyPackage)
+            throws ReflectiveOperationException {
+        LoadedTransport transport = transport(caller, nettyPackage);
+        return new ConstantCallSite(transport == null ? MethodHandles.zero(type.returnType())
+                : transport.newFactory().asType(type));
+    }
+
+    /** Links a call of {@link Class#forName}, by which a program may look for a class of channels. */
+    public static CallSite forName(MethodHandles.Lookup caller, String name, MethodType type, String nettyPackage)
+            throws ReflectiveOperationException {
+        MethodHandle found = MethodHandles.insertArguments(LOOKUP.findStatic(Replacements.class, "find",
+                MethodType.methodType(Class.class, MethodHandles.Lookup.class, String.class, String.class,
+                        boolean.class, ClassLoader.class)), 0, caller, nettyPackage);
+        return new ConstantCallSite(type.parameterCount() == 1
+                ? MethodHandles.insertArguments(found, 1, true, caller.lookupClass().getClassLoader()).asType(type)
+                : found.asType(type));
+    }
+
+    private static Class<?> find(MethodHandles.Lookup caller, String nettyPackage, String name, boolean initialize,
+            ClassLoader loader) throws ClassNotFoundException {
+        if (name.startsWith(nettyPackage + ".channel.")) {
+            NettyNames.Kind kind = new NettyNames(nettyPackage).kind(ClassDesc.of(name));
+            LoadedTransport transport = kind == null || kind == NettyNames.Kind.GROUP ? null
+                    : transport(caller, nettyPackage);
+            if (transport != null) {
+                return transport.channelType(kind, nettyPackage);
+            }
+        }
+        return Class.forName(name, initialize, loader);
+    }
+
     /**
      * Links a question whether a value is of a class of groups.
      *
