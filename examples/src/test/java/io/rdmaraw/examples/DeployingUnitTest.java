@@ -63,7 +63,7 @@ class DeployingUnitTest {
         return text.replace(old, with);
     }
 
-    private static String java() {
+    static String java() {
         return ProcessHandle.current().info().command().orElseThrow();
     }
 
@@ -120,7 +120,7 @@ class DeployingUnitTest {
     }
 
     /** This test's class path, copied to where any user may read it: what is in root's home is root's. */
-    private static String readableClassPath(Path directory) throws IOException {
+    static String readableClassPath(Path directory) throws IOException {
         assumeTrue(Files.isExecutable(Path.of(java())), "needs a JDK that all users may run");
         List<String> entries = new ArrayList<>();
         for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {

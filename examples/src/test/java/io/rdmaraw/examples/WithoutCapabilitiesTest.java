@@ -1,0 +1,202 @@
+package io.rdmaraw.examples;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.Offloads;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Servers of users without any capability, whose interfaces rdma-raw-broker opens, over veth pairs in namespaces: curl
+ * at the other end is answered; what the policy does not grant is refused; whichever process is killed, the others go
+ * on and nothing is left.
+ */
+@Timeout(300)
+@WithTestNetwork
+class WithoutCapabilitiesTest {
+    private static final Path BROKER = Path.of("../transport-rdma-raw-native/target/native/rdma-raw-broker");
+    private static final int NOBODY = 65534;
+    private static final int DAEMON = 1;
+
+    @TempDir
+    private static Path directory;
+    private static String classPath;
+
+    private NetworkNamespace host;
+    private VethPair pair;
+    private Path socket;
+    private Path policy;
+
+    @BeforeAll
+    static void copyClassPath() throws Exception {
+        Stage.require("setpriv:util-linux", "curl:curl");
+        assumeTrue(Files.isExecutable(BROKER), "needs the broker: make -C transport-rdma-raw-native");
+        classPath = DeployingUnitTest.readableClassPath(directory);
+    }
+
+    @BeforeEach
+    void makeNetwork(TestNetwork network) {
+        network.withoutCapture().offloads(Offloads.AS_MADE);
+        host = network.namespace();
+        pair = network.vethPair(host, network.namespace());
+        socket = directory.resolve(host.name() + ".sock");
+        policy = directory.resolve(host.name() + ".policy");
+    }
+
+    private PeerProcess broker(String... lines) throws Exception {
+        Files.writeString(policy, String.join("\n", lines));
+        PeerProcess broker = host.start(BROKER.toAbsolutePath().toString(), "--policy", policy.toString(), "--socket",
+                socket.toString());
+        broker.awaitOutput("serves", Await.PATIENCE);
+        return broker;
+    }
+
+    private static String line(int user, VethPair pair, String ports) {
+        return "user=" + user + " interface=" + pair.ours().name() + " modes=generic,native ports=" + ports;
+    }
+
+    private PeerProcess http(int user, VethPair on, int port) {
+        List<String> command = new ArrayList<>(List.of("setpriv", "--reuid", "" + user, "--regid", "" + user,
+                "--clear-groups", "--inh-caps", "-all", "--bounding-set", "-all", "--no-new-privs", "env",
+                "SOFTVERBS_BROKER=" + socket, DeployingUnitTest.java(), "--enable-native-access=ALL-UNNAMED",
+                "-Xmx128m", "-cp", classPath, "io.rdmaraw.examples.Main", "http", "--transport", "rdma-raw", "--device",
+                "soft:xdp:" + on.ours().name(), "--address", on.ours().ipv4(), "--port", "" + port, "--threads", "1"));
+        return host.start(command.toArray(String[]::new));
+    }
+
+    private PeerProcess listening(int user, VethPair on, int port) {
+        PeerProcess server = http(user, on, port);
+        server.awaitOutput("is listening on", Await.PATIENCE);
+        return server;
+    }
+
+    private static void assertAnswers(VethPair on, int port) {
+        assertEquals("Hello, World!", on.peer().namespace().run("curl", "-sS", "--max-time", "60",
+                "http://" + on.ours().ipv4() + ":" + port + "/plaintext").output());
+    }
+
+    private void assertRefused(PeerProcess server, String reason) {
+        String output = server.await(Await.PATIENCE).output();
+        assertTrue(output.contains(reason), output);
+        assertFalse(hasProgram(pair));
+    }
+
+    private boolean hasProgram(VethPair on) {
+        return host.run("ip", "link", "show", "dev", on.ours().name()).output().contains("xdp");
+    }
+
+    private void kill(PeerProcess process) {
+        host.run("kill", "-9", "" + process.pid());
+        Await.until("the process has ended", () -> !process.isAlive());
+    }
+
+    /** What the kernel counts of connections that it has accepted itself. */
+    private long passiveOpens() {
+        List<String> lines = host.run("cat", "/proc/net/snmp").output().lines()
+                .filter(line -> line.startsWith("Tcp:")).toList();
+        List<String> names = List.of(lines.get(0).split(" "));
+        return Long.parseLong(lines.get(1).split(" ")[names.indexOf("PassiveOpens")]);
+    }
+
+    @Test
+    void aServerWithoutCapabilitiesAnswersCurl() throws Exception {
+        broker(line(NOBODY, pair, "tcp:8080"));
+        PeerProcess server = listening(NOBODY, pair, 8080);
+        assertAnswers(pair, 8080);
+        host.run("ip", "neigh", "flush", "all");
+        assertAnswers(pair, 8080);
+        assertEquals(0, passiveOpens(), "connections that the kernel has accepted");
+        assertFalse(server.output().contains("the kernel's socket may answer"), server.output());
+        List<String> status = Files.readAllLines(Path.of("/proc/" + server.pid() + "/status"));
+        for (String set : List.of("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")) {
+            assertTrue(status.contains(set + ":\t0000000000000000"), () -> String.join("\n", status));
+        }
+    }
+
+    @Test
+    void theBrokerKeepsThreeCapabilities() throws Exception {
+        PeerProcess broker = broker(line(NOBODY, pair, "tcp:8080"));
+        List<String> status = Files.readAllLines(Path.of("/proc/" + broker.pid() + "/status"));
+        // CAP_NET_ADMIN is 12, CAP_NET_RAW 13, CAP_BPF 39.
+        assertTrue(Stream.of("CapPrm", "CapEff").allMatch(set -> status.contains(set + ":\t0000008000003000")),
+                () -> String.join("\n", status));
+        assertTrue(status.contains("NoNewPrivs:\t1"));
+    }
+
+    @Test
+    void whatThePolicyDoesNotGrantIsRefused(TestNetwork network) throws Exception {
+        VethPair other = network.vethPair(host, network.namespace());
+        broker(line(NOBODY, pair, "tcp:8080"), line(DAEMON, other, "tcp:8080"));
+        assertRefused(http(DAEMON, pair, 8080), "the policy does not grant user 1 '" + pair.ours().name());
+        assertRefused(http(NOBODY, other, 8080), "the policy does not grant user 65534 '" + other.ours().name());
+        assertRefused(http(NOBODY, pair, 8081), "the policy of rdma-raw-broker does not grant");
+    }
+
+    @Test
+    void aPolicyThatOthersCanWriteIsNoPolicy() throws Exception {
+        Files.writeString(policy, line(NOBODY, pair, "any"));
+        Files.setPosixFilePermissions(policy, PosixFilePermissions.fromString("rw-rw-r--"));
+        PeerProcess broker = host.start(BROKER.toAbsolutePath().toString(), "--policy", policy.toString(), "--socket",
+                socket.toString());
+        String output = broker.await(Await.PATIENCE).output();
+        assertTrue(output.contains("others can write"), output);
+    }
+
+    @Test
+    void theServerGoesOnWhenTheBrokerIsKilled(TestNetwork network) throws Exception {
+        VethPair other = network.vethPair(host, network.namespace());
+        String[] lines = {line(NOBODY, pair, "tcp:8080"), line(NOBODY, other, "tcp:8080") + " devices=2"};
+        PeerProcess broker = broker(lines);
+        PeerProcess server = listening(NOBODY, pair, 8080);
+        kill(broker);
+        assertAnswers(pair, 8080);
+        String output = http(NOBODY, other, 8080).await(Await.PATIENCE).output();
+        assertTrue(output.contains("there is no rdma-raw-broker at"), output);
+        broker(lines);
+        listening(NOBODY, other, 8080);
+        assertAnswers(other, 8080);
+        assertAnswers(pair, 8080);
+        assertTrue(server.isAlive());
+    }
+
+    @Test
+    void nothingIsLeftOfAServerThatIsKilled() throws Exception {
+        PeerProcess broker = broker(line(NOBODY, pair, "tcp:8080"));
+        PeerProcess server = listening(NOBODY, pair, 8080);
+        assertTrue(hasProgram(pair));
+        kill(server);
+        Await.until("the program is gone", () -> !hasProgram(pair));
+        broker.awaitOutput("is closed", Await.PATIENCE);
+        listening(NOBODY, pair, 8080);
+        assertAnswers(pair, 8080);
+    }
+
+    @Test
+    void twoUsersHaveAnInterfaceEach(TestNetwork network) throws Exception {
+        VethPair other = network.vethPair(host, network.namespace());
+        broker(line(NOBODY, pair, "tcp:8080"), line(DAEMON, other, "tcp:8081"));
+        listening(NOBODY, pair, 8080);
+        listening(DAEMON, other, 8081);
+        assertAnswers(pair, 8080);
+        assertAnswers(other, 8081);
+    }
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random messages for the broker, and random policies for its parser, with sanitizers:
+ *
+ *   broker-fuzz [--seconds S] [--seed N]
+ *
+ * The same seed makes the same input. As root it makes a network namespace with a veth pair for itself, so that devices
+ * are opened too. What has to hold: no sanitizer complains, each message is answered once by a sound reply, and no
+ * descriptor and no client is left.
+ */
+#define _GNU_SOURCE
+#include "journal.h"
+#include "server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CLIENTS = 8, ROUND = 4096, OPEN_EACH = 256, MAX_LINES = 12 };
+
+#define MUST(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "broker-fuzz: %s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            abort(); \
+        } \
+    } while (0)
+
+void journal(const char *format, ...)
+{
+    (void)format;
+}
+
+static uint64_t state;
+
+/* xorshift64* */
+static uint32_t draw(uint32_t below)
+{
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return (uint32_t)((state * UINT64_C(0x2545f4914f6cdd1d)) >> 32) % below;
+}
+
+static void spoil(uint8_t *bytes, size_t length)
+{
+    for (uint32_t i = draw(4); i > 0 && length > 0; i--)
+        bytes[draw((uint32_t)length)] ^= (uint8_t)(1u << draw(8));
+}
+
+static unsigned descriptors(void)
+{
+    unsigned count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    MUST(directory != NULL);
+    while (readdir(directory) != NULL)
+        count++;
+    closedir(directory);
+    return count;
+}
+
+/* ---- messages ---- */
+
+struct scene {
+    struct server *server;
+    struct policy policy;
+    int listener;
+    struct sockaddr_un address;
+    socklen_t address_bytes;
+    int client[CLIENTS];            /* or -1 */
+    unsigned long opened;
+    unsigned long agreed;           /* requests that were granted */
+    int passed[3];
+};
+
+static size_t make_request(uint8_t *bytes)
+{
+    struct sv_broker_request *request = (struct sv_broker_request *)bytes;
+    size_t length = sizeof *request;
+    memset(bytes, 0, sizeof *request);
+    request->version = SV_BROKER_VERSION;
+    request->call = draw(OPEN_EACH) == 0 ? SV_BROKER_OPEN : SV_BROKER_ADD_RULE + draw(SV_BROKER_CALLS);
+    if (request->call == SV_BROKER_OPEN) {
+        strcpy(request->open.netdev, "fuzz0");
+        request->open.mode = draw(2);
+        request->open.queues = 1 + draw(3);
+        request->open.mtu = 1500;
+    } else if (request->call == SV_BROKER_ADD_RULE || request->call == SV_BROKER_REMOVE_RULE) {
+        request->rule.priority = draw(3);
+        request->rule.mask.outer.dst_port = 0xffff;
+        request->rule.value.outer.dst_port = htons((uint16_t)(2000 + draw(4)));
+        request->rule.mask.outer.layers = request->rule.value.outer.layers = draw(2) ? SV_LAYER_UDP : SV_LAYER_TCP;
+    } else if (request->call == SV_BROKER_FILTER) {
+        struct sock_filter *code = (struct sock_filter *)(bytes + sizeof *request);
+        request->filter.instructions = 1 + draw(8);
+        for (uint32_t i = 0; i < request->filter.instructions; i++)
+            code[i] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, draw(2) ? 0 : UINT32_MAX);
+        length += request->filter.instructions * sizeof *code;
+    } else if (request->call == SV_BROKER_SOLICIT) {
+        request->solicit.ifindex = draw(4);
+        request->solicit.family = draw(2) ? AF_INET : AF_INET6;
+        request->solicit.address[0] = (uint8_t)draw(256);
+    }
+    if (draw(3) == 0)
+        spoil(bytes, length);
+    return draw(16) == 0 ? draw(SERVER_MAX_REQUEST_BYTES + 1) : length;
+}
+
+static bool send_some(const struct scene *scene, int fd)
+{
+    static alignas(8) uint8_t bytes[SERVER_MAX_REQUEST_BYTES + 64];
+    alignas(struct cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))];
+    struct iovec part = {bytes, make_request(bytes)};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    uint32_t fds = draw(4);
+    if (fds > 0) {
+        memset(control, 0, sizeof control);
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(fds * sizeof(int));
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(fds * sizeof(int));
+        memcpy(CMSG_DATA(rights), scene->passed, fds * sizeof(int));
+    }
+    return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+}
+
+static void close_received(struct msghdr *message)
+{
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL; part = CMSG_NXTHDR(message, part))
+        for (size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(part) + at, sizeof fd);
+            close(fd);
+        }
+}
+
+/* Returns how many there were. */
+static unsigned read_replies(struct scene *scene, int *fd)
+{
+    alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
+    struct sv_broker_reply reply;
+    for (unsigned count = 0;; count++) {
+        struct iovec part = {&reply, sizeof reply};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+                                 .msg_controllen = sizeof control};
+        ssize_t got = recvmsg(*fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (got < 0 && errno == EAGAIN)
+            return count;
+        if (got <= 0) {
+            close(*fd);
+            *fd = -1;
+            return count;
+        }
+        MUST(got == sizeof reply && reply.version == SV_BROKER_VERSION && !(message.msg_flags & MSG_CTRUNC));
+        MUST(memchr(reply.text, '\0', sizeof reply.text) != NULL && (reply.error != 0) == (reply.text[0] != '\0'));
+        MUST(reply.error != 0 || message.msg_controllen == 0 || reply.queues > 0);
+        scene->opened += message.msg_controllen > 0;
+        scene->agreed += reply.error == 0;
+        close_received(&message);
+    }
+}
+
+static void step(struct scene *scene)
+{
+    int *fd = &scene->client[draw(CLIENTS)];
+    if (*fd < 0) {
+        *fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        MUST(*fd >= 0 && connect(*fd, (struct sockaddr *)&scene->address, scene->address_bytes) == 0);
+        server_turn(scene->server);
+    }
+    if (draw(64) == 0) {
+        send_some(scene, *fd);      /* and goes before the answer */
+        close(*fd);
+        *fd = -1;
+        server_turn(scene->server);
+        return;
+    }
+    if (!send_some(scene, *fd))
+        return;
+    server_turn(scene->server);
+    MUST(read_replies(scene, fd) == 1);
+}
+
+/* ---- policies ---- */
+
+static bool lookup(bool is_group, const char *name, uint32_t *id)
+{
+    *id = is_group;
+    return *name == 'a';
+}
+
+static void parse_one(void)
+{
+    static const char *const words[] = {
+        "user=", "group=", "interface=", "modes=", "ports=", "devices=", "generic", "native", "any", "tcp:", "udp:",
+        ",", "-", "=", ":", " ", "\n", "\t", "#", "a", "0", "1", "80", "65535", "65536", "4294967296", "eth0", "\r",
+        "user=1 interface=e modes=generic ports=", "user=a interface=fuzz0 modes=native,generic ports=any devices=2\n",
+    };
+    static struct policy policy;
+    char text[4096], why[64];
+    size_t length = 0;
+    for (uint32_t i = draw(MAX_LINES * 12); i > 0; i--) {
+        const char *word = words[draw(sizeof words / sizeof words[0])];
+        size_t bytes = strlen(word);
+        if (length + bytes > sizeof text)
+            break;
+        memcpy(text + length, word, bytes);
+        length += bytes;
+    }
+    if (draw(4) == 0)
+        spoil((uint8_t *)text, length);
+    memset(why, 'x', sizeof why);
+    char *exact = malloc(length + 1);       /* so that the sanitizer sees a read beyond it */
+    MUST(exact != NULL);
+    memcpy(exact, text, length);
+    bool good = policy_parse(&policy, exact, length, lookup, why, sizeof why);
+    free(exact);
+    MUST(good || (policy.lines == 0 && strncmp(why, "line ", 5) == 0 && memchr(why, '\0', sizeof why) != NULL));
+}
+
+/* ---- life ---- */
+
+static void open_scene(struct scene *scene)
+{
+    char text[160], why[256];
+    bool rooted = unshare(CLONE_NEWNET) == 0 && system("ip link set lo up && ip link add fuzz0 type veth peer name "
+                                                       "fuzz1 && ip link set fuzz0 up && ip link set fuzz1 up") == 0;
+    snprintf(text, sizeof text, "user=%u interface=fuzz0 modes=generic,native ports=udp:2000-2002,tcp:2000 devices=4",
+             (unsigned)geteuid());
+    memset(scene, 0, sizeof *scene);
+    MUST(policy_parse(&scene->policy, text, strlen(text), lookup, why, sizeof why));
+    scene->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    scene->address.sun_family = AF_UNIX;
+    scene->address_bytes = sizeof scene->address;
+    /* Without a name the kernel chooses an abstract one. */
+    MUST(bind(scene->listener, (struct sockaddr *)&scene->address, sizeof scene->address.sun_family) == 0);
+    MUST(listen(scene->listener, CLIENTS) == 0);
+    MUST(getsockname(scene->listener, (struct sockaddr *)&scene->address, &scene->address_bytes) == 0);
+    struct sockaddr_in local = {.sin_family = AF_INET, .sin_port = htons(2000)};
+    scene->passed[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)!bind(scene->passed[0], (struct sockaddr *)&local, sizeof local);
+    scene->passed[1] = open("/dev/null", O_RDWR | O_CLOEXEC);
+    scene->passed[2] = scene->listener;
+    for (int i = 0; i < CLIENTS; i++)
+        scene->client[i] = -1;
+    printf("%s\n", rooted ? "devices are opened on a veth pair" : "no device can be opened: not root");
+}
+
+static long argument(int count, char **arguments, const char *name, long otherwise)
+{
+    for (int i = 1; i + 1 < count; i += 2)
+        if (strcmp(arguments[i], name) == 0)
+            return atol(arguments[i + 1]);
+    return otherwise;
+}
+
+static void run_round(struct scene *scene)
+{
+    unsigned before = descriptors();
+    scene->server = server_create(scene->listener, &scene->policy);
+    MUST(scene->server != NULL);
+    for (int i = 0; i < ROUND; i++) {
+        step(scene);
+        parse_one();
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        if (scene->client[i] >= 0)
+            close(scene->client[i]), scene->client[i] = -1;
+    while (server_clients(scene->server) > 0)
+        server_turn(scene->server);
+    MUST(server_devices(scene->server) == 0);
+    server_destroy(scene->server);
+    MUST(descriptors() == before);
+}
+
+int main(int count, char **arguments)
+{
+    static struct scene scene;
+    struct timespec start, now;
+    long seconds = argument(count, arguments, "--seconds", 3);
+    state = (uint64_t)argument(count, arguments, "--seed", 1) * 2 + 1;
+    open_scene(&scene);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    unsigned long rounds = 0;
+    do {
+        run_round(&scene);
+        rounds++;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - start.tv_sec < seconds);
+    printf("%lu messages and policies, %lu requests granted, %lu devices opened\n", rounds * ROUND, scene.agreed,
+           scene.opened);
+    return 0;
+}
