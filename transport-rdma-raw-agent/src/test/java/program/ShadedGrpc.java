@@ -40,12 +40,14 @@ public final class ShadedGrpc {
     private ShadedGrpc() {
     }
 
-    /** Listens on the port that the property {@code grpc.port} names; or, with an argument, is the client of that host. */
+    /**
+     * Listens on the port that the property {@code grpc.port} names; or, with an argument, is the client of that host.
+     */
     public static void main(String[] args) throws Exception {
         int port = Integer.getInteger("grpc.port");
         if (args.length == 0) {
-            Server server = NettyServerBuilder.forPort(port).addService(ServerServiceDefinition.builder("test").addMethod(ECHO,
-                    ServerCalls.asyncUnaryCall((request, answer) -> {
+            Server server = NettyServerBuilder.forPort(port).addService(ServerServiceDefinition.builder("test")
+                    .addMethod(ECHO, ServerCalls.asyncUnaryCall((request, answer) -> {
                         answer.onNext(request);
                         answer.onCompleted();
                     })).build()).build().start();
