@@ -149,7 +149,7 @@ static inline uint8_t *sv_mr_translate(const struct sv_mr_table *table, const st
     if (SV_UNLIKELY(offset > entry->length || length > entry->length - offset || entry->pd != pd ||
                     (entry->access & access) != access))
         return NULL;
-    return entry->base + offset;
+    return (uint8_t *)((uintptr_t)entry->base + offset);      /* the base of all memory is NULL */
 }
 
 #endif

@@ -79,11 +79,20 @@ static int check_registration(uintptr_t address, size_t length, unsigned access)
     return check_mapped(address, length);
 }
 
+/*
+ * All memory of the process, as on a device with implicit on-demand paging (ibv_reg_mr(3)): nothing is pinned and
+ * nothing looked at. A processor sends it from where it lies, so softverbs has this where a card has not.
+ */
+static bool is_implicit(const void *address, size_t length, unsigned access)
+{
+    return address == NULL && length == SIZE_MAX && access == IBV_ACCESS_ON_DEMAND;
+}
+
 /* Takes a slot and the memlock budget; the device's mutex is held. */
 static int claim(struct sv_device *device, uint64_t bytes, uint32_t *index)
 {
     uint64_t limit = device->faults.memlock_limit;
-    if (device->registered_bytes > limit || bytes > limit - device->registered_bytes)
+    if (bytes > 0 && (device->registered_bytes > limit || bytes > limit - device->registered_bytes))
         return ENOMEM;
     if (device->mrs->free_count == 0)
         return ENOMEM;
@@ -95,8 +104,9 @@ static int claim(struct sv_device *device, uint64_t bytes, uint32_t *index)
 static struct ibv_mr *register_region(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned access)
 {
     struct sv_device *device = sv_device_of(pd->context);
-    int error = sv_fault(device, SOFTVERBS_CALL_REG_MR);
-    if (error == 0)
+    bool implicit = is_implicit(address, length, access);
+    int error = implicit ? 0 : sv_fault(device, SOFTVERBS_CALL_REG_MR);
+    if (error == 0 && !implicit)
         error = check_registration((uintptr_t)address, length, access);
     if (error != 0)
         return sv_fail(error);
@@ -105,7 +115,8 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *address, size_t l
         return sv_fail(ENOMEM);
 
     pthread_mutex_lock(&device->mutex);
-    error = claim(device, pinned_bytes((uintptr_t)address, length), &mr->index);
+    mr->pinned_bytes = implicit ? 0 : pinned_bytes((uintptr_t)address, length);
+    error = claim(device, mr->pinned_bytes, &mr->index);
     if (error == 0) {
         struct sv_mr_entry *entry = &device->mrs->entries[mr->index];
         uint32_t key = (mr->index + SV_MR_FIRST) << 8 | ++device->mrs->generation[mr->index];
@@ -161,7 +172,7 @@ SV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
     /* Users of an address translated before are done with the memory after the grace period. */
     sv_device_quiesce(device);
     device->mrs->free_list[device->mrs->free_count++] = mr->index;
-    device->registered_bytes -= pinned_bytes((uintptr_t)ibv->addr, ibv->length);
+    device->registered_bytes -= mr->pinned_bytes;
     pthread_mutex_unlock(&device->mutex);
     atomic_fetch_sub(&((struct sv_pd *)ibv->pd)->users, 1);
     atomic_fetch_sub(&sv_context_of(ibv->context)->objects, 1);

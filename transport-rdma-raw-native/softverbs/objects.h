@@ -65,6 +65,7 @@ struct sv_pd {
 struct sv_mr {
     struct ibv_mr ibv;
     uint32_t index;
+    uint64_t pinned_bytes;
 };
 
 /* ---- completion ---- */

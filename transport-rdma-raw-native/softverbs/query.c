@@ -57,6 +57,7 @@ int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     memset(&full, 0, sizeof full);
     fill_device(device, &full.orig_attr);
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+    full.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
     full.tso_caps.max_tso = SV_MAX_TSO_PAYLOAD;
     full.tso_caps.supported_qpts = raw_packet;
     full.rss_caps.supported_qpts = raw_packet;

@@ -134,6 +134,34 @@ static void memory_regions_are_checked(void)
     world_close(&world);
 }
 
+/* Nothing of it is pinned, so the memlock limit has no say. */
+static void all_memory_is_registered_for_sending(void)
+{
+    struct pair p;
+    struct ibv_send_wr *bad;
+    pair_open(&p);
+    CHECK_EQ(0, softverbs_set_memlock_limit(p.world.device_name, 0));
+    struct ibv_mr *all = ibv_reg_mr(p.world.pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND);
+    CHECK(all != NULL && all->lkey != 0);
+    CHECK_FAILS(EOPNOTSUPP, ibv_reg_mr(p.world.pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE));
+    CHECK_EQ(0, post_recv_slot(&p.b, 0, SLOT_BYTES));
+    struct ibv_sge sge[2] = {{(uintptr_t)p.frame, 20, all->lkey}, {(uintptr_t)p.frame + 20, p.length - 20, all->lkey}};
+    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 2, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    CHECK_EQ(0, ibv_post_send(p.a.qp, &wr, &bad));
+    CHECK_EQ(IBV_WC_SUCCESS, poll_one(p.a.cq).status);
+    CHECK_EQ(p.length, poll_one(p.b.cq).byte_len);
+    CHECK(memcmp(p.frame, slot_at(&p.b, 0), p.length) == 0);
+
+    struct ibv_sge into = {(uintptr_t)p.frame, sizeof p.frame, all->lkey};
+    struct ibv_recv_wr receive = {.sg_list = &into, .num_sge = 1};
+    struct ibv_recv_wr *bad_receive;
+    CHECK_EQ(0, ibv_post_recv(p.b.qp, &receive, &bad_receive));
+    CHECK_EQ(0, send_frame(&p.a, p.frame, p.length, 0));
+    CHECK_EQ(IBV_WC_LOC_PROT_ERR, poll_one(p.b.cq).status);
+    CHECK_EQ(0, ibv_dereg_mr(all));
+    pair_close(&p);
+}
+
 static void objects_in_use_are_busy(void)
 {
     struct world world;
@@ -253,6 +281,7 @@ const struct test object_tests[] = {
     {"queries describe an Ethernet port", queries_describe_an_ethernet_port},
     {"the old query_port stays within its structure", the_old_query_port_stays_within_its_structure},
     {"memory regions are checked", memory_regions_are_checked},
+    {"all memory is registered for sending", all_memory_is_registered_for_sending},
     {"objects in use are busy", objects_in_use_are_busy},
     {"queue pairs are checked when created", queue_pairs_are_checked_when_created},
     {"the state machine is the kernel's", the_state_machine_is_the_kernels},

@@ -86,7 +86,8 @@ public interface FrameQueue extends AutoCloseable {
      * @param buffers what the parts lie in, each with a reference that passes to the queue if the frame is accepted
      * @param indices where the parts begin
      * @param lengthsBytes how long they are
-     * @param count the number of parts, at most {@link #maxParts()}; {@link #isRegistered} of each
+     * @param count the number of parts, at most {@link #maxParts()}; {@link #isRegistered} of each, or
+     *        {@link #sendsAllMemory()}
      * @param fillChecksums as for {@link #offer(FrameBuf, ByteBuf, boolean)}
      * @return {@link #ACCEPTED} or {@link #FULL}
      */
@@ -117,7 +118,10 @@ public interface FrameQueue extends AutoCloseable {
     /** Returns how many parts a frame may have beside its headers. */
     int maxParts();
 
-    /** Tells whether the device can send these bytes from where they lie. */
+    /** Tells whether parts of a frame may lie anywhere in direct memory, registered or not. */
+    boolean sendsAllMemory();
+
+    /** Tells whether these bytes lie in memory that every device can send from. */
     boolean isRegistered(ByteBuf buffer, int index, int lengthBytes);
 
     /**

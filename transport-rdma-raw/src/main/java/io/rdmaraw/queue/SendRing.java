@@ -30,6 +30,8 @@ public abstract class SendRing {
 
     private final SlotPool slots;
     private final RegisteredRanges ranges;
+    /** Of parts that lie in no registered memory, where the device sends them all the same. */
+    private final long allMemoryLkey;
     private final ScatterGatherList elements;
     private final QueueCounters counters;
     private final int maxSge;
@@ -55,6 +57,7 @@ public abstract class SendRing {
         padding = queues.padding();
         slots = queues.slots();
         ranges = queues.setup().device().registeredRanges();
+        allMemoryLkey = queues.setup().device().allMemoryLkey();
         counters = queues.counters();
         elements = new ScatterGatherList(ranges, counters);
         maxSge = queues.setup().options().maxSendSge();
@@ -251,9 +254,18 @@ public abstract class SendRing {
         return maxSge - 2;
     }
 
+    protected boolean sendsAllMemory() {
+        return allMemoryLkey != RegisteredRanges.UNREGISTERED;
+    }
+
     protected boolean isRegistered(ByteBuf buffer, int index, int lengthBytes) {
         return buffer.hasMemoryAddress()
                 && ranges.lkeyOf(buffer.memoryAddress() + index, lengthBytes) != RegisteredRanges.UNREGISTERED;
+    }
+
+    private long lkeyOf(long address, int lengthBytes) {
+        long lkey = ranges.lkeyOf(address, lengthBytes);
+        return lkey == RegisteredRanges.UNREGISTERED ? allMemoryLkey : lkey;
     }
 
     int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
@@ -289,7 +301,7 @@ public abstract class SendRing {
         for (int i = 0; i < count; i++) {
             long address = buffers[i].memoryAddress() + indices[i];
             Sge.write(sge + (long) i * Sge.SIZE_BYTES, address, lengthsBytes[i],
-                    (int) ranges.lkeyOf(address, lengthsBytes[i]));
+                    (int) lkeyOf(address, lengthsBytes[i]));
             partsInFlight[place + i] = buffers[i];
             bytes += lengthsBytes[i];
         }

@@ -30,6 +30,8 @@ public final class SharedDevice {
     private final VerbsContext context;
     private final ProtectionDomain protectionDomain;
     private final RegisteredRanges registeredRanges = new RegisteredRanges();
+    /** The key of all memory of the process, or {@link RegisteredRanges#UNREGISTERED}. */
+    private final long allMemoryLkey;
     private final boolean offloadsChecksums;
     private final int maxSegmentedBytes;
     private final int ports;
@@ -56,6 +58,8 @@ public final class SharedDevice {
         this.context = context;
         countsBeyondVerbs = Softverbs.isSoftverbs(context);
         protectionDomain = context.allocateProtectionDomain();
+        allMemoryLkey = countsBeyondVerbs ? protectionDomain.registerAllMemory().lkey() & 0xffffffffL
+                : RegisteredRanges.UNREGISTERED;
         ExtendedDeviceAttributes attributes = context.queryDeviceExtended();
         ports = attributes.ports();
         offloadsChecksums = (attributes.rawPacketCapabilities() & ExtendedDeviceAttributes.RAW_PACKET_IP_CSUM) != 0;
@@ -139,6 +143,14 @@ public final class SharedDevice {
     /** Returns what memory is registered. */
     public RegisteredRanges registeredRanges() {
         return registeredRanges;
+    }
+
+    /**
+     * Returns the key by which what is gathered is sent from anywhere in the process's memory, where a processor does
+     * it: 32 bits, or {@link RegisteredRanges#UNREGISTERED} on a device that reads registered memory alone.
+     */
+    public long allMemoryLkey() {
+        return allMemoryLkey;
     }
 
     /** Returns the rules that several loops share. */

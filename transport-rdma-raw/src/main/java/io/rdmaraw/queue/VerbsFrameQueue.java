@@ -179,6 +179,11 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     @Override
+    public boolean sendsAllMemory() {
+        return sendRing.sendsAllMemory();
+    }
+
+    @Override
     public boolean isRegistered(ByteBuf buffer, int index, int lengthBytes) {
         return sendRing.isRegistered(buffer, index, lengthBytes);
     }

@@ -7,6 +7,9 @@ public final class ProtectionDomain extends VerbsObject {
     /** {@code IB_UVERBS_ACCESS_OPTIONAL_RANGE}: flags that the provider may ignore. */
     private static final int OPTIONAL_ACCESS_FLAGS = 0x3ff00000;
 
+    /** {@code IBV_ACCESS_ON_DEMAND} */
+    private static final int ACCESS_ON_DEMAND = 1 << 6;
+
     final VerbsContext context;
 
     ProtectionDomain(VerbsContext context, long address) {
@@ -39,6 +42,14 @@ public final class ProtectionDomain extends VerbsObject {
         } finally {
             lifecycle.unlock();
         }
+    }
+
+    /**
+     * Registers all memory of the process to be sent from, without pinning any: implicit on-demand paging
+     * ({@code ibv_reg_mr(3)}). Of the known devices only those of softverbs send raw packets from it.
+     */
+    public MemoryRegion registerAllMemory() {
+        return registerMemory(0, -1, ACCESS_ON_DEMAND);
     }
 
     /** Creates a queue pair in state RESET, or an RSS queue pair, which has no states. */

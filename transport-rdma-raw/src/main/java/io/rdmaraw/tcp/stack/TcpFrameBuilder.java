@@ -1,6 +1,7 @@
 package io.rdmaraw.tcp.stack;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
@@ -25,6 +26,7 @@ final class TcpFrameBuilder {
 
     private final FrameQueue queue;
     private final boolean offload;
+    private final boolean sendsAllMemory;
     private final int slotBytes;
     private final int maxSegmentedBytes;
     private final ByteBuf[] buffers = new ByteBuf[Segment.MAX_SLICES];
@@ -32,15 +34,21 @@ final class TcpFrameBuilder {
     private final int[] lengthsBytes = new int[Segment.MAX_SLICES];
     private long copiedSegments;
 
-    /** @param segmentation whether the device is to cut long payloads, if it can */
-    TcpFrameBuilder(FrameQueue queue, boolean segmentation) {
+    /**
+     * @param segmentation whether the device is to cut long payloads, if it can
+     * @param sendsAllMemory whether payload is sent from where it lies even if that is not registered; only when the
+     *        queue says so
+     */
+    TcpFrameBuilder(FrameQueue queue, boolean segmentation, boolean sendsAllMemory) {
         this.queue = queue;
         offload = queue.offloadsChecksums();
         slotBytes = queue.slots().slotBytes();
-        int parts = Math.min(queue.maxParts(), Segment.MAX_SLICES);
-        // Payload that lies in no registered memory is copied into as many slots as there are parts.
+        this.sendsAllMemory = sendsAllMemory;
+        // Payload that cannot be sent from where it lies is copied into as many slots as there are parts.
+        int mostCopiedBytes = sendsAllMemory ? Integer.MAX_VALUE
+                : Math.min(queue.maxParts(), Segment.MAX_SLICES) * slotBytes;
         maxSegmentedBytes = segmentation ? Math.min(TcpConfig.MAX_SEGMENTATION_BYTES,
-                Math.min(queue.maxSegmentedBytes(), parts * slotBytes)) : 0;
+                Math.min(queue.maxSegmentedBytes(), mostCopiedBytes)) : 0;
     }
 
     /** Returns how long a payload may be that the device cuts; 0 when it does not. */
@@ -50,6 +58,9 @@ final class TcpFrameBuilder {
 
     /** Returns how long a payload may be now that the device cuts: one slot is for headers, the others hold copies. */
     int segmentedRoomBytes() {
+        if (sendsAllMemory) {
+            return maxSegmentedBytes;
+        }
         int slots = Math.min(queue.slots().available() - 1, Segment.MAX_SLICES);
         return Math.min(maxSegmentedBytes, slots * slotBytes);
     }
@@ -109,7 +120,7 @@ final class TcpFrameBuilder {
             queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
             segment.detachPayload();
         } else {
-            int count = copyToSlots(segment);
+            int count = sendsAllMemory ? copyTogether(segment, frame) : copyToSlots(segment);
             queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
             segment.transmitted();
         }
@@ -139,14 +150,16 @@ final class TcpFrameBuilder {
 
     private boolean isInPlace(Segment segment) {
         int count = segment.sliceCount();
-        boolean registered = count <= queue.maxParts();
-        for (int i = 0; i < count && registered; i++) {
-            registered = queue.isRegistered(segment.sliceBuffer(i), segment.sliceIndex(i), segment.sliceLength(i));
+        boolean inPlace = count <= queue.maxParts();
+        for (int i = 0; i < count && inPlace; i++) {
+            ByteBuf buffer = segment.sliceBuffer(i);
+            inPlace = sendsAllMemory ? buffer.hasMemoryAddress()
+                    : queue.isRegistered(buffer, segment.sliceIndex(i), segment.sliceLength(i));
         }
-        if (!registered) {
+        if (!inPlace) {
             copiedSegments += segment.segmentCount();
         }
-        return registered;
+        return inPlace;
     }
 
     /** Returns the number of parts. */
@@ -169,6 +182,25 @@ final class TcpFrameBuilder {
             offset += lengthsBytes[i];
         }
         return sum;
+    }
+
+    /** Copies the payload to memory of its own: it lies on the heap, or in more buffers than a frame has parts. */
+    private int copyTogether(Segment segment, FrameBuf frame) {
+        ByteBuf copy;
+        try {
+            copy = ByteBufAllocator.DEFAULT.directBuffer(segment.payloadLength());
+        } catch (OutOfMemoryError e) {
+            frame.release();
+            segment.transmitted();
+            throw e;
+        }
+        for (int i = 0; i < segment.sliceCount(); i++) {
+            copy.writeBytes(segment.sliceBuffer(i), segment.sliceIndex(i), segment.sliceLength(i));
+        }
+        buffers[0] = copy;
+        indices[0] = 0;
+        lengthsBytes[0] = copy.readableBytes();
+        return 1;
     }
 
     /** Copies the payload into slots, of which {@link #segmentedRoomBytes()} has said that there are enough. */

@@ -66,7 +66,8 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         this.port = port;
         this.network = network;
         this.loop = loop;
-        TcpFrameBuilder writer = new TcpFrameBuilder(port.queue(), options.segmentationOffload());
+        TcpFrameBuilder writer = new TcpFrameBuilder(port.queue(), options.segmentationOffload(),
+                port.queue().sendsAllMemory());
         ParseCounters verdicts = new ParseCounters();
         engine = new TcpEngine(options.core().of(port.limits().mtuBytes(), port.queue().maxParts(),
                 writer.maxSegmentedBytes()), new ConnectionEvents(this), random, System.nanoTime());

@@ -3,6 +3,7 @@ package io.rdmaraw.tcp.stack;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -74,6 +75,8 @@ class TcpFrameBuilderTest {
     private int lossPercent;
     private int frameLimitBytes = ETHERNET_BYTES + MTU_BYTES;
     private boolean segments;
+    /** False: payload is sent as by a card, which reads registered memory alone. */
+    private boolean sendsAllMemory = true;
     private End client;
     private End server;
 
@@ -103,7 +106,7 @@ class TcpFrameBuilderTest {
         boolean finished;
 
         End(boolean offload, long seed) {
-            writer = new TcpFrameBuilder(queue, offload);
+            writer = new TcpFrameBuilder(queue, offload, sendsAllMemory && queue.sendsAllMemory());
             TcpConfig config = TcpConfig.builder().mtuBytes(MTU_BYTES).maxSlices(Segment.MAX_SLICES)
                     .segmentationBytes(writer.maxSegmentedBytes()).build();
             engine = new TcpEngine(config, this, new Random(seed), now);
@@ -239,10 +242,13 @@ class TcpFrameBuilderTest {
 
     /** The same streams with the device's segments and without, whatever memory they lie in and whatever is lost. */
     @ParameterizedTest
-    @CsvSource({"true,true,registered,0", "true,false,registered,0", "true,true,foreign,0", "true,false,foreign,0",
-        "false,true,mixed,0", "true,true,mixed,3", "true,false,mixed,3", "false,true,registered,1",
-        "false,true,small,0", "true,true,small,2", "false,false,small,2", "true,true,foreign,5"})
-    void streamsArriveAsTheyWereWritten(boolean ipv4, boolean offload, String memory, int loss) {
+    @CsvSource({"true,true,registered,0,true", "true,false,registered,0,true", "true,true,foreign,0,true",
+        "true,false,foreign,0,true", "false,true,mixed,0,true", "true,true,mixed,3,true", "true,false,mixed,3,true",
+        "false,true,registered,1,true", "false,true,small,0,true", "true,true,small,2,true",
+        "false,false,small,2,true", "true,true,foreign,5,true", "true,true,foreign,0,false", "true,true,mixed,3,false",
+        "true,false,mixed,3,false", "true,true,small,2,false", "true,true,foreign,5,false"})
+    void streamsArriveAsTheyWereWritten(boolean ipv4, boolean offload, String memory, int loss, boolean allMemory) {
+        sendsAllMemory = allMemory;
         random = new Random(loss * 31L + memory.hashCode());
         connect(ipv4, offload);
         lossPercent = loss;
@@ -281,8 +287,37 @@ class TcpFrameBuilderTest {
         assertEquals(segments, queue.counters().segmentedFrames > 0);
     }
 
+    /** What lies anywhere needs a slot for its headers alone, and goes out as one request of many segments. */
+    @Test
+    void memoryThatIsNotRegisteredIsSentFromWhereItLies() {
+        assumeTrue(queue.sendsAllMemory(), "cards read registered memory alone");
+        connect(true, true);
+        ByteBuf stream = Unpooled.directBuffer(STREAM_BYTES / 4).writerIndex(STREAM_BYTES / 4);
+        for (int i = 0; i < STREAM_BYTES / 4; i++) {
+            stream.setByte(i, random.nextInt());
+        }
+        List<FrameBuf> held = new ArrayList<>();
+        try {
+            while (queue.slots().available() > 1) {
+                held.add(queue.slots().take());
+            }
+            assertEquals(TcpConfig.MAX_SEGMENTATION_BYTES, client.writer.segmentedRoomBytes());
+            client.connection.send(stream.retain());
+            client.send();
+            assertTrue(client.engine.counters().segmentsOut > 10, "the initial window at once");
+            assertEquals(0, client.writer.copiedSegments());
+        } finally {
+            held.forEach(FrameBuf::release);
+        }
+        await("the stream", () -> server.received.readableBytes() == STREAM_BYTES / 4);
+        assertTrue(ByteBufUtil.equals(stream, server.received));
+        await("the device", () -> queue.inFlight() == 0 && stream.refCnt() == 1);
+        stream.release();
+    }
+
     @Test
     void withFewSlotsSegmentsAreShort() {
+        sendsAllMemory = false;
         connect(true, true);
         ByteBuf stream = write(client.connection, "foreign", STREAM_BYTES / 4);
         int slotBytes = queue.slots().slotBytes();
