@@ -38,7 +38,7 @@ final class DataInput {
             return;
         }
         if (!c.engine.receiveMemory.takes(c)) {
-            c.engine.counters.receiveMemoryDrops++;
+            c.engine.counters.receiveMemoryDrops += s.segmentCount();
             c.dataRefused = true;
             AckPolicy.onDisorder(c);
             return;
@@ -79,7 +79,8 @@ final class DataInput {
             drain(c);
         }
         if (c.rcvNxt != before) {
-            AckPolicy.onData(c, s.payloadLength, s.has(TcpFlags.PSH), now);
+            boolean merged = s.segmentSize > 0;
+            AckPolicy.onData(c, merged ? s.segmentSize : s.payloadLength, !merged && s.has(TcpFlags.PSH), now);
             ReceiveTuning.onData(c, s, now);
             if (filledHole) {
                 // RFC 5681 section 4.2: at once, when a gap is filled
@@ -130,9 +131,11 @@ final class DataInput {
     }
 
     private static void outOfOrder(TcpConnection c, Segment s, int end, boolean fin) {
-        c.engine.counters.outOfOrderSegments++;
-        if (!c.is(Tcb.SACK)) {
+        int segments = s.segmentCount();
+        c.engine.counters.outOfOrderSegments += segments;
+        for (int i = 0; i < segments && !c.is(Tcb.SACK); i++) {
             oweDuplicateAck(c);
+            AckPolicy.onDisorder(c);
         }
         AckPolicy.onDisorder(c);
         if (c.reassembly == null) {
@@ -161,12 +164,12 @@ final class DataInput {
         }
         c.engine.receiveMemory.count(held);
         if (full) {
-            c.engine.counters.receiveMemoryDrops++;
+            c.engine.counters.receiveMemoryDrops += segments;
         } else if (fin) {
             held.ranges().add(end, end + 1);
         } else if (kept == 0 && s.payloadLength > 0) {
             // RFC 2883 section 4.2: all of it was held already
-            c.engine.counters.duplicateSegments++;
+            c.engine.counters.duplicateSegments += segments;
             reportDuplicate(c, s.seq, end);
         }
         if (held.isEmpty()) {

@@ -70,7 +70,7 @@ final class SegmentInput {
         if (now - c.tsRecentNanos > TS_RECENT_VALID_NANOS) {
             return true;
         }
-        c.engine.counters.pawsDrops++;
+        c.engine.counters.pawsDrops += s.segmentCount();
         if (s.payloadLength > 0 && Sequence.beforeOrAt(s.seq + s.payloadLength, c.rcvNxt)) {
             DataInput.reportDuplicate(c, s.seq, s.seq + s.payloadLength);
         }
@@ -124,10 +124,10 @@ final class SegmentInput {
 
     private static void onUnacceptable(TcpConnection c, Segment s, int end, long now) {
         if (s.payloadLength > 0 && Sequence.beforeOrAt(end, c.rcvNxt)) {
-            c.engine.counters.duplicateSegments++;
+            c.engine.counters.duplicateSegments += s.segmentCount();
             DataInput.reportDuplicate(c, s.seq, s.seq + s.payloadLength);
         } else {
-            c.engine.counters.unacceptableSegments++;
+            c.engine.counters.unacceptableSegments += s.segmentCount();
         }
         // An old segment may still carry a current acknowledgement, as when both ends send at once and one segment is
         // repeated; Linux takes it from there too, after the answer.

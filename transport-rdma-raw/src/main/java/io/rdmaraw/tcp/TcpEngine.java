@@ -133,16 +133,18 @@ public final class TcpEngine {
     // ---- the loop's side ----
 
     /**
-     * A segment has arrived, with checksum and lengths verified. The engine takes no reference from the caller; the
-     * segment may be reused at once.
+     * A segment has arrived, with checksum and lengths verified, or several in one that follow one another on a
+     * connection: then {@link Segment#segmentSize} is the payload of each but the last. The engine takes no reference
+     * from the caller; the segment may be reused at once.
      */
     public void onSegment(Segment s, long nowNanos) {
         this.nowNanos = nowNanos;
-        counters.segmentsIn++;
+        int count = s.segmentCount();
+        counters.segmentsIn += count;
         int hash = connections.hash(s);
         TcpConnection c = connections.find(hash, s);
         if (c != null) {
-            c.segmentsIn++;
+            c.segmentsIn += count;
             SegmentInput.process(c, s, nowNanos);
             if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
                 ready(c);

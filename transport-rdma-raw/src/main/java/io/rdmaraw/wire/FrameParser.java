@@ -58,6 +58,20 @@ public final class FrameParser {
         return true;
     }
 
+    /**
+     * Parses a frame whose checksums the device has verified, if it continues a run.
+     *
+     * @param address where at least {@link TcpFrameRun#READ_BYTES} bytes can be read, however short the frame is
+     * @return the length of its payload, and then it is counted as TCP; 0 when {@link #parse} is to be asked
+     */
+    public int parseContinuation(TcpFrameRun run, long address, int lengthBytes) {
+        int payloadBytes = run.take(address, lengthBytes);
+        if (payloadBytes > 0) {
+            counters.count(ParseVerdict.TCP);
+        }
+        return payloadBytes;
+    }
+
     /** Parses an IP packet without link header, as a TUN device hands it over; otherwise as {@link #parse}. */
     public ParseVerdict parseIp(long address, int lengthBytes, boolean checksumsVerified, ParsedFrame out) {
         out.reset(address, lengthBytes);

@@ -32,7 +32,7 @@ abstract class SegmentPayload {
         return segmentSize;
     }
 
-    /** TCP segments this is on the wire: 1, unless the device cuts it. */
+    /** TCP segments this is on the wire: 1, unless the device cuts it, or it was put together of several received. */
     public int segmentCount() {
         return segmentSize == 0 ? 1 : (payloadLength + segmentSize - 1) / segmentSize;
     }

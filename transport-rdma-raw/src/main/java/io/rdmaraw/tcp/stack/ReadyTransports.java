@@ -29,19 +29,22 @@ final class ReadyTransports {
         ready[count++] = transport;
     }
 
-    /** Has all transports hand on what came in, those that are added meanwhile too. */
-    void deliver() {
+    /** Has all transports hand on what came in, those that are added meanwhile too; returns how many that were. */
+    int deliver() {
         if (delivering || count == 0) {
-            return;
+            return 0;
         }
         delivering = true;
         next = 0;
+        int told = 0;
         try {
             while (next < count) {
                 TcpTransport transport = ready[next];
                 ready[next++] = null;
+                told++;
                 transport.deliver();
             }
+            return told;
         } finally {
             if (next < count) {
                 // After an exception: the rest is told the next time.

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
@@ -14,6 +15,7 @@ import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
+import io.rdmaraw.wire.TcpFrameRun;
 
 /**
  * The way of received frames to a stack's core, or to the loop that their connection is on. For the loop's thread.
@@ -35,6 +37,7 @@ final class SegmentReceiver {
     private boolean inBurst;
     private long burstNanos;
     private final ReceivedFrame current = new ReceivedFrame();
+    private final TcpFrameRun run = new TcpFrameRun();
 
     /**
      * @param verdicts what parsing is counted in
@@ -61,19 +64,11 @@ final class SegmentReceiver {
 
     /** Takes a frame and its reference; returns true for the first of a burst. */
     boolean receive(ByteBuf frame, boolean checksumVerified) {
-        boolean first = !inBurst;
-        if (first) {
-            inBurst = true;
-            burstNanos = System.nanoTime();
-        }
-        ParseVerdict verdict = parser.parse(BufferAddress.of(frame), frame.readableBytes(), checksumVerified,
-                parsed);
+        boolean first = beginBurst();
         current.begin(frame, checksumVerified);
         try {
-            if (verdict == ParseVerdict.TCP) {
-                receiveSegment(frame, checksumVerified);
-            } else if (verdict.isAccepted()) {
-                counters.otherFrames++;
+            if (parse(frame)) {
+                process();
             }
         } finally {
             current.end();
@@ -81,17 +76,87 @@ final class SegmentReceiver {
         return first;
     }
 
-    private void receiveSegment(ByteBuf frame, boolean checksumVerified) {
+    /** Takes the frames of a burst from {@code from} on and before {@code end}, whose rule leads here. */
+    void receiveRun(ReceiveBurst burst, int from, int end) {
+        beginBurst();
+        int next = from;
+        while (next < end) {
+            boolean mayGoOn = next + 1 < end && burst.checksumVerified(next) && burst.slotAddress(next) != 0;
+            current.begin(burst.takeFrame(next), burst.checksumVerified(next));
+            next++;
+            try {
+                if (parse(current.first())) {
+                    next = mayGoOn && run.begin(parsed) ? takeContinuations(burst, next, end) : next;
+                    process();
+                }
+            } finally {
+                current.end();
+            }
+        }
+    }
+
+    /** Returns whether it is the first frame of a burst. */
+    private boolean beginBurst() {
+        boolean first = !inBurst;
+        if (first) {
+            inBurst = true;
+            burstNanos = System.nanoTime();
+        }
+        return first;
+    }
+
+    /** Reads a frame's headers; returns whether it is a segment for the core. */
+    private boolean parse(ByteBuf frame) {
+        ParseVerdict verdict = parser.parse(BufferAddress.of(frame), frame.readableBytes(),
+                current.isChecksumVerified(), parsed);
+        if (verdict != ParseVerdict.TCP) {
+            counters.otherFrames += verdict.isAccepted() ? 1 : 0;
+            return false;
+        }
         headers.read(parsed, in);
         if (in.has(TcpFlags.SYN) && isOfBroadcast()) {
             counters.droppedBroadcasts++;
-            return;
+            return false;
         }
         in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
+        return true;
+    }
+
+    /**
+     * Makes one segment of frames that go on where the one before ends, if their connection is here: what the core does
+     * for each segment is then done once for all of them. Returns the index behind the last of them.
+     */
+    private int takeContinuations(ReceiveBurst burst, int from, int end) {
+        int next = from;
+        while (next < end && in.sliceCount < Segment.MAX_SLICES && burst.checksumVerified(next)) {
+            long address = burst.slotAddress(next);
+            if (address == 0 || next == from && !isOfConnectionHere()) {
+                break;
+            }
+            int payloadBytes = parser.parseContinuation(run, address, burst.lengthBytes(next));
+            if (payloadBytes == 0) {
+                break;
+            }
+            ByteBuf frame = burst.takeFrame(next++);
+            current.add(frame);
+            in.addSlice(frame, frame.readerIndex() + run.headerBytes(), payloadBytes);
+        }
+        if (next > from) {
+            in.segmentSize = run.segmentBytes();
+            in.flags |= run.isPushed() ? TcpFlags.PSH : 0;
+        }
+        return next;
+    }
+
+    private boolean isOfConnectionHere() {
+        return forwards.isEmpty() && engine.find(in) != null;
+    }
+
+    private void process() {
         TcpTransport elsewhere = forwards.isEmpty() ? null : forwards.find(in);
         if (elsewhere != null) {
             counters.forwardedSegments++;
-            forwards.pass(elsewhere, current.take(), checksumVerified);
+            forwards.pass(elsewhere, current.take(), current.isChecksumVerified());
         } else {
             engine.onSegment(in, burstNanos);
         }

@@ -13,6 +13,7 @@ import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawTcpSockets;
 import io.rdmaraw.net.IcmpError;
 import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpState;
@@ -30,8 +31,10 @@ import java.util.random.RandomGenerator;
  * and then sends what the core has to say in one burst. For the loop's thread.
  */
 public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
-    /** So many frames may come in before the answers to those before them leave. */
-    private static final int MAX_GATHERED_FRAMES = 32;
+    /** So many connections may hear of what came in before the answers to what came before leave. */
+    private static final int MAX_GATHERED_CONNECTIONS = 32;
+    /** The same for frames, of which a connection may have many: about a megabyte, or a quarter of a millisecond. */
+    private static final int MAX_GATHERED_FRAMES = 512;
     private static final int MAX_HELD_ENDS = 16;
     /** Payloads out of order, while slots are few. */
     private static final int MOST_COPIED_AFTER_BURST = 64;
@@ -311,6 +314,18 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         return receiver.receive(frame, checksumVerified);
     }
 
+    @Override
+    public int receiveRun(ReceiveBurst burst, int from, int end) {
+        receivedFrames += end - from;
+        receiver.receiveRun(burst, from, end);
+        return end;
+    }
+
+    @Override
+    public boolean isInBurst() {
+        return receiver.isInBurst();
+    }
+
     /** The burst is served by {@link #run()}, which follows every poll. */
     @Override
     public void endBurst() {
@@ -344,18 +359,20 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     /**
      * Hands on what came in, and what comes in while channels are busy with it: a doorbell for all the answers costs
-     * about as much as one for the first, and more than making it. Full bursts go without. Polling from here is
+     * about as much as one for the first, and more than making it. Bursts for many connections go without; one that
+     * sends much is acknowledged once for all that has come, and then sends as much together. Polling from here is
      * intended, although a handler may have got here from within a poll: {@link DeviceQueue#poll()} then does nothing.
      */
     private boolean deliver() {
         boolean worked = receivedFrames > 0 || !ready.isEmpty();
         int gathered = receivedFrames;
         receivedFrames = 0;
-        ready.deliver();
-        while (gathered > 0 && gathered < MAX_GATHERED_FRAMES && !gone && port.poll() > 0 && receivedFrames > 0) {
+        int told = ready.deliver();
+        while (gathered > 0 && gathered < MAX_GATHERED_FRAMES && told < MAX_GATHERED_CONNECTIONS && !gone
+                && port.poll() > 0 && receivedFrames > 0) {
             gathered += receivedFrames;
             receivedFrames = 0;
-            ready.deliver();
+            told += ready.deliver();
         }
         return worked;
     }
