@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "checksum.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 #include <netinet/in.h>
 #include <string.h>
 
@@ -34,6 +37,42 @@ uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum)
         sum += word;
     }
     return sum;
+}
+
+#if defined(__x86_64__)
+/* A pass over the bytes in place of two: half of the time, with vectors of this length. */
+__attribute__((target("avx2"))) static uint64_t sum_copy_avx2(uint8_t *restrict to, const uint8_t *restrict from,
+                                                              uint32_t length, uint64_t sum)
+{
+    const __m256i low = _mm256_set1_epi64x(0xffffffff);
+    __m256i lows = _mm256_setzero_si256();
+    __m256i highs = _mm256_setzero_si256();
+    uint64_t parts[4];
+    uint32_t at = 0;
+    for (; at + 2 * sizeof low <= length; at += 2 * sizeof low) {
+        __m256i first = _mm256_loadu_si256((const __m256i_u *)(from + at));
+        __m256i second = _mm256_loadu_si256((const __m256i_u *)(from + at + sizeof low));
+        _mm256_storeu_si256((__m256i_u *)(to + at), first);
+        _mm256_storeu_si256((__m256i_u *)(to + at + sizeof low), second);
+        lows = _mm256_add_epi64(lows, _mm256_and_si256(first, low));
+        highs = _mm256_add_epi64(highs, _mm256_srli_epi64(first, 32));
+        lows = _mm256_add_epi64(lows, _mm256_and_si256(second, low));
+        highs = _mm256_add_epi64(highs, _mm256_srli_epi64(second, 32));
+    }
+    _mm256_storeu_si256((__m256i_u *)parts, _mm256_add_epi64(lows, highs));
+    memcpy(to + at, from + at, length - at);
+    return sv_sum(from + at, length - at, sum + parts[0] + parts[1] + parts[2] + parts[3]);
+}
+#endif
+
+uint64_t sv_sum_copy(uint8_t *restrict to, const uint8_t *restrict from, uint32_t length, uint64_t sum)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2"))
+        return sum_copy_avx2(to, from, length, sum);
+#endif
+    memcpy(to, from, length);
+    return sv_sum(from, length, sum);
 }
 
 uint16_t sv_sum_fold(uint64_t sum)

@@ -12,6 +12,8 @@
 
 /* RFC 1071 */
 uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum);
+/* The same, of bytes that are copied; the areas do not overlap. */
+uint64_t sv_sum_copy(uint8_t *restrict to, const uint8_t *restrict from, uint32_t length, uint64_t sum);
 uint16_t sv_sum_fold(uint64_t sum);
 /* Sum of the pseudo header, of RFC 9293 3.1 and RFC 8200 8.1. */
 uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint32_t l4_bytes);

@@ -15,13 +15,19 @@ struct sv_layout {
 
 /*
  * The rest of a frame whose bytes are in several places. The checksums of such a frame have been verified or computed,
- * so delivery does not verify them again.
+ * or are when it is copied, so delivery does not verify them again.
  */
 struct sv_frame_rest {
     /* So many bytes are at the frame's `data`: at least its headers, and those of a tunnel. */
     uint32_t head_bytes;
     uint32_t offset;                /* in the first of the pieces, where the frame goes on */
     const struct iovec *pieces;
+    /*
+     * Not 0: where TCP has its checksum, which is made when the frame is copied, since the bytes pass by then anyway.
+     * Until then it is 0. It is of this sum, that of the headers, and of the pieces.
+     */
+    uint32_t checksum_at;
+    uint64_t headers_sum;
 };
 
 struct sv_frame {

@@ -36,16 +36,6 @@ void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, ui
     }
 }
 
-void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length)
-{
-    uint32_t head = frame->rest == NULL ? frame->length : frame->rest->head_bytes;
-    uint32_t part = offset >= head ? 0 : length < head - offset ? length : head - offset;
-    if (part > 0)
-        sv_copy(to, frame->data + offset, part);
-    if (part < length)
-        sv_pieces_copy(to + part, frame->rest->pieces, frame->rest->offset + offset + part - head, length - part);
-}
-
 /* A part that begins at an odd byte has its bytes in the other halves of 16-bit words: RFC 1071 2(B). */
 static uint64_t swapped(uint64_t sum)
 {
@@ -69,6 +59,67 @@ uint64_t sv_pieces_sum(const struct iovec *pieces, uint32_t offset, uint32_t len
         length -= part;
     }
     return sum;
+}
+
+/* As sv_pieces_sum(), of bytes that are copied. */
+static uint64_t copy_and_sum_pieces(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length,
+                                    uint64_t sum)
+{
+    bool odd = false;
+    for (; length > 0; pieces++) {
+        if (offset >= pieces->iov_len) {
+            offset -= (uint32_t)pieces->iov_len;
+            continue;
+        }
+        uint32_t left = (uint32_t)pieces->iov_len - offset;
+        uint32_t part = left < length ? left : length;
+        const uint8_t *from = (const uint8_t *)pieces->iov_base + offset;
+        sum = odd ? sum + swapped(sv_sum_copy(to, from, part, 0)) : sv_sum_copy(to, from, part, sum);
+        odd ^= part & 1;
+        offset = 0;
+        to += part;
+        length -= part;
+    }
+    return sum;
+}
+
+/* All of a frame whose checksum is to be made. */
+static void copy_and_sum(uint8_t *to, const struct sv_frame *frame)
+{
+    const struct sv_frame_rest *rest = frame->rest;
+    memcpy(to, frame->data, rest->head_bytes);
+    uint64_t sum = copy_and_sum_pieces(to + rest->head_bytes, rest->pieces, rest->offset,
+                                       frame->length - rest->head_bytes, rest->headers_sum);
+    uint16_t checksum = (uint16_t)~sv_sum_fold(sum);
+    memcpy(to + rest->checksum_at, &checksum, 2);
+}
+
+/* Makes the checksum in place, in the slot of the frame. */
+static void make_checksum(const struct sv_frame *frame)
+{
+    struct sv_super_slot *slot = (struct sv_super_slot *)(uintptr_t)frame->rest;
+    uint64_t sum = sv_pieces_sum(slot->rest.pieces, slot->rest.offset, frame->length - slot->rest.head_bytes,
+                                 slot->rest.headers_sum);
+    uint16_t checksum = (uint16_t)~sv_sum_fold(sum);
+    memcpy(slot->header + slot->rest.checksum_at, &checksum, 2);
+    slot->rest.checksum_at = 0;
+}
+
+void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length)
+{
+    if (frame->rest != NULL && frame->rest->checksum_at != 0) {
+        if (offset == 0 && length == frame->length) {
+            copy_and_sum(to, frame);
+            return;
+        }
+        make_checksum(frame);
+    }
+    uint32_t head = frame->rest == NULL ? frame->length : frame->rest->head_bytes;
+    uint32_t part = offset >= head ? 0 : length < head - offset ? length : head - offset;
+    if (part > 0)
+        sv_copy(to, frame->data + offset, part);
+    if (part < length)
+        sv_pieces_copy(to + part, frame->rest->pieces, frame->rest->offset + offset + part - head, length - part);
 }
 
 /* ---- beginning ---- */
@@ -193,7 +244,8 @@ static void advance(struct sv_super *super, uint32_t bytes)
         super->offset -= (uint32_t)super->pieces[super->piece++].iov_len;
 }
 
-static void write_checksums(uint8_t *header, const struct sv_super *super, const struct iovec *rest, uint32_t part)
+/* That of IPv4's header. Returns the sum of the headers that TCP's or UDP's has, which is 0 for now. */
+static uint64_t write_checksums(uint8_t *header, const struct sv_super *super, uint32_t part)
 {
     struct sv_layout layout = super->layout;
     uint8_t *ip = header + layout.l3_offset;
@@ -202,9 +254,7 @@ static void write_checksums(uint8_t *header, const struct sv_super *super, const
     if (layout.l3 == 4)
         sv_checksum_fill_ipv4_header(ip);
     memset(l4 + sv_checksum_at(layout), 0, 2);
-    uint64_t sum = sv_sum(l4, l4_header, sv_checksum_pseudo_sum(ip, layout, l4_header + part));
-    uint16_t checksum = sv_checksum_of(sv_pieces_sum(rest, super->offset, part, sum), layout);
-    memcpy(l4 + sv_checksum_at(layout), &checksum, 2);
+    return sv_sum(l4, l4_header, sv_checksum_pseudo_sum(ip, layout, l4_header + part));
 }
 
 /*
@@ -229,13 +279,21 @@ bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv
     memcpy(slot->header, super->header, sizeof slot->header);
     sv_segment_patch_header(slot->header, super->layout, super->header_bytes + part, super->number, super->done_bytes,
                             part == left);
-    write_checksums(slot->header, super, rest, part);
+    uint64_t sum = write_checksums(slot->header, super, part);
     uint32_t ahead = payload_in_head(super, part);
     sv_pieces_copy(slot->header + super->header_bytes, rest, super->offset, ahead);
     slot->rest = (struct sv_frame_rest){.head_bytes = super->header_bytes + ahead, .offset = super->offset + ahead,
-                                        .pieces = rest};
+                                        .pieces = rest, .headers_sum = sum};
     *frame = (struct sv_frame){.data = slot->header, .length = super->header_bytes + part, .layout = super->layout,
                                .rest = &slot->rest};
+    uint32_t checksum_at = super->layout.l4_offset + sv_checksum_at(super->layout);
+    if (super->layout.l4 == IPPROTO_TCP) {
+        slot->rest.checksum_at = checksum_at;
+    } else {
+        /* Of a datagram a part of the payload is in the head. */
+        uint16_t checksum = sv_checksum_of(sv_pieces_sum(rest, super->offset, part, sum), super->layout);
+        memcpy(slot->header + checksum_at, &checksum, 2);
+    }
     advance(super, part);
     return true;
 }

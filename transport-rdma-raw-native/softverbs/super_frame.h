@@ -49,7 +49,7 @@ struct sv_super {
 
 /* A frame that was cut. */
 struct sv_super_slot {
-    struct sv_frame_rest rest;
+    struct sv_frame_rest rest;          /* first: frames refer to it */
     uint8_t header[SV_SUPER_HEADER_ROOM];
 };
 
@@ -64,10 +64,13 @@ struct sv_super_facts {
 /* The pieces stay in use until the last frame has been cut and delivered. None of the lengths is trusted. */
 enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec *pieces, uint32_t count,
                                      const struct sv_super_facts *facts);
-/* Cuts the next frame, with its checksums; false: there is none left. The slot stays in use until it is delivered. */
+/*
+ * Cuts the next frame; false: there is none left. The slot stays in use until it is delivered. TCP's checksum is made by
+ * sv_frame_copy().
+ */
 bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv_frame *frame);
 
-/* Copies out a part of a frame, whether or not it is in one piece. */
+/* Copies out a part of a frame, whether or not it is in one piece, with its checksums. */
 void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length);
 /* Copies out a part of what follows a frame's head: `length` bytes from the `offset`th byte of the pieces on. */
 void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length);

@@ -148,7 +148,7 @@ static void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, con
         CHECK(frame.rest != NULL && frame.rest->head_bytes <= frame.length);
         CHECK(frame.length <= facts->mtu + 18);
         uint8_t *bytes = malloc(frame.length);
-        uint32_t first = below(frame.length + 1);
+        uint32_t first = below(2) == 0 ? frame.length : below(frame.length + 1);      /* at once, or in parts */
         sv_frame_copy(bytes, &frame, 0, first);
         sv_frame_copy(bytes + first, &frame, first, frame.length - first);
         cut->frame[cut->count].bytes = bytes;
