@@ -15,6 +15,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,6 +78,11 @@ static int inherited_listener(void)
         fprintf(stderr, "rdma-raw-broker: the socket from systemd is none of ListenSequentialPacket=/PATH\n");
         return -1;
     }
+    /* systemd hands over sockets that block. */
+    int flags = fcntl(FIRST_LISTEN_FD, F_GETFL);
+    if (flags < 0 || fcntl(FIRST_LISTEN_FD, F_SETFL, flags | O_NONBLOCK) != 0 ||
+        fcntl(FIRST_LISTEN_FD, F_SETFD, FD_CLOEXEC) != 0)
+        return -1;
     return FIRST_LISTEN_FD;
 }
 

@@ -190,6 +190,19 @@ class WithoutCapabilitiesTest {
         assertAnswers(pair, 8080);
     }
 
+    /** As a unit of systemd has it: the socket is there first, and the first connection starts the broker. */
+    @Test
+    void theSocketMayBeSystemds() throws Exception {
+        Stage.require("systemd-socket-activate:systemd");
+        Files.writeString(policy, line(NOBODY, pair, "tcp:8080"));
+        PeerProcess broker = host.start("systemd-socket-activate", "--seqpacket", "-l", socket.toString(),
+                BROKER.toAbsolutePath().toString(), "--policy", policy.toString());
+        broker.awaitOutput("Listening on", Await.PATIENCE);
+        host.run("chmod", "666", socket.toString());
+        listening(NOBODY, pair, 8080);
+        assertAnswers(pair, 8080);
+    }
+
     @Test
     void twoUsersHaveAnInterfaceEach(TestNetwork network) throws Exception {
         VethPair other = network.vethPair(host, network.namespace());
