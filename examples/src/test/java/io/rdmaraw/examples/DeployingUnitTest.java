@@ -108,8 +108,8 @@ class DeployingUnitTest {
 
     /** Sets what systemd sets for the unit. */
     private static List<String> setpriv(String ambient, String bounding) {
-        return List.of("setpriv", "--reuid", UNPRIVILEGED_USER, "--regid", "nogroup", "--clear-groups", "--no-new-privs",
-                "--inh-caps", flags(ambient), "--ambient-caps", flags(ambient),
+        return List.of("setpriv", "--reuid", UNPRIVILEGED_USER, "--regid", "nogroup", "--clear-groups",
+                "--no-new-privs", "--inh-caps", flags(ambient), "--ambient-caps", flags(ambient),
                 "--bounding-set", "-all," + flags(bounding));
     }
 

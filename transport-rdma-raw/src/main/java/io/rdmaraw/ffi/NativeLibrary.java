@@ -57,8 +57,8 @@ public final class NativeLibrary {
     }
 
     /**
-     * A file has a name that profilers and core dumps show. Where there is no directory for one, as in a container whose
-     * root file system is read-only, or where files cannot be run, the library is loaded from memory.
+     * A file has a name that profilers and core dumps show. Where there is no directory for one, as in a container
+     * whose root file system is read-only, or where files cannot be run, the library is loaded from memory.
      */
     private static SymbolLookup loadCopy(String name, byte[] library) {
         String whyNoFile;
