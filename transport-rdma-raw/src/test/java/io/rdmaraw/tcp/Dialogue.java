@@ -204,6 +204,7 @@ final class Dialogue {
                     int length = Integer.parseInt(words[++i]);
                     s.payload(Unpooled.wrappedBuffer(new byte[length]), 0, length);
                 }
+                case "of" -> merge(s, Integer.parseInt(words[++i]));
                 case "ack" -> s.ack = ISS + Integer.parseInt(words[++i]);
                 case "win" -> s.window = Integer.parseInt(words[++i]);
                 case "mss" -> s.mss = Integer.parseInt(words[++i]);
@@ -228,6 +229,17 @@ final class Dialogue {
                 default -> throw new IllegalArgumentException(text + ": " + words[i]);
             }
         }
+    }
+
+    /** As it comes of several frames. */
+    private static void merge(Segment s, int segmentBytes) {
+        int length = s.payloadLength;
+        s.transmitted();
+        for (int at = 0; at < length; at += segmentBytes) {
+            int part = Math.min(segmentBytes, length - at);
+            s.addSlice(Unpooled.wrappedBuffer(new byte[part]), 0, part);
+        }
+        s.segmentSize = segmentBytes;
     }
 
     private String format(Segment s) {

@@ -18,7 +18,7 @@ public final class TestNetwork implements AutoCloseable {
     private final List<ImpairedPair> impairedPairs = new ArrayList<>();
     private final List<PacketCapture> captures = new ArrayList<>();
     private boolean capturing = true;
-    private Offloads offloads = Offloads.OFF;
+    private Offloads offloads = Offloads.AS_MADE;
     private int testsBegun;
 
     /**
@@ -43,7 +43,7 @@ public final class TestNetwork implements AutoCloseable {
         return this;
     }
 
-    /** Says how pairs are made from now on. */
+    /** Says how pairs are made from now on; as the kernel makes them unless it is said. */
     public TestNetwork offloads(Offloads choice) {
         offloads = choice;
         return this;

@@ -39,9 +39,19 @@ class TestNetworkTest {
         second.ours().namespace().run("ping", "-c", "1", "-W", "5", second.peer().ipv4());
     }
 
+    /** As every container has it. */
     @Test
-    void offloadsAreOff(TestNetwork network) {
+    void pairsAreAsTheKernelMakesThem(TestNetwork network) {
         VethPair pair = network.vethPair();
+        String features = pair.peer().namespace().run("ethtool", "-k", pair.peer().name()).output();
+        for (String feature : new String[] {"tx-checksumming", "tcp-segmentation-offload"}) {
+            assertTrue(features.contains(feature + ": on"), feature + " in " + features);
+        }
+    }
+
+    @Test
+    void offloadsAreOffWhereATestWantsThat(TestNetwork network) {
+        VethPair pair = network.offloads(Offloads.OFF).vethPair();
         String features = pair.peer().namespace().run("ethtool", "-k", pair.peer().name()).output();
         for (String feature : new String[] {"tx-checksumming", "tcp-segmentation-offload",
             "generic-segmentation-offload", "generic-receive-offload", "tx-vlan-offload"}) {

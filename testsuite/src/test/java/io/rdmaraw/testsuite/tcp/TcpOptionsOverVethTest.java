@@ -64,6 +64,8 @@ class TcpOptionsOverVethTest {
     void open(TestNetwork network) {
         pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         pair.ours().namespace().run("ip", "route", "add", "198.51.100.0/24", "via", pair.peer().ipv4());
+        // A router would answer that there is no such network. New namespaces take this from the machine's own.
+        pair.peer().namespace().run("sysctl", "-qw", "net.ipv4.ip_forward=0");
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
                 RdmaRawIoHandlerConfig.builder().ipDevice(device()).build());
     }
