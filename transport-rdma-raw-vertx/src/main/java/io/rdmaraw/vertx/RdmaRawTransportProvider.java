@@ -36,6 +36,7 @@ import java.util.function.BiConsumer;
 /** What Vert.x asks of a transport: loops, channels, addresses, and the names of options. */
 final class RdmaRawTransportProvider implements Transport {
     private final RdmaRawIoHandlerConfig config;
+    private volatile RdmaRawEventLoopGroup ioLoops;
 
     RdmaRawTransportProvider(RdmaRawIoHandlerConfig config) {
         this.config = config;
@@ -59,7 +60,11 @@ final class RdmaRawTransportProvider implements Transport {
     /** The ratio of Vert.x is a hint for loops that share their time with tasks; these share it by Netty's rule. */
     @Override
     public EventLoopGroup eventLoopGroup(int type, int threads, ThreadFactory factory, int ioRatio) {
-        return new RdmaRawEventLoopGroup(threads, factory, config);
+        RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(threads, factory, config);
+        if (type == IO_EVENT_LOOP_GROUP) {
+            ioLoops = group;
+        }
+        return group;
     }
 
     // ---- channels ----
@@ -153,6 +158,8 @@ final class RdmaRawTransportProvider implements Transport {
     public void configure(TcpConfig options, boolean domainSocket, ServerBootstrap bootstrap) {
         if (!domainSocket) {
             bootstrap.option(RdmaRawChannelOption.SO_REUSEPORT, options.isSoReusePort());
+            // Vert.x has one loop for all acceptors. What it accepts is received where connections live.
+            bootstrap.option(RdmaRawChannelOption.ACCEPT_GROUP, ioLoops);
             setKeepaliveAndTimeout(options, bootstrap::childOption);
             setIfGiven(options, TcpOption.FASTOPEN, ChannelOption.TCP_FASTOPEN, bootstrap::option);
         }
