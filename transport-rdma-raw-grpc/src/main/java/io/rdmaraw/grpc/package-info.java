@@ -1,0 +1,2 @@
+/** The transport for gRPC. */
+package io.rdmaraw.grpc;

@@ -1,0 +1,2 @@
+/** The transport for Reactor Netty. */
+package io.rdmaraw.reactornetty;
