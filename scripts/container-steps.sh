@@ -1,4 +1,6 @@
 # shellcheck shell=bash
+# Variables of the run are set by container-kit.sh and containers.sh.
+# shellcheck disable=SC2154
 # What `./rdma-raw test --containers` asks of the servers in their containers. Each function is a step: it ends with 0 if
 # what it says is so, and what it prints goes to the report's files.
 
@@ -33,17 +35,10 @@ same() {
 
 # ---- servers ----
 
-# What podman's own profile allows, and bpf(2).
-make_seccomp_profile() {
-  jq '(.syscalls[] | select(.names | index("bpf")) | .names) -= ["bpf"]
-    | .syscalls += [{"names": ["bpf"], "action": "SCMP_ACT_ALLOW"}]' /usr/share/containers/seccomp.json \
-    >"$container_work/seccomp.json"
-}
-
 # The options of a device's container, as docs/security.md and docs/deploying.md have them.
 device_options() {
   case "$1" in
-    soft:packet:*) echo --cap-drop all --cap-add net_raw ;;
+    soft:packet:*) echo --cap-drop all --cap-add net_raw,net_admin,bpf ;;
     *) echo --cap-drop all --cap-add net_raw,net_admin,bpf,ipc_lock ;;
   esac
 }
@@ -59,7 +54,7 @@ start_server() {
   done
   [ $# -eq 0 ] || shift
   read -ra capabilities <<<"$(device_options "$device")"
-  podman run --detach --name "$name" "${capabilities[@]}" --security-opt "seccomp=$container_work/seccomp.json" \
+  podman run --detach --name "$name" "${capabilities[@]}" --security-opt "seccomp=$ROOT/examples/containers/seccomp.json" \
     "${options[@]}" localhost/rdma-raw example "$example" --device "$device" --address 0.0.0.0 "$@" >/dev/null
   await_listening "$name"
 }
@@ -139,15 +134,6 @@ http3_pages() {
   same "$(digest_of_file "$container_work/work/h3/echo")" "$digest" "posted by HTTP/3"
 }
 
-proxy_bulk() {
-  local out
-  out="$(from_container iperf3 --client "$1" --port 8081 --bytes "$CONTAINER_BYTES" --json)"
-  jq -r '"up, bit/s: \(.end.sum_received.bits_per_second)"' <<<"$out"
-  same "$(jq '.end.sum_received.bytes >= .end.sum_sent.bytes * 0.99' <<<"$out")" true "up, all came"
-  out="$(iperf3 --client "$1" --port 8081 --bytes "$CONTAINER_BYTES" --reverse --json)"
-  jq -r '"down to the host, bit/s: \(.end.sum_received.bits_per_second)"' <<<"$out"
-}
-
 # ---- the steps in their order ----
 
 # All servers of a device, each on the bridge; CASE names the steps.
@@ -182,7 +168,7 @@ dns_steps() {
 }
 
 http3_steps() {
-  container_step "$1-bulk" "5 MB down and 16 MB there and back by QUIC, with UDP_SEGMENT, have the right SHA-256" \
+  container_step "$1-bulk" "5 MB down and 16 MB there and back by QUIC, have the right SHA-256" \
     http3_pages "$2"
 }
 
@@ -203,12 +189,66 @@ quiet_log() {
   ! podman logs "$1" 2>&1 | grep -E 'WARN|ERROR|SEVERE|Exception'
 }
 
+# The commands of the page, taken from it, as a user copies them.
+documented_commands() {
+  local commands
+  commands="$(awk '/^## Containers$/ { in_section = 1 } in_section && /^```$/ { exit } in_block { print }
+    in_section && /^```sh$/ { in_block = 1 }' "$ROOT/docs/deploying.md")"
+  [ -n "$commands" ]
+  (cd "$ROOT" && bash -euxo pipefail -c "$commands")
+}
+
+# What doctor and the server say in a container of these options, which lacks something: it has to hold a text.
+tells() {
+  local text="$1" said
+  shift
+  said="$(podman run --rm --cap-drop all "$@" localhost/rdma-raw doctor --device soft:xdp:eth0 2>&1 || true)"
+  grep -F -e "$text" <<<"$said"
+  said="$(timeout 60 podman run --rm --cap-drop all "$@" localhost/rdma-raw example http --device soft:xdp:eth0 \
+    --address 0.0.0.0 2>&1 || true)"
+  printf '%s\n' "$said"
+  grep -F -e "$text" <<<"$said"
+}
+
+# What is wrong is one sentence with the remedy.
+sentence_steps() {
+  local seccomp="seccomp=$ROOT/examples/containers/seccomp.json" all_four=net_raw,net_admin,bpf,ipc_lock
+  container_step lacks-capabilities "CAP_BPF and CAP_NET_ADMIN are named" \
+    tells "the process needs CAP_BPF and CAP_NET_ADMIN" --cap-add net_raw
+  container_step lacks-seccomp "the profile is named where it refuses bpf(2)" \
+    tells "a seccomp profile refuses bpf(2)" --cap-add "$all_four" --security-opt "seccomp=$container_work/bpf.json"
+  container_step lacks-users "a user namespace is named" \
+    tells "of a user namespace, as in a rootless container" --cap-add "$all_four" --uidmap 0:100000:65536 \
+    --security-opt "$seccomp"
+  container_step lacks-tun "/dev/net/tun is named" tells "needs /dev/net/tun" --cap-add "$all_four" \
+    --security-opt "$seccomp" --env SOFTVERBS_XDP_MODE=tap
+}
+
+# No directory that can be written, and a user that is not root: podman gives it the capabilities.
+hardened_steps() {
+  container_step hardened-start "read-only, no temporary directory, not root" start_server hardened soft:xdp:eth0 http \
+    --read-only --read-only-tmpfs=false --user 10001 --security-opt no-new-privileges
+  container_is_wanted hardened || return 0
+  container_step hardened-pages "curl gets a page" http_pages "$(container_address hardened)"
+  podman rm --force --time 10 hardened >/dev/null
+  container_step noexec-start "/tmp is mounted noexec" start_server noexec soft:xdp:eth0 http --read-only \
+    --read-only-tmpfs=false --tmpfs /tmp:rw,noexec,size=16m
+  container_is_wanted noexec || return 0
+  container_step noexec-pages "curl gets a page" http_pages "$(container_address noexec)"
+  podman rm --force --time 10 noexec >/dev/null
+}
+
 run_container_steps() {
   make_java_image docker.io/library/eclipse-temurin:25-jre
   make_client_image
   podman build --quiet --tag rdma-raw --file "$ROOT/examples/containers/Containerfile" "$ROOT" >/dev/null
-  make_seccomp_profile
   start_clients clients
+  # Refuses bpf(2) alone, as some runtimes' own profiles do whatever the capabilities are.
+  printf '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["bpf"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}' \
+    >"$container_work/bpf.json"
+  container_step documented "the commands of docs/deploying.md, as they stand there" documented_commands
+  hardened_steps
+  sentence_steps
   server_steps xdp soft:xdp:eth0
   server_steps packet soft:packet:eth0
   server_steps tap soft:xdp:eth0 --env SOFTVERBS_XDP_MODE=tap --device /dev/net/tun

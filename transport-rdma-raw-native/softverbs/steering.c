@@ -3,6 +3,7 @@
 #include "steering.h"
 
 #include "device.h"
+#include "refusal.h"
 #include "steering_maps.h"
 #include "steering_programs.h"
 #include "wire_defs.h"
@@ -383,9 +384,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
         error = create_classifier_maps(steering);
     if (error != 0) {
         sv_steering_close(steering);
-        return sv_explain(error, error == EPERM
-            ? "eBPF maps can't be made: the process needs CAP_BPF and CAP_NET_ADMIN (or CAP_SYS_ADMIN)"
-            : "eBPF maps can't be made: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS");
+        return sv_explain_bpf(error, "eBPF maps can't be made");
     }
     error = draw_secret(&steering->traffic->secret);
     if (error != 0) {

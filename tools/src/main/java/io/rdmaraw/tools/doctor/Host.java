@@ -58,7 +58,16 @@ final class Host {
     }
 
     boolean hasCapability(Capability capability) {
-        return valueOf("proc/self/status", "CapEff:").map(hex -> Long.parseUnsignedLong(hex, 16))
+        return isInSet("CapEff:", capability);
+    }
+
+    /** Whether a program that this process runs could have the capability: it is in the bounding set. */
+    boolean mayEverHave(Capability capability) {
+        return isInSet("CapBnd:", capability);
+    }
+
+    private boolean isInSet(String name, Capability capability) {
+        return valueOf("proc/self/status", name).map(hex -> Long.parseUnsignedLong(hex, 16))
                 .filter(set -> (set >>> capability.number() & 1) != 0).isPresent();
     }
 

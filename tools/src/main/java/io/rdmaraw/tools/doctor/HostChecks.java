@@ -21,6 +21,9 @@ final class HostChecks {
     private static final int SOFTNET_DROPPED_FIELD = 1;
     private static final String XDP_MODE = "SOFTVERBS_XDP_MODE";
     private static final String TUN_DEVICE = "dev/net/tun";
+    /** Of the first user namespace: the first user inside, the same outside, and how many follow. */
+    private static final List<String> HOST_USERS = List.of("0", "0", "4294967295");
+    private static final String SECCOMP_FILTERS = "2";
     private static final List<String> XDP_OPTIONS =
             List.of("CONFIG_BPF_SYSCALL", "CONFIG_XDP_SOCKETS");
 
@@ -43,6 +46,8 @@ final class HostChecks {
             tapDevice().ifPresent(findings::add);
         }
         if (kind == DeviceKind.XDP || kind == DeviceKind.PACKET) {
+            userNamespace(kind).ifPresent(findings::add);
+            seccomp().ifPresent(findings::add);
             kernelBacklog().ifPresent(findings::add);
         }
         findings.add(hugePages());
@@ -56,15 +61,25 @@ final class HostChecks {
         List<Capability> missing = kind.capabilities().stream().filter(each -> !isHeld(each)).toList();
         if (!missing.isEmpty()) {
             findings.add(Finding.fail("capability", names(missing, "", ", ") + (missing.size() == 1 ? " is" : " are")
-                    + " missing", granting(kind.capabilities())));
+                    + " missing" + (isRootsAlone(missing) ? ": they are there for root alone" : ""),
+                    isRootsAlone(missing) ? "run the container as user 0: Docker and Kubernetes give what is added to root"
+                            + " alone, podman to any user" : granting(kind.capabilities())));
         }
         List<Capability> useful = kind.usefulCapabilities().stream().filter(each -> !isHeld(each)).toList();
         if (!useful.isEmpty()) {
             findings.add(Finding.warn("capability", "without " + names(useful, "", " and ") + " the kernel sees our"
-                    + " frames too, and answers those of rules without a port", granting(Stream.concat(
+                    + " frames too: it may reset TCP connections, and answers what rules without a port take", granting(Stream.concat(
                     kind.capabilities().stream(), kind.usefulCapabilities().stream()).toList())));
         }
         return findings;
+    }
+
+    /**
+     * Whether root of this container would have them. On a host root would have all; containers have their own bounding
+     * set.
+     */
+    private boolean isRootsAlone(List<Capability> missing) {
+        return !host.mayEverHave(Capability.CAP_SYS_ADMIN) && missing.stream().allMatch(host::mayEverHave);
     }
 
     /** Kernels before 5.8 do not have CAP_BPF; later ones accept CAP_SYS_ADMIN in its place. */
@@ -116,7 +131,7 @@ final class HostChecks {
         }
         String text = String.format(Locale.ROOT, "%,d KiB for all processes of the user; %s", limit >> 10, use);
         String remedy = "ulimit -l unlimited, or LimitMEMLOCK=infinity in the systemd unit; in a container:"
-                + " --ulimit memlock=-1";
+                + " --ulimit memlock=-1 or --cap-add IPC_LOCK";
         return limit < least ? Finding.fail("memlock", text, remedy)
                 : limit < wanted ? Finding.warn("memlock", text, remedy + remark) : Finding.ok("memlock", text);
     }
@@ -161,6 +176,26 @@ final class HostChecks {
                     + " frames of veth and the like wait, had no room for %,d frames since the start", dropped),
                     "if it grows under your load: sudo sysctl net.core.netdev_max_backlog=10000");
         });
+    }
+
+    /** Capabilities of a user namespace hold for its network, but not for eBPF (softverbs/refusal.c). */
+    private Optional<Finding> userNamespace(DeviceKind kind) {
+        boolean hosts = host.read("proc/self/uid_map").map(map -> map.split("\\s+")).filter(words -> words.length == 3)
+                .map(List::of).filter(HOST_USERS::equals).isPresent();
+        if (hosts || !host.exists("proc/self/uid_map")) {
+            return Optional.empty();
+        }
+        String text = "this is a user namespace of its own, as in a rootless container: the kernel refuses it eBPF";
+        return Optional.of(kind == DeviceKind.XDP
+                ? Finding.fail("users", text, "run the container with the host's users, or use soft:packet:<netdev>")
+                : Finding.warn("users", text + ", so that it sees our frames too",
+                        "run the container with the host's users, and with CAP_BPF"));
+    }
+
+    private Optional<Finding> seccomp() {
+        return host.valueOf("proc/self/status", "Seccomp:").filter(SECCOMP_FILTERS::equals)
+                .map(filters -> Finding.ok("seccomp", "a profile is in force; it has to allow bpf(2), as"
+                        + " examples/containers/seccomp.json does"));
     }
 
     private Finding hugePages() {

@@ -71,6 +71,36 @@ class DoctorChecksTest {
     }
 
     @Test
+    void aContainersUserWithoutItsCapabilitiesIsTold() throws IOException {
+        write("proc/self/status", "CapEff:\t0000000000000000\nCapBnd:\t0000008000003000\n");
+        assertFinding(Severity.FAIL, "they are there for root alone", "as user 0",
+                hostChecks.check(DeviceKind.XDP, "eth0"));
+        write("proc/self/status", "CapEff:\t0000000000000000\nCapBnd:\t0000000000003000\n");
+        assertFinding(Severity.FAIL, "CAP_BPF are missing", "--cap-add BPF", hostChecks.check(DeviceKind.XDP, "eth0"));
+        write("proc/self/status", "CapEff:\t0000000000000000\nCapBnd:\t000001ffffffffff\n");
+        assertFinding(Severity.FAIL, "CAP_BPF are missing", "run as root", hostChecks.check(DeviceKind.XDP, "eth0"));
+    }
+
+    @Test
+    void aUserNamespaceOfItsOwnIsTold() throws IOException {
+        write("proc/self/uid_map", "         0          0 4294967295\n");
+        assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream().noneMatch(f -> f.subject().equals("users")));
+        write("proc/self/uid_map", "         0     100000      65536\n");
+        assertFinding(Severity.FAIL, "refuses it eBPF", "soft:packet:", hostChecks.check(DeviceKind.XDP, "eth0"));
+        assertFinding(Severity.WARN, "it sees our frames too", "host's users",
+                hostChecks.check(DeviceKind.PACKET, "eth0"));
+        assertTrue(hostChecks.check(DeviceKind.LOOP, "").stream().noneMatch(f -> f.subject().equals("users")));
+    }
+
+    @Test
+    void aSeccompProfileIsTold() throws IOException {
+        write("proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t2\nSeccomp_filters:\t1\n");
+        assertFinding(Severity.OK, "it has to allow bpf(2)", "", hostChecks.check(DeviceKind.XDP, "eth0"));
+        write("proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t0\n");
+        assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream().noneMatch(f -> f.subject().equals("seccomp")));
+    }
+
+    @Test
     void memlockMustHoldTheMemoryOfALoop() throws IOException {
         assertFinding(Severity.FAIL, "each event loop registers 8,192 KiB", "ulimit -l unlimited",
                 hostChecks.check(DeviceKind.RDMA, "eth0"));

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOFTVERBS_REFUSAL_H
+#define SOFTVERBS_REFUSAL_H
+
+/*
+ * Why bpf(2) is refused, as far as a process can tell by itself: what helps depends on it, and "permission denied" does
+ * not say it. Containers have each of these.
+ */
+enum sv_refusal {
+    SV_REFUSED_CAPABILITIES,    /* CAP_BPF or CAP_NET_ADMIN is missing */
+    SV_REFUSED_NAMESPACE,       /* they are those of a user namespace: a rootless container */
+    SV_REFUSED_SECCOMP,         /* they are there, and a seccomp filter is in force */
+    SV_REFUSED_KERNEL           /* something else of the kernel's */
+};
+
+/*
+ * `status` and `uid_map` are what /proc/self has under these names; "" where it cannot be read. The last of the possible
+ * reasons is the answer where the text does not tell.
+ */
+enum sv_refusal sv_refusal_of(const char *status, const char *uid_map);
+
+/* Stores a sentence with what helps against bpf(2)'s error for softverbs_open_error(); returns `error`. */
+int sv_explain_bpf(int error, const char *what);
+
+#endif
