@@ -62,14 +62,15 @@ final class HostChecks {
         if (!missing.isEmpty()) {
             findings.add(Finding.fail("capability", names(missing, "", ", ") + (missing.size() == 1 ? " is" : " are")
                     + " missing" + (isRootsAlone(missing) ? ": they are there for root alone" : ""),
-                    isRootsAlone(missing) ? "run the container as user 0: Docker and Kubernetes give what is added to root"
-                            + " alone, podman to any user" : granting(kind.capabilities())));
+                    isRootsAlone(missing) ? "run the container as user 0: Docker and Kubernetes give what is added to"
+                            + " root alone, podman to any user" : granting(kind.capabilities())));
         }
         List<Capability> useful = kind.usefulCapabilities().stream().filter(each -> !isHeld(each)).toList();
         if (!useful.isEmpty()) {
             findings.add(Finding.warn("capability", "without " + names(useful, "", " and ") + " the kernel sees our"
-                    + " frames too: it may reset TCP connections, and answers what rules without a port take", granting(Stream.concat(
-                    kind.capabilities().stream(), kind.usefulCapabilities().stream()).toList())));
+                    + " frames too: it may reset TCP connections, and answers what rules without a port take",
+                    granting(Stream.concat(kind.capabilities().stream(),
+                            kind.usefulCapabilities().stream()).toList())));
         }
         return findings;
     }
