@@ -145,6 +145,7 @@ int grant_open(struct grant *grant, const struct sv_broker_open *wanted, int fds
     int error = make_device(grant, wanted, fds, count);
     if (error != 0) {
         close_sent(fds, *count);
+        *count = 0;
         grant_close(grant);
     }
     return error;

@@ -321,7 +321,9 @@ static bool answer(struct server *server, struct client *client, const struct me
     }
     server->counters.late += !sent;
     client->has_asked |= message->sound;
-    client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
+    /* What is refused does not prolong the stay of a client that has nothing. */
+    if (error == 0)
+        client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
     return sent && message->sound;
 }
 

@@ -166,6 +166,14 @@ SV_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
     return qp;
 }
 
+/* Received frames that were not polled are lost. */
+static void count_unpolled(struct sv_device *device, uint32_t frames)
+{
+    pthread_mutex_lock(&device->mutex);
+    device->retired_rx.not_ready += frames;
+    pthread_mutex_unlock(&device->mutex);
+}
+
 static void drop_references(struct sv_qp *qp)
 {
     if (qp->ind_table != NULL) {
@@ -174,7 +182,7 @@ static void drop_references(struct sv_qp *qp)
         struct sv_cq *send_cq = (struct sv_cq *)qp->ibv.send_cq;
         struct sv_cq *recv_cq = (struct sv_cq *)qp->ibv.recv_cq;
         sv_cq_purge(send_cq, &qp->sq.queue);
-        sv_cq_purge(recv_cq, &qp->rq.queue);
+        count_unpolled(qp->device, sv_cq_purge(recv_cq, &qp->rq.queue));
         atomic_fetch_sub(&send_cq->users, 1);
         atomic_fetch_sub(&recv_cq->users, 1);
     }

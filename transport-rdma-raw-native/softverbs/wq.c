@@ -140,7 +140,10 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
     while (ibwq->events_completed != wq->async_events_got)
         pthread_cond_wait(&ibwq->cond, &ibwq->mutex);
     pthread_mutex_unlock(&ibwq->mutex);
-    sv_cq_purge(wq->rq.cq, &wq->rq.queue);
+    /* Received frames that were not polled are lost. */
+    pthread_mutex_lock(&device->mutex);
+    device->retired_rx.not_ready += sv_cq_purge(wq->rq.cq, &wq->rq.queue);
+    pthread_mutex_unlock(&device->mutex);
     atomic_fetch_sub(&wq->rq.pd->users, 1);
     atomic_fetch_sub(&wq->rq.cq->users, 1);
     atomic_fetch_sub(&sv_context_of(ibwq->context)->objects, 1);

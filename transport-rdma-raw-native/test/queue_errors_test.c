@@ -195,6 +195,29 @@ static void sends_are_checked_against_memory_and_mtu(void)
     pair_close(&p);
 }
 
+static void what_is_not_polled_when_its_queue_goes_is_counted(void)
+{
+    struct world world;
+    struct side a, b;
+    struct softverbs_counters counters;
+    struct frame_spec spec = default_frame();
+    uint8_t frame[2048];
+    uint32_t length = build_frame(&spec, frame);
+    world_open(&world);
+    side_open(&world, &a);
+    side_open(&world, &b);
+    struct ibv_flow *flow = steer_mac(&b, mac_b);
+    CHECK_EQ(0, post_recv_slot(&b, 0, SLOT_BYTES));
+    CHECK_EQ(0, send_frame(&a, frame, length, 0));
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    side_close(&b);
+    CHECK_EQ(0, softverbs_query_counters(world.context, &counters));
+    CHECK_EQ(1, counters.received.frames);
+    CHECK_EQ(1, counters.received.not_ready);
+    side_close(&a);
+    world_close(&world);
+}
+
 static void the_mtu_allows_a_vlan_tag(void)
 {
     struct pair p;
@@ -246,6 +269,7 @@ static void reset_takes_completions_back(void)
 const struct test queue_error_tests[] = {
     {"states allow what they should", states_allow_what_they_should},
     {"no receive posted is counted", no_receive_posted_is_counted},
+    {"what is not polled when its queue goes is counted", what_is_not_polled_when_its_queue_goes_is_counted},
     {"a buffer too small is a length error", a_buffer_too_small_is_a_length_error},
     {"the rest of a failed burst is counted", the_rest_of_a_failed_burst_is_counted},
     {"a receive outside its region is a protection error", a_receive_outside_its_region_is_a_protection_error},

@@ -79,10 +79,12 @@ final class LoadedTransport {
         String nettyPackage = channelType.getPackageName().substring(0,
                 channelType.getPackageName().length() - ".channel".length());
         String version = version(netty);
+        boolean isUser = false;
         try {
             requireVersion(netty, nettyPackage, version);
             ClassLoader classes = new TransportLoader(agent.jars().unpack(), netty, nettyPackage);
-            if (!USED.compareAndSet(false, true)) {
+            isUser = USED.compareAndSet(false, true);
+            if (!isUser) {
                 throw new IOException("another copy of Netty in this process uses the device already, and " + version
                         + " of " + nettyPackage + " would want it too; the kernel carries that copy's channels");
             }
@@ -96,6 +98,9 @@ final class LoadedTransport {
             agent.report().on(version);
             return transport;
         } catch (Throwable e) {
+            if (isUser) {
+                USED.set(false);
+            }
             Throwable cause = e instanceof InvocationTargetException ? e.getCause() : e;
             agent.report().off(cause instanceof LinkageError && !(cause instanceof UnsatisfiedLinkError)
                     ? version + " and the transport do not fit together: " + cause

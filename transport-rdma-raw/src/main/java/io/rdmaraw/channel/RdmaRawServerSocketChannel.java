@@ -46,6 +46,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private final AtomicInteger waiting = new AtomicInteger();
     /** The kernel's socket on the same port, where the kernel has the same addresses. */
     private volatile KernelListener kernel;
+    /** Null before the first {@link #listen}. */
+    private Boolean listensByDevice;
 
     /** Makes an open, unregistered channel. */
     public RdmaRawServerSocketChannel() {
@@ -172,7 +174,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private InetSocketAddress listen(InetSocketAddress address) throws IOException {
-        if (!ioHandler().config().listensByDevice(address)) {
+        if (listensByDevice == null) {
+            // As it was given to bind: a loop that the channel moves to must not decide anew, by the port it got.
+            listensByDevice = ioHandler().config().listensByDevice(address);
+        }
+        if (!listensByDevice) {
             kernel = new KernelListener(this, address, this::acceptedByKernel);
             return new InetSocketAddress(address.getAddress(), kernel.port());
         }

@@ -51,6 +51,7 @@ public abstract class SendRing {
     private int offered;
     private long offeredBytes;
     private boolean failed;
+    private boolean suspended;
     private int refusalErrno;
 
     protected SendRing(QueuePairResources queues) {
@@ -116,8 +117,13 @@ public abstract class SendRing {
     /** The queue pair was reset: what the device left behind is forgotten. */
     protected abstract void afterReset();
 
+    /** Takes no frames for the time being. */
+    void suspend(boolean suspended) {
+        this.suspended = suspended;
+    }
+
     int room() {
-        return Math.min(mask + 1 - inFlight() - offered, FrameQueue.BURST_FRAMES - offered);
+        return suspended ? 0 : Math.min(mask + 1 - inFlight() - offered, FrameQueue.BURST_FRAMES - offered);
     }
 
     int inFlight() {

@@ -27,6 +27,7 @@ public final class SharedDevice {
     private static final Map<String, SharedDevice> OPEN = new HashMap<>();
 
     private final String name;
+    private final Object dispatching = new Object();
     private final VerbsContext context;
     private final ProtectionDomain protectionDomain;
     private final RegisteredRanges registeredRanges = new RegisteredRanges();
@@ -204,17 +205,25 @@ public final class SharedDevice {
 
     /** Takes all asynchronous events that wait and tells every listener of each. Does not block. */
     public void dispatchAsyncEvents() {
-        AsyncEvent event;
-        while ((event = nextAsyncEvent()) != null) {
-            if (event.type() == AsyncEventType.DEVICE_FATAL) {
-                // Opening the device by its name from now on gives the one that comes back.
-                synchronized (OPEN) {
-                    OPEN.remove(name, this);
-                }
+        // Any loop may read an event. Its listeners hear of it before the next one is read, and before another loop
+        // that looks for events comes back: the order of failures, and whether one was before a reset, matter.
+        synchronized (dispatching) {
+            AsyncEvent event;
+            while ((event = nextAsyncEvent()) != null) {
+                dispatch(event);
             }
-            for (AsyncListener listener : listeners) {
-                listener.onAsyncEvent(event);
+        }
+    }
+
+    private void dispatch(AsyncEvent event) {
+        if (event.type() == AsyncEventType.DEVICE_FATAL) {
+            // Opening the device by its name from now on gives the one that comes back.
+            synchronized (OPEN) {
+                OPEN.remove(name, this);
             }
+        }
+        for (AsyncListener listener : listeners) {
+            listener.onAsyncEvent(event);
         }
     }
 

@@ -340,6 +340,9 @@ public final class VerbsFrameQueue implements FrameQueue {
 
     private void recoverQueuePair(Runnable takeReceived) {
         receiveRing.own().stop();
+        // Handlers may answer what they receive now. Their frames wait: what is posted to a queue pair in RESET is sent
+        // some time later, or never.
+        sendRing.suspend(true);
         takeReceived.run();
         finishSends();
         queues.queuePair().toReset();
@@ -350,6 +353,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         sendRing.abandon();
         receiveRing.own().afterReset();
         start();
+        sendRing.suspend(false);
     }
 
     /**

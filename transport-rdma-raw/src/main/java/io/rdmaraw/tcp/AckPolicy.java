@@ -41,6 +41,11 @@ final class AckPolicy {
         c.lastSegmentBytes = (char) (push ? 0 : length);
     }
 
+    /** The last of several segments, which may be a short one, ends what the peer had to send. */
+    static void onPushAfterRun(TcpConnection c) {
+        c.lastSegmentBytes = 0;
+    }
+
     /** Something is out of order or wrong: the peer should know at once (RFC 5681 section 4.2). */
     static void onDisorder(TcpConnection c) {
         c.set(Tcb.ACK_NOW);

@@ -81,6 +81,9 @@ final class DataInput {
         if (c.rcvNxt != before) {
             boolean merged = s.segmentSize > 0;
             AckPolicy.onData(c, merged ? s.segmentSize : s.payloadLength, !merged && s.has(TcpFlags.PSH), now);
+            if (merged && s.has(TcpFlags.PSH)) {
+                AckPolicy.onPushAfterRun(c);
+            }
             ReceiveTuning.onData(c, s, now);
             if (filledHole) {
                 // RFC 5681 section 4.2: at once, when a gap is filled
@@ -156,6 +159,7 @@ final class DataInput {
                         ? held.insert(at, sliceEnd, s.buffers[i], s.indices[i], copy, maxOutOfOrderBytes(c)) : -1;
                 full = n < 0;
                 if (!full) {
+                    c.engine.receiveMemory.count(held);
                     kept += n;
                     held.ranges().add(at, sliceEnd);
                 }

@@ -210,10 +210,17 @@ final class ProjectNames {
         return sources.get("/pom.xml").contains("<module>" + name + "</module>");
     }
 
+    /** A variable is one that the makefile lets be set. */
+    private static boolean isTargetOrVariable(String word, String makefile) {
+        int equals = word.indexOf('=');
+        return equals < 0 ? finds("(?m)^" + Pattern.quote(word) + ":", makefile)
+                : finds("(?m)^" + Pattern.quote(word.substring(0, equals)) + " *\\?=", makefile);
+    }
+
     private boolean isMakeCommand(List<String> arguments) {
         boolean elsewhere = arguments.getFirst().equals("-C");
         String makefile = sources.get('/' + (elsewhere ? arguments.get(1) : "transport-rdma-raw-native") + "/Makefile");
         return makefile != null && arguments.stream().skip(elsewhere ? 2 : 0)
-                .allMatch(target -> finds("(?m)^" + Pattern.quote(target) + ":", makefile));
+                .allMatch(word -> isTargetOrVariable(word, makefile));
     }
 }
