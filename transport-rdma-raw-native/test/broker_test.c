@@ -644,6 +644,32 @@ static void test_descriptors(void)
     link_close(&wire);
 }
 
+/* The client learns why, and may try again on the same connection. */
+static void test_interface_in_use(void)
+{
+    struct wire wire;
+    struct scene scene;
+    char name[32];
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    scene_open_for(&scene, &wire, "modes=generic ports=any devices=2");
+    snprintf(name, sizeof name, "xdp:%s", wire.name[0]);
+    CHECK_EQ(0, softverbs_add_device(name));
+    struct ibv_context *context = ibv_open_device(find_device(name));
+    CHECK(context != NULL);
+    int fd = connect_to(&scene);
+    struct sv_broker_request request = request_of(SV_BROKER_OPEN);
+    strcpy(request.open.netdev, wire.name[0]);
+    request.open.queues = 1;
+    CHECK_EQ(EBUSY, ask(fd, &request));
+    CHECK_EQ(EBUSY, ask(fd, &request));
+    close(fd);
+    CHECK_EQ(0, ibv_close_device(context));
+    scene_close(&scene);
+    link_close(&wire);
+}
+
 const struct test broker_tests[] = {
     {"broker: bad messages are answered, and leave nothing", test_bad_messages},
     {"broker: requests that the policy or sense refuses", test_refused_requests},
@@ -655,6 +681,7 @@ const struct test broker_tests[] = {
     {"broker: xdp rules that name no port of the policy", test_rules_without_a_port},
     {"broker: xdp devices that the policy refuses", test_refused_devices},
     {"broker: xdp as many devices as the policy grants", test_number_of_devices},
+    {"broker: xdp an interface that is in use", test_interface_in_use},
     {"broker: xdp its end leaves what is open", test_end_of_the_broker},
     {"broker: xdp descriptors are confined", test_descriptors},
     {NULL, NULL},

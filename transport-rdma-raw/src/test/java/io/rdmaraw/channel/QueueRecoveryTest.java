@@ -92,7 +92,11 @@ class QueueRecoveryTest {
             faults.failQueuePair(receiver.queuePair());
             assertTrue(receiver.noteFailure(receiver.queuePair(), receiver.resets()));
             int[] taken = new int[1];
-            receiver.recover(() -> taken[0] += takeAllAndSendMore());
+            receiver.recover(() -> {
+                assertEquals(0, receiver.sendRoom(), "what handlers answer waits");
+                taken[0] += takeAllAndSendMore();
+            });
+            assertTrue(receiver.sendRoom() > 0, "it sends again");
             assertEquals(50, taken[0], "frames that had come in");
             assertEquals(40, faults.lostFrames() - lostBefore, "frames that the device has counted");
             send(1);
