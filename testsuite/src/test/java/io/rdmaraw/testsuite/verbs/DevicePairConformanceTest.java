@@ -89,6 +89,22 @@ class DevicePairConformanceTest {
         Flows() {
             super(PAIR);
         }
+
+        @Override
+        boolean refusesMatch(String rule) {
+            return EmulatedConformanceTest.isRefusedMatch(rule);
+        }
+
+        @Override
+        boolean takesTagged() {
+            return true;
+        }
+
+        @Override
+        @Test
+        void theSameRuleTwiceExists() {
+            EmulatedConformanceTest.checkRulesOfOneMatchShareATag(this);
+        }
     }
 
     @Nested
