@@ -43,7 +43,11 @@ class IperfTest {
         List<String> command = new ArrayList<>(List.of("iperf3", "-J", "-c", stage.serverAddress(), "-p",
                 Integer.toString(port), "-n", Long.toString(BYTES)));
         command.addAll(List.of(options));
-        String report = stage.run(command.toArray(String[]::new));
+        String report;
+        do {
+            report = stage.run(command.toArray(String[]::new));
+            // The server hears of the last transfer's end through the proxy, behind all that was under way.
+        } while (report.contains("the server is busy"));
         assertFalse(report.contains("\"error\""), report);
         assertTrue(sum(report, "sum_sent") >= BYTES, report);
         assertTrue(sum(report, "sum_received") > BYTES / 2, report);
