@@ -42,7 +42,8 @@ static uint64_t swapped(uint64_t sum)
     return __builtin_bswap16(sv_sum_fold(sum));
 }
 
-uint64_t sv_pieces_sum(const struct iovec *pieces, uint32_t offset, uint32_t length, uint64_t sum)
+/* Sums bytes of the pieces, and copies them unless `to` is NULL. */
+static uint64_t sum_pieces(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length, uint64_t sum)
 {
     bool odd = false;
     for (; length > 0; pieces++) {
@@ -53,34 +54,20 @@ uint64_t sv_pieces_sum(const struct iovec *pieces, uint32_t offset, uint32_t len
         uint32_t left = (uint32_t)pieces->iov_len - offset;
         uint32_t part = left < length ? left : length;
         const uint8_t *from = (const uint8_t *)pieces->iov_base + offset;
-        sum = odd ? sum + swapped(sv_sum(from, part, 0)) : sv_sum(from, part, sum);
+        uint64_t before = odd ? 0 : sum;
+        uint64_t after = to == NULL ? sv_sum(from, part, before) : sv_sum_copy(to, from, part, before);
+        sum = odd ? sum + swapped(after) : after;
         odd ^= part & 1;
         offset = 0;
+        to = to == NULL ? NULL : to + part;
         length -= part;
     }
     return sum;
 }
 
-/* As sv_pieces_sum(), of bytes that are copied. */
-static uint64_t copy_and_sum_pieces(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length,
-                                    uint64_t sum)
+uint64_t sv_pieces_sum(const struct iovec *pieces, uint32_t offset, uint32_t length, uint64_t sum)
 {
-    bool odd = false;
-    for (; length > 0; pieces++) {
-        if (offset >= pieces->iov_len) {
-            offset -= (uint32_t)pieces->iov_len;
-            continue;
-        }
-        uint32_t left = (uint32_t)pieces->iov_len - offset;
-        uint32_t part = left < length ? left : length;
-        const uint8_t *from = (const uint8_t *)pieces->iov_base + offset;
-        sum = odd ? sum + swapped(sv_sum_copy(to, from, part, 0)) : sv_sum_copy(to, from, part, sum);
-        odd ^= part & 1;
-        offset = 0;
-        to += part;
-        length -= part;
-    }
-    return sum;
+    return sum_pieces(NULL, pieces, offset, length, sum);
 }
 
 /* All of a frame whose checksum is to be made. */
@@ -88,8 +75,8 @@ static void copy_and_sum(uint8_t *to, const struct sv_frame *frame)
 {
     const struct sv_frame_rest *rest = frame->rest;
     memcpy(to, frame->data, rest->head_bytes);
-    uint64_t sum = copy_and_sum_pieces(to + rest->head_bytes, rest->pieces, rest->offset,
-                                       frame->length - rest->head_bytes, rest->headers_sum);
+    uint64_t sum = sum_pieces(to + rest->head_bytes, rest->pieces, rest->offset,
+                              frame->length - rest->head_bytes, rest->headers_sum);
     uint16_t checksum = (uint16_t)~sv_sum_fold(sum);
     memcpy(to + rest->checksum_at, &checksum, 2);
 }

@@ -40,8 +40,6 @@ final class NettyNames {
     private final String internalPrefix;
     private final Map<ClassDesc, Kind> replaced = new HashMap<>();
     private final Set<ClassDesc> handlers = new HashSet<>();
-    /** Channels of sockets that these loops cannot drive, and that have no replacement. */
-    private final Set<ClassDesc> undrivable = new HashSet<>();
     private final ClassDesc multiThreadGroup;
 
     NettyNames(String nettyPackage) {
@@ -58,11 +56,6 @@ final class NettyNames {
         for (String handler : List.of("channel.nio.NioIoHandler", "channel.epoll.EpollIoHandler",
                 "channel.uring.IoUringIoHandler")) {
             handlers.add(type(handler));
-        }
-        for (String prefix : List.of("channel.epoll.Epoll", "channel.uring.IoUring")) {
-            undrivable.add(type(prefix + "DomainSocketChannel"));
-            undrivable.add(type(prefix + "ServerDomainSocketChannel"));
-            undrivable.add(type(prefix + "DomainDatagramChannel"));
         }
     }
 
@@ -127,10 +120,6 @@ final class NettyNames {
     boolean isForeignHandler(String className) {
         return className.startsWith(nettyPackage + ".channel.") && !className.contains(".nio.")
                 && handlers.contains(ClassDesc.of(className));
-    }
-
-    boolean isUndrivable(ClassDesc type) {
-        return undrivable.contains(type);
     }
 
     boolean isMultiThreadGroup(ClassDesc type) {
