@@ -4,12 +4,15 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelException;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.socket.ServerDescriptor;
 import io.rdmaraw.net.socket.SocketFilter;
 
 import java.io.IOException;
 import java.net.BindException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketException;
 import java.net.StandardSocketOptions;
@@ -43,6 +46,7 @@ final class KernelListener {
     private final Thread acceptor;
     /** The socket's descriptor; -1 when it is not known. */
     private final int fd;
+    private final int port;
 
     /**
      * Listens.
@@ -64,7 +68,52 @@ final class KernelListener {
             socket.close();
             throw e;
         }
-        acceptor = Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
+        port = socket.socket().getLocalPort();
+        acceptor = start();
+    }
+
+    /**
+     * Accepts by a socket that listens already, of another process perhaps: what waits there to be accepted is not
+     * lost.
+     *
+     * @param listening its descriptor, which stays the caller's
+     * @param port      the port that it listens on
+     */
+    KernelListener(RdmaRawServerSocketChannel server, int listening, int port, Consumer<Channel> accepted)
+            throws IOException {
+        this.server = server;
+        this.accepted = accepted;
+        this.port = port;
+        socket = ServerSocketChannel.open();
+        try {
+            fd = ServerDescriptor.find(socket);
+            if (fd < 0) {
+                throw new IOException("the descriptor of a socket of the JDK is not known");
+            }
+            // The JDK accepts by what it has bound itself: the other socket takes that one's descriptor.
+            socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            int errno = Libc.replace(fd, listening);
+            if (errno != 0) {
+                throw new IOException("a listening socket was not taken over: " + Errno.describe(errno));
+            }
+        } catch (IOException | RuntimeException e) {
+            socket.close();
+            throw e;
+        }
+        acceptor = start();
+    }
+
+    private Thread start() {
+        return Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
+    }
+
+    /** Returns a second descriptor of the socket, which is the caller's. */
+    int duplicate() throws IOException {
+        int made = fd < 0 ? -Errno.EBADF : Libc.duplicate(fd);
+        if (made < 0) {
+            throw new IOException("port " + port + " cannot be handed over: " + Errno.describe(-made));
+        }
+        return made;
     }
 
     /** The JDK's exception does not say which address was wanted. */
@@ -101,7 +150,7 @@ final class KernelListener {
     }
 
     int port() {
-        return socket.socket().getLocalPort();
+        return port;
     }
 
     private void acceptAll() {

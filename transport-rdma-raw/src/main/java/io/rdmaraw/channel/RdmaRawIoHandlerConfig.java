@@ -7,6 +7,7 @@ import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.stack.PortHandover;
 import io.rdmaraw.tcp.stack.TcpStackOptions;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.DirectAccess;
@@ -54,6 +55,8 @@ public final class RdmaRawIoHandlerConfig {
     private final RdmaRawTcpLimits tcpLimits;
     private final Predicate<InetSocketAddress> listensByDevice;
     private final Predicate<InetSocketAddress> connectsByDevice;
+    private final RdmaRawTakeover takeover;
+    private final PortHandover handover;
 
     private RdmaRawIoHandlerConfig(Builder builder) {
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.sendSge(),
@@ -70,9 +73,13 @@ public final class RdmaRawIoHandlerConfig {
         nioChannels = builder.nioChannels;
         listensByDevice = builder.listensByDevice;
         connectsByDevice = builder.connectsByDevice;
+        takeover = builder.takeover;
+        handover = takeover == null ? new PortHandover() : takeover.handover();
         SecureRandom random = new SecureRandom();
-        fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh : random.nextLong();
-        fastOpenKeyLow = builder.fastOpenKeyLow != 0 ? builder.fastOpenKeyLow : random.nextLong();
+        fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh
+                : takeover != null ? takeover.fastOpenKeyHigh() : random.nextLong();
+        fastOpenKeyLow = builder.fastOpenKeyLow != 0 ? builder.fastOpenKeyLow
+                : takeover != null ? takeover.fastOpenKeyLow() : random.nextLong();
         userspaceHost = builder.ownMac == 0 ? null : new UserspaceHostConfig(builder.ownMac, builder.ownAddresses,
                 builder.ownGateways, builder.detectDuplicates);
     }
@@ -97,11 +104,12 @@ public final class RdmaRawIoHandlerConfig {
         return tcpLimits.applyTo(TcpConfig.builder()).mtuBytes(mtuBytes)
                 .maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES)).segmentationBytes(segmentationBytes)
                 .maxReceiveBufferBytes(maxReceiveBufferBytes)
-                .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow).secrets(TcpStackFactory.SECRETS).build();
+                .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow)
+                .secrets(takeover == null ? TcpStackFactory.SECRETS : takeover.secrets()).build();
     }
 
     TcpStackOptions tcpOptions() {
-        return new TcpStackOptions(segmentationOffload, frameOrigin(), this::tcpConfig);
+        return new TcpStackOptions(segmentationOffload, frameOrigin(), this::tcpConfig, handover);
     }
 
     FrameQueueOptions queueOptions() {
@@ -116,6 +124,11 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns what the loops do about TCP and UDP channels of NIO. */
     public NioChannels nioChannels() {
         return nioChannels;
+    }
+
+    /** Returns by what servers hand over their ports to another process; null when they do not. */
+    RdmaRawTakeover takeoverOrNull() {
+        return takeover;
     }
 
     /** Tells whether a server on this local address is the device's. */
@@ -218,6 +231,7 @@ public final class RdmaRawIoHandlerConfig {
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
         private Predicate<InetSocketAddress> listensByDevice = local -> true;
         private Predicate<InetSocketAddress> connectsByDevice = remote -> true;
+        private RdmaRawTakeover takeover;
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
         private long ownMac;
@@ -396,6 +410,15 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder connectsByDevice(Predicate<InetSocketAddress> remote) {
             connectsByDevice = ObjectUtil.checkNotNull(remote, "remote");
+            return this;
+        }
+
+        /**
+         * Has TCP servers take over their ports from the process before, and hand them over to the next one: see
+         * {@link RdmaRawTakeover}. By default a port has one process from its opening to its end.
+         */
+        public Builder takeover(RdmaRawTakeover ports) {
+            takeover = ObjectUtil.checkNotNull(ports, "ports");
             return this;
         }
 

@@ -8,6 +8,7 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.concurrent.Future;
 import io.rdmaraw.device.QueueEvent;
+import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.net.IpAddress;
@@ -46,6 +47,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private final AtomicInteger waiting = new AtomicInteger();
     /** The kernel's socket on the same port, where the kernel has the same addresses. */
     private volatile KernelListener kernel;
+    /** The descriptor of that socket while another process accepts by it, else -1. For the loop's thread. */
+    private int suspendedKernel = -1;
+    /** Open connections that the kernel carries. */
+    private final AtomicInteger kernelConnections = new AtomicInteger();
+    /** The port as successors are offered it; null where none is. */
+    private TakeoverPort offered;
     /** Null before the first {@link #listen}. */
     private Boolean listensByDevice;
 
@@ -114,7 +121,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     /** Does something on the loop that the channel is on by then: it may move while a task of the old one waits. */
-    private void onLoop(Runnable action, Runnable ended) {
+    void onLoop(Runnable action, Runnable ended) {
         if (eventLoop().inEventLoop()) {
             action.run();
         } else {
@@ -183,9 +190,13 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             return new InetSocketAddress(address.getAddress(), kernel.port());
         }
         TcpNetwork network = stacks.getFirst().network();
+        RdmaRawTakeover takeover = ioHandler().config().takeoverOrNull();
         InetSocketAddress wanted = address;
+        if (takeover != null) {
+            TakeoverPort.requireSharable(ioHandler().config().ipDevice(), network, config);
+        }
         if (network.isKernelServed()) {
-            kernel = new KernelListener(this, address, this::acceptedByKernel);
+            kernel = openKernel(takeover, address);
             wanted = new InetSocketAddress(address.getAddress(), kernel.port());
         }
         try {
@@ -194,7 +205,55 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             closeKernel();
             throw e;
         }
+        if (takeover != null) {
+            offered = new TakeoverPort(takeover, this, port);
+            takeover.add(offered);
+        }
         return new InetSocketAddress(address.getAddress(), port.binding().port());
+    }
+
+    private KernelListener openKernel(RdmaRawTakeover takeoverOrNull, InetSocketAddress address) throws IOException {
+        int listening = takeoverOrNull == null ? -1
+                : takeoverOrNull.claim(TakeoverPort.describe(ioHandler().config().ipDevice(), address));
+        return listening < 0 ? new KernelListener(this, address, this::acceptedByKernel)
+                : new KernelListener(this, listening, address.getPort(), this::acceptedByKernel);
+    }
+
+    /** Another process accepts what the kernel has for the port. */
+    void suspendKernel() throws IOException {
+        KernelListener open = kernel;
+        if (open != null) {
+            suspendedKernel = open.duplicate();
+            kernel = null;
+            open.close();
+        }
+    }
+
+    /** The channel accepts what the kernel has again. */
+    void resumeKernel() throws IOException {
+        int listening = suspendedKernel;
+        if (listening >= 0) {
+            suspendedKernel = -1;
+            try {
+                kernel = new KernelListener(this, listening, localAddress.getPort(), this::acceptedByKernel);
+            } finally {
+                Libc.close(listening);
+            }
+        }
+    }
+
+    /** Returns a descriptor of the kernel's socket, which is the caller's. */
+    int kernelDescriptor() throws IOException {
+        KernelListener open = kernel;
+        if (open == null) {
+            throw new IOException("the server is closed");
+        }
+        return open.duplicate();
+    }
+
+    /** Counts open connections that the kernel carries. Any thread. */
+    int kernelConnections() {
+        return kernelConnections.get();
     }
 
     private ListeningPort open(TcpNetwork.Binding binding) throws BindException {
@@ -225,12 +284,15 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     private void takeFromKernel(Channel child) {
         TcpStackStatistics counters = stacks.getFirst().counters();
-        if (kernel != null && mayAccept()) {
+        boolean listens = kernel != null || suspendedKernel >= 0;
+        if (listens && mayAccept()) {
             counters.kernelConnections++;
+            kernelConnections.incrementAndGet();
+            child.closeFuture().addListener(closed -> kernelConnections.decrementAndGet());
             fire(child);
             return;
         }
-        if (kernel != null) {
+        if (listens) {
             counters.refusedByBacklog++;
         }
         child.unsafe().closeForcibly();
@@ -242,9 +304,17 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             kernel = null;
             open.close();
         }
+        if (suspendedKernel >= 0) {
+            Libc.close(suspendedKernel);
+            suspendedKernel = -1;
+        }
     }
 
     private void stopListening() {
+        if (offered != null) {
+            offered.withdraw();
+            offered = null;
+        }
         ListeningPort held = port;
         if (held != null) {
             port = null;

@@ -26,6 +26,7 @@ public final class Errno {
     public static final int EMFILE = 24;
     public static final int ENFILE = 23;
     public static final int ENOSPC = 28;
+    public static final int EPIPE = 32;
     public static final int ENOSYS = 38;
     public static final int EPROTONOSUPPORT = 93;
     public static final int EOPNOTSUPP = 95;
@@ -38,6 +39,7 @@ public final class Errno {
     public static final int EHOSTUNREACH = 113;
     public static final int EADDRINUSE = 98;
     public static final int EADDRNOTAVAIL = 99;
+    public static final int ECONNABORTED = 103;
     public static final int ECONNRESET = 104;
     public static final int ECONNREFUSED = 111;
 

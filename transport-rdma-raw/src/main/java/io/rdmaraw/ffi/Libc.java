@@ -21,7 +21,9 @@ public final class Libc {
     static final int EFD_NONBLOCK = 0x800;
     private static final int F_GETFL = 3;
     private static final int F_SETFL = 4;
+    private static final int F_DUPFD_CLOEXEC = 1030;
     private static final int O_NONBLOCK = 0x800;
+    private static final int O_CLOEXEC = 0x80000;
 
     private static final SymbolLookup LOOKUP = Linker.nativeLinker().defaultLookup();
     private static final long EVENTFD = address("eventfd");
@@ -29,6 +31,9 @@ public final class Libc {
     private static final long WRITE = address("write");
     private static final long CLOSE = address("close");
     private static final long FCNTL = address("fcntl");
+    private static final long DUP3 = address("dup3");
+    private static final long FCHMOD = address("fchmod");
+    private static final long GETEUID = address("geteuid");
     private static final long PPOLL = address("ppoll");
     private static final long MMAP = address("mmap");
     private static final long MUNMAP = address("munmap");
@@ -82,6 +87,27 @@ public final class Libc {
             return -flags;
         }
         return Math.max(0, -NativeCall.intValue(FCNTL, fd, F_SETFL, flags | O_NONBLOCK));
+    }
+
+    /** Makes a second descriptor of what a descriptor is of; returns it or the negated error number. */
+    public static int duplicate(int fd) {
+        // As to variadic functions, see setNonBlocking.
+        return NativeCall.intValue(FCNTL, fd, F_DUPFD_CLOEXEC, 0);
+    }
+
+    /** Makes a descriptor one of what another is of, and closes what it was of; returns 0 or the error number. */
+    public static int replace(int fd, int by) {
+        return Math.max(0, -NativeCall.intValue(DUP3, by, fd, O_CLOEXEC));
+    }
+
+    /** Changes the mode of a file; returns 0 or the error number. */
+    public static int fchmod(int fd, int mode) {
+        return NativeCall.status(FCHMOD, fd, mode);
+    }
+
+    /** Returns the user that the process acts as. */
+    public static int effectiveUser() {
+        return NativeCall.intValue(GETEUID, 0, 0, 0);
     }
 
     /** Maps memory; returns its address or the negated error number. */

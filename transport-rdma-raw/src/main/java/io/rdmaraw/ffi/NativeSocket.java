@@ -9,18 +9,21 @@ import java.io.IOException;
  */
 public final class NativeSocket implements AutoCloseable {
     public static final int AF_UNSPEC = 0;
+    public static final int AF_UNIX = 1;
     public static final int AF_INET = 2;
     public static final int AF_INET6 = 10;
     public static final int AF_NETLINK = 16;
     public static final int SOCK_STREAM = 1;
     public static final int SOCK_DGRAM = 2;
     public static final int SOCK_RAW = 3;
+    public static final int SOCK_SEQPACKET = 5;
     public static final int SOL_SOCKET = 1;
     public static final int SO_REUSEADDR = 2;
     public static final int SO_RCVBUF = 8;
     private static final int SOCK_NONBLOCK = 0x800;
     private static final int SOCK_CLOEXEC = 0x80000;
     private static final int MSG_TRUNC = 0x20;
+    private static final int MSG_CMSG_CLOEXEC = 0x4000_0000;
     private static final int MSG_ERRQUEUE = 0x2000;
 
     private static final long SOCKET = Libc.address("socket");
@@ -33,6 +36,7 @@ public final class NativeSocket implements AutoCloseable {
     private static final long SETSOCKOPT = Libc.address("setsockopt");
     private static final long GETSOCKOPT = Libc.address("getsockopt");
     private static final long LISTEN = Libc.address("listen");
+    private static final long ACCEPT4 = Libc.address("accept4");
     private static final long GETSOCKNAME = Libc.address("getsockname");
 
     private final int fd;
@@ -56,6 +60,18 @@ public final class NativeSocket implements AutoCloseable {
             throw new IOException("socket failed: " + Errno.describe(-fd));
         }
         return new NativeSocket(fd);
+    }
+
+    /** Accepts a connection; returns null when none waits. */
+    public NativeSocket accept() throws IOException {
+        int accepted = NativeCall.intValue(ACCEPT4, fd, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (accepted == -Errno.EAGAIN || accepted == -Errno.EINTR || accepted == -Errno.ECONNABORTED) {
+            return null;
+        }
+        if (accepted < 0) {
+            throw new IOException("accept failed: " + Errno.describe(-accepted));
+        }
+        return new NativeSocket(accepted);
     }
 
     /** Returns the descriptor, to wait on. */
@@ -91,6 +107,11 @@ public final class NativeSocket implements AutoCloseable {
      */
     public int receiveMessage(long msghdr) {
         return (int) NativeCall.value(RECVMSG, fd, msghdr, 0);
+    }
+
+    /** As {@link #receiveMessage}; descriptors that come with the message are not for programs that are executed. */
+    public int receiveDescriptors(long msghdr) {
+        return (int) NativeCall.value(RECVMSG, fd, msghdr, MSG_CMSG_CLOEXEC);
     }
 
     /**

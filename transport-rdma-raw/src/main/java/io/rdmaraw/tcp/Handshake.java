@@ -314,7 +314,7 @@ final class Handshake {
     /** Fifth check in SYN-RECEIVED. Returns false if the segment must be dropped. */
     static boolean onAckInSynReceived(TcpConnection c, Segment s, long now) {
         if (!Sequence.after(s.ack, c.sndUna) || Sequence.after(s.ack, c.sndNxt)) {
-            c.engine.replies.resetFor(s);
+            c.engine.refuse(s);
             return false;
         }
         if (c.is(Tcb.TIMESTAMPS) && s.timestamps && s.tsEcho != 0

@@ -16,7 +16,7 @@ final class ListenInput {
         }
         if (s.has(TcpFlags.ACK)) {
             if (s.has(TcpFlags.SYN) || !acceptCookie(engine, listener, s, now)) {
-                engine.replies.resetFor(s);
+                engine.refuse(s);
             }
             return;
         }

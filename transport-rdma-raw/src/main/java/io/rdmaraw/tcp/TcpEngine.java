@@ -171,7 +171,14 @@ public final class TcpEngine {
             return;
         }
         counters.unmatchedSegments++;
-        replies.resetFor(s);
+        refuse(s);
+    }
+
+    /** Answers a segment by a reset that is of no connection, or would open one and does not. */
+    void refuse(Segment s) {
+        if (events.mayReset(s)) {
+            replies.resetFor(s);
+        }
     }
 
     /** Tells whether a segment received is of a connection of this engine, one in TIME-WAIT too. */

@@ -80,4 +80,12 @@ public interface TcpEvents {
     default boolean unmatched(Segment segment) {
         return false;
     }
+
+    /**
+     * Whether a segment that belongs to no connection, or that opens none though a listener is there, is answered by a
+     * reset: it may be of a connection of another process that has the same port.
+     */
+    default boolean mayReset(Segment segment) {
+        return true;
+    }
 }

@@ -15,17 +15,36 @@ public final class TcpSecrets {
     private static final long NO_COOKIE = Long.MIN_VALUE;
 
     final SipHash hash;
+    private final long key0;
+    private final long key1;
     private volatile long lastCookieNanos = NO_COOKIE;
 
     /**
      * @param random source of the keys: a {@code SecureRandom} in production; tests pass a seeded one
      */
     public TcpSecrets(RandomGenerator random) {
-        hash = new SipHash(random.nextLong(), random.nextLong());
+        this(random.nextLong(), random.nextLong());
+    }
+
+    /** Makes those of a process whose ports this one takes over: cookies of its are taken here. */
+    public TcpSecrets(long key0, long key1) {
+        this.key0 = key0;
+        this.key1 = key1;
+        hash = new SipHash(key0, key1);
+    }
+
+    /** Returns the first half of the key. */
+    public long key0() {
+        return key0;
+    }
+
+    /** Returns the second half of the key. */
+    public long key1() {
+        return key1;
     }
 
     /** A SYN is answered by a cookie. */
-    void onCookieSent(long now) {
+    public void onCookieSent(long now) {
         long last = lastCookieNanos;
         if (last == NO_COOKIE || now - last >= COOKIE_STAMP_NANOS) {
             lastCookieNanos = now;
@@ -33,7 +52,7 @@ public final class TcpSecrets {
     }
 
     /** Whether a cookie that is still valid may be out: without one no ACK returns one. */
-    boolean mayExpectCookie(long now) {
+    public boolean mayExpectCookie(long now) {
         long last = lastCookieNanos;
         return last != NO_COOKIE && now - last <= SynCookies.lifetimeNanos() + COOKIE_STAMP_NANOS;
     }

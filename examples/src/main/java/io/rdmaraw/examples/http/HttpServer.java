@@ -7,8 +7,10 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpServerCodec;
 import io.netty.handler.codec.http.HttpServerKeepAliveHandler;
+import io.rdmaraw.examples.server.RollingRestart;
 import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -17,6 +19,10 @@ import java.util.List;
 @Command(name = "http", mixinStandardHelpOptions = true, description = "HTTP/1.1 server.")
 public final class HttpServer extends ServerCommand {
     private static final int PORT = 8080;
+    private static final String SITE = "site";
+
+    @Mixin
+    private RollingRestart restart;
 
     @Override
     protected int defaultPort() {
@@ -29,14 +35,20 @@ public final class HttpServer extends ServerCommand {
             @Override
             protected void initChannel(Channel connection) {
                 addHandlers(connection.pipeline());
+                connection.pipeline().addBefore(SITE, null, new LastResponse(restart::isDraining));
             }
         }));
+    }
+
+    @Override
+    protected RollingRestart rollingRestart() {
+        return restart;
     }
 
     static void addHandlers(ChannelPipeline pipeline) {
         pipeline.addLast(new HttpServerCodec());
         pipeline.addLast(new HttpServerKeepAliveHandler());
         pipeline.addLast(new HttpObjectAggregator(Site.MAX_REQUEST_BYTES));
-        pipeline.addLast(new SiteHandler());
+        pipeline.addLast(SITE, new SiteHandler());
     }
 }

@@ -13,10 +13,12 @@ public final class RunningServer implements AutoCloseable {
 
     private final EventLoopGroup group;
     private final List<Channel> channels;
+    private final RollingRestart restartOrNull;
 
-    RunningServer(EventLoopGroup group, List<Channel> channels) {
+    RunningServer(EventLoopGroup group, List<Channel> channels, RollingRestart restartOrNull) {
         this.group = group;
         this.channels = List.copyOf(channels);
+        this.restartOrNull = restartOrNull;
     }
 
     /** Returns where clients reach the server. */
@@ -29,9 +31,13 @@ public final class RunningServer implements AutoCloseable {
         return channels;
     }
 
-    /** Waits until the server's first channel is closed. */
-    void awaitEnd() throws InterruptedException {
+    /** Waits until the server's first channel is closed; true when another process has taken over before. */
+    boolean awaitEnd() throws InterruptedException {
+        if (restartOrNull != null) {
+            return restartOrNull.awaitDrained(channels.getFirst());
+        }
         channels.getFirst().closeFuture().sync();
+        return false;
     }
 
     static void shutDown(EventLoopGroup group) {
@@ -42,5 +48,8 @@ public final class RunningServer implements AutoCloseable {
     public void close() {
         channels.forEach(channel -> channel.close().syncUninterruptibly());
         shutDown(group);
+        if (restartOrNull != null) {
+            restartOrNull.close();
+        }
     }
 }

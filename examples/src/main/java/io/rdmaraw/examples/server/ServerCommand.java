@@ -6,6 +6,8 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.examples.proxy.KernelBridge;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IDefaultValueProvider;
@@ -78,6 +80,22 @@ public abstract class ServerCommand implements Callable<Integer> {
      */
     protected abstract List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception;
 
+    /** Returns how the server is restarted; null when that closes its port for a time. */
+    protected RollingRestart rollingRestart() {
+        return null;
+    }
+
+    private RollingRestart wantedRestart() {
+        RollingRestart restart = rollingRestart();
+        if (restart == null || !restart.isWanted()) {
+            return null;
+        }
+        if (transport != Transport.RDMA_RAW) {
+            throw new ExampleException("--takeover is for --transport " + Transport.RDMA_RAW);
+        }
+        return restart;
+    }
+
     /** Returns the chosen transport. */
     protected final Transport transport() {
         return transport;
@@ -91,9 +109,16 @@ public abstract class ServerCommand implements Callable<Integer> {
                     cause);
         }
         InetSocketAddress local = local();
-        EventLoopGroup group = transport.newGroup(threads, threadFactory, device, slotBytes);
+        RollingRestart restart = wantedRestart();
+        EventLoopGroup group = restart == null ? transport.newGroup(threads, threadFactory, device, slotBytes)
+                : new RdmaRawEventLoopGroup(threads, threadFactory, RdmaRawIoHandlerConfig.builder().ipDevice(device)
+                        .slotBytes(slotBytes).takeover(restart.open()).build());
         try {
-            return new RunningServer(group, open(group, local));
+            List<Channel> channels = open(group, local);
+            if (restart != null) {
+                restart.begin();
+            }
+            return new RunningServer(group, channels, restart);
         } catch (Throwable e) {
             RunningServer.shutDown(group);
             throw e;
@@ -162,7 +187,10 @@ public abstract class ServerCommand implements Callable<Integer> {
                     + " port " + at.getPort() + " by " + transport
                     + (transport == Transport.RDMA_RAW ? " on " + device : ""));
             spec.commandLine().getOut().flush();
-            server.awaitEnd();
+            if (server.awaitEnd()) {
+                spec.commandLine().getOut().println(spec.name() + " has ended; the next process serves");
+                return 0;
+            }
         }
         // Otherwise only a signal ends the server. The exit code tells a supervisor that it failed.
         throw new ExampleException("the server's channel is closed: " + device

@@ -63,6 +63,11 @@ final class ServingProcess implements AutoCloseable {
 
     /** Returns one of its counters of TCP. */
     long counter(String name) {
+        return ask(process, name);
+    }
+
+    /** Asks a process of which this is one of the things it answers. */
+    static long ask(PeerProcess process, String name) {
         String answer = name + " is ";
         process.send(name + '\n');
         Matcher matcher = Pattern.compile(Pattern.quote(answer) + "(\\d+)\n").matcher("");

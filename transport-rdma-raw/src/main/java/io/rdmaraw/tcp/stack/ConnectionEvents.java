@@ -108,6 +108,11 @@ final class ConnectionEvents implements TcpEvents {
             stack.counters().droppedForeign++;
             return true;
         }
-        return stack.crossLoopLookup().take(segment);
+        return stack.crossLoopLookup().take(segment) || stack.handover().take(stack, segment);
+    }
+
+    @Override
+    public boolean mayReset(Segment segment) {
+        return stack.handover().mayReset(stack, segment);
     }
 }

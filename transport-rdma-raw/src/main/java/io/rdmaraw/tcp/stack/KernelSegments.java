@@ -63,9 +63,18 @@ final class KernelSegments {
     }
 
     /** Takes a segment as a frame, and its reference. */
-    void take(ByteBuf frame) {
+    synchronized void take(ByteBuf frame) {
         // A device that keeps nothing from the kernel has brought what was whole itself.
-        boolean wanted = device.counters().kernelVisibleRules() == 0
+        take(frame, device.counters().kernelVisibleRules() == 0);
+    }
+
+    /** Takes a frame, and its reference, that another process has received and verified. */
+    synchronized void takeWhole(ByteBuf frame) {
+        take(frame, true);
+    }
+
+    private void take(ByteBuf frame, boolean mayBeWanted) {
+        boolean wanted = mayBeWanted
                 && parser.parse(BufferAddress.of(frame), frame.readableBytes(), true, parsed) == ParseVerdict.TCP;
         if (!wanted || waitingBytes.addAndGet(frame.readableBytes()) > MAX_WAITING_BYTES) {
             if (wanted) {

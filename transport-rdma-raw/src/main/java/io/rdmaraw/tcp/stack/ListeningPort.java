@@ -19,6 +19,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
 /**
@@ -333,6 +335,28 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         }
         tellMembers();
         return true;
+    }
+
+    /** Returns the stacks of the loops that serve the port. */
+    public List<TcpStack> stacks() {
+        return members.stream().map(member -> member.stack).toList();
+    }
+
+    /** Counts the connections that live by the port: with half-open ones, without those in TIME-WAIT. Any thread. */
+    public CompletableFuture<Integer> connectionCount() {
+        AtomicInteger halfOpen = new AtomicInteger();
+        List<CompletableFuture<Void>> counted = new ArrayList<>();
+        for (Member member : members) {
+            CompletableFuture<Void> done = new CompletableFuture<>();
+            counted.add(done);
+            member.stack.executeOrElse(() -> {
+                halfOpen.addAndGet(member.listener == null ? 0 : member.listener.halfOpen());
+                done.complete(null);
+            }, () -> done.complete(null));
+        }
+        // Those that open meanwhile are counted twice, and none is missed.
+        return CompletableFuture.allOf(counted.toArray(CompletableFuture[]::new))
+                .thenApply(done -> halfOpen.get() + users() - (server != null ? 1 : 0));
     }
 
     private void tellMembers() {

@@ -44,6 +44,11 @@ abstract class TcpPort {
         return true;
     }
 
+    /** Returns how many listeners and connections live by the port. */
+    final synchronized int users() {
+        return users;
+    }
+
     /** A connection is in TIME-WAIT from now on: its segments must not reach the kernel, which would reset the peer. */
     final synchronized void timeWaitBegins() {
         timeWaitEndNanos = System.nanoTime() + TIME_WAIT_NANOS;

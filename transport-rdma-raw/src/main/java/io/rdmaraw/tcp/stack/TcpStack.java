@@ -49,6 +49,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     private final CrossLoopLookup crossLoopLookup;
     private final KernelSegments kernelSegments;
     private final TcpOpener opener;
+    private final PortHandover handover;
     private final CrossLoopQueueLimit forwardLimit = new CrossLoopQueueLimit();
     private final TcpStackStatistics counters;
     private final LingeringPorts lingering;
@@ -76,6 +77,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
                 writer.maxSegmentedBytes()), new ConnectionEvents(this), random, System.nanoTime());
         counters = new TcpStackStatistics(engine.counters(), verdicts, engine::timeWaitCount,
                 writer::copiedSegments, this::sockets);
+        handover = options.handover();
         receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts, network,
                 options.frameOrigin());
         sender = new SegmentSender(this, port, network, engine, writer, (EventLoop) loop);
@@ -119,6 +121,11 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         return network;
     }
 
+    /** Returns which ports another process has too. */
+    PortHandover handover() {
+        return handover;
+    }
+
     /** Makes ready for ports that several loops share. */
     public void prepareToShare() {
         if (network.isSteered() && port.device().rssFlows().isSupported()) {
@@ -142,6 +149,20 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     @Override
     public void segmentByKernel(ByteBuf frame) {
         kernelSegments.take(frame);
+    }
+
+    /** Another process has passed on a frame that it has received; any thread. */
+    public void segmentByProcess(ByteBuf frame) {
+        kernelSegments.takeWhole(frame);
+    }
+
+    /** Takes everything that the device has for the stack now, up to a number of frames. */
+    void pollAll(int most) {
+        int polled = 0;
+        int count;
+        while (!gone && polled < most && (count = port.poll()) > 0) {
+            polled += count;
+        }
     }
 
     /** Tells whether the caller is on the stack's loop. */

@@ -9,8 +9,10 @@ import io.rdmaraw.wire.FrameOrigin;
  * @param segmentationOffload whether the device may cut large payloads into segments
  * @param frameOrigin         where received frames come from
  * @param core                makes the settings of the core when the device is known
+ * @param handover            which ports another process has too
  */
-public record TcpStackOptions(boolean segmentationOffload, FrameOrigin frameOrigin, CoreSettings core) {
+public record TcpStackOptions(boolean segmentationOffload, FrameOrigin frameOrigin, CoreSettings core,
+                              PortHandover handover) {
     /** Makes the settings of the core. */
     @FunctionalInterface
     public interface CoreSettings {

@@ -35,6 +35,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .traffic("searched.segments", s -> s.searchedSegments,
                     "of no connection here: other loops were asked, as those that share a rule have changed")
             .traffic("found.segments", s -> s.foundSegments, "of them that another loop has taken")
+            .traffic("handed-over.segments", s -> s.handedOverSegments,
+                    "of no connection here, passed on to the process that takes over the port")
             .traffic("retransmitted.segments", core(c -> c.retransmittedSegments), "of those sent the repeated ones")
             .traffic("fast-opens", core(c -> c.fastOpens), "connections accepted with data in their SYN")
             .traffic("fast-opens.taken", core(c -> c.fastOpensTaken),
@@ -53,6 +55,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .drop("no-connection", core(c -> c.unmatchedSegments), "for no connection or server; answered with a reset")
             .drop("foreign", s -> s.droppedForeign, "of no connection, for no unicast address of this host")
             .drop("unmatched", s -> s.droppedUnmatched, "of no connection here, when too many were being searched for")
+            .drop("other-process", s -> s.droppedForOtherProcess,
+                    "of no connection here, and perhaps of one of another process that has the port too")
             .drop("forward-queue-full", s -> s.droppedForwards,
                     "of a connection on another loop, which had not taken those before them")
             .drop("kernel-segments", s -> s.droppedKernelSegments.sum(),
@@ -143,6 +147,10 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     public long droppedForeign;
     /** Segments dropped because other loops were being asked about too many. */
     public long droppedUnmatched;
+    /** Segments passed on to the process that takes over the port. */
+    public long handedOverSegments;
+    /** Segments of no connection here, for a port that another process has too. */
+    public long droppedForOtherProcess;
     /** Segments dropped because the loop that has their connection has not taken those before them yet. */
     public long droppedForwards;
     /** ICMP errors dropped on the threads that read them. */

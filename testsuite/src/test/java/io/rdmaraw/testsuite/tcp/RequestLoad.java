@@ -1,0 +1,97 @@
+package io.rdmaraw.testsuite.tcp;
+
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+
+import java.io.IOException;
+import java.net.Socket;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Clients on the kernel's sockets that ask an echo server without a pause: some by a connection for each request, some
+ * by connections that live for many. Whatever is refused, reset or ended is a failure, and kept.
+ */
+final class RequestLoad implements AutoCloseable {
+    private static final int SHORT_CLIENTS = 4;
+    private static final int LONG_CLIENTS = 4;
+    private static final int REQUESTS_OF_LONG = 500;
+
+    private final NetworkNamespace namespace;
+    private final String address;
+    private final int port;
+    private final List<Thread> threads = new ArrayList<>();
+    private final AtomicLong requests = new AtomicLong();
+    private final AtomicLong connections = new AtomicLong();
+    private final Queue<String> failures = new ConcurrentLinkedQueue<>();
+    private volatile boolean ending;
+
+    private RequestLoad(NetworkNamespace namespace, String address, int port) {
+        this.namespace = namespace;
+        this.address = address;
+        this.port = port;
+    }
+
+    static RequestLoad start(NetworkNamespace namespace, String address, int port) {
+        RequestLoad load = new RequestLoad(namespace, address, port);
+        for (int i = 0; i < SHORT_CLIENTS + LONG_CLIENTS; i++) {
+            int requestsOfEach = i < SHORT_CLIENTS ? 1 : REQUESTS_OF_LONG;
+            load.threads.add(Thread.ofPlatform().daemon().start(() -> load.ask(requestsOfEach)));
+        }
+        return load;
+    }
+
+    private void ask(int requestsOfEach) {
+        while (!ending) {
+            long number = connections.incrementAndGet();
+            int asked = 0;
+            try (Socket socket = TcpHost.socket(namespace, address, port)) {
+                socket.setTcpNoDelay(true);
+                for (; asked < requestsOfEach && !ending; asked++) {
+                    TcpHost.exchange(socket, "request " + asked + " of connection " + number);
+                    requests.incrementAndGet();
+                }
+            } catch (IOException e) {
+                failures.add("request " + asked + " of connection " + number + ": " + e);
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            } catch (AssertionError e) {
+                failures.add("request " + asked + " of connection " + number + ": " + e.getMessage());
+            }
+        }
+    }
+
+    long requests() {
+        return requests.get();
+    }
+
+    List<String> failures() {
+        return List.copyOf(failures);
+    }
+
+    /** Waits until so many more requests were answered. */
+    void awaitMore(long count) {
+        long wanted = requests.get() + count;
+        Await.until(count + " more requests", () -> requests.get() >= wanted);
+    }
+
+    @Override
+    public void close() {
+        end();
+    }
+
+    /** Asks no more, and waits for the answers that are still to come. */
+    void end() {
+        ending = true;
+        for (Thread thread : threads) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+}

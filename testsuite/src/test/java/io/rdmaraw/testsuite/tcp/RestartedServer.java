@@ -1,0 +1,174 @@
+package io.rdmaraw.testsuite.tcp;
+
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.netty.util.internal.logging.JdkLoggerFactory;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawTakeover;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.PeerProcess;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+
+/** An echo server in a JVM of its own that takes over its port, hands it over, and ends when it is drained. */
+final class RestartedServer implements AutoCloseable {
+    /** What it says when it serves. */
+    static final String SERVES = "serves";
+    /** What it says when another process serves. */
+    static final String HANDED_OVER = "handed over";
+    /** What it says when that process has ended, and it serves again. */
+    static final String RESUMED = "resumed";
+    /** What it says when all of its connections have ended. */
+    static final String DRAINED = "drained";
+    private static final int LOOPS = 2;
+
+    private final PeerProcess process;
+
+    private RestartedServer(PeerProcess process) {
+        this.process = process;
+    }
+
+    /**
+     * Starts one.
+     *
+     * @param killedAt the process kills itself as soon as its takeover logs this; empty for never
+     */
+    static RestartedServer start(NetworkNamespace namespace, SoftDevice kind, String networkInterface, String address,
+            int port, Path socket, String killedAt) {
+        List<String> command = new ArrayList<>(ServingProcess.command(kind, RestartedServer.class,
+                kind.on(networkInterface), address, Integer.toString(port), socket.toString(), killedAt));
+        return new RestartedServer(namespace.start(command.toArray(String[]::new)));
+    }
+
+    RestartedServer await(String text) {
+        process.awaitOutput(text, Await.PATIENCE);
+        return this;
+    }
+
+    String output() {
+        return process.output();
+    }
+
+    /** Waits for its end, and returns its exit code. */
+    int awaitEnd() {
+        return process.await(Await.PATIENCE).exitCode();
+    }
+
+    /** Returns one of its counters of TCP. */
+    long counter(String name) {
+        return ServingProcess.ask(process, name);
+    }
+
+    /** Ends it as kill -9 does. */
+    void kill() {
+        ProcessHandle.of(process.pid()).ifPresent(ProcessHandle::destroyForcibly);
+        process.await(Await.PATIENCE);
+    }
+
+    @Override
+    public void close() {
+        process.close();
+    }
+
+    private static void killAt(String text) {
+        InternalLoggerFactory.setDefaultFactory(JdkLoggerFactory.INSTANCE);
+        Logger logger = Logger.getLogger(RdmaRawTakeover.class.getName());
+        logger.setLevel(Level.ALL);
+        logger.addHandler(new Handler() {
+            @Override
+            public void publish(LogRecord entry) {
+                System.out.println(entry.getMessage());
+                if (!text.isEmpty() && entry.getMessage().contains(text)) {
+                    try {
+                        new ProcessBuilder("kill", "-9", Long.toString(ProcessHandle.current().pid())).start()
+                                .waitFor();
+                    } catch (IOException | InterruptedException e) {
+                        throw new IllegalStateException(e);
+                    }
+                }
+            }
+
+            @Override
+            public void flush() {
+                // What is printed is there.
+            }
+
+            @Override
+            public void close() {
+                // Nothing is open.
+            }
+        });
+        // Or a Logger that nothing refers to would be forgotten with its handler.
+        LOGGERS.add(logger);
+    }
+
+    private static final List<Logger> LOGGERS = new ArrayList<>();
+
+    public static void main(String[] arguments) throws Exception {
+        String device = arguments[0];
+        killAt(arguments[4]);
+        CountDownLatch handedOver = new CountDownLatch(1);
+        RdmaRawTakeover takeover;
+        RdmaRawEventLoopGroup group;
+        try {
+            takeover = RdmaRawTakeover.open(Path.of(arguments[3]));
+            group = new RdmaRawEventLoopGroup(LOOPS,
+                    RdmaRawIoHandlerConfig.builder().ipDevice(device).takeover(takeover).build());
+            TcpHost.listen(group, group, TcpHost.address(arguments[1], Integer.parseInt(arguments[2])),
+                    new TcpHost.Echo());
+            takeover.begin(new RdmaRawTakeover.Listener() {
+                @Override
+                public void handedOver(long successorPid) {
+                    System.out.println(HANDED_OVER);
+                    handedOver.countDown();
+                }
+
+                @Override
+                public void resumed() {
+                    System.out.println(RESUMED);
+                }
+            });
+        } catch (Exception e) {
+            // Netty throws what it does not declare.
+            System.out.println("refused: " + e.getMessage());
+            System.exit(1);
+            return;
+        }
+        System.out.println(SERVES);
+        Thread.ofPlatform().daemon().start(() -> answer(device));
+        handedOver.await();
+        if (!takeover.awaitDrained(Duration.ofMillis(Await.PATIENCE_MILLIS))) {
+            System.out.println("not drained");
+            System.exit(2);
+        }
+        System.out.println(DRAINED);
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
+        takeover.close();
+        System.exit(0);
+    }
+
+    private static void answer(String device) {
+        try {
+            BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+            for (String name = input.readLine(); name != null; name = input.readLine()) {
+                System.out.println(name + " is " + TcpHost.tcp(device, name));
+            }
+        } catch (IOException e) {
+            System.out.println("no more questions: " + e.getMessage());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.takeover.TakeoverMessage;
+import io.rdmaraw.tcp.stack.ListeningPort;
+import io.rdmaraw.tcp.stack.TcpStack;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+
+/** A server channel's port, as a takeover sees it. Any thread. */
+final class TakeoverPort {
+    private static final String PACKET = "soft:packet:";
+    private static final String XDP = "soft:xdp:";
+    private static final String XDP_MODE = "SOFTVERBS_XDP_MODE";
+
+    private final RdmaRawTakeover takeover;
+    private final RdmaRawServerSocketChannel server;
+    private final ListeningPort port;
+    private final TakeoverMessage.Port description;
+
+    TakeoverPort(RdmaRawTakeover takeover, RdmaRawServerSocketChannel server, ListeningPort port) {
+        this.takeover = takeover;
+        this.server = server;
+        this.port = port;
+        TcpNetwork.Binding binding = port.binding();
+        description = new TakeoverMessage.Port(server.ioHandler().config().ipDevice(), binding.local(),
+                binding.port());
+    }
+
+    /** Returns how a port is called between processes. */
+    static TakeoverMessage.Port describe(String device, InetSocketAddress local) {
+        return new TakeoverMessage.Port(device, IpAddress.of(local.getAddress()), local.getPort());
+    }
+
+    /**
+     * Refuses what two processes cannot have at a time.
+     *
+     * @throws IOException with what they can have
+     */
+    static void requireSharable(String device, TcpNetwork network, RdmaRawServerSocketChannelConfig config)
+            throws IOException {
+        boolean shared = device.startsWith(PACKET) || device.startsWith(XDP) && "tap".equals(System.getenv(XDP_MODE));
+        if (!shared) {
+            throw new IOException("two processes cannot have " + device + " at a time, so its ports are not taken over:"
+                    + " use " + PACKET + "NETDEV, or " + XDP + "NETDEV with " + XDP_MODE + "=tap");
+        }
+        if (!network.isKernelServed()) {
+            throw new IOException("the ports of an address of our own are not taken over, as two processes cannot both "
+                    + "have it: use the kernel's addresses");
+        }
+        if (config.isReusePort()) {
+            throw new IOException("a port with SO_REUSEPORT is not taken over: let the loops of one group serve it");
+        }
+    }
+
+    TakeoverMessage.Port description() {
+        return description;
+    }
+
+    List<TcpStack> stacks() {
+        return port.stacks();
+    }
+
+    /** Returns a descriptor of the kernel's socket on the port, which is the caller's. */
+    int kernelDescriptor() throws IOException {
+        return server.kernelDescriptor();
+    }
+
+    private interface Step {
+        void run() throws IOException;
+    }
+
+    private CompletableFuture<Void> onLoop(Step step) {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        server.onLoop(() -> {
+            try {
+                step.run();
+                done.complete(null);
+            } catch (IOException | RuntimeException e) {
+                done.completeExceptionally(new CompletionException(e));
+            }
+        }, () -> done.complete(null));
+        return done;
+    }
+
+    /** The successor accepts what the kernel has for the port. */
+    CompletableFuture<Void> suspend() {
+        return onLoop(server::suspendKernel);
+    }
+
+    /** Accepts what the kernel has again. */
+    CompletableFuture<Void> resume() {
+        return onLoop(server::resumeKernel);
+    }
+
+    /** Counts the connections that live by the port, those that the kernel carries too. */
+    CompletableFuture<Integer> connectionCount() {
+        return port.connectionCount().thenApply(count -> count + server.kernelConnections());
+    }
+
+    /** The server listens no more. */
+    void withdraw() {
+        takeover.remove(this);
+    }
+}

@@ -1,0 +1,235 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.net.takeover.TakeoverConnection;
+import io.rdmaraw.net.takeover.TakeoverMessage;
+import io.rdmaraw.tcp.TcpSecrets;
+import io.rdmaraw.tcp.stack.PortHandover;
+import io.rdmaraw.tcp.stack.PortHandover.Role;
+import io.rdmaraw.tcp.stack.TcpStack;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
+/** The process that has the ports before this one does. */
+final class TakeoverPredecessor {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawTakeover.class);
+    private static final long ANSWER_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(10);
+    /** Clocks that differ by more are those of two time namespaces: what is made by one means nothing by the other. */
+    private static final long SAME_CLOCK_NANOS = TimeUnit.MINUTES.toNanos(1);
+    /** Frames that are kept until this process serves. */
+    private static final int MAX_EARLY_FRAMES = 4096;
+
+    private final TakeoverConnection connection;
+    private final PortHandover handover;
+    private final TakeoverMessage.Offer offer;
+    private final List<Integer> descriptors;
+    /** The places of the offered ports that are bound here, and by whom. */
+    private final Map<Integer, TakeoverPort> taken = new HashMap<>();
+    private final List<TakeoverMessage.Frame> early = new ArrayList<>();
+
+    private TakeoverPredecessor(TakeoverConnection connection, PortHandover handover, TakeoverMessage.Offer offer) {
+        this.connection = connection;
+        this.handover = handover;
+        this.offer = offer;
+        descriptors = new ArrayList<>(connection.takeDescriptors());
+    }
+
+    /**
+     * Finds the process that serves at a path; returns null when there is none.
+     *
+     * @throws IOException when it does not hand over its ports to this process, with the reason
+     */
+    static TakeoverPredecessor find(Path path, PortHandover handover) throws IOException {
+        TakeoverConnection connection = TakeoverConnection.connect(path);
+        if (connection == null) {
+            return null;
+        }
+        try {
+            connection.send(new TakeoverMessage.Hello());
+            TakeoverMessage answer = connection.receive(ANSWER_LIMIT_NANOS);
+            if (answer instanceof TakeoverMessage.Refusal refusal) {
+                throw new IOException("process " + connection.peerPid() + " does not hand over its ports: "
+                        + refusal.reason());
+            }
+            if (!(answer instanceof TakeoverMessage.Offer offer)) {
+                throw unexpected(connection, answer);
+            }
+            TakeoverPredecessor found = new TakeoverPredecessor(connection, handover, offer);
+            found.begin();
+            return found;
+        } catch (EOFException e) {
+            // It has ended just now, or been killed.
+            connection.close();
+            return null;
+        } catch (SocketTimeoutException e) {
+            connection.close();
+            throw new IOException("process " + connection.peerPid() + " serves at '" + path + "' and does not answer: "
+                    + "it is stopped, or hands over its ports to another process; wait, or end it", e);
+        } catch (IOException e) {
+            connection.close();
+            throw e;
+        }
+    }
+
+    private static IOException unexpected(TakeoverConnection connection, TakeoverMessage message) {
+        return new IOException("process " + connection.peerPid() + " has sent " + message.getClass().getSimpleName()
+                + " out of turn");
+    }
+
+    private void begin() throws IOException {
+        if (descriptors.size() != offer.ports().size()) {
+            close();
+            throw new IOException("process " + pid() + " offers " + offer.ports().size() + " ports and has sent the "
+                    + "sockets of " + descriptors.size());
+        }
+        LOGGER.info("process {} offers {}", pid(), offer.ports());
+        handover.begin(offer.ports().stream().map(TakeoverMessage.Port::number).toList(), Role.WAITING);
+    }
+
+    int pid() {
+        return connection.peerPid();
+    }
+
+    TcpSecrets secrets() {
+        boolean sameClock = Math.abs(System.nanoTime() - offer.clockNanos()) < SAME_CLOCK_NANOS;
+        if (!sameClock) {
+            LOGGER.warn("process {} is in another time namespace: what its SYN cookies have begun is lost", pid());
+        }
+        return sameClock ? new TcpSecrets(offer.secret0(), offer.secret1()) : null;
+    }
+
+    long fastOpenKeyHigh() {
+        return offer.fastOpenKeyHigh();
+    }
+
+    long fastOpenKeyLow() {
+        return offer.fastOpenKeyLow();
+    }
+
+    /** Returns the descriptor of the kernel's socket of a port, which stays this object's; -1 when none is offered. */
+    int claim(TakeoverMessage.Port port) {
+        int place = offer.ports().indexOf(port);
+        return place < 0 ? -1 : descriptors.get(place);
+    }
+
+    /**
+     * Serves the ports from now on; returns whether the predecessor is still there.
+     *
+     * @param secrets of this process
+     * @throws IOException when the predecessor goes on to serve; this process then has to end
+     */
+    boolean take(List<TakeoverPort> ports, TcpSecrets secrets) throws IOException {
+        for (TakeoverPort port : ports) {
+            int place = offer.ports().indexOf(port.description());
+            if (place >= 0) {
+                taken.put(place, port);
+            }
+        }
+        if (taken.isEmpty()) {
+            throw new IOException("nothing is taken over from process " + pid() + ", which has " + offer.ports()
+                    + ": bind the same address and port on the same device, before begin()");
+        }
+        try {
+            connection.send(new TakeoverMessage.Take(List.copyOf(taken.keySet())));
+            LOGGER.info("{} ports are bound, and taken over from process {}", taken.size(), pid());
+            if (((TakeoverMessage.Stopped) await(TakeoverMessage.Stopped.class)).cookiesOut()) {
+                secrets.onCookieSent(System.nanoTime());
+            }
+            serve(Role.BESIDE);
+            connection.send(new TakeoverMessage.Serving());
+            LOGGER.info("serves what process {} has served", pid());
+            await(TakeoverMessage.Done.class);
+            return true;
+        } catch (EOFException e) {
+            LOGGER.info("process {} has ended during the takeover; its connections are lost", pid());
+            serve(Role.ALONE);
+            return false;
+        } catch (IOException | RuntimeException e) {
+            handover.role(Role.WAITING);
+            throw e;
+        }
+    }
+
+    /** What the queues have now was there before the predecessor stopped, which has had it too. */
+    private void serve(Role role) {
+        Set<TcpStack> stacks = new LinkedHashSet<>();
+        taken.values().forEach(port -> stacks.addAll(port.stacks()));
+        PortHandover.settle(stacks).join();
+        handover.role(role);
+        early.forEach(this::deliver);
+        early.clear();
+    }
+
+    private TakeoverMessage await(Class<? extends TakeoverMessage> wanted) throws IOException {
+        while (true) {
+            TakeoverMessage message = connection.receive(ANSWER_LIMIT_NANOS);
+            switch (message) {
+                case TakeoverMessage.Frame frame when handover.role() == Role.BESIDE -> deliver(frame);
+                case TakeoverMessage.Frame frame -> keep(frame);
+                case TakeoverMessage.Revoked revoked -> throw new IOException("process " + pid() + " has waited for "
+                        + "this one for too long, and serves again");
+                default -> {
+                    if (wanted.isInstance(message)) {
+                        return message;
+                    }
+                    throw unexpected(connection, message);
+                }
+            }
+        }
+    }
+
+    private void keep(TakeoverMessage.Frame frame) {
+        if (early.size() < MAX_EARLY_FRAMES) {
+            early.add(frame);
+        }
+    }
+
+    private void deliver(TakeoverMessage.Frame frame) {
+        TakeoverPort port = taken.get(frame.place());
+        if (port != null) {
+            port.stacks().getFirst().segmentByProcess(ByteBufAllocator.DEFAULT.directBuffer(frame.bytes().length)
+                    .writeBytes(frame.bytes()));
+        }
+    }
+
+    /** Waits for the predecessor's end for some time; returns whether it has come. */
+    boolean hasEnded(long timeoutNanos) {
+        if (!connection.isReadable(timeoutNanos)) {
+            return false;
+        }
+        try {
+            connection.receive(0);
+            return false;
+        } catch (SocketTimeoutException e) {
+            return false;
+        } catch (IOException e) {
+            return true;
+        }
+    }
+
+    /** The predecessor goes on by itself, if it is there. */
+    void close() {
+        descriptors.forEach(Libc::close);
+        descriptors.clear();
+        connection.close();
+    }
+
+    /** The sockets have been taken: the descriptors are no longer wanted. */
+    void closeDescriptors() {
+        descriptors.forEach(Libc::close);
+        descriptors.clear();
+    }
+}

@@ -1,0 +1,247 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.net.takeover.TakeoverConnection;
+import io.rdmaraw.net.takeover.TakeoverListener;
+import io.rdmaraw.net.takeover.TakeoverMessage;
+import io.rdmaraw.tcp.TcpSecrets;
+import io.rdmaraw.tcp.stack.PortHandover;
+import io.rdmaraw.tcp.stack.PortHandover.Role;
+import io.rdmaraw.tcp.stack.TcpStack;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiPredicate;
+
+/** Hands over the ports of this process to the next one that asks, and takes them back if that ends. Has a thread. */
+final class TakeoverSuccessors {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawTakeover.class);
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long ASK_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+    /** A JVM starts and opens its device; meanwhile this process serves as before. */
+    private static final long BIND_LIMIT_NANOS = TimeUnit.MINUTES.toNanos(2);
+    /** Neither process opens connections meanwhile. */
+    private static final long SERVE_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    private final RdmaRawTakeover takeover;
+    private final PortHandover handover;
+    private final Path path;
+    private final RdmaRawTakeover.Listener events;
+    private final Thread thread;
+    private TakeoverListener listener;
+    private volatile boolean closed;
+
+    TakeoverSuccessors(RdmaRawTakeover takeover, Path path, RdmaRawTakeover.Listener events) throws IOException {
+        this.takeover = takeover;
+        this.path = path;
+        this.events = events;
+        handover = takeover.handover();
+        listener = TakeoverListener.open(path);
+        thread = Thread.ofPlatform().daemon().name("rdma-raw-takeover").start(this::run);
+    }
+
+    private void run() {
+        try {
+            while (!closed) {
+                takeover.lookAtPredecessor();
+                serveNext();
+            }
+        } catch (IOException e) {
+            LOGGER.error("no process can take over the ports any more", e);
+        } finally {
+            if (listener != null) {
+                listener.close();
+            }
+        }
+    }
+
+    private void serveNext() throws IOException {
+        TakeoverConnection successor;
+        try {
+            successor = listener.accept(LOOK_NANOS);
+        } catch (IOException e) {
+            LOGGER.warn("a process was refused the ports: {}", e.getMessage());
+            return;
+        }
+        if (successor == null) {
+            return;
+        }
+        List<TakeoverPort> handed = List.of();
+        try (successor) {
+            handed = handOver(successor);
+            if (!handed.isEmpty()) {
+                awaitEnd(successor);
+            }
+        } catch (IOException | CompletionException e) {
+            LOGGER.warn("process {} has not taken over the ports: {}", successor.peerPid(), e.getMessage());
+        }
+        if (!handed.isEmpty() && !closed) {
+            LOGGER.warn("process {}, which had taken over the ports, has ended: this one serves again",
+                    successor.peerPid());
+            takeBack(handed);
+            listener = TakeoverListener.open(path);
+            events.resumed();
+        }
+    }
+
+    /** Returns the ports that the successor serves from now on; none when it has not come to that. */
+    private List<TakeoverPort> handOver(TakeoverConnection successor) throws IOException {
+        require(TakeoverMessage.Hello.class, successor.receive(ASK_LIMIT_NANOS));
+        if (handover.role() != Role.ALONE) {
+            successor.send(new TakeoverMessage.Refusal("it has taken them over itself, from a process that still has "
+                    + "connections; try again when that has ended"));
+            return List.of();
+        }
+        List<TakeoverPort> offered = takeover.ports();
+        offer(successor, offered);
+        TakeoverMessage answer = awaitTake(successor);
+        if (answer == null) {
+            return List.of();
+        }
+        List<Integer> places = require(TakeoverMessage.Take.class, answer).places();
+        if (places.isEmpty() || places.stream().anyMatch(place -> place >= offered.size())) {
+            throw new IOException("it takes ports that were not offered");
+        }
+        List<TakeoverPort> handed = places.stream().map(offered::get).toList();
+        boolean done = false;
+        try {
+            handOver(successor, handed, offered);
+            done = true;
+        } finally {
+            if (!done) {
+                // In this order: two processes that both answer a SYN would reset its connection.
+                revoke(successor);
+                takeBack(handed);
+            }
+        }
+        listener.abandon();
+        listener = null;
+        LOGGER.info("process {} serves the ports now; this one's connections go on", successor.peerPid());
+        events.handedOver(successor.peerPid());
+        return handed;
+    }
+
+    private TakeoverMessage awaitTake(TakeoverConnection successor) throws IOException {
+        try {
+            return successor.receive(BIND_LIMIT_NANOS);
+        } catch (EOFException e) {
+            LOGGER.info("process {} has ended before it took over the ports; nothing has changed",
+                    successor.peerPid());
+            return null;
+        }
+    }
+
+    private void offer(TakeoverConnection successor, List<TakeoverPort> offered) throws IOException {
+        if (offered.isEmpty() || offered.size() > TakeoverMessage.MAX_PORTS) {
+            String reason = "it has " + offered.size() + " ports; 1 to " + TakeoverMessage.MAX_PORTS
+                    + " are handed over";
+            successor.send(new TakeoverMessage.Refusal(reason));
+            throw new IOException(reason);
+        }
+        TcpSecrets secrets = takeover.secrets();
+        List<Integer> descriptors = new ArrayList<>();
+        try {
+            for (TakeoverPort port : offered) {
+                descriptors.add(port.kernelDescriptor());
+            }
+            successor.send(new TakeoverMessage.Offer(secrets.key0(), secrets.key1(), takeover.fastOpenKeyHigh(),
+                    takeover.fastOpenKeyLow(), System.nanoTime(),
+                    offered.stream().map(TakeoverPort::description).toList()), descriptors);
+        } finally {
+            descriptors.forEach(Libc::close);
+        }
+        LOGGER.info("offers its ports to process {}", successor.peerPid());
+    }
+
+    private void handOver(TakeoverConnection successor, List<TakeoverPort> handed, List<TakeoverPort> offered)
+            throws IOException {
+        List<TcpStack> stacks = stacksOf(handed);
+        handover.passOn(handed.stream().map(port -> port.description().number()).toList(),
+                passingOnTo(successor, handed, offered));
+        PortHandover.settle(stacks).join();
+        handed.forEach(port -> port.suspend().join());
+        successor.send(new TakeoverMessage.Stopped(takeover.secrets().mayExpectCookie(System.nanoTime())));
+        LOGGER.info("opens no more connections; process {} is to", successor.peerPid());
+        require(TakeoverMessage.Serving.class, successor.receive(SERVE_LIMIT_NANOS));
+        // What the queues have now may have come before the successor served.
+        PortHandover.settle(stacks).join();
+        handover.role(Role.DRAINING);
+        successor.send(new TakeoverMessage.Done());
+    }
+
+    private static BiPredicate<TcpStack, ByteBuf> passingOnTo(TakeoverConnection successor,
+            List<TakeoverPort> handed, List<TakeoverPort> offered) {
+        Map<TcpStack, Integer> places = new HashMap<>();
+        handed.forEach(port -> port.stacks().forEach(stack -> places.putIfAbsent(stack, offered.indexOf(port))));
+        return (stack, frame) -> {
+            byte[] bytes = new byte[frame.readableBytes()];
+            frame.getBytes(frame.readerIndex(), bytes);
+            try {
+                successor.send(new TakeoverMessage.Frame(places.getOrDefault(stack, 0), bytes));
+                return true;
+            } catch (IOException e) {
+                // It has ended, or is behind: then the frame is counted as dropped, and its sender sends it again.
+                return false;
+            }
+        };
+    }
+
+    private static List<TcpStack> stacksOf(List<TakeoverPort> ports) {
+        return ports.stream().flatMap(port -> port.stacks().stream()).distinct().toList();
+    }
+
+    private static <T extends TakeoverMessage> T require(Class<T> wanted, TakeoverMessage message)
+            throws IOException {
+        if (!wanted.isInstance(message)) {
+            throw new IOException("it has sent " + message.getClass().getSimpleName() + " out of turn");
+        }
+        return wanted.cast(message);
+    }
+
+    private static void revoke(TakeoverConnection successor) {
+        try {
+            successor.send(new TakeoverMessage.Revoked());
+        } catch (IOException e) {
+            // It has ended, which is why the ports are taken back, or it will see the end of the connection.
+        }
+    }
+
+    private void takeBack(List<TakeoverPort> handed) {
+        handover.role(Role.ALONE);
+        handed.forEach(port -> port.resume().join());
+    }
+
+    private void awaitEnd(TakeoverConnection successor) throws IOException {
+        while (!closed) {
+            if (successor.isReadable(LOOK_NANOS)) {
+                try {
+                    successor.receive(0);
+                } catch (EOFException e) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /** Hands over no more; what was handed over stays so. */
+    void close() {
+        closed = true;
+        if (Thread.currentThread() != thread) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+package io.rdmaraw.net.takeover;
+
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.NativeSocket;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A connection between two processes of one user that hand over ports. One thread receives; any thread sends, without
+ * waiting. A process that ends, in whatever way, ends its connections.
+ */
+public final class TakeoverConnection implements AutoCloseable {
+    private static final int SCM_RIGHTS = 1;
+    /** {@code struct msghdr}, {@code struct iovec} and {@code struct cmsghdr}. */
+    private static final int MSG_IOV = 16;
+    private static final int MSG_IOVLEN = 24;
+    private static final int MSG_CONTROL = 32;
+    private static final int MSG_CONTROLLEN = 40;
+    private static final int MSG_FLAGS = 48;
+    private static final int MSGHDR_BYTES = 56;
+    private static final int MSG_TRUNC = 0x20;
+    private static final int MSG_CTRUNC = 0x8;
+    private static final int IOVEC_BYTES = 16;
+    private static final int CMSG_LEVEL = 8;
+    private static final int CMSG_TYPE = 12;
+    private static final int CMSG_DATA = 16;
+    private static final int CONTROL_BYTES = CMSG_DATA + TakeoverMessage.MAX_PORTS * Integer.BYTES;
+    private static final int CONTROL_AT = MSGHDR_BYTES + IOVEC_BYTES;
+    private static final int DATA_AT = CONTROL_AT + CONTROL_BYTES;
+
+    private final NativeSocket socket;
+    private final int peerPid;
+    private FdWaiter waiter;
+    private long scratch;
+    private List<Integer> descriptors = List.of();
+
+    private TakeoverConnection(NativeSocket socket) throws IOException {
+        this.socket = socket;
+        UnixSockets.Peer peer = UnixSockets.peerOf(socket);
+        peerPid = peer.pid();
+        if (peer.user() != Libc.effectiveUser()) {
+            throw new IOException("process " + peerPid + " is of user " + peer.user() + ", this one of user "
+                    + Libc.effectiveUser() + ": ports are taken over within one user");
+        }
+        waiter = new FdWaiter(socket.fd());
+        scratch = Libc.allocateZeroed(DATA_AT + TakeoverMessage.MAX_BYTES);
+    }
+
+    /**
+     * Takes over a connected socket.
+     *
+     * @throws IOException when another user is at its other end; it is closed
+     */
+    static TakeoverConnection of(NativeSocket socket) throws IOException {
+        try {
+            return new TakeoverConnection(socket);
+        } catch (IOException e) {
+            socket.close();
+            throw e;
+        }
+    }
+
+    /**
+     * Connects to the process that listens at a path; returns null when there is none.
+     *
+     * @throws IOException when there is one of another user
+     */
+    public static TakeoverConnection connect(Path path) throws IOException {
+        NativeSocket socket = NativeSocket.open(NativeSocket.AF_UNIX, NativeSocket.SOCK_SEQPACKET, 0);
+        int errno = UnixSockets.connect(socket, path);
+        if (errno == 0) {
+            return of(socket);
+        }
+        socket.close();
+        return switch (errno) {
+            case Errno.ENOENT, Errno.ECONNREFUSED -> null;
+            case Errno.EACCES -> throw new IOException("'" + path + "' is another user's: ports are taken over within "
+                    + "one user; start this process as the user of the one that serves");
+            case Errno.EAGAIN -> throw new IOException("the process at '" + path + "' is busy with other takeovers; "
+                    + "try again");
+            default -> throw new IOException("'" + path + "' cannot be connected to: " + Errno.describe(errno));
+        };
+    }
+
+    /** Returns the process at the other end. */
+    public int peerPid() {
+        return peerPid;
+    }
+
+    /**
+     * Sends a message, and descriptors with it, without waiting.
+     *
+     * @throws EOFException when the other process has ended
+     * @throws IOException when it has not read what was sent before
+     */
+    public void send(TakeoverMessage message, List<Integer> fds) throws IOException {
+        byte[] packet = TakeoverMessage.encode(message);
+        int controlBytes = fds.isEmpty() ? 0 : CMSG_DATA + Integer.BYTES * fds.size();
+        long out = Libc.allocateZeroed(CONTROL_AT + (long) CONTROL_BYTES + packet.length);
+        try {
+            NativeMemory.putBytes(out + DATA_AT, packet, 0, packet.length);
+            describe(out, packet.length, controlBytes == 0 ? 0 : controlBytes + 7 & -8);
+            if (controlBytes > 0) {
+                long control = out + CONTROL_AT;
+                NativeMemory.putLong(control, controlBytes);
+                NativeMemory.putInt(control + CMSG_LEVEL, NativeSocket.SOL_SOCKET);
+                NativeMemory.putInt(control + CMSG_TYPE, SCM_RIGHTS);
+                for (int i = 0; i < fds.size(); i++) {
+                    NativeMemory.putInt(control + CMSG_DATA + (long) i * Integer.BYTES, fds.get(i));
+                }
+            }
+            int sent = socket.sendMessage(out);
+            if (sent == -Errno.EPIPE || sent == -Errno.ECONNRESET) {
+                throw ended();
+            }
+            if (sent < 0) {
+                throw new IOException("process " + peerPid + " cannot be told: " + Errno.describe(-sent));
+            }
+        } finally {
+            Libc.free(out);
+        }
+    }
+
+    /** As {@link #send(TakeoverMessage, List)}, without descriptors. */
+    public void send(TakeoverMessage message) throws IOException {
+        send(message, List.of());
+    }
+
+    private static void describe(long message, int lengthBytes, int controlBytes) {
+        NativeMemory.putLong(message + MSG_IOV, message + MSGHDR_BYTES);
+        NativeMemory.putLong(message + MSG_IOVLEN, 1);
+        NativeMemory.putLong(message + MSG_CONTROL, controlBytes == 0 ? 0 : message + CONTROL_AT);
+        NativeMemory.putLong(message + MSG_CONTROLLEN, controlBytes);
+        NativeMemory.putLong(message + MSGHDR_BYTES, message + DATA_AT);
+        NativeMemory.putLong(message + MSGHDR_BYTES + Long.BYTES, lengthBytes);
+    }
+
+    /**
+     * Waits for a message. Descriptors that come with it are {@link #takeDescriptors} the caller's.
+     *
+     * @param timeoutNanos negative to wait without limit
+     * @throws EOFException when the other process has ended
+     * @throws SocketTimeoutException when none has come in that time
+     * @throws IOException when what came is not of the protocol
+     */
+    public TakeoverMessage receive(long timeoutNanos) throws IOException {
+        closeDescriptors();
+        long deadline = System.nanoTime() + timeoutNanos;
+        int received;
+        while ((received = receiveNow()) == -Errno.EAGAIN || received == -Errno.EINTR) {
+            long left = deadline - System.nanoTime();
+            if (timeoutNanos >= 0 && left <= 0) {
+                throw new SocketTimeoutException("process " + peerPid + " does not answer");
+            }
+            waiter.await(timeoutNanos < 0 ? -1 : left);
+        }
+        if (received == 0 || received == -Errno.ECONNRESET) {
+            throw ended();
+        }
+        if (received < 0) {
+            throw new IOException("nothing can be had from process " + peerPid + ": " + Errno.describe(-received));
+        }
+        descriptors = receivedDescriptors();
+        if ((NativeMemory.getInt(scratch + MSG_FLAGS) & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+            closeDescriptors();
+            throw new IOException("process " + peerPid + " has sent more than a message may have");
+        }
+        byte[] packet = new byte[received];
+        NativeMemory.getBytes(scratch + DATA_AT, packet, 0, received);
+        return TakeoverMessage.decode(packet);
+    }
+
+    private EOFException ended() {
+        return new EOFException("process " + peerPid + " has ended");
+    }
+
+    /** Waits for a message, or the end of the other process; false when neither has come in that time. */
+    public boolean isReadable(long timeoutNanos) {
+        return waiter.await(timeoutNanos) != 0;
+    }
+
+    private int receiveNow() {
+        describe(scratch, TakeoverMessage.MAX_BYTES, CONTROL_BYTES);
+        return socket.receiveDescriptors(scratch);
+    }
+
+    private List<Integer> receivedDescriptors() {
+        long control = scratch + CONTROL_AT;
+        if (NativeMemory.getLong(scratch + MSG_CONTROLLEN) < CMSG_DATA
+                || NativeMemory.getInt(control + CMSG_LEVEL) != NativeSocket.SOL_SOCKET
+                || NativeMemory.getInt(control + CMSG_TYPE) != SCM_RIGHTS) {
+            return List.of();
+        }
+        int count = (int) (NativeMemory.getLong(control) - CMSG_DATA) / Integer.BYTES;
+        List<Integer> fds = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            fds.add(NativeMemory.getInt(control + CMSG_DATA + (long) i * Integer.BYTES));
+        }
+        return fds;
+    }
+
+    /** Returns the descriptors that came with the last message; they are the caller's from now on. */
+    public List<Integer> takeDescriptors() {
+        List<Integer> taken = descriptors;
+        descriptors = List.of();
+        return taken;
+    }
+
+    private void closeDescriptors() {
+        takeDescriptors().forEach(Libc::close);
+    }
+
+    /** Has the other process see the end. No thread may be within {@link #receive}. */
+    @Override
+    public void close() {
+        if (scratch != 0) {
+            closeDescriptors();
+            socket.close();
+            waiter.close();
+            Libc.free(scratch);
+            scratch = 0;
+        }
+    }
+}

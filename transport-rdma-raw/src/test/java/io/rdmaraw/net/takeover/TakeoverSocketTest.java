@@ -1,0 +1,140 @@
+package io.rdmaraw.net.takeover;
+
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeSocket;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+@Timeout(60)
+class TakeoverSocketTest {
+    private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+    @TempDir
+    private Path directory;
+    private Path path;
+
+    @BeforeEach
+    void name() {
+        path = directory.resolve("takeover.sock");
+    }
+
+    @AfterEach
+    void nothingIsLeftBehind() throws IOException {
+        try (Stream<Path> left = Files.list(directory)) {
+            assertTrue(left.allMatch(path::equals), "temporary names are gone");
+        }
+    }
+
+    private TakeoverConnection accept(TakeoverListener listener) throws IOException {
+        TakeoverConnection accepted = listener.accept(LIMIT_NANOS);
+        assertNotNull(accepted, "a connection");
+        return accepted;
+    }
+
+    @Test
+    void messagesAndDescriptorsArrive() throws IOException {
+        try (TakeoverListener listener = TakeoverListener.open(path);
+                TakeoverConnection successor = TakeoverConnection.connect(path);
+                TakeoverConnection predecessor = accept(listener);
+                NativeSocket handed = NativeSocket.open(NativeSocket.AF_INET, NativeSocket.SOCK_STREAM, 0)) {
+            assertEquals(ProcessHandle.current().pid(), predecessor.peerPid());
+            successor.send(new TakeoverMessage.Hello());
+            assertInstanceOf(TakeoverMessage.Hello.class, predecessor.receive(LIMIT_NANOS));
+            assertEquals(List.of(), predecessor.takeDescriptors());
+            predecessor.send(new TakeoverMessage.Take(List.of()), List.of(handed.fd(), handed.fd(), handed.fd()));
+            successor.receive(LIMIT_NANOS);
+            List<Integer> taken = successor.takeDescriptors();
+            assertEquals(3, taken.size());
+            for (int fd : taken) {
+                assertEquals(Files.readSymbolicLink(Path.of("/proc/self/fd", Integer.toString(handed.fd()))),
+                        Files.readSymbolicLink(Path.of("/proc/self/fd", Integer.toString(fd))), "the same socket");
+                Libc.close(fd);
+            }
+        }
+    }
+
+    @Test
+    void onlyTheUserMayConnect() throws IOException {
+        try (TakeoverListener listener = TakeoverListener.open(path)) {
+            assertNotNull(listener);
+            assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
+        }
+        assertFalse(Files.exists(path), "the file goes with its listener");
+    }
+
+    @Test
+    void theEndOfTheOtherAndItsSilenceAreTold() throws IOException {
+        try (TakeoverListener listener = TakeoverListener.open(path);
+                TakeoverConnection successor = TakeoverConnection.connect(path)) {
+            try (TakeoverConnection predecessor = accept(listener)) {
+                assertNotNull(predecessor);
+                assertThrows(SocketTimeoutException.class, () -> successor.receive(0));
+            }
+            assertTrue(successor.isReadable(LIMIT_NANOS));
+            assertThrows(EOFException.class, () -> successor.receive(LIMIT_NANOS));
+            assertThrows(EOFException.class, () -> successor.send(new TakeoverMessage.Hello()));
+        }
+    }
+
+    @Test
+    void aSocketThatNobodyListensAtIsReplaced() throws IOException {
+        TakeoverListener killed = TakeoverListener.open(path);
+        killed.abandon();
+        assertTrue(Files.exists(path), "as a process that was killed leaves it");
+        assertNull(TakeoverConnection.connect(path));
+        try (TakeoverListener listener = TakeoverListener.open(path);
+                TakeoverConnection successor = TakeoverConnection.connect(path);
+                TakeoverConnection predecessor = accept(listener)) {
+            assertNotNull(successor);
+            assertNotNull(predecessor);
+        }
+    }
+
+    @Test
+    void theNextListenerTakesThePlaceAndKeepsIt() throws IOException {
+        TakeoverListener before = TakeoverListener.open(path);
+        try (TakeoverListener listener = TakeoverListener.open(path)) {
+            before.close();
+            assertTrue(Files.exists(path), "the file is the next one's");
+            try (TakeoverConnection successor = TakeoverConnection.connect(path);
+                    TakeoverConnection predecessor = accept(listener)) {
+                assertNotNull(successor);
+                assertNotNull(predecessor);
+            }
+        }
+    }
+
+    @Test
+    void whatIsNoSocketIsNotReplaced() throws IOException {
+        Files.writeString(path, "something");
+        IOException e = assertThrows(IOException.class, () -> TakeoverListener.open(path));
+        assertTrue(e.getMessage().contains("no socket"), e.getMessage());
+        assertEquals("something", Files.readString(path));
+    }
+
+    @Test
+    void noOneIsThereWhereThereIsNoFile() throws IOException {
+        assertNull(TakeoverConnection.connect(path));
+    }
+}
