@@ -133,20 +133,18 @@ final class KernelListener {
      * Has the kernel take no notice of what the device's rules are for. Some of it reaches the kernel all the same:
      * fragments and segments behind extension headers, which no rule matches, and everything by a device that cannot
      * keep its frames from the kernel. The kernel knows no connection of it and would answer by resets.
+     *
+     * @throws IOException when the kernel does not let its socket be kept quiet
      */
-    synchronized void refuse(TcpNetwork.Steered steered) {
+    synchronized void refuse(TcpNetwork.Steered steered) throws IOException {
         if (!socket.isOpen()) {
             // The descriptor may be another's by now.
             return;
         }
-        try {
-            if (fd < 0) {
-                throw new IOException("its descriptor is not known");
-            }
-            SocketFilter.refuse(steered.linkIndex(), steered.addresses()).attachToTcp(fd);
-        } catch (IOException e) {
-            LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", port(), e.getMessage());
+        if (fd < 0) {
+            throw new IOException("its descriptor is not known");
         }
+        SocketFilter.refuse(steered.linkIndex(), steered.addresses()).attachToTcp(fd);
     }
 
     int port() {

@@ -28,6 +28,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /**
@@ -43,6 +44,8 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
     private final TcpStackStatistics counters;
     /** Whether the channel and the socket are on the same loop. */
     private boolean attached = true;
+    /** The socket is on its way to the channel's loop: where that is by then is looked at when it arrives. */
+    private final AtomicBoolean following = new AtomicBoolean();
     private IOException failure;
     /** Received, and not yet read by the channel's handlers. */
     private int unreadBytes;
@@ -152,7 +155,14 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
 
     @Override
     public void attach(ConnectionListener attaching, TcpStack stack) {
-        follow();
+        beginToFollow();
+    }
+
+    /** A socket that is on its way already goes on to where the channel is by then. */
+    private void beginToFollow() {
+        if (following.compareAndSet(false, true)) {
+            follow();
+        }
     }
 
     private void follow() {
@@ -178,8 +188,14 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
         }
         if (channel.ioHandler() == null) {
             // The channel has left this loop too, and is on none: it attaches where it joins next.
+            following.set(false);
+            if (!channel.eventLoop().inEventLoop()) {
+                // Or it just has, and has found the socket on its way.
+                beginToFollow();
+            }
             return;
         }
+        following.set(false);
         attached = true;
         ChannelOutboundBuffer written = channel.unsafe().outboundBuffer();
         while (!takenMeanwhile.isEmpty() && written != null) {

@@ -33,7 +33,10 @@ public final class RdmaRawChannelOption {
     public static final ChannelOption<Boolean> IP_RECVORIGDSTADDR =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_RECVORIGDSTADDR");
 
-    /** The time to live or hop limit of unicast datagrams, 1 to 255. Default 64. */
+    /**
+     * The time to live or hop limit of unicast datagrams and of TCP segments, 1 to 255. Default 64. Segments before a
+     * connection has its channel, the answer to a SYN, have 64. Without effect on connections that the kernel carries.
+     */
     public static final ChannelOption<Integer> IP_TTL = ChannelOption.valueOf(RdmaRawChannelOption.class, "IP_TTL");
 
     /**

@@ -7,6 +7,8 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.concurrent.Future;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.host.TcpNetwork;
@@ -33,6 +35,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#ipDevice} names.
  */
 public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel implements ServerSocketChannel {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawServerSocketChannel.class);
     private static final int MAX_MESSAGES_PER_READ = 16;
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, MAX_MESSAGES_PER_READ);
 
@@ -53,6 +56,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private final AtomicInteger kernelConnections = new AtomicInteger();
     /** The port as successors are offered it; null where none is. */
     private TakeoverPort offered;
+    /** Why the kernel did not let that socket be kept quiet when the port was opened; null when it did. */
+    private volatile IOException kernelNotQuiet;
     /** Null before the first {@link #listen}. */
     private Boolean listensByDevice;
 
@@ -200,9 +205,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             wanted = new InetSocketAddress(address.getAddress(), kernel.port());
         }
         try {
+            kernelNotQuiet = null;
             port = open(network.listen(wanted, new PortSharing(false, config.isReusePort())));
+            requireQuietKernel();
         } catch (IOException | RuntimeException e) {
-            closeKernel();
+            stopListening();
             throw e;
         }
         if (takeover != null) {
@@ -254,6 +261,24 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** Counts open connections that the kernel carries. Any thread. */
     int kernelConnections() {
         return kernelConnections.get();
+    }
+
+    /** A kernel that sees each frame and has a listening socket of the port shakes hands beside us, and resets. */
+    private void requireQuietKernel() throws BindException {
+        IOException reason = kernelNotQuiet;
+        if (reason == null) {
+            return;
+        }
+        if (port.isSeenByKernel()) {
+            throw new BindException("port " + port.binding().port() + " is not served: the kernel sees what comes by "
+                    + stacks.getFirst().port().device().name() + ", and its socket of the port cannot be kept quiet: "
+                    + reason.getMessage());
+        }
+        warnOfKernel(port.binding().port(), reason);
+    }
+
+    private static void warnOfKernel(int port, IOException reason) {
+        LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", port, reason.getMessage());
     }
 
     private ListeningPort open(TcpNetwork.Binding binding) throws BindException {
@@ -403,8 +428,17 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         @Override
         public void keepFromKernel(TcpNetwork.Steered steered) {
             KernelListener open = kernel;
-            if (open != null) {
+            if (open == null) {
+                return;
+            }
+            try {
                 open.refuse(steered);
+            } catch (IOException e) {
+                if (port == null) {
+                    kernelNotQuiet = e;
+                } else {
+                    warnOfKernel(open.port(), e);
+                }
             }
         }
     }

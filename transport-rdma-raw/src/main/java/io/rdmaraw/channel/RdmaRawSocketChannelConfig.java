@@ -5,6 +5,7 @@ import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.channel.socket.nio.NioChannelOption;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.segment.Segment;
 import jdk.net.ExtendedSocketOptions;
 
 import java.net.SocketOption;
@@ -32,6 +33,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private volatile int receiveBufferBytes;
     private volatile int soLinger = -1;
     private volatile int trafficClass;
+    private volatile int timeToLive = Segment.DEFAULT_HOP_LIMIT;
     /** Those of keepalive and user timeout are 0 while the core's defaults hold. */
     private volatile int keepIdleSeconds;
     private volatile int keepIntervalSeconds;
@@ -55,6 +57,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
             connection.receiveBuffer(receiveBufferBytes);
         }
         connection.dscp(trafficClass >>> DSCP_SHIFT);
+        connection.hopLimit(timeToLive);
         if (keepAlive) {
             connection.keepAlive(true);
         }
@@ -108,6 +111,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .with(ChannelOption.SO_REUSEADDR, c -> c.reuseAddress, RdmaRawSocketChannelConfig::setReuseAddress)
                 .with(ChannelOption.SO_LINGER, c -> c.soLinger, RdmaRawSocketChannelConfig::setSoLinger)
                 .with(ChannelOption.IP_TOS, c -> c.trafficClass, RdmaRawSocketChannelConfig::setTrafficClass)
+                .with(RdmaRawChannelOption.IP_TTL, c -> c.timeToLive, RdmaRawSocketChannelConfig::setTimeToLive)
                 .with(ChannelOption.ALLOW_HALF_CLOSURE, c -> c.allowHalfClosure,
                         RdmaRawSocketChannelConfig::setAllowHalfClosure)
                 .with(ChannelOption.TCP_FASTOPEN_CONNECT, c -> c.tcpFastOpenConnect,
@@ -139,6 +143,11 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     OptionTable<RdmaRawSocketChannelConfig> table() {
         return TABLE;
+    }
+
+    private void setTimeToLive(int hops) {
+        timeToLive = ObjectUtil.checkInRange(hops, 1, MAX_BYTE, "IP_TTL");
+        channel.settingChanged(connection -> connection.hopLimit(hops));
     }
 
     private void setKeepIdle(int seconds) {

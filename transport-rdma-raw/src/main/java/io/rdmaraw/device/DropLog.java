@@ -3,8 +3,11 @@ package io.rdmaraw.device;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 
+import java.util.HashMap;
 import java.util.Iterator;
+import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -17,6 +20,8 @@ import java.util.function.Supplier;
 final class DropLog {
     /** Fewer may be an accident. A client that gets no answer has sent as many SYNs within three seconds. */
     static final int SERIES = 3;
+    /** What is farther apart is no series: a server that runs for months meets each accident sometime. */
+    static final long SERIES_NANOS = TimeUnit.MINUTES.toNanos(1);
     static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** The most channels that are looked at in one turn: a loop may have very many. */
     static final int CHANNELS_PER_TURN = 64;
@@ -26,8 +31,27 @@ final class DropLog {
     private final Supplier<Iterator<RdmaRawMetered>> channels;
     private final Set<String> told;
     private final Consumer<String> out;
+    /** Of those who have dropped anything, by reasons that have not been told. */
+    private final Map<RdmaRawMetered, Map<String, Series>> series = new WeakHashMap<>();
     private Iterator<RdmaRawMetered> nextChannels;
     private long nextTurnNanos;
+
+    /** Drops that came soon after each other. */
+    private static final class Series {
+        private long begunNanos;
+        private long countBefore;
+        private long lastCount;
+
+        /** Returns how many drops the series has by now. */
+        long drops(long count, long nowNanos) {
+            if (count > lastCount && nowNanos - begunNanos > SERIES_NANOS) {
+                begunNanos = nowNanos;
+                countBefore = lastCount;
+            }
+            lastCount = count;
+            return count - countBefore;
+        }
+    }
 
     /**
      * The log of one queue.
@@ -53,21 +77,22 @@ final class DropLog {
             return;
         }
         nextTurnNanos = nowNanos + INTERVAL_NANOS;
-        look(port);
+        look(port, nowNanos);
         if (nextChannels == null || !nextChannels.hasNext()) {
             nextChannels = channels.get();
         }
         for (int i = 0; i < CHANNELS_PER_TURN && nextChannels.hasNext(); i++) {
-            look(nextChannels.next());
+            look(nextChannels.next(), nowNanos);
         }
     }
 
-    private void look(RdmaRawMetered counted) {
+    private void look(RdmaRawMetered counted, long nowNanos) {
         for (RdmaRawMetric metric : counted.metrics()) {
             String remedy = DropRemedies.of(metric.name());
             if (remedy != null && !told.contains(metric.name())) {
                 long count = counted.value(metric);
-                boolean enough = metric.kind() == RdmaRawMetric.Kind.LEVEL ? count > 0 : count >= SERIES;
+                boolean enough = count > 0 && (metric.kind() == RdmaRawMetric.Kind.LEVEL
+                        || seriesOf(counted, metric.name(), nowNanos).drops(count, nowNanos) >= SERIES);
                 if (enough && told.add(metric.name())) {
                     out.accept(deviceName + ": " + metric.name() + ", " + count + " times so far ("
                             + metric.description() + "): " + remedy
@@ -75,5 +100,13 @@ final class DropLog {
                 }
             }
         }
+    }
+
+    private Series seriesOf(RdmaRawMetered counted, String reason, long nowNanos) {
+        return series.computeIfAbsent(counted, any -> new HashMap<>()).computeIfAbsent(reason, any -> {
+            Series begins = new Series();
+            begins.begunNanos = nowNanos;
+            return begins;
+        });
     }
 }

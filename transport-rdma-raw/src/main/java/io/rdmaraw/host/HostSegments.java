@@ -162,6 +162,10 @@ final class HostSegments {
     private void poll(SegmentSocket socket) {
         try {
             socket.poll(this::hand);
+            int bad = socket.takeBadChecksums();
+            if (bad > 0) {
+                stacks.stream().findFirst().ifPresent(stack -> stack.badSegmentsByKernel(bad));
+            }
         } catch (RuntimeException | OutOfMemoryError e) {
             LOGGER.warn("a TCP segment that the kernel has put together was lost", e);
             LockSupport.parkNanos(PAUSE_NANOS);

@@ -332,7 +332,8 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         }
         int linkIndex = path.link().index();
         NextHop hop = neighbors.find(snapshot, linkIndex, path.nextHop(), loop);
-        int mtuBytes = Math.min(path.mtuBytes(), hostView.pathMtus().limit(target, System.nanoTime()));
-        return new TcpPath(snapshot.generation(), path.link().mac(), hop.isResolved() ? hop.mac() : 0, mtuBytes, hop);
+        int pathMtuBytes = Math.min(path.mtuBytes(), hostView.pathMtus().limit(target, System.nanoTime()));
+        return new TcpPath(snapshot.generation(), path.link().mac(), hop.isResolved() ? hop.mac() : 0, path.mtuBytes(),
+                pathMtuBytes, hop);
     }
 }

@@ -31,6 +31,10 @@ public interface PortOwner {
         frame.release();
     }
 
+    /** So many such segments were dropped, as their checksum is wrong; on any thread. */
+    default void badSegmentsByKernel(int count) {
+    }
+
     /** An ICMP error quotes a packet of the port's. */
     void icmpError(IcmpError error);
 }

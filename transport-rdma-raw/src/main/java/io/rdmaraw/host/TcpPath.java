@@ -7,10 +7,12 @@ package io.rdmaraw.host;
  * @param generation of the network when the path was found
  * @param sourceMac ours
  * @param targetMac the next hop's; 0 while it is not known
- * @param mtuBytes the longest IP packet, as far as is known
+ * @param linkMtuBytes the longest IP packet that the first link carries, as its route says: what a peer may send too
+ * @param pathMtuBytes the longest that gets to the target, as far as routers on the way have said
  * @param hopOrNull the next hop when there is one to be kept fresh
  */
-public record TcpPath(long generation, long sourceMac, long targetMac, int mtuBytes, NextHop hopOrNull) {
+public record TcpPath(long generation, long sourceMac, long targetMac, int linkMtuBytes, int pathMtuBytes,
+                      NextHop hopOrNull) {
     public boolean isResolved() {
         return targetMac != 0;
     }

@@ -37,6 +37,8 @@ public final class VerbsFrameQueue implements FrameQueue {
     private WorkQueue workQueue;
     /** A completion queue has overrun: what completed on its requests will never be known. */
     private boolean completionsLost;
+    /** The device has not let a queue pair be reset, and that was said. */
+    private boolean resetRefused;
     private volatile Resets resets = new Resets(0, 0);
     private boolean closed;
 
@@ -306,7 +308,11 @@ public final class VerbsFrameQueue implements FrameQueue {
             try {
                 recoverInPlace(takeReceived);
             } catch (VerbsException e) {
-                LOGGER.debug("a queue that failed cannot be reset, and is replaced", e);
+                if (!resetRefused) {
+                    resetRefused = true;
+                    LOGGER.warn("a queue pair that failed cannot be reset in place, and is replaced: {}. This is said"
+                            + " once for each queue", e.getMessage());
+                }
                 completionsLost = true;
                 return;
             }

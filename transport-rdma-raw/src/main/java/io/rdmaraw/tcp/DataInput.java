@@ -76,7 +76,7 @@ final class DataInput {
         }
         boolean filledHole = c.reassembly != null;
         if (filledHole) {
-            drain(c);
+            drain(c, !Sequence.before(start, before));
         }
         if (c.rcvNxt != before) {
             boolean merged = s.segmentSize > 0;
@@ -106,10 +106,14 @@ final class DataInput {
         }
     }
 
-    private static void drain(TcpConnection c) {
+    /** @param report whether the sender is told what the segment in order brought again of what was held */
+    private static void drain(TcpConnection c, boolean report) {
         Reassembly held = c.reassembly;
+        int edge = c.rcvNxt;
+        held.beginSegment();
         while (held.hasAt(c.rcvNxt) && c.state.mayReceive()) {
             int length = held.firstEnd() - c.rcvNxt;
+            held.noteDuplicate(held.firstStart(), Sequence.min(held.firstEnd(), edge));
             ByteBuf buffer = held.firstBuffer();
             int index = length > 0 ? held.firstIndexOf(c.rcvNxt) : 0;
             held.removeFirst();
@@ -124,6 +128,9 @@ final class DataInput {
         if (c.reassembly == null) {
             // The user ended the connection from within data().
             return;
+        }
+        if (report) {
+            reportDuplicate(c, held.duplicateStart(), held.duplicateEnd());
         }
         c.engine.receiveMemory.count(held);
         held.ranges().removeBefore(c.is(Tcb.FIN_SEEN) && c.rcvNxt == c.finSeq ? c.rcvNxt + 1 : c.rcvNxt);
@@ -146,7 +153,7 @@ final class DataInput {
         }
         Reassembly held = c.reassembly;
         int at = s.seq;
-        int kept = 0;
+        held.beginSegment();
         boolean copy = c.engine.events.isReceiveMemoryLow();
         // Pieces are found by search, ranges take work in proportion to their number.
         boolean full = held.ranges().count() >= c.engine.config.limits.maxOutOfOrderRanges
@@ -160,7 +167,7 @@ final class DataInput {
                 full = n < 0;
                 if (!full) {
                     c.engine.receiveMemory.count(held);
-                    kept += n;
+                    c.engine.counters.duplicateSegments += n == 0 ? 1 : 0;
                     held.ranges().add(at, sliceEnd);
                 }
             }
@@ -171,11 +178,9 @@ final class DataInput {
             c.engine.counters.receiveMemoryDrops += segments;
         } else if (fin) {
             held.ranges().add(end, end + 1);
-        } else if (kept == 0 && s.payloadLength > 0) {
-            // RFC 2883 section 4.2: all of it was held already
-            c.engine.counters.duplicateSegments += segments;
-            reportDuplicate(c, s.seq, end);
         }
+        // RFC 2883 section 4.2: also a part of a segment; of several parts the first.
+        reportDuplicate(c, held.duplicateStart(), held.duplicateEnd());
         if (held.isEmpty()) {
             c.reassembly = null;
             c.engine.receiveMemory.give(held);

@@ -107,7 +107,7 @@ final class Handshake {
 
     /** RFC 7413 section 4.2.1 step 2: data goes with the SYN only beside a cookie. */
     private static void attachData(TcpConnection c, Segment out) {
-        int limit = Math.min(c.peerMss, c.linkMtu - c.headerBytes()) - out.optionsLengthBytes();
+        int limit = Math.min(c.peerMss, c.mtu - c.headerBytes()) - out.optionsLengthBytes();
         int length = Math.min(c.queuedBytes(), limit);
         if (out.fastOpenCookieBytes > 0 && length > 0) {
             c.fastOpenBytes = (char) c.flight.queue.slice(c.iss + 1, length, c.engine.config.maxSlices, out);

@@ -1,6 +1,7 @@
 package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.send.Flight;
 
 /**
@@ -64,6 +65,8 @@ abstract sealed class HotTcb permits Tcb {
     byte rcvWndShift;
     /** Differentiated services codepoint of what is sent. */
     byte dscp;
+    /** Time to live or hop limit of what is sent, unsigned. */
+    byte hopLimit = Segment.DEFAULT_HOP_LIMIT;
     /** Of IPv6; 0 until the first segment is sent. */
     int flowLabel;
     int receiveBufferBytes;

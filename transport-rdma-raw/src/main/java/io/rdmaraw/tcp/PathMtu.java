@@ -92,7 +92,7 @@ final class PathMtu {
         return LEAST_PLATEAU;
     }
 
-    private static void reduce(TcpConnection c, int mtu, long now) {
+    static void reduce(TcpConnection c, int mtu, long now) {
         c.mtu = (char) mtu;
         c.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
         // Before the peer's SYN its MSS is unknown. After it data may be on the way already (RFC 7413 section 4.2).

@@ -34,6 +34,9 @@ final class Reassembly {
     private int last;
     private int payloadBytes;
     private int chargedBytes;
+    /** Of what a segment brought that was held already, the first stretch; from its start to its end. */
+    private int duplicateStart;
+    private int duplicateEnd;
     private final SackRanges ranges = new SackRanges();
 
     // ---- kept by ReceiveMemory ----
@@ -74,6 +77,35 @@ final class Reassembly {
                 : Math.max(length, buffer.capacity()));
     }
 
+    /** What {@link #insert} finds to be held already is noted from here on: a segment may have several slices. */
+    void beginSegment() {
+        duplicateStart = 0;
+        duplicateEnd = 0;
+    }
+
+    /** Notes that the segment brought these again, unless there are none; behind a gap it is too late to be told. */
+    void noteDuplicate(int from, int to) {
+        if (!Sequence.before(from, to)) {
+            return;
+        }
+        if (duplicateStart == duplicateEnd) {
+            duplicateStart = from;
+            duplicateEnd = to;
+        } else if (duplicateEnd == from) {
+            duplicateEnd = to;
+        }
+    }
+
+    /** Where that begins of which the segment brought a second copy; the first stretch, if there are several. */
+    int duplicateStart() {
+        return duplicateStart;
+    }
+
+    /** The same as {@link #duplicateStart()} when the segment brought no second copy. */
+    int duplicateEnd() {
+        return duplicateEnd;
+    }
+
     /**
      * Keeps what is new of the bytes from {@code start} to {@code end}, which lie in {@code buffer} from {@code index}.
      *
@@ -90,7 +122,9 @@ final class Reassembly {
         int kept = 0;
         while (Sequence.before(at, end)) {
             if (i < last && Sequence.beforeOrAt(starts[i], at)) {
-                at = Sequence.max(at, ends[i]);
+                int behind = Sequence.max(at, ends[i]);
+                noteDuplicate(at, Sequence.min(behind, end));
+                at = behind;
                 i++;
                 continue;
             }
@@ -215,6 +249,10 @@ final class Reassembly {
     /** Whether the first piece begins at or before {@code seq}. */
     boolean hasAt(int seq) {
         return first != last && Sequence.beforeOrAt(starts[first], seq);
+    }
+
+    int firstStart() {
+        return starts[first];
     }
 
     int firstEnd() {

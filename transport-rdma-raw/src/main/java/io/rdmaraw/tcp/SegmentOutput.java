@@ -362,6 +362,7 @@ final class SegmentOutput {
         out.source(c.localHigh, c.localLow, c.localPort);
         out.destination(c.remoteHigh, c.remoteLow, c.remotePort);
         out.dscp = c.dscp;
+        out.hopLimit = c.hopLimit & 0xFF;
         out.flowLabel = c.flowLabel != 0 || isIpv4(c) ? c.flowLabel : changeFlowLabel(c);
         out.connection = c;
     }

@@ -28,8 +28,7 @@ final class SynPacer {
     void open(TcpConnection c, long now) {
         refill(now);
         if (allowed > 0 && isEmpty()) {
-            allowed--;
-            c.engine.ready(c);
+            letGo(c);
             return;
         }
         if (waiting == null) {
@@ -41,10 +40,19 @@ final class SynPacer {
         waiting.add(c);
     }
 
-    /** A connection is about to leave SYN-SENT, because its SYN was answered or because it ends. */
+    private void letGo(TcpConnection c) {
+        allowed--;
+        c.hasSynPlace = true;
+        c.engine.ready(c);
+    }
+
+    /**
+     * A connection is about to leave SYN-SENT, because its SYN was answered or because it ends, or goes to another
+     * engine. One that waits still takes no place; its turn comes and finds it gone.
+     */
     void leave(TcpConnection c, long now) {
-        // One that waits still takes no place; its turn comes and finds it gone.
-        if (c.sndNxt != c.iss) {
+        if (c.hasSynPlace) {
+            c.hasSynPlace = false;
             allowed = Math.min(UNANSWERED, allowed + 1);
             release(now);
         }
@@ -60,8 +68,7 @@ final class SynPacer {
             TcpConnection c = waiting.poll();
             c.clear(Tcb.READY);
             if (c.state == TcpState.SYN_SENT) {
-                allowed--;
-                c.engine.ready(c);
+                letGo(c);
             }
         }
     }

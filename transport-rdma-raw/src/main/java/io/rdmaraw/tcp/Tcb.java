@@ -82,6 +82,9 @@ abstract sealed class Tcb extends HotTcb permits TcpConnection {
     /** The MSS option of the peer. */
     char peerMss;
 
+    /** Its SYN counts among those without an answer, see {@link SynPacer}. */
+    boolean hasSynPlace;
+
     // ---- receive sequence variables ----
     int irs;
     int finSeq;

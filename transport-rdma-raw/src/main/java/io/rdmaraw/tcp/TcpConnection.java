@@ -223,6 +223,18 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
+     * Sets the time to live or hop limit of what is sent from now on (IP_TTL).
+     *
+     * @throws IllegalArgumentException if it lies outside of 1 to 255
+     */
+    public void hopLimit(int hops) {
+        if (hops < 1 || hops > 255) {
+            throw new IllegalArgumentException("The hop limit " + hops + " must lie in 1..255");
+        }
+        hopLimit = (byte) hops;
+    }
+
+    /**
      * Sets how much the peer may send ahead of the reader (SO_RCVBUF). Beyond 64 KiB it takes effect in full only when
      * called before the SYN goes out, since that fixes the scale of the window. What was offered is never taken back.
      * The buffer does not grow by itself any more.
@@ -241,7 +253,10 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
     }
 
-    /** The route to the peer carries packets of so many bytes at most; more than is known now changes nothing. */
+    /**
+     * The route to the peer begins with a link that carries packets of so many bytes at most; more than is known now
+     * changes nothing.
+     */
     public void limitMtu(int mtuBytes) {
         if (mtuBytes < linkMtu) {
             linkMtu = (char) Math.max(mtuBytes, PathMtu.least(this));
@@ -249,6 +264,17 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             if (state != SYN_SENT) {
                 Handshake.updateSendMss(this);
             }
+        }
+    }
+
+    /**
+     * Routers have said of the path to the peer, to other connections perhaps, that it carries so many bytes at most.
+     * It bounds what is sent, and for a while; the peer may still send what the link carries (RFC 9293 section 3.7.1,
+     * MUST-67).
+     */
+    public void limitPathMtu(int mtuBytes) {
+        if (mtuBytes < mtu) {
+            PathMtu.reduce(this, Math.max(mtuBytes, PathMtu.least(this)), engine.now());
         }
     }
 

@@ -356,6 +356,7 @@ public final class TcpEngine {
         connections.remove(c);
         wheel.cancel(c);
         unready(c);
+        openPace.leave(c, nowNanos);
         receiveMemory.release(c);
         if (c.reassembly != null) {
             receiveMemory.leave(c.reassembly);
@@ -484,7 +485,7 @@ public final class TcpEngine {
         }
         if (next == TcpState.TIME_WAIT) {
             timeWait.add(c, nowNanos);
-        } else if (c.state == TcpState.SYN_SENT) {
+        } else {
             openPace.leave(c, nowNanos);
         }
         c.state = next;

@@ -70,6 +70,30 @@ class DropLogTest {
                 && lines.getFirst().contains("ethtool"), lines.getFirst());
     }
 
+    /** A server that runs for months meets each accident sometime. */
+    @Test
+    void accidentsFarApartAreNoSeries() {
+        for (port.bad = 1; port.bad < 100; port.bad++) {
+            look();
+            nowNanos += DropLog.SERIES_NANOS;
+        }
+        assertEquals(List.of(), lines);
+        port.bad += DropLog.SERIES;
+        look();
+        assertEquals(1, lines.size());
+    }
+
+    @Test
+    void dropsOfOneMinuteAreASeries() {
+        for (port.bad = 1; port.bad < DropLog.SERIES; port.bad++) {
+            look();
+            nowNanos += DropLog.SERIES_NANOS / DropLog.SERIES - DropLog.INTERVAL_NANOS;
+        }
+        assertEquals(List.of(), lines);
+        look();
+        assertEquals(1, lines.size());
+    }
+
     @Test
     void theQueuesOfADeviceTellItOnce() {
         port.bad = DropLog.SERIES;

@@ -67,7 +67,8 @@ class DataTest {
         d.hears("A 1 len 100 ack 1").says("A 1 ack 251 sack 501-601,301-401");
         assertEquals(250, d.events.received.size());
         // It covers both gaps and what lies between.
-        d.hears("A 251 len 400 ack 1").says("A 1 ack 651");
+        // RFC 2883 section 4.2: what was held has come again
+        d.hears("A 251 len 400 ack 1").says("A 1 ack 651 sack 301-401");
         assertEquals(650, d.events.received.size());
         assertEquals(0, d.c.outOfOrderBytes());
     }
@@ -82,6 +83,18 @@ class DataTest {
         // RFC 2883 section 4.2: inside a block that follows
         d.hears("A 301 len 50 ack 1").says("A 1 ack 151 sack 301-351,301-401");
         assertEquals(150, d.events.received.size());
+    }
+
+    /** RFC 2883 section 4.2. */
+    @Test
+    void ofASegmentThatIsHeldInPartThatPartIsReported() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.hears("A 101 len 100 ack 1").says("A 1 ack 1 sack 101-201");
+        d.hears("A 301 len 100 ack 1").says("A 1 ack 1 sack 301-401,101-201");
+        d.hears("A 151 len 200 ack 1").says("A 1 ack 1 sack 151-201,101-401");
+        d.hears("A 51 len 400 ack 1").says("A 1 ack 1 sack 101-401,51-451");
+        assertEquals(0, d.engine.counters().duplicateSegments);
+        d.hears("A 1 len 100 ack 1").says("A 1 ack 451 sack 51-101");
     }
 
     @Test

@@ -35,6 +35,17 @@ class MergedSegmentsTest {
         assertEquals(4000, d.events.received.size());
     }
 
+    /** One that was held already is told as if it had come alone, so that its sender can undo what was not needed. */
+    @Test
+    void oneOfThemThatIsHeldAlreadyIsReported() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.hears("A 2001 len 1000 ack 1").says("A 1 ack 1 sack 2001-3001");
+        d.hears("A 1001 len 4000 of 1000 ack 1").says("A 1 ack 1 sack 2001-3001,1001-5001");
+        assertEquals(1, d.engine.counters().duplicateSegments);
+        d.hears("A 1001 len 2500 of 1000 ack 1").says("A 1 ack 1 sack 1001-3501,1001-5001");
+        assertEquals(4, d.engine.counters().duplicateSegments);
+    }
+
     /** RFC 5681 section 4.2: a sender without SACK counts duplicate acknowledgements. */
     @Test
     void withoutSackEachIsAnswered() {

@@ -49,6 +49,25 @@ class PathMtuTest {
         assertEquals(0, d.c.backoff);
     }
 
+    /** What the path to the peer carries says nothing of what may come from there (RFC 9293 section 3.7.1). */
+    @Test
+    void aPathThatIsKnownToBeNarrowBoundsWhatIsSentAlone() {
+        Dialogue d = new Dialogue(plain()).connect();
+        d.c.limitPathMtu(1280);
+        d.says("S 0 mss 1460").after(10).hears(SYN_ACK).says("A 1 ack 1");
+        d.send(2000).says("A 1 len 1240 ack 1", "PA 1241 len 760 ack 1").after(10).hears("A 1 ack 2001");
+        assertEquals(0, d.engine.counters().pathMtuReductions, "no router said so of this connection");
+        d.after(10 * 60 * 1000);
+        d.send(1460).says("PA 2001 len 1460 ack 1");
+    }
+
+    @Test
+    void aLinkThatIsNarrowBoundsWhatComesToo() {
+        Dialogue d = new Dialogue(plain()).connect();
+        d.c.limitMtu(1280);
+        d.says("S 0 mss 1240");
+    }
+
     @Test
     void aBlackHoleIsFoundByTimeouts() {
         Dialogue d = suspicious(plain()).says("A 1 len 1240 ack 1");

@@ -142,6 +142,28 @@ class SynPacerTest {
         assertEquals(waiting.localPort(), answer.sourcePort);
     }
 
+    /** The users gave up within the same turn: none of their SYNs ever went out. */
+    @Test
+    void whoEndsBeforeItsSynGoesOutGivesItsPlaceBack() {
+        for (int round = 0; round < 2 * SynPacer.UNANSWERED; round++) {
+            connect().abort();
+        }
+        storm();
+        assertEquals(SynPacer.UNANSWERED, poll());
+    }
+
+    @Test
+    void whoMovesGivesItsPlaceBack() {
+        List<TcpConnection> all = storm();
+        int sent = poll();
+        TcpEngine other = newEngine(new Recorder());
+        for (TcpConnection c : all.subList(0, sent)) {
+            engine.release(c);
+            other.adopt(c, now);
+        }
+        assertEquals(SynPacer.UNANSWERED, poll());
+    }
+
     /** A SYN that will never be answered keeps nobody waiting, once its connection has ended. */
     @Test
     void whoEndsWithoutAnAnswerGivesItsPlaceBack() {

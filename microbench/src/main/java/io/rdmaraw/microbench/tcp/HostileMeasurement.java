@@ -98,6 +98,7 @@ final class HostileMeasurement {
     private void putHeld(String when, Moment calm, Moment before, Moment now) {
         put(".loopCpu" + when, Unit.PERCENT_OF_CORE,
                 PERCENT * now.rateSince(before, "serverNanos") / NANOS_PER_SECOND);
+        put(".heap" + when, Unit.MEGABYTES_MORE, megabytesMore("heapBytes", calm, now));
         put(".process" + when, Unit.MEGABYTES_MORE, megabytesMore("processBytes", calm, now));
         put(".kernelTcp" + when, Unit.MEGABYTES_MORE, megabytesMore("kernelTcpBytes", calm, now));
         if (now.held("slotsInUse") > 0) {

@@ -100,8 +100,8 @@ public final class TcpPeerCommand implements Callable<Integer> {
 
     /** Answers with what is held when the garbage is gone. */
     private static void held(ObjectNode answer) {
-        liveHeapBytes();
-        answer.put("processBytes", HeldMemory.processBytes()).put("kernelTcpBytes", HeldMemory.kernelTcpBytes())
+        answer.put("heapBytes", liveHeapBytes()).put("processBytes", HeldMemory.processBytes())
+                .put("kernelTcpBytes", HeldMemory.kernelTcpBytes())
                 .put("slotsInUse", HeldMemory.slotsInUse()).put("slotsShort", HeldMemory.slotsShort());
     }
 

@@ -100,6 +100,11 @@ public final class Scripts {
                 Script.named("data twice is reported (D-SACK)").establishedWithSack().peer("P. seq 1 ack 1 len 100")
                         .ours(". seq 1 ack 101").peer("P. seq 1 ack 1 len 100").ours(". seq 1 ack 101 sack 1-101")
                         .delivered(100),
+                Script.named("part of what is held is reported too (D-SACK)").establishedWithSack()
+                        .peer("P. seq 101 ack 1 len 100").ours(". seq 1 ack 1 sack 101-201")
+                        .peer("P. seq 151 ack 1 len 100").ours(". seq 1 ack 1 sack 151-201 sack 101-251")
+                        .peer("P. seq 51 ack 1 len 100").ours(". seq 1 ack 1 sack 101-151 sack 51-251")
+                        .peer("P. seq 1 ack 1 len 100").ours(". seq 1 ack 251 sack 51-101").delivered(250),
                 Script.named("overlapping data is taken once").established().peer("P. seq 1 ack 1 len 100")
                         .ours(". seq 1 ack 101").peer("P. seq 51 ack 1 len 100").ours(". seq 1 ack 151").delivered(150),
                 Script.named("data beyond the window is refused").established().peer("P. seq 200000 ack 1 len 10")

@@ -29,8 +29,24 @@ final class ServingProcess implements AutoCloseable {
     /** Starts one on a device of a namespace; it may take the port, or say why not. */
     static ServingProcess start(NetworkNamespace namespace, SoftDevice kind, String networkInterface, String address,
             int port) {
-        return new ServingProcess(namespace.start(command(kind, ServingProcess.class, kind.on(networkInterface),
-                address, Integer.toString(port)).toArray(String[]::new)));
+        return startBy(List.of(), namespace, kind, networkInterface, address, port);
+    }
+
+    /** The same by a program that runs a command, with fewer capabilities for instance. */
+    static ServingProcess startBy(List<String> runner, NetworkNamespace namespace, SoftDevice kind,
+            String networkInterface, String address, int port) {
+        List<String> command = new ArrayList<>(runner);
+        command.addAll(command(kind, ServingProcess.class, kind.on(networkInterface), address,
+                Integer.toString(port)));
+        return new ServingProcess(namespace.start(command.toArray(String[]::new)));
+    }
+
+    /** Waits until it serves or says why not; returns the reason, or an empty text. */
+    String refusal() {
+        Matcher refused = Pattern.compile("refused: (.*)").matcher("");
+        Await.until("a port or a reason", () -> process.output().contains("serves ")
+                || refused.reset(process.output()).find());
+        return refused.reset(process.output()).find() ? refused.group(1) : "";
     }
 
     /** Returns the command that runs a class of the tests in a JVM of its own, which drives devices in a way. */

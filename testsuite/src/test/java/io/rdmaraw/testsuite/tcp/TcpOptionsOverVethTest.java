@@ -255,6 +255,23 @@ class TcpOptionsOverVethTest {
         }
     }
 
+    /** From the SYN on, and when it is changed; the last hop that is left is the peer. */
+    @Test
+    void segmentsHaveTheTimeToLive() throws Exception {
+        try (ServerSocket server = listen()) {
+            RdmaRawSocketChannel channel;
+            try (PeerProcess dump = capture("tcp[tcpflags] & tcp-syn != 0 and ip[8] = 255")) {
+                channel = connect(client().option(RdmaRawChannelOption.IP_TTL, 255), server);
+                dump.awaitOutput("1 packet captured", Await.PATIENCE);
+            }
+            try (PeerProcess dump = capture("tcp[tcpflags] & tcp-push != 0 and ip[8] = 1")) {
+                channel.config().setOption(RdmaRawChannelOption.IP_TTL, 1);
+                channel.writeAndFlush(Unpooled.copiedBuffer("near", CharsetUtil.US_ASCII)).sync();
+                dump.awaitOutput("1 packet captured", Await.PATIENCE);
+            }
+        }
+    }
+
     /** Ends with the first packet that comes to the peer and is like this. */
     private PeerProcess capture(String filter) {
         PeerProcess dump = pair.peer().namespace().start("tcpdump", "-n", "-i", pair.peer().name(), "-Q", "in",

@@ -138,7 +138,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
             return null;
         }
         if (latest == null || latest.targetMac() != to.id()) {
-            latest = new TcpPath(0, mac, to.id(), Integer.MAX_VALUE, null);
+            latest = new TcpPath(0, mac, to.id(), Integer.MAX_VALUE, Integer.MAX_VALUE, null);
         }
         return latest;
     }

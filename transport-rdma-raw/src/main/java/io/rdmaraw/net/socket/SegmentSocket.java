@@ -54,7 +54,7 @@ public final class SegmentSocket implements AutoCloseable {
     private final long name = message + MSGHDR_BYTES + IOVEC_BYTES;
     private final long control = name + Sockaddr.SIZE_BYTES + Integer.BYTES;
     private final long packet = Libc.allocateZeroed(MAX_PACKET_BYTES);
-    private long badChecksums;
+    private int badChecksums;
 
     /**
      * Opens the sockets, in the network namespace of the calling thread. They receive nothing until {@link #select}.
@@ -116,9 +116,11 @@ public final class SegmentSocket implements AutoCloseable {
         SocketFilter.segmentsTo(ports, false).attach(ipv6.fd());
     }
 
-    /** Returns how many segments were dropped because their checksum is wrong. */
-    public long badChecksums() {
-        return badChecksums;
+    /** Returns how many segments were dropped since the last call because their checksum is wrong. */
+    public int takeBadChecksums() {
+        int taken = badChecksums;
+        badChecksums = 0;
+        return taken;
     }
 
     /**

@@ -49,8 +49,7 @@ public final class SocketFilter {
     private static final int REFUSE = 0;
     /** Seen with Linux 6.18; earlier ones let any process put a filter on a TCP socket. */
     private static final String FILTERS_WANT_NET_ADMIN = "; this kernel wants CAP_NET_ADMIN for a filter on a TCP"
-            + " socket, or a broker that puts it there (SOFTVERBS_BROKER). Without it the kernel resets connections on"
-            + " devices that cannot keep frames from it";
+            + " socket, or a broker that puts it there (SOFTVERBS_BROKER)";
     private static final int ACCEPT = -1;
 
     private final List<Long> instructions = new ArrayList<>();

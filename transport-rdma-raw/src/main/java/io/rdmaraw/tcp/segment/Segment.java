@@ -23,6 +23,8 @@ public final class Segment extends SegmentPayload {
     public static final int MAX_SACK_BLOCKS = 4;
     /** The value of {@link #windowScale} when the option is absent. */
     public static final int ABSENT = -1;
+    /** Of a host that is told none (RFC 1700, as Linux). */
+    public static final int DEFAULT_HOP_LIMIT = 64;
 
     /** ECN codepoints of the IP header (RFC 3168 section 5). */
     public static final int ECN_NOT_ECT = 0;
@@ -49,6 +51,8 @@ public final class Segment extends SegmentPayload {
     public int ecn;
     /** The differentiated services codepoint of the IP header, 0 to 63. */
     public int dscp;
+    /** The time to live or hop limit of the IP header, 1 to 255; of segments that are sent. */
+    public int hopLimit = DEFAULT_HOP_LIMIT;
     /** The flow label of IPv6, 0 to 2^20 - 1; of segments that are sent. */
     public int flowLabel;
 
@@ -90,6 +94,7 @@ public final class Segment extends SegmentPayload {
         urgentPointer = 0;
         ecn = 0;
         dscp = 0;
+        hopLimit = DEFAULT_HOP_LIMIT;
         flowLabel = 0;
         connection = null;
         attachment = null;
@@ -268,6 +273,7 @@ public final class Segment extends SegmentPayload {
         urgentPointer = other.urgentPointer;
         ecn = other.ecn;
         dscp = other.dscp;
+        hopLimit = other.hopLimit;
         flowLabel = other.flowLabel;
         mss = other.mss;
         windowScale = other.windowScale;

@@ -15,7 +15,6 @@ import io.rdmaraw.wire.TcpOptions;
  * wait for the stores. For one thread.
  */
 public final class TcpHeaderCodec {
-    private static final int TIME_TO_LIVE = 64;
     private static final int VERSION_AND_LENGTH = 0x45 << 24;
     private static final long LOW_32 = 0xFFFF_FFFFL;
     private static final int NOP_NOP_TIMESTAMPS = 0x0101_080A;
@@ -68,7 +67,7 @@ public final class TcpHeaderCodec {
         long source = s.sourceLow & LOW_32;
         long destination = s.destinationLow & LOW_32;
         long first = (long) (VERSION_AND_LENGTH | s.dscp << 18 | s.ecn << 16 | totalBytes) & LOW_32;
-        long third = TIME_TO_LIVE << 24 | IpProtocol.TCP << 16;
+        long third = (long) s.hopLimit << 24 | IpProtocol.TCP << 16;
         int checksum = InternetChecksum.finishNumbers(
                 first + Ipv4Header.DONT_FRAGMENT + third + source + destination);
         NetworkOrder.putLong(address, first << 32 | Ipv4Header.DONT_FRAGMENT);
@@ -78,7 +77,7 @@ public final class TcpHeaderCodec {
     }
 
     private static long writeIpv6(Segment s, long address, int payloadBytes) {
-        Ipv6Header.writeFixed(address, s.dscp << 2 | s.ecn, s.flowLabel, payloadBytes, IpProtocol.TCP, TIME_TO_LIVE);
+        Ipv6Header.writeFixed(address, s.dscp << 2 | s.ecn, s.flowLabel, payloadBytes, IpProtocol.TCP, s.hopLimit);
         Ipv6Header.setSource(address, s.sourceHigh, s.sourceLow);
         Ipv6Header.setDestination(address, s.destinationHigh, s.destinationLow);
         return halves(s.sourceHigh) + halves(s.sourceLow) + halves(s.destinationHigh) + halves(s.destinationLow);

@@ -313,6 +313,11 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         noteRefused(List.of(), null);
     }
 
+    /** Tells whether what the device brings by its rules reaches the kernel too. */
+    public boolean isSeenByKernel() {
+        return members.getFirst().stack.port().device().counters().kernelVisibleRules() > 0;
+    }
+
     /** Returns the port that a rule of it belongs to, if it is still taken for connections of a server before. */
     public static ListeningPort find(TcpStack stack, List<FlowSpec> rules) {
         for (FlowSpec rule : rules) {

@@ -165,6 +165,11 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         }
     }
 
+    @Override
+    public void badSegmentsByKernel(int count) {
+        counters.badKernelSegments.add(count);
+    }
+
     /** Tells whether the caller is on the stack's loop. */
     boolean isOnLoop() {
         return loop.isExecutorThread(Thread.currentThread());

@@ -46,7 +46,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .traffic("syn-acks.withheld", core(c -> c.synAcksWithheld),
                     "answers to SYNs that were not repeated, as SYNs overflowed the backlog")
             .traffic("time-wait.reuses", core(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
-            .drop("bad-checksum", s -> s.frames.badTransportChecksums(), "their checksum is wrong")
+            .drop("bad-checksum", s -> s.frames.badTransportChecksums() + s.badKernelSegments.sum(),
+                    "their checksum is wrong")
             .drop("unsound", s -> s.frames.unsound(), "cut short, impossible lengths, and so on")
             .drop("martian", s -> s.frames.martians() + s.droppedBroadcasts,
                     "with an address that no packet on a link can have, or SYNs of a subnet's broadcast address")
@@ -159,6 +160,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     public final LongAdder kernelSegments = new LongAdder();
     /** Counted on any thread. */
     public final LongAdder droppedKernelSegments = new LongAdder();
+    /** Segments by the kernel whose checksum is wrong. Counted on any thread. */
+    public final LongAdder badKernelSegments = new LongAdder();
     /** Counted on any loop that a server lives on. */
     public final LongAdder unsteeredAddresses = new LongAdder();
     /** Small payloads copied because receive slots ran low, or their connection has many unread. */

@@ -83,7 +83,8 @@ public final class TcpTransport implements StreamTransport {
                     connection.remoteHigh(), connection.remoteLow(), connection.remotePort());
             path = current;
             if (current != null) {
-                connection.limitMtu(current.mtuBytes());
+                connection.limitMtu(current.linkMtuBytes());
+                connection.limitPathMtu(current.pathMtuBytes());
             }
         }
         return current;

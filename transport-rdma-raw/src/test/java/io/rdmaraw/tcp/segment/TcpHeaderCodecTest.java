@@ -65,6 +65,7 @@ class TcpHeaderCodecTest {
             assertEquals(s.destinationHigh, back.destinationHigh);
             assertEquals(s.destinationLow, back.destinationLow);
             assertEquals(s.dscp, back.dscp);
+            assertEquals(s.hopLimit, frame.hopLimit());
             assertEquals(s.urgentPointer, back.urgentPointer);
         }
     }
@@ -79,6 +80,7 @@ class TcpHeaderCodecTest {
         s.seq(random.nextInt()).ack(random.nextInt()).flags(random.nextInt(256)).window(random.nextInt(1 << 16));
         s.urgentPointer(random.nextInt(4) == 0 ? random.nextInt(1 << 16) : 0).ecn(random.nextInt(4));
         s.dscp(random.nextInt(64));
+        s.hopLimit = 1 + random.nextInt(255);
         if (random.nextInt(3) > 0) {
             s.timestamps(random.nextInt(), random.nextInt());
         }
