@@ -61,11 +61,33 @@ readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils
   dig:bind9-dnsutils dnsperf:dnsperf curl:curl wrk:wrk h2load:nghttp2-client redis-benchmark:redis-tools redis-server:redis-server
   tshark:tshark iperf3:iperf3 haproxy:haproxy python3:python3)
 
-missing_test_packages() {
+# Those that a demo or a measurement asks a server with, in the same form.
+readonly DEMO_PROGRAMS=(ip:iproute2 ethtool:ethtool curl:curl dig:bind9-dnsutils)
+readonly BENCH_PROGRAMS=(ip:iproute2 ethtool:ethtool wrk:wrk dnsperf:dnsperf)
+
+# Prints the packages of the given PROGRAM:PACKAGE that are not there, one per line.
+missing_packages() {
   local entry
-  for entry in "${TEST_PROGRAMS[@]}"; do
+  for entry in "$@"; do
     PATH="$PATH:/usr/sbin:/sbin" command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry##*:}"
   done
+}
+
+missing_test_packages() {
+  missing_packages "${TEST_PROGRAMS[@]}"
+}
+
+# Wanted for what follows, a word or two, and not required: without them less is measured, which is said there.
+want_programs() {
+  local purpose="$1"
+  shift
+  local -a missing
+  mapfile -t missing < <(missing_packages "$@")
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  if can_install_packages && apt_install "${missing[@]}"; then
+    return 0
+  fi
+  say "$purpose lacks programs; for all of it: sudo apt-get install -y ${missing[*]}"
 }
 
 # A browser, to look at the page of the report: 200 MB, so only where tests run by themselves, and never insisted on.

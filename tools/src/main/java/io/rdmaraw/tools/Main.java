@@ -1,6 +1,7 @@
 package io.rdmaraw.tools;
 
 import io.rdmaraw.tools.command.CommandLines;
+import io.rdmaraw.tools.command.CompletionCommand;
 import io.rdmaraw.tools.command.Versions;
 import io.rdmaraw.tools.demo.DemoCommand;
 import io.rdmaraw.tools.devinfo.DevinfoCommand;
@@ -11,6 +12,7 @@ import io.rdmaraw.tools.perf.FlowRateCommand;
 import io.rdmaraw.tools.perf.LatCommand;
 import io.rdmaraw.tools.pktgen.PktgenCommand;
 import io.rdmaraw.tools.top.AsyncWatchCommand;
+import io.rdmaraw.tools.top.SsCommand;
 import io.rdmaraw.tools.top.TopCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -23,7 +25,7 @@ import picocli.CommandLine.Spec;
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, DoctorCommand.class,
                 BwCommand.class, LatCommand.class, BurstLatCommand.class, FlowRateCommand.class, TopCommand.class,
-                AsyncWatchCommand.class},
+                SsCommand.class, AsyncWatchCommand.class, CompletionCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
     @Spec
@@ -33,7 +35,8 @@ public final class Main implements Runnable {
     }
 
     public static void main(String[] args) {
-        System.exit(commandLine().execute(args));
+        // As wide as the terminal; other readers get picocli's 80 columns.
+        System.exit(commandLine().setUsageHelpAutoWidth(true).execute(args));
     }
 
     static CommandLine commandLine() {

@@ -170,8 +170,10 @@ class CommandsTest {
         "demo --seconds 0                       | --seconds must be",
         "demo --length 59                       | --length must be",
         "demo --window 0                        | --window must be",
-        "demo htpp                              | 'htpp' is no option of demo, and none of http, dns",
-        "pktgen                                 | tx or rx?",
+        "demo htpp                              | demo has no command 'htpp'; it has http, dns",
+        "pktgen                                 | which one: tx or rx",
+        "pktgen echo                            | pktgen has no command 'echo'; it has tx, rx",
+        "pktgen --echo                          | pktgen has no option --echo",
         "pktgen rx                              | Missing required option",
         "pktgen rx -m all -n -1                 | --count must not be",
         "pktgen tx -r -1                        | is not a rate",
@@ -200,13 +202,31 @@ class CommandsTest {
         "pktgen tx -t eth/ipv4 -l 20            | a frame of 20 bytes is not possible",
         "pktgen tx -f /no/such/file             | there is no file /no/such/file",
         "pktgen rx -m bogus                     | is not a flow rule",
-        "pktgen rx -d soft:loop:all -m all      | host",
     })
     void whatCannotBeDoneIsSaidInASentence(String arguments, String part) {
         ToolRun run = ToolRun.of(arguments.split(" "));
         assertEquals(1, run.exitCode(), run.err());
         assertTrue(run.err().startsWith("rdma-raw: ") && run.err().contains(part), run.err());
         assertEquals(1, run.err().strip().lines().count(), run.err());
+    }
+
+    @Test
+    void framesThatReachNobodyAreSaid() throws Exception {
+        ToolRun tx = ToolRun.of("pktgen", "tx", "-d", "soft:loop:nobody", "-n", "10", "--json");
+        assertEquals(0, tx.exitCode(), tx.err());
+        assertTrue(tx.err().contains("no rule matched any frame"), tx.err());
+        assertEquals(10, tx.json().get("dropped").asLong());
+        ToolRun rx = ToolRun.of("pktgen", "rx", "-d", "soft:loop:nobody", "-m", "ether-type 0x88b5", "-s", "0.1");
+        assertEquals(1, rx.exitCode(), rx.out());
+        assertTrue(rx.err().contains("no frame matched \"ether-type 0x88b5\" on soft:loop:nobody, which is in memory"),
+                rx.err());
+    }
+
+    /** A rate of memory must not be taken for one of the interface whose name is in the heading. */
+    @Test
+    void theDemoSaysThatNoFrameWasOnAWire() {
+        ToolRun run = ToolRun.of("demo", "--device", "soft:loop:demo-memory", "--seconds", "0.2");
+        assertTrue(run.out().contains("none was on a wire"), run.out());
     }
 
     @ParameterizedTest

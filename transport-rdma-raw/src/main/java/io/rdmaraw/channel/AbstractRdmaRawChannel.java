@@ -199,6 +199,20 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         }
     }
 
+    /** Returns who carries what the channel sends, for the log: a device, or the kernel. Null while it is on no loop. */
+    String carrierOrNull() {
+        RdmaRawIoHandler handler = ioHandler;
+        return handler == null ? null : handler.config().ipDevice();
+    }
+
+    /** As Netty's channels: the identifier and both addresses; and who carries it. */
+    @Override
+    public String toString() {
+        String text = super.toString();
+        String carrier = carrierOrNull();
+        return carrier == null ? text : text.substring(0, text.length() - 1) + ", " + carrier + ']';
+    }
+
     /** What stands for the channel at its loop; frames reach the channel another way, through a queue. */
     private final class Handle implements RdmaRawIoHandle {
         @Override

@@ -10,6 +10,7 @@ import io.rdmaraw.metrics.internal.MetricTable;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
 
 /** Counts what one event loop does. Written by the loop with plain stores; readable on any thread. */
@@ -22,8 +23,9 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
                     "TCP and UDP channels of NIO that programs have put on the loop, and that the kernel carries")
             .error("nio-channels-refused", s -> s.nioChannelsRefused, "such channels that were refused")
             .add(RdmaRawMetric.Kind.NANOS, "spin", s -> s.spinNanos, "time polled without work")
-            .add(RdmaRawMetric.Kind.NANOS, "sleep", s -> s.sleepNanos, "time slept")
-            .add(RdmaRawMetric.Kind.NANOS, "alive", s -> System.nanoTime() - s.startNanos,
+            .add(RdmaRawMetric.Kind.NANOS, "sleep", LoopStatistics::sleptNanos,
+                    "time slept, the sleep that lasts included")
+            .add(RdmaRawMetric.Kind.NANOS, "alive", LoopStatistics::aliveNanos,
                     "time since the loop's start; what is neither spun nor slept was work")
             .error("failures", s -> s.failures.count(
                     ), "unexpected exceptions that the loop survived; the log has them")
@@ -36,7 +38,8 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
             .error("notifications-lost", s -> s.ofHost(IpContext::lostNotifications),
                     "times that the kernel's network changed so fast that all was read anew; of the whole host");
 
-    private final long startNanos = System.nanoTime();
+    private final LongSupplier clock;
+    private final long startNanos;
     private final List<RdmaRawPortStatistics> ports = new CopyOnWriteArrayList<>();
     private final LoopFailures failures;
     private volatile String name = "";
@@ -46,12 +49,44 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
     long spins;
     long spinNanos;
     long sleeps;
-    long sleepNanos;
+    /**
+     * While the loop is awake, how long it has slept; while it sleeps, that less the time when it fell asleep, less 1,
+     * which is below 0. One word, so a reader on another thread never sees a sleep twice or not at all.
+     */
+    private long sleep;
     long nioChannels;
     long nioChannelsRefused;
 
     LoopStatistics(LoopFailures failures) {
+        this(failures, System::nanoTime);
+    }
+
+    /** @param clock nanoseconds, as of {@link System#nanoTime()} */
+    LoopStatistics(LoopFailures failures, LongSupplier clock) {
         this.failures = failures;
+        this.clock = clock;
+        startNanos = clock.getAsLong();
+    }
+
+    private long aliveNanos() {
+        return clock.getAsLong() - startNanos;
+    }
+
+    /** A loop that only sleeps wakes once in many seconds: who reads meanwhile must not take it for busy. */
+    private long sleptNanos() {
+        long seen = sleep;
+        return seen >= 0 ? seen : seen + 1 + aliveNanos();
+    }
+
+    /** The loop is about to sleep. Called on the loop, at the time of its clock that it gives. */
+    void fallsAsleep(long nowNanos) {
+        sleeps++;
+        sleep = sleep - (nowNanos - startNanos) - 1;
+    }
+
+    /** The loop is awake again. Called on the loop. */
+    void wakesUp() {
+        sleep = sleptNanos();
     }
 
     @Override

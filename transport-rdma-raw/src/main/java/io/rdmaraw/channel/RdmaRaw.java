@@ -4,6 +4,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.internal.SystemPropertyUtil;
+import io.rdmaraw.host.DeviceRequirements;
 import io.rdmaraw.verbs.VerbsDevices;
 
 import java.io.IOException;
@@ -80,6 +81,44 @@ public final class RdmaRaw {
                 group.shutdownGracefully(0, 0, TimeUnit.SECONDS).awaitUninterruptibly();
             }
         }
+    }
+
+    /**
+     * Tells whether channels can work on a device here and now, which {@link #isAvailable()} does not: that is true
+     * wherever the transport itself runs. Opens the device, so it takes some tenths of a second; not to be called on an
+     * event loop.
+     *
+     * @param deviceName as for {@link RdmaRawIoHandlerConfig.Builder#device(String)}
+     */
+    public static boolean isAvailable(String deviceName) {
+        return unavailabilityCause(deviceName) == null;
+    }
+
+    /**
+     * Does nothing if channels can work on a device here and now.
+     *
+     * @throws UnsatisfiedLinkError otherwise; the message has everything that is wanting, and the cause what the device
+     *         said
+     */
+    public static void ensureAvailability(String deviceName) {
+        Throwable cause = unavailabilityCause(deviceName);
+        if (cause != null) {
+            throw (Error) new UnsatisfiedLinkError(cause.getMessage()).initCause(cause);
+        }
+    }
+
+    /**
+     * Returns why channels cannot work on a device here and now, or null if they can. The message names all that is
+     * wanting, not only what the kernel refused first: capabilities, the interface, its state.
+     */
+    public static Throwable unavailabilityCause(String deviceName) {
+        Throwable cause = unavailabilityCause(RdmaRawIoHandlerConfig.builder().device(deviceName).build());
+        if (cause == null || cause == UNAVAILABILITY_CAUSE) {
+            return cause;
+        }
+        List<String> missing = new DeviceRequirements().missing(deviceName);
+        return new IllegalStateException(deviceName + " cannot be used: " + cause.getMessage()
+                + (missing.isEmpty() ? "" : ". Missing here: " + String.join("; ", missing)), cause);
     }
 
     /** Returns the version of the transport, such as {@code 1.2.3}, or {@code unknown} outside of its jar. */

@@ -47,7 +47,7 @@ import java.util.concurrent.RejectedExecutionException;
  * {@code DatagramPacket}s, {@link AddressedEnvelope}s of a {@link ByteBuf}, {@code SegmentedDatagramPacket}s and, when
  * connected, {@code ByteBuf}s.
  *
- * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#ipDevice} names. A write promise completes when
+ * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#device(String)} names. A write promise completes when
  * the device has taken the datagram. Datagrams longer than the MTU are sent as fragments.
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
@@ -202,6 +202,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         beforeBinding.clear();
         localAddress = bound;
+        ioHandler().config().unnamedDevice().bound(bound);
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {

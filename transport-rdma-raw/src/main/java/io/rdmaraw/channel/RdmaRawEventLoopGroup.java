@@ -21,6 +21,13 @@ import java.util.concurrent.ThreadFactory;
 /**
  * A group of loops that drive raw-packet queues. Beside a
  * {@link MultiThreadIoEventLoopGroup} with {@link RdmaRawIoHandler#newFactory()}, its loops know their channels.
+ *
+ * {@snippet :
+ * String device = "soft:xdp:eth0";
+ * EventLoopGroup group = RdmaRaw.isAvailable(device)
+ *         ? new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().device(device).build())
+ *         : new MultiThreadIoEventLoopGroup(NioIoHandler.newFactory());
+ * }
  */
 public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Makes a group of Netty's default number of loops with default settings. */
@@ -35,6 +42,11 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
      */
     public RdmaRawEventLoopGroup(int loops) {
         this(loops, RdmaRawIoHandlerConfig.defaults());
+    }
+
+    /** Makes a group of Netty's default number of loops. */
+    public RdmaRawEventLoopGroup(RdmaRawIoHandlerConfig config) {
+        this(0, config);
     }
 
     /**

@@ -227,9 +227,12 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     private void sleep(IoHandlerContext context) {
         long startNanos = System.nanoTime();
-        sleeper.sleep(context, startNanos, nextDeadlineNanos());
-        statistics.sleeps++;
-        statistics.sleepNanos += System.nanoTime() - startNanos;
+        statistics.fallsAsleep(startNanos);
+        try {
+            sleeper.sleep(context, startNanos, nextDeadlineNanos());
+        } finally {
+            statistics.wakesUp();
+        }
         if (sleeper.isAsyncReady()) {
             dispatchAsyncEvents();
         }

@@ -48,6 +48,7 @@ public final class RdmaRawIoHandlerConfig {
     private final int maxReceiveBufferBytes;
     private final int maxUnresolvedPackets;
     private final String ipDevice;
+    private final UnnamedDevice unnamedDevice;
     private final NioChannels nioChannels;
     private final UserspaceHostConfig userspaceHost;
     private final long fastOpenKeyHigh;
@@ -69,7 +70,8 @@ public final class RdmaRawIoHandlerConfig {
                 : (int) Math.min(MOST_RECEIVE_BUFFER_BYTES,
                         (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_SHARE);
         maxUnresolvedPackets = builder.maxUnresolvedPackets;
-        ipDevice = builder.ipDevice;
+        ipDevice = builder.ipDevice != null ? builder.ipDevice : DeviceName.HOST_LOOPBACK;
+        unnamedDevice = new UnnamedDevice(builder.ipDevice == null && builder.ownMac == 0);
         nioChannels = builder.nioChannels;
         listensByDevice = builder.listensByDevice;
         connectsByDevice = builder.connectsByDevice;
@@ -117,8 +119,18 @@ public final class RdmaRawIoHandlerConfig {
     }
 
     /** Returns the device of the channels that are bound to IP addresses. */
+    public String device() {
+        return ipDevice;
+    }
+
+    /** As {@link #device()}. */
     public String ipDevice() {
         return ipDevice;
+    }
+
+    /** Returns what watches for servers that only this process can reach, since no device was named. */
+    UnnamedDevice unnamedDevice() {
+        return unnamedDevice;
     }
 
     /** Returns what the loops do about TCP and UDP channels of NIO. */
@@ -211,6 +223,19 @@ public final class RdmaRawIoHandlerConfig {
         return queueOptions.stridingReceive();
     }
 
+    /** The settings that tell one group from another in a log. */
+    @Override
+    public String toString() {
+        return "RdmaRawIoHandlerConfig(device " + ipDevice + (unnamedDevice.isUnnamed() ? " by default" : "")
+                + (userspaceHost == null ? "" : ", host of its own " + userspaceHost.addresses().stream()
+                        .map(own -> own.address() + "/" + own.prefixLength()).toList())
+                + ", spin " + spinNanos / 1000.0 + " us, queues " + receiveQueueDepth() + '/' + sendQueueDepth()
+                + ", " + slotCount() + " slots of " + slotBytes() + " bytes, direct verbs " + directVerbs()
+                + (compressedCompletions() ? ", compressed completions" : "")
+                + (stridingReceive() == StridingReceive.NEVER ? "" : ", striding receive " + stridingReceive())
+                + (segmentationOffload ? "" : ", no segmentation offload") + ", NIO channels " + nioChannels + ')';
+    }
+
     /** Collects settings; each is checked when {@link #build()} is called. */
     public static final class Builder {
         private int receiveQueueDepth = 1024;
@@ -226,7 +251,8 @@ public final class RdmaRawIoHandlerConfig {
         private int maxReceiveBufferBytes = -1;
         private long spinNanos = Math.max(0, Long.getLong(SPIN_PROPERTY, TimeUnit.MICROSECONDS.toNanos(20)));
         private int maxUnresolvedPackets = 128;
-        private String ipDevice = DeviceName.HOST_LOOPBACK;
+        /** Null while none is named. */
+        private String ipDevice;
         private NioChannels nioChannels = NioChannels.ofProperty();
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
         private Predicate<InetSocketAddress> listensByDevice = local -> true;
@@ -376,11 +402,23 @@ public final class RdmaRawIoHandlerConfig {
 
         /**
          * Sets the device of the channels that are bound to IP addresses, named as {@link RdmaRawAddress} names
-         * devices. Default {@code soft:loop}.
+         * devices:
+         *
+         * {@snippet :
+         * new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().device("soft:xdp:eth0").build());
+         * }
+         *
+         * <p>If none is named it is {@code soft:loop}, which only this process reaches; the first channel that is bound
+         * there to another than a loopback address is logged at WARN.
          */
-        public Builder ipDevice(String deviceName) {
+        public Builder device(String deviceName) {
             ipDevice = ObjectUtil.checkNonEmpty(deviceName, "deviceName");
             return this;
+        }
+
+        /** As {@link #device(String)}. */
+        public Builder ipDevice(String deviceName) {
+            return device(deviceName);
         }
 
         /**

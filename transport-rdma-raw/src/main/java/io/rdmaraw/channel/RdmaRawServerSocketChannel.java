@@ -32,7 +32,14 @@ import java.util.concurrent.atomic.AtomicInteger;
  * A listening TCP port. Takes the place of Netty's other server channels: it fires a {@link RdmaRawSocketChannel} for
  * each connection that was accepted.
  *
- * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#ipDevice} names.
+ * {@snippet :
+ * EventLoopGroup group = new RdmaRawEventLoopGroup(2,
+ *         RdmaRawIoHandlerConfig.builder().device("soft:xdp:eth0").build());
+ * new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class).childHandler(handlers).bind(8080);
+ * }
+ *
+ * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#device(String)} names. One group in both of its
+ * roles saves passing connections between loops.
  */
 public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel implements ServerSocketChannel {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawServerSocketChannel.class);
@@ -183,6 +190,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             throw new BindException("the channel is bound already, to " + localAddress);
         }
         localAddress = listen(checked(address));
+        if (listensByDevice) {
+            ioHandler().config().unnamedDevice().bound(localAddress);
+        }
     }
 
     private InetSocketAddress listen(InetSocketAddress address) throws IOException {

@@ -31,7 +31,7 @@ import java.util.function.Consumer;
  * fired where the device wrote them; written ones are sent from where they lie when that is registered memory, and
  * copied once otherwise.
  *
- * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#ipDevice} names. With the kernel's own addresses,
+ * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#device(String)} names. With the kernel's own addresses,
  * a connection that the device's link does not lead to, to this host or by another interface, is carried by the kernel,
  * by a NIO channel on the same loop. A write promise completes when
  * the send buffer ({@code SO_SNDBUF}) has taken the bytes. What it has no room for, because the peer has not
@@ -137,6 +137,11 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     /** Returns the connection; null before there is one. */
     StreamTransport transport() {
         return transport;
+    }
+
+    @Override
+    String carrierOrNull() {
+        return transport instanceof KernelTransport ? "kernel" : super.carrierOrNull();
     }
 
     /** A setting has changed, which the connection, if there is one, is told on its loop. */

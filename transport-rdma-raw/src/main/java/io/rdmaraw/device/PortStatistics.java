@@ -18,6 +18,11 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.ToLongFunction;
 
+import static io.rdmaraw.metrics.RdmaRawMetric.Kind.COPY;
+import static io.rdmaraw.metrics.RdmaRawMetric.Kind.DROP;
+import static io.rdmaraw.metrics.RdmaRawMetric.Kind.LEVEL;
+import static io.rdmaraw.metrics.RdmaRawMetric.Kind.WORK;
+
 /** Counts what one loop's queue on a port does. The loop writes with plain stores; any thread reads. */
 public final class PortStatistics implements RdmaRawPortStatistics {
     /** Bounds of the classes of {@link #burstsOfFill(int)}: a burst of n frames is in the last one not above n. */
@@ -34,15 +39,15 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .work("segmented.frames", of(c -> c.segmentedFrames),
                     "frames sent that the device cut into segments")
             .work("padded.frames", of(c -> c.paddedFrames), "frames filled up to Ethernet's least length")
-            .work("partial-checksum", fromSameHost(FromSameHost::partialChecksums),
-                    "checksums that a sender on the same host had left out, computed by softverbs; of the whole device")
-            .work("super-frames", fromSameHost(FromSameHost::superFrames),
-                    "frames beyond the MTU from a sender on the same host, cut by softverbs; of the whole device")
-            .work("super-frames.cut", fromSameHost(FromSameHost::cutFrames),
-                    "frames that softverbs cut them into; of the whole device")
-            .work("super-datagrams", fromSameHost(FromSameHost::datagramsToKernel),
-                    "UDP frames beyond the MTU that softverbs left to the kernel, since it does not know the lengths of"
-                            + " the datagrams in them; of the whole device")
+            .ofDevice(WORK, "partial-checksum", fromSameHost(FromSameHost::partialChecksums),
+                    "checksums that a sender on the same host had left out, computed by softverbs")
+            .ofDevice(WORK, "super-frames", fromSameHost(FromSameHost::superFrames),
+                    "frames beyond the MTU from a sender on the same host, cut by softverbs")
+            .ofDevice(WORK, "super-frames.cut", fromSameHost(FromSameHost::cutFrames),
+                    "frames that softverbs cut them into")
+            .ofDevice(WORK, "super-datagrams", fromSameHost(FromSameHost::datagramsToKernel),
+                    "UDP frames beyond the MTU that softverbs left to the kernel, since it does not know"
+                            + " the lengths of the datagrams in them")
             .drop("no-channel", s -> s.unmatchedFrames, "received by a rule whose channel is gone")
             .drop("vlan-tag", s -> s.taggedFrames,
                     "taken by the device for rules of untagged frames, with a VLAN tag: the kernel's VLAN interfaces"
@@ -53,35 +58,33 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .drop("receive-error", of(c -> c.receiveErrors), "the device reported an error for a receive")
             .drop("no-memory", of(c -> c.noMemoryFrames),
                     "handlers hold all slots, and there was no direct memory to copy the frame to")
-            .drop("ring-full", s -> s.device.counters().ringFullDrops(),
-                    "dropped by the interface of softverbs because its ring was full; of the whole device")
-            .drop("syn-ring-full", s -> s.device.counters().synRingFullDrops(),
-                    "SYNs dropped by the interface of softverbs because the loops did not keep up; of the whole"
-                            + " device")
-            .drop("unsolicited", s -> s.device.counters().unsolicitedDrops(),
-                    "TCP segments of no connection dropped by the interface of softverbs because more came than the"
-                            + " loops look at; of the whole device")
-            .drop("unserved", s -> s.device.counters().unservedFrames(),
-                    "left to the kernel by softverbs because they came by a receive queue of the interface that was"
-                            + " added after the device was opened; of the whole device")
-            .drop("no-receive", s -> s.device.counters().noReceiveDrops(),
-                    "dropped by softverbs because the loop did not poll before its receive queue was used up; of the"
-                            + " whole device")
-            .drop("too-long", s -> s.device.counters().tooLongDrops(),
-                    "dropped by softverbs because they were longer than the MTU, and could not be cut; of the whole"
-                            + " device")
-            .drop("super-frame-flags", fromSameHost(FromSameHost::flagDrops),
-                    "TCP frames beyond the MTU with SYN, RST or URG, dropped by softverbs; of the whole device")
-            .drop("super-frame-unsound", fromSameHost(FromSameHost::unsoundDrops),
-                    "frames beyond the MTU dropped by softverbs because headers contradict their length, or for a"
-                            + " wrong checksum; of the whole device")
-            .drop("super-frame-too-long", fromSameHost(FromSameHost::tooLongDrops),
-                    "frames beyond 64 KB (BIG TCP) dropped by softverbs; of the whole device")
-            .work("large-sends", s -> s.device.counters().largeSends(),
-                    "TCP payloads of several segments that softverbs handed to the kernel as one packet each; of the"
-                            + " whole device")
-            .copy("interface-ring", s -> s.device.counters().copiedFromRing(),
-                    "received frames that softverbs copied out of the interface's ring; of the whole device")
+            .ofDevice(DROP, "ring-full", s -> s.device.counters().ringFullDrops(),
+                    "dropped by the interface of softverbs because its ring was full")
+            .ofDevice(DROP, "syn-ring-full", s -> s.device.counters().synRingFullDrops(),
+                    "SYNs dropped by the interface of softverbs because the loops did not keep up")
+            .ofDevice(DROP, "unsolicited", s -> s.device.counters().unsolicitedDrops(),
+                    "TCP segments of no connection dropped by the interface of softverbs because more"
+                            + " came than the loops look at")
+            .ofDevice(DROP, "unserved", s -> s.device.counters().unservedFrames(),
+                    "left to the kernel by softverbs because they came by a receive queue of the"
+                            + " interface that was added after the device was opened")
+            .ofDevice(DROP, "no-receive", s -> s.device.counters().noReceiveDrops(),
+                    "dropped by softverbs because the loop did not poll before its receive queue was used"
+                            + " up")
+            .ofDevice(DROP, "too-long", s -> s.device.counters().tooLongDrops(),
+                    "dropped by softverbs because they were longer than the MTU, and could not be cut")
+            .ofDevice(DROP, "super-frame-flags", fromSameHost(FromSameHost::flagDrops),
+                    "TCP frames beyond the MTU with SYN, RST or URG, dropped by softverbs")
+            .ofDevice(DROP, "super-frame-unsound", fromSameHost(FromSameHost::unsoundDrops),
+                    "frames beyond the MTU dropped by softverbs because headers contradict their length,"
+                            + " or for a wrong checksum")
+            .ofDevice(DROP, "super-frame-too-long", fromSameHost(FromSameHost::tooLongDrops),
+                    "frames beyond 64 KB (BIG TCP) dropped by softverbs")
+            .ofDevice(WORK, "large-sends", s -> s.device.counters().largeSends(),
+                    "TCP payloads of several segments that softverbs handed to the kernel as one packet"
+                            + " each")
+            .ofDevice(COPY, "interface-ring", s -> s.device.counters().copiedFromRing(),
+                    "received frames that softverbs copied out of the interface's ring")
             .copy("slow-consumer", of(c -> c.copiedOutFrames),
                     "received frames copied because handlers hold the registered memory")
             .copy("unregistered-memory", of(c -> c.copiedInFrames),
@@ -93,12 +96,12 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .error("released-early", of(c -> c.releasedEarlyFrames),
                     "sent frames that handlers had released after writing them")
             .error("recoveries", of(c -> c.recoveries), "failed queue pairs that were recovered")
-            .add(RdmaRawMetric.Kind.LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
-            .add(RdmaRawMetric.Kind.LEVEL, "rules.kernel-visible", s -> s.device.counters().kernelVisibleRules(),
-                    "rules of the whole device whose frames the kernel may answer too: see docs/security.md")
-            .add(RdmaRawMetric.Kind.LEVEL, "slots.in-use", of(c -> c.slots == null ? 0 : c.slots.inUse()),
+            .add(LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
+            .ofDevice(LEVEL, "rules.kernel-visible", s -> s.device.counters().kernelVisibleRules(),
+                    "rules whose frames the kernel may answer too: see docs/security.md")
+            .add(LEVEL, "slots.in-use", of(c -> c.slots == null ? 0 : c.slots.inUse()),
                     "slots that are posted, in flight, or held by handlers and connections")
-            .add(RdmaRawMetric.Kind.LEVEL, "channels", s -> s.channels.size(), "channels on this queue");
+            .add(LEVEL, "channels", s -> s.channels.size(), "channels on this queue");
 
     private final SharedDevice device;
     private final int portNumber;

@@ -8,10 +8,13 @@ import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.TimeGauge;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.metrics.RdmaRawMetric.Scope;
 
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToDoubleFunction;
@@ -19,12 +22,15 @@ import java.util.function.ToDoubleFunction;
 /**
  * Gives the counts of all loops to a Micrometer registry: {@code rdmaraw.port.drops} and {@code rdmaraw.port.copies}
  * with the tag {@code reason}, {@code rdmaraw.port.received.frames} and so on, tagged with {@code loop}, {@code device}
- * and {@code port}; {@code rdmaraw.channel.*} summed over all channels that a queue has had. Queues that open later are
- * bound when they do. Needs {@code io.micrometer:micrometer-core}, which the transport does not bring.
+ * and {@code port}; {@code rdmaraw.channel.*} summed over all channels that a queue has had. What is counted once for a
+ * whole device has {@code -} as loop and port, so that sums over loops are right. Queues that open later are bound when
+ * they do. Needs {@code io.micrometer:micrometer-core}, which the transport does not bring.
  */
 @SuppressWarnings("exports") // Optional: users of this class have Micrometer.
 public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
     private static final String PREFIX = "rdmaraw.";
+    /** The value of a tag that does not apply: a registry wants all meters of a name to have the same tags. */
+    private static final String NONE = "-";
 
     private final List<Bound> bound = new ArrayList<>();
 
@@ -58,14 +64,19 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
     private static final class Bound implements RdmaRawMetrics.Listener {
         private final MeterRegistry registry;
         private final Map<Object, List<Meter>> meters = new ConcurrentHashMap<>();
+        private final Map<String, Device> devices = new ConcurrentHashMap<>();
 
         Bound(MeterRegistry registry) {
             this.registry = registry;
         }
 
         @Override
-        public void portOpened(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
+        public synchronized void portOpened(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
             meters.computeIfAbsent(loop, key -> bind("loop.", loop, Tags.of("loop", loop.name())));
+            Device device = devices.computeIfAbsent(port.deviceName(), key -> new Device());
+            device.add(port);
+            meters.computeIfAbsent(device, key -> bind("port.", device, Scope.DEVICE,
+                    Tags.of("loop", NONE, "device", port.deviceName(), "port", NONE)));
             Tags tags = Tags.of("loop", loop.name(), "device", port.deviceName(), "port",
                     Integer.toString(port.portNumber()));
             meters.computeIfAbsent(port, key -> {
@@ -75,19 +86,29 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
             });
         }
 
-        private List<Meter> bind(String scope, RdmaRawMetered metered, Tags tags) {
+        private List<Meter> bind(String prefix, RdmaRawMetered metered, Tags tags) {
+            return bind(prefix, metered, Scope.OWN, tags);
+        }
+
+        private List<Meter> bind(String prefix, RdmaRawMetered metered, Scope scope, Tags tags) {
             List<Meter> made = new ArrayList<>();
             for (RdmaRawMetric metric : metered.metrics()) {
-                made.add(switch (metric.kind()) {
-                    case NANOS -> TimeGauge.builder(PREFIX + scope + metric.name(), metered, TimeUnit.NANOSECONDS,
-                            m -> m.value(metric)).description(metric.description()).tags(tags).register(registry);
-                    case LEVEL -> Gauge.builder(PREFIX + scope + metric.name(), metered, m -> m.value(metric))
-                            .description(metric.description()).tags(tags).register(registry);
-                    default -> FunctionCounter.builder(nameOf(scope, metric), metered, m -> m.value(metric))
-                            .description(descriptionOf(metric)).tags(tagsOf(metric, tags)).register(registry);
-                });
+                if (metric.scope() == scope) {
+                    made.add(bind(prefix, metered, metric, tags));
+                }
             }
             return made;
+        }
+
+        private Meter bind(String prefix, RdmaRawMetered metered, RdmaRawMetric metric, Tags tags) {
+            return switch (metric.kind()) {
+                case NANOS -> TimeGauge.builder(PREFIX + prefix + metric.name(), metered, TimeUnit.NANOSECONDS,
+                        m -> m.value(metric)).description(metric.description()).tags(tags).register(registry);
+                case LEVEL -> Gauge.builder(PREFIX + prefix + metric.name(), metered, m -> m.value(metric))
+                        .description(metric.description()).tags(tags).register(registry);
+                default -> FunctionCounter.builder(nameOf(prefix, metric), metered, m -> m.value(metric))
+                        .description(descriptionOf(metric)).tags(tagsOf(metric, tags)).register(registry);
+            };
         }
 
         private List<Meter> bindChannels(RdmaRawPortStatistics port, Tags tags) {
@@ -136,8 +157,13 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         }
 
         @Override
-        public void portClosed(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
+        public synchronized void portClosed(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
             remove(port);
+            Device device = devices.get(port.deviceName());
+            if (device != null && device.removeLast(port)) {
+                devices.remove(port.deviceName());
+                remove(device);
+            }
             if (loop.ports().isEmpty()) {
                 remove(loop);
             }
@@ -152,6 +178,37 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
 
         void removeAll() {
             List.copyOf(meters.keySet()).forEach(this::remove);
+        }
+    }
+
+    /** What all queues on a device tell alike, asked of one that is open. */
+    private static final class Device implements RdmaRawMetered {
+        private final Set<RdmaRawPortStatistics> ports = new LinkedHashSet<>();
+        /** Stays when the last one has closed: a reader may be on its way. */
+        private volatile RdmaRawPortStatistics any;
+
+        void add(RdmaRawPortStatistics port) {
+            ports.add(port);
+            any = port;
+        }
+
+        /** Returns whether it was the last one. */
+        boolean removeLast(RdmaRawPortStatistics port) {
+            boolean removed = ports.remove(port);
+            if (!ports.isEmpty()) {
+                any = ports.iterator().next();
+            }
+            return removed && ports.isEmpty();
+        }
+
+        @Override
+        public List<RdmaRawMetric> metrics() {
+            return any.metrics();
+        }
+
+        @Override
+        public long value(RdmaRawMetric metric) {
+            return any.value(metric);
         }
     }
 }

@@ -7,8 +7,22 @@ package io.rdmaraw.metrics;
  *              {@code received.frames}
  * @param kind  what it measures
  * @param description one sentence
+ * @param scope whether each queue of a device tells the same
  */
-public record RdmaRawMetric(String name, Kind kind, String description) {
+public record RdmaRawMetric(String name, Kind kind, String description, Scope scope) {
+    /** Makes a metric of the loop, queue or channel that has it. */
+    public RdmaRawMetric(String name, Kind kind, String description) {
+        this(name, kind, description, Scope.OWN);
+    }
+
+    /** What a metric is of. */
+    public enum Scope {
+        /** Of the loop, queue or channel that has it. */
+        OWN,
+        /** Of a whole device: every queue on it tells the same value, so a sum over queues is too large. */
+        DEVICE
+    }
+
     /** What a metric measures. */
     public enum Kind {
         /** Frames, datagrams or bytes that were received or sent. */

@@ -155,7 +155,6 @@ class RdmaRawMetricsTest {
         long spin;
         long sleep;
         do {
-            // A sleep is counted when it ends: this ends it.
             receiver.eventLoop().submit(() -> { }).sync();
             spin = value(loop, RdmaRawMetric.Kind.NANOS, "spin");
             sleep = value(loop, RdmaRawMetric.Kind.NANOS, "sleep");
@@ -177,7 +176,43 @@ class RdmaRawMetricsTest {
         assertEquals(2, Arrays.stream(channels).filter(each -> device.name.equals(each.get("device"))).count());
         assertTrue(Arrays.stream((CompositeData[]) server.getAttribute(name, "Loops"))
                 .anyMatch(each -> each.get("loop").equals(row.get("loop"))));
-        assertEquals(4, server.getMBeanInfo(name).getAttributes().length);
+        assertEquals(5, server.getMBeanInfo(name).getAttributes().length);
+        CompositeData ofDevice = Arrays.stream((CompositeData[]) server.getAttribute(name, "Devices"))
+                .filter(each -> device.name.equals(each.get("device"))).findFirst().orElseThrow();
+        assertEquals(0L, ofDevice.get("drop:ring-full"));
+        assertFalse(row.containsKey("drop:ring-full"), "what is of the whole device is in no row of a queue");
+    }
+
+    /** Every queue tells what is counted for the whole device: a sum over loops must have it once. */
+    @Test
+    void whatIsOfTheWholeDeviceIsCountedOnceForAllLoops() throws Exception {
+        SimpleMeterRegistry registry = new SimpleMeterRegistry();
+        RdmaRawEventLoopGroup second = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.defaults());
+        try (RdmaRawMeterBinder binder = new RdmaRawMeterBinder()) {
+            binder.bindTo(registry);
+            RdmaRawChannel first = device.bind(group, device.to(LoopDevice.A), received);
+            device.bind(second, device.to(LoopDevice.B), new ChannelInboundHandlerAdapter());
+            device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()).writeAndFlush(
+                    LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64)).sync();
+            received.takeFrame().release();
+            assertEquals(List.of("-"), loopsOf(registry, "rdmaraw.port.drops", "ring-full"));
+            assertEquals(2, loopsOf(registry, "rdmaraw.port.drops", "send-error").size());
+            // The one whose loop ends hands over to the other.
+            group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+            assertFalse(first.isOpen());
+            assertEquals(List.of("-"), loopsOf(registry, "rdmaraw.port.drops", "ring-full"));
+            assertEquals(0, registry.get("rdmaraw.port.drops").tag("device", device.name).tag("reason", "ring-full")
+                    .functionCounter().count());
+            second.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+            assertEquals(List.of(), loopsOf(registry, "rdmaraw.port.drops", "ring-full"));
+        } finally {
+            second.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    private List<String> loopsOf(SimpleMeterRegistry registry, String name, String reason) {
+        return registry.find(name).tag("device", device.name).tag("reason", reason).functionCounters().stream()
+                .map(counter -> counter.getId().getTag("loop")).toList();
     }
 
     /** The bean is registered in the background. */

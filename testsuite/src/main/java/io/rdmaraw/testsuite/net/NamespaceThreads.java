@@ -14,7 +14,7 @@ import java.lang.invoke.VarHandle;
 
 /** Moves the calling thread into a network namespace: setns(2), which works on a single thread. */
 @SuppressWarnings("restricted")
-final class NamespaceThreads {
+public final class NamespaceThreads {
     private static final int O_RDONLY_CLOEXEC = 0x80000;
     private static final int CLONE_NEWNET = 0x40000000;
     private static final Linker LINKER = Linker.nativeLinker();
@@ -34,8 +34,13 @@ final class NamespaceThreads {
                 Linker.Option.captureCallState("errno"));
     }
 
-    /** There is no way back that the kit needs: let the thread end. */
-    static void enter(String namespaceFile) {
+    /**
+     * There is no way back that the kit needs: let the thread end.
+     *
+     * @param namespaceFile such as /proc/PID/ns/net
+     * @throws IllegalStateException when the kernel refuses it, which takes CAP_SYS_ADMIN
+     */
+    public static void enter(String namespaceFile) {
         if (Thread.currentThread().isVirtual()) {
             throw new IllegalStateException("a virtual thread cannot live in a namespace: its carrier would");
         }

@@ -22,8 +22,11 @@ public final class CommandLines {
         commandLine.setCaseInsensitiveEnumValuesAllowed(true);
         commandLine.setExecutionExceptionHandler((e, command, parsed) -> report(e, command));
         commandLine.setParameterExceptionHandler((e, arguments) -> refuse(e));
-        // picocli asks each command for its own version.
-        withSubcommands(commandLine).forEach(command -> command.getCommandSpec().versionProvider(new Versions()));
+        // picocli asks each command for its own version, and for what its help says.
+        withSubcommands(commandLine).forEach(command -> {
+            command.getCommandSpec().versionProvider(new Versions());
+            command.getCommandSpec().usageMessage().footer(ExitCode.HELP);
+        });
         return commandLine;
     }
 
@@ -48,8 +51,9 @@ public final class CommandLines {
                 || !(e instanceof UnmatchedArgumentException unknown)) {
             return e.getMessage();
         }
-        return "'" + unknown.getUnmatched().getFirst() + "' is no option of " + command.getCommandName()
-                + ", and none of " + String.join(", ", command.getSubcommands().keySet());
+        String word = unknown.getUnmatched().getFirst();
+        return command.getCommandName() + (word.startsWith("-") ? " has no option " + word : " has no command '" + word
+                + "'; it has " + String.join(", ", command.getSubcommands().keySet()));
     }
 
     /** Prints one sentence for what the user can correct; any other failure is a defect and prints its stack trace. */

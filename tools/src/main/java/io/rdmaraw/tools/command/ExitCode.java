@@ -7,6 +7,10 @@ public final class ExitCode {
     /** The command failed, or what it checks is not true. */
     public static final int FAILED = 1;
 
+    /** For help texts. */
+    static final String HELP = "%nExit codes: 0 well; 1 it failed, or what is checked is not so; 2 wrong arguments;"
+            + " 130 interrupted.";
+
     private ExitCode() {
     }
 }

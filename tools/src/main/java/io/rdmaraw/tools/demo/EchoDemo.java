@@ -67,7 +67,7 @@ final class EchoDemo {
     private DemoResult measure(RdmaRawChannel channel, List<Thread> loops) throws InterruptedException {
         ChannelHandlerContext ctx = channel.pipeline().context(probe);
         LiveLine line = new LiveLine(live, "echo", probe::verifiedFrames,
-                () -> probe.verifiedFrames() * options.frameBytes(), probe::lostFrames);
+                () -> probe.verifiedFrames() * options.frameBytes(), "lost", probe::lostFrames);
         channel.eventLoop().execute(() -> probe.start(ctx));
         double warmUpSeconds = Math.min(MAX_WARM_UP_SECONDS, options.seconds() * WARM_UP_SHARE);
         watch(line, ctx, warmUpSeconds);

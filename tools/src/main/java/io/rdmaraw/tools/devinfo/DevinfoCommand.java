@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -29,7 +30,7 @@ public final class DevinfoCommand implements Callable<Integer> {
             description = "only this device, such as soft:loop, mlx5_0 or the name of a network device")
     private String device;
 
-    @Option(names = {"-l", "--list"}, description = "print the names only")
+    @Option(names = {"-l", "--list"}, description = "print the names only, and those of what AF_XDP could open")
     private boolean namesOnly;
 
     @Option(names = "--json", description = "print one JSON object")
@@ -41,6 +42,9 @@ public final class DevinfoCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         List<String> names = device == null ? VerbsDevices.names() : List.of(device);
+        if (device == null && namesOnly) {
+            names = Stream.concat(names.stream(), NetworkInterfaces.onThisHost().stream()).distinct().toList();
+        }
         if (names.isEmpty()) {
             throw new ToolException("there is no device: neither rdma-core nor softverbs could be loaded; see"
                     + " ./rdma-raw doctor");
@@ -81,8 +85,12 @@ public final class DevinfoCommand implements Callable<Integer> {
             ObjectNode report = Json.object();
             names.forEach(report.putArray("devices")::add);
             Json.print(out, report);
-        } else {
-            names.forEach(out::println);
+            return;
         }
+        for (String name : names) {
+            String remark = NetworkInterfaces.describe(name);
+            out.println(remark.isEmpty() ? name : name + "  (" + remark + ')');
+        }
+        out.flush();
     }
 }

@@ -1,6 +1,7 @@
 package io.rdmaraw.tools.output;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.management.OperatingSystemMXBean;
 import io.netty.util.Version;
 import io.rdmaraw.channel.RdmaRaw;
 import java.io.IOException;
@@ -13,7 +14,10 @@ import java.util.stream.Stream;
 
 /** What a figure depends on besides the measured code: the machine and the versions. */
 public final class Environment {
-    private static final double BUSY_LOAD = 0.5;
+    /** Of a core: less is what an idle machine does. */
+    private static final double BUSY_CORES = 0.25;
+    private static final long LOOK_MILLIS = 200;
+    private static final Path PROCESSOR_TIMES = Path.of("/proc/stat");
 
     private Environment() {
     }
@@ -38,13 +42,31 @@ public final class Environment {
 
     /** Warns before a measurement that other programs use the cores: the figures would show those programs too. */
     public static void warnIfBusy(PrintWriter out) {
-        double load = loadAverage();
-        if (load > BUSY_LOAD) {
-            out.println(String.format(Locale.ROOT, "rdma-raw: this machine is busy (load %.1f on %d cores): the figures"
-                    + " will say more about the other programs than about this one", load,
+        double cores = coresOfOthers();
+        if (cores > BUSY_CORES) {
+            out.println(String.format(Locale.ROOT, "rdma-raw: other programs use %.1f of %d cores: expect noise", cores,
                     Runtime.getRuntime().availableProcessors()));
             out.flush();
         }
+    }
+
+    /**
+     * Looks for some tenths of a second at what other processes use now. The load average would tell of the last minute,
+     * and so, as a rule, of the command that the user ran before this one.
+     */
+    private static double coresOfOthers() {
+        OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        ProcessorTime before = ProcessorTime.read(PROCESSOR_TIMES);
+        long ownBefore = system.getProcessCpuTime();
+        long start = System.nanoTime();
+        try {
+            Thread.sleep(LOOK_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        double seconds = (System.nanoTime() - start) / 1e9;
+        double own = (system.getProcessCpuTime() - ownBefore) / 1e9;
+        return (ProcessorTime.read(PROCESSOR_TIMES).busySeconds() - before.busySeconds() - own) / seconds;
     }
 
     /** Returns the versions of the software. */

@@ -15,6 +15,7 @@ public final class LiveLine {
     private final String what;
     private final LongSupplier frames;
     private final LongSupplier bytes;
+    private final String lostName;
     private final LongSupplier lost;
     private final long createdNanos = System.nanoTime();
 
@@ -23,9 +24,12 @@ public final class LiveLine {
      *
      * @param out    stderr, where stdout is for the result
      * @param frames total until now; as bytes and lost it is read by the thread that calls {@link #watch}
+     * @param lostName the name that the summary has for what {@code lost} counts
      */
-    public LiveLine(PrintWriter out, String what, LongSupplier frames, LongSupplier bytes, LongSupplier lost) {
+    public LiveLine(PrintWriter out, String what, LongSupplier frames, LongSupplier bytes, String lostName,
+            LongSupplier lost) {
         this.out = out;
+        this.lostName = lostName;
         this.what = what;
         this.frames = frames;
         this.bytes = bytes;
@@ -64,9 +68,9 @@ public final class LiveLine {
     }
 
     private void print(double sinceStart, double seconds, long newFrames, long newBytes) {
-        out.println(String.format(Locale.ROOT, "%4.0f s  %s %.3f Mframe/s  %.3f Gbit/s  total %,d  lost %,d",
+        out.println(String.format(Locale.ROOT, "%4.0f s  %s %.3f Mframe/s  %.3f Gbit/s  total %,d  %s %,d",
                 sinceStart, what, newFrames / seconds / 1e6, newBytes * 8 / seconds / 1e9, frames.getAsLong(),
-                lost.getAsLong()));
+                lostName, lost.getAsLong()));
         out.flush();
     }
 }

@@ -1,7 +1,6 @@
 package io.rdmaraw.tools.perf;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.output.Environment;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.tools.output.TextTable;
 import io.rdmaraw.tools.run.EndOnSignal;
@@ -30,6 +29,9 @@ public final class BwCommand implements Callable<Integer> {
             + " left, which loses frames. Without it no more are under way than half of what it has")
     private boolean flood;
 
+    @Option(names = {"-b", "--bidirectional"}, description = "when both sides run here: in both directions at once")
+    private boolean bidirectional;
+
     @Spec
     private CommandSpec spec;
 
@@ -39,11 +41,12 @@ public final class BwCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         options.check();
+        PerfUsage.check(spec.commandLine(), this::checkDirections);
         PerfUsage.check(spec.commandLine(), rate::check);
         queues = options.queues();
         frames = options.framesOfAllQueues();
         List<Integer> sizes = options.sizes(frames);
-        Environment.warnIfBusy(options.err());
+        options.output().warnIfBusy(options.err());
         List<BandwidthSample> samples = new ArrayList<>();
         try (EndOnSignal goOn = new EndOnSignal()) {
             for (int size : sizes) {
@@ -54,23 +57,61 @@ public final class BwCommand implements Callable<Integer> {
         return 0;
     }
 
+    private void checkDirections() {
+        if (bidirectional && !options.sides().both()) {
+            throw new IllegalArgumentException("--bidirectional goes with both sides here, without -Z and -P");
+        }
+    }
+
     private List<BandwidthSample> measure(int frameBytes, BooleanSupplier goOn) throws InterruptedException {
         if (options.sides().both()) {
-            return measureBoth(frameBytes, goOn);
+            Direction there = new Direction(options.sides().client(), options.sides().server(), frames);
+            return bidirectional ? measureBothWays(there, frameBytes, goOn) : measure(there, frameBytes, goOn);
         }
         if (options.sides().runsServer()) {
-            try (PerfEndpoint server = openServer(frames, frameBytes)) {
+            try (PerfEndpoint server = openServer(options.sides().server(), frames, frameBytes)) {
                 return List.of(receiver(server, frames, frameBytes).run(goOn));
             }
         }
-        try (PerfEndpoint client = openClient(frameBytes)) {
+        try (PerfEndpoint client = openClient(options.sides().client(), frames, frameBytes)) {
             return List.of(send(client, frameBytes, Window.open(), goOn));
         }
     }
 
-    private List<BandwidthSample> measureBoth(int frameBytes, BooleanSupplier goOn) throws InterruptedException {
-        PerfFrames atServer = frames.reversed();
-        try (PerfEndpoint server = openServer(atServer, frameBytes); PerfEndpoint client = openClient(frameBytes)) {
+    /** From which side to which, and what is sent. */
+    private record Direction(PerfSide from, PerfSide to, PerfFrames sent) {
+        Direction back() {
+            return new Direction(to, from, sent.reversed());
+        }
+    }
+
+    private List<BandwidthSample> measureBothWays(Direction there, int frameBytes, BooleanSupplier goOn)
+            throws InterruptedException {
+        List<BandwidthSample> all = new ArrayList<>();
+        List<BandwidthSample> back = new ArrayList<>();
+        try (ServerThread other = new ServerThread(on -> back.addAll(measureUninterrupted(there.back(), frameBytes,
+                goOn)))) {
+            all.addAll(measure(there, frameBytes, () -> goOn.getAsBoolean() && other.isWell()));
+            other.await();
+        }
+        all.addAll(back);
+        return all;
+    }
+
+    private List<BandwidthSample> measureUninterrupted(Direction direction, int frameBytes, BooleanSupplier goOn) {
+        try {
+            return measure(direction, frameBytes, goOn);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return List.of();
+        }
+    }
+
+    private List<BandwidthSample> measure(Direction direction, int frameBytes, BooleanSupplier goOn)
+            throws InterruptedException {
+        PerfFrames atServer = direction.sent().reversed();
+        try (PerfEndpoint server = openServer(direction.to(), atServer, frameBytes);
+                PerfEndpoint client = openClient(direction.from(), direction.sent(), frameBytes)) {
             BandwidthReceiver receiver = receiver(server, atServer, frameBytes);
             BandwidthSample[] received = new BandwidthSample[1];
             BandwidthSample sent;
@@ -99,13 +140,12 @@ public final class BwCommand implements Callable<Integer> {
                 options.steering().copies() ? 0 : options.lengths().length().iterations());
     }
 
-    private PerfEndpoint openServer(PerfFrames atServer, int frameBytes) {
-        PerfSide side = options.sides().server();
+    private PerfEndpoint openServer(PerfSide side, PerfFrames atServer, int frameBytes) {
         return PerfEndpoint.open(side, queues, atServer, frameBytes, true, options.steering().rules(side.portNumber()));
     }
 
-    private PerfEndpoint openClient(int frameBytes) {
-        return PerfEndpoint.open(options.sides().client(), queues, frames, frameBytes, false, List.of());
+    private PerfEndpoint openClient(PerfSide side, PerfFrames sent, int frameBytes) {
+        return PerfEndpoint.open(side, queues, sent, frameBytes, false, List.of());
     }
 
     private void print(List<BandwidthSample> samples) {

@@ -1,7 +1,6 @@
 package io.rdmaraw.tools.perf;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.tools.output.Environment;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.tools.output.TextTable;
 import java.util.List;
@@ -48,7 +47,7 @@ public final class FlowRateCommand implements Callable<Integer> {
         }
         PerfQueueOptions queues = PerfUsage.checked(spec.commandLine(), () -> queueOptions.options(false));
         PerfFrames frames = PerfUsage.checked(spec.commandLine(), () -> frameOptions.frames(sides, 1)).withPorts();
-        Environment.warnIfBusy(spec.commandLine().getErr());
+        output.warnIfBusy(spec.commandLine().getErr());
         FlowRateMeter meter = new FlowRateMeter(rules);
         try (PerfEndpoint endpoint = PerfEndpoint.open(sides.client(), queues, frames, frames.headerBytes() + 18,
                 false, List.of())) {

@@ -1,6 +1,5 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.tools.output.Environment;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.tools.run.EndOnSignal;
 import java.io.OutputStream;
@@ -35,7 +34,7 @@ final class LatencyOptions {
         LatencyRun run = new LatencyRun(options.sides(), frames, queues, options.steering(), options.lengths(),
                 options.err());
         List<Integer> sizes = options.sizes(frames);
-        Environment.warnIfBusy(options.err());
+        options.output().warnIfBusy(options.err());
         try (EndOnSignal goOn = new EndOnSignal()) {
             LatencyTable table = measure(run, pingsOfSize, sizes, goOn, report);
             if (options.output().json()) {

@@ -1,5 +1,6 @@
 package io.rdmaraw.tools.perf;
 
+import io.rdmaraw.tools.command.ToolException;
 import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.function.BooleanSupplier;
@@ -8,6 +9,11 @@ import java.util.function.BooleanSupplier;
 final class LatencyRun {
     private static final int SCHEDULE_FACTOR = 2;
     private static final double CALIBRATION_SECONDS = 0.2;
+    /**
+     * Long enough for the compiler to see what a paced run does, which waits between pings: the first wait after a
+     * closed loop throws the loop's compiled code away, and the backlog of those milliseconds would be the figure.
+     */
+    private static final double PACED_WARM_UP_SECONDS = 0.5;
 
     private final SideOptions sides;
     private final PerfFrames frames;
@@ -58,8 +64,34 @@ final class LatencyRun {
         try (PerfEndpoint client = open(sides.client(), frames, frameBytes)) {
             Pinger pinger = new Pinger(client, frames.stampOffset(frameBytes), pings.burst(), pings.replyEvery(),
                     pings.window(), goOn);
-            pinger.run(lengths.warmUp(), warmUpSchedule(pings), Stamp.WARM_UP);
-            return pinger.run(lengths.length(), schedule(pinger, pings), 0);
+            answered(pinger.run(lengths.warmUp(), warmUpSchedule(pings), Stamp.WARM_UP), goOn);
+            SendSchedule schedule = schedule(pinger, pings, goOn);
+            if (!schedule.isUnlimited()) {
+                pinger.run(RunLength.ofSeconds(Math.min(PACED_WARM_UP_SECONDS, lengths.warmUp().durationNanos() / 1e9)),
+                        schedule, Stamp.WARM_UP);
+            }
+            LatencySample sample = answered(pinger.run(lengths.length(), schedule, 0), goOn);
+            warnIfLate(sample);
+            return sample;
+        }
+    }
+
+    /** Zeros would look like a very fast peer. */
+    private LatencySample answered(LatencySample sample, BooleanSupplier goOn) {
+        if (goOn.getAsBoolean() && sample.lost() > 0 && sample.fromSend().getTotalCount() == 0) {
+            throw new ToolException("no ping was answered by " + frames.remote().mac() + " through "
+                    + sides.client().device() + ": is the other side running there (the same command with -Z, or a"
+                    + " program that sends frames back), and is its address right (-E)?");
+        }
+        return sample;
+    }
+
+    private void warnIfLate(LatencySample sample) {
+        if (sample.isLate()) {
+            progress.println(String.format(Locale.ROOT, "rdma-raw: the schedule was not held, %,d of %,d pings went"
+                    + " late: the row \"schedule\" tells of the backlog; try a longer --latency-gap", sample.latePings(),
+                    sample.pings()));
+            progress.flush();
         }
     }
 
@@ -69,12 +101,12 @@ final class LatencyRun {
     }
 
     /** If the user gives no rate, pings are sent at half the rate of a closed loop. */
-    private SendSchedule schedule(Pinger pinger, Pings pings) {
+    private SendSchedule schedule(Pinger pinger, Pings pings, BooleanSupplier goOn) {
         if (pings.closedLoop() || pings.nanosPerBurst() > 0) {
             return pings.closedLoop() ? SendSchedule.unlimited() : warmUpSchedule(pings);
         }
-        LatencySample calibration = pinger.run(RunLength.ofSeconds(CALIBRATION_SECONDS), SendSchedule.unlimited(),
-                Stamp.WARM_UP);
+        LatencySample calibration = answered(pinger.run(RunLength.ofSeconds(CALIBRATION_SECONDS),
+                SendSchedule.unlimited(), Stamp.WARM_UP), goOn);
         double nanosPerPing = calibration.seconds() * 1e9 / Math.max(1, calibration.pings());
         double median = calibration.fromSend().getValueAtPercentile(50);
         double nanos = SCHEDULE_FACTOR * Math.max(median, pings.burst() * Math.min(nanosPerPing, median));

@@ -37,7 +37,8 @@ final class LatencyTable {
             row.put("percentile_" + String.format(Locale.ROOT, percentile == 99 ? "%.0f" : "%s", percentile),
                     units(histogram.getValueAtPercentile(percentile)));
         }
-        row.put("from", from).put("lost", sample.lost()).put("seconds", sample.seconds());
+        row.put("from", from).put("lost", sample.lost()).put("late", sample.latePings())
+                .put("seconds", sample.seconds());
     }
 
     private double units(double nanos) {

@@ -28,7 +28,16 @@ final class LengthOptions {
             defaultValue = "1", description = "seconds before, for the JVM's compiler; no figure counts them")
     private double warmUpSeconds;
 
+    @Option(names = {"-m", "--mtu"}, paramLabel = "BYTES", defaultValue = "9600",
+            description = "no longer frames than this MTU lets pass: with -a the longer lengths are left out")
+    private int mtuBytes;
+
     List<Integer> sizes(PerfFrames frames) {
+        int longest = mtuBytes + frames.linkHeaderBytes();
+        if (mtuBytes < 64 || mtuBytes > 9_600 || !all && frameBytes > longest) {
+            throw new IllegalArgumentException("--mtu must be 64 to 9600, and --size at most that and the header of"
+                    + " Ethernet: " + longest);
+        }
         if (frameBytes < 60 || frameBytes > 9_618) {
             throw new IllegalArgumentException("--size must be 60 to 9618");
         }
@@ -36,7 +45,7 @@ final class LengthOptions {
             throw new IllegalArgumentException("--iters must not be negative, --duration more than 0 and at most 86400,"
                     + " --warm-up 0 to 3600");
         }
-        return all ? IntStream.of(ALL_SIZES).filter(size -> size >= frames.headerBytes()).boxed().toList()
+        return all ? IntStream.of(ALL_SIZES).filter(size -> size >= frames.headerBytes() && size <= longest).boxed().toList()
                 : List.of(frameBytes);
     }
 

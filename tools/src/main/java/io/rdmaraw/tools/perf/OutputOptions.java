@@ -1,5 +1,7 @@
 package io.rdmaraw.tools.perf;
 
+import io.rdmaraw.tools.output.Environment;
+import java.io.PrintWriter;
 import picocli.CommandLine.Option;
 
 /** The options that describe the output. */
@@ -9,6 +11,16 @@ final class OutputOptions {
 
     @Option(names = {"--report_gbits", "--report-gbits"}, description = "Gbit/s in place of MiB/s")
     private boolean gigabits;
+
+    @Option(names = {"-F", "--CPU-freq"}, description = "say nothing of other programs that use the processors")
+    private boolean quiet;
+
+    /** Warns before a measurement if other programs use the processors. */
+    void warnIfBusy(PrintWriter err) {
+        if (!quiet) {
+            Environment.warnIfBusy(err);
+        }
+    }
 
     boolean json() {
         return json;

@@ -34,6 +34,11 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
                 flowLabel, flows, flowsBurst);
     }
 
+    /** Returns the bytes before what the MTU bounds. */
+    int linkHeaderBytes() {
+        return 14 + (vlanId > 0 ? 4 : 0);
+    }
+
     int headerBytes() {
         return template(0, 0).headerBytes();
     }

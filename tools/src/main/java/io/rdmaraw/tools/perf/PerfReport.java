@@ -1,13 +1,15 @@
 package io.rdmaraw.tools.perf;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.tools.output.Environment;
 import io.rdmaraw.tools.output.Json;
 
 /**
- * A result with perftest's names: {@code test_info}, and in {@code results} the row of this side. {@code rows} has all
- * of them, for both sides and every length.
+ * A result with perftest's names: {@code test_info}, and in {@code results} the row that perftest would have: of this
+ * side, and of latencies the one that counts from when a ping went. {@code rows} has all of them, for both sides and
+ * every length.
  */
 final class PerfReport {
     private final ObjectNode root = Json.object();
@@ -41,8 +43,17 @@ final class PerfReport {
 
     ObjectNode toJson() {
         if (!rows.isEmpty()) {
-            root.set("results", rows.get(0).deepCopy());
+            root.set("results", perftestRow().deepCopy());
         }
         return root;
+    }
+
+    private JsonNode perftestRow() {
+        for (JsonNode row : rows) {
+            if ("send".equals(row.path("from").asText())) {
+                return row;
+            }
+        }
+        return rows.get(0);
     }
 }

@@ -31,6 +31,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
     private long expectedPongs;
     private long pongs;
     private long givenUp;
+    private long late;
     private long nowNanos;
     private long lastProgressNanos;
 
@@ -69,7 +70,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
                 endpoint.idle(schedule.isUnlimited() ? LOSS_NANOS : schedule.intendedNanos(sent) - nowNanos);
             }
         }
-        return new LatencySample(sent, fromSchedule.copy(), fromSend.copy(), givenUp + missing(),
+        return new LatencySample(sent, fromSchedule.copy(), fromSend.copy(), givenUp + missing(), late,
                 (System.nanoTime() - start) / 1e9);
     }
 
@@ -79,6 +80,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
         pongs = 0;
         expectedPongs = 0;
         givenUp = 0;
+        late = 0;
         fromSchedule.reset();
         fromSend.reset();
     }
@@ -96,6 +98,9 @@ final class Pinger implements PerfEndpoint.FrameSink {
         }
         int count = (int) Math.min(Math.min(burst - sent % burst, lane.room()), length.left(sent, nowNanos - start));
         long sendNanos = System.nanoTime();
+        if (!schedule.isUnlimited() && sendNanos > schedule.intendedNanos(sent + burst)) {
+            late += count;
+        }
         for (int i = 0; i < count; i++) {
             lane.send(1, (int) (sent & Stamp.NUMBER_MASK) | mark, true);
             if ((sent + 1) % replyEvery == 0) {

@@ -30,6 +30,11 @@ final class DeviceCounts implements AutoCloseable {
         return grown;
     }
 
+    /** Returns the frames sent since the start that no rule of a receiver matched. */
+    long unmatched() {
+        return grown().getOrDefault("sent.noMatch", 0L);
+    }
+
     private Map<String, Long> all() {
         Map<String, Long> counts = new TreeMap<>();
         if (Softverbs.isSoftverbs(context)) {

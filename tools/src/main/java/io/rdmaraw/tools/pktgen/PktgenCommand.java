@@ -15,6 +15,6 @@ public final class PktgenCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "tx or rx?");
+        throw new ParameterException(spec.commandLine(), "which one: tx or rx");
     }
 }

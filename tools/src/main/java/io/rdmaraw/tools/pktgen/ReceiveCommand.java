@@ -10,6 +10,7 @@ import io.rdmaraw.tools.output.LiveLine;
 import io.rdmaraw.tools.run.EndOnSignal;
 import io.rdmaraw.tools.run.Loops;
 import io.rdmaraw.tools.run.RunFailure;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -23,8 +24,8 @@ import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw pktgen rx}. */
 @Command(name = "rx", mixinStandardHelpOptions = true, showDefaultValues = true,
-        description = "Receives the frames that a flow rule matches, counts them, and writes them to a file if"
-                + " asked to.")
+        description = {"Receives the frames that a flow rule matches, counts them, and writes them to a file if"
+                + " asked to.", FlowRuleHelp.SYNTAX})
 final class ReceiveCommand implements Callable<Integer> {
     @Option(names = {"-m", "--match"}, paramLabel = "RULE", required = true,
             description = "which frames, such as \"dst 198.18.0.2 udp dst-port 9\" or \"ether-type 0x88b5\"")
@@ -53,11 +54,17 @@ final class ReceiveCommand implements Callable<Integer> {
         probe = probes ? new ProbeReader() : null;
         try (EndOnSignal goOn = new EndOnSignal();
                 PcapWriter writer = file == null ? null : PcapWriter.create(file, PcapFormat.LINKTYPE_ETHERNET)) {
-            receive(flow, writer, failure, goOn).print(spec.commandLine().getOut(), options.json(), probe);
+            TrafficResult result = receive(flow, writer, failure, goOn);
+            result.print(spec.commandLine().getOut(), options.json(), probe);
+            failure.throwIfReported("receiving on " + options.device());
+            if (result.frames() == 0) {
+                throw new ToolException("no frame matched \"" + match + "\" on " + options.device()
+                        + (new DeviceName(options.device()).isLoopback() ? ", which is in memory and reaches only this"
+                        + " process" : ": is the sender's device the other end of the link?"));
+            }
         } catch (IOException e) {
             throw new ToolException("cannot write " + file + ": " + e.getMessage(), e);
         }
-        failure.throwIfReported("receiving on " + options.device());
         return 0;
     }
 
@@ -69,7 +76,7 @@ final class ReceiveCommand implements Callable<Integer> {
             RdmaRawChannel channel = (RdmaRawChannel) new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class)
                     .handler(receiver).bind(RdmaRawAddress.of(options.device(), options.port(), flow)).sync().channel();
             LiveLine line = new LiveLine(spec.commandLine().getErr(), "rx", receiver::frames, receiver::bytes,
-                    () -> channel.statistics().droppedWithoutRead());
+                    "dropped", () -> channel.statistics().droppedWithoutRead());
             double seconds = line.watch(options.durationNanos(), done, goOn) / 1e9;
             channel.close().sync();
             return new TrafficResult("rx", options.device(), receiver.frames(), receiver.bytes(),

@@ -11,7 +11,8 @@ import java.util.Map;
  *
  * @param direction "tx" or "rx"
  * @param frameBytes bytes of all frames, without FCS
- * @param dropped   frames that reached the channel but not the count
+ * @param dropped   of a reception, frames that reached the channel but not the count; of a transmission on softverbs,
+ *                  frames that no rule matched
  * @param counts    what softverbs counted during the run
  */
 record TrafficResult(String direction, String device, long frames, long frameBytes, long dropped, double seconds,
@@ -48,9 +49,9 @@ record TrafficResult(String direction, String device, long frames, long frameByt
             Json.print(out, result);
             return;
         }
-        out.println(String.format(Locale.ROOT, "%s %s: %,d frames, %,d bytes, %,d dropped in %.3f s: %.3f Mframe/s,"
-                + " %.3f Gbit/s", direction, device, frames, frameBytes, dropped, seconds, megaframesPerSecond(),
-                gigabitsPerSecond()));
+        out.println(String.format(Locale.ROOT, "%s %s: %,d frames, %,d bytes, %,d %s in %.3f s: %.3f Mframe/s,"
+                + " %.3f Gbit/s", direction, device, frames, frameBytes, dropped, direction.equals("tx") ? "unmatched" : "dropped",
+                seconds, megaframesPerSecond(), gigabitsPerSecond()));
         if (probeOrNull != null) {
             out.println("  " + probeOrNull.toText());
         }

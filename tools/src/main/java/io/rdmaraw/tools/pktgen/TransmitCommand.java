@@ -9,6 +9,7 @@ import io.rdmaraw.tools.output.LiveLine;
 import io.rdmaraw.tools.run.EndOnSignal;
 import io.rdmaraw.tools.run.Loops;
 import io.rdmaraw.tools.run.RunFailure;
+import io.rdmaraw.verbs.DeviceName;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -60,16 +61,26 @@ final class TransmitCommand implements Callable<Integer> {
         try (DeviceCounts counts = new DeviceCounts(options.device()); Loops loops = new Loops(1)) {
             Channel channel = new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class).handler(transmitter)
                     .bind(RdmaRawAddress.of(options.device(), options.port())).sync().channel();
-            new LiveLine(spec.commandLine().getErr(), "tx", transmitter::sentFrames, transmitter::sentBytes, () -> 0)
-                    .watch(options.durationNanos(), done, goOn);
+            LiveLine line = new LiveLine(spec.commandLine().getErr(), "tx", transmitter::sentFrames,
+                    transmitter::sentBytes, "unmatched", counts::unmatched);
+            line.watch(options.durationNanos(), done, goOn);
             transmitter.stop();
             if (!done.await(DRAIN_SECONDS, TimeUnit.SECONDS)) {
                 throw new ToolException(options.device() + " takes no more frames: is its link up? (./rdma-raw doctor"
                         + " --device " + options.device() + ')');
             }
             channel.close().sync();
-            return new TrafficResult("tx", options.device(), transmitter.sentFrames(), transmitter.sentBytes(), 0,
-                    transmitter.seconds(), counts.grown());
+            warnIfNobodyReceives(counts.unmatched(), transmitter.sentFrames());
+            return new TrafficResult("tx", options.device(), transmitter.sentFrames(), transmitter.sentBytes(),
+                    counts.unmatched(), transmitter.seconds(), counts.grown());
+        }
+    }
+
+    private void warnIfNobodyReceives(long unmatched, long sent) {
+        if (sent > 0 && unmatched == sent && new DeviceName(options.device()).isLoopback()) {
+            spec.commandLine().getErr().println("rdma-raw: no rule matched any frame: " + options.device()
+                    + " is in memory and reaches only this process; ./rdma-raw demo and bw send and receive in one");
+            spec.commandLine().getErr().flush();
         }
     }
 }

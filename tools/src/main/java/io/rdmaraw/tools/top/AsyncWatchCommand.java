@@ -10,6 +10,7 @@ import java.io.PrintWriter;
 import java.time.LocalDateTime;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.Callable;
+import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -23,8 +24,8 @@ import picocli.CommandLine.Spec;
 public final class AsyncWatchCommand implements Callable<Integer> {
     private static final long LOOK_NANOS = 100_000_000;
 
-    @Parameters(paramLabel = "DEVICE", description = "see ./rdma-raw devinfo --list")
-    private String device;
+    @ArgGroup(multiplicity = "1")
+    private Device named;
 
     @Option(names = {"-n", "--count"}, paramLabel = "N", defaultValue = "0", description = "events; 0: until Ctrl-C")
     private int count;
@@ -35,8 +36,20 @@ public final class AsyncWatchCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
+    private String device;
+
+    /** The device, as an argument or as the other commands have it. */
+    static final class Device {
+        @Parameters(paramLabel = "DEVICE", description = "see ./rdma-raw devinfo --list")
+        private String argument;
+
+        @Option(names = {"-d", "--device"}, paramLabel = "D", description = "the same")
+        private String option;
+    }
+
     @Override
     public Integer call() {
+        device = named.argument != null ? named.argument : named.option;
         PrintWriter out = spec.commandLine().getOut();
         try (EndOnSignal goOn = new EndOnSignal(); VerbsContext context = VerbsDevices.open(device);
                 FdWaiter waiter = new FdWaiter(context.asyncFd())) {

@@ -6,6 +6,7 @@ import com.sun.tools.attach.VirtualMachineDescriptor;
 import io.rdmaraw.tools.command.ToolException;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.rmi.server.RMISocketFactory;
 import java.util.ArrayList;
 import java.util.List;
 import javax.management.MBeanServerConnection;
@@ -31,9 +32,14 @@ final class JavaProcess implements AutoCloseable {
 
     /** Attaches to a process. */
     static JavaProcess attach(String pid) {
+        NetworkNamespaces namespaces = new NetworkNamespaces(Path.of("/proc"));
         try {
             VirtualMachine machine = VirtualMachine.attach(pid);
             try {
+                if (namespaces.isElsewhere(pid)) {
+                    // Its management agent listens on the loopback address of its own network namespace.
+                    RMISocketFactory.setSocketFactory(new NamespaceSockets(pid));
+                }
                 String url = machine.startLocalManagementAgent();
                 String title = machine.getSystemProperties().getProperty("sun.java.command", "");
                 return new JavaProcess(pid, title, JMXConnectorFactory.connect(new JMXServiceURL(url)));
@@ -41,12 +47,15 @@ final class JavaProcess implements AutoCloseable {
                 machine.detach();
             }
         } catch (AttachNotSupportedException | IOException e) {
-            throw new ToolException(whyNot(pid, e, new NetworkNamespaces(Path.of("/proc"))), e);
+            throw new ToolException(whyNot(pid, e, namespaces), e);
         }
     }
 
-    /** The JVM's management agent listens on the loopback address of its own network namespace. */
+    /** To enter a network namespace takes CAP_SYS_ADMIN, which its user may have where we have not. */
     static String whyNot(String pid, Exception e, NetworkNamespaces namespaces) {
+        if (!namespaces.hasProcess(pid)) {
+            return "no such process: " + pid;
+        }
         if (namespaces.isElsewhere(pid)) {
             return "cannot attach to process " + pid + ", which is in another network namespace: nsenter -t " + pid
                     + " -n ./rdma-raw top " + pid;
@@ -111,6 +120,10 @@ final class JavaProcess implements AutoCloseable {
         } catch (Exception e) {
             throw new ToolException("process " + pid + " does not answer any more: " + e.getMessage(), e);
         }
+    }
+
+    String pid() {
+        return pid;
     }
 
     String heading() {

@@ -13,6 +13,10 @@ final class NetworkNamespaces {
         this.proc = proc;
     }
 
+    boolean hasProcess(String pid) {
+        return Files.isDirectory(proc.resolve(pid));
+    }
+
     /** Returns whether a process is known to be in another namespace than this process. */
     boolean isElsewhere(String pid) {
         try {

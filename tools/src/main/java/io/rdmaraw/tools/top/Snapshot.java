@@ -13,11 +13,11 @@ import javax.management.openmbean.CompositeData;
  * The counts of a process at one moment. Rows are those of the MBean: counts are named {@code kind:name}, everything
  * else is text.
  */
-record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> channels,
+record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> devices, List<Row> channels,
         List<Row> sockets) {
     static final String BEAN = "io.rdmaraw:type=Transport";
 
-    /** One loop, queue, channel, or TCP server or connection. */
+    /** One loop, queue, device, channel, or TCP server or connection. */
     record Row(Map<String, String> names, Map<String, Long> counts) {
         String name(String key) {
             return names.getOrDefault(key, "");
@@ -49,7 +49,7 @@ record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> channels
     static Snapshot read(MBeanServerConnection connection) throws Exception {
         ObjectName bean = new ObjectName(BEAN);
         return new Snapshot(System.nanoTime(), rows(connection, bean, "Loops"), rows(connection, bean, "Ports"),
-                rows(connection, bean, "Channels"), rows(connection, bean, "Sockets"));
+                rows(connection, bean, "Devices"), rows(connection, bean, "Channels"), rows(connection, bean, "Sockets"));
     }
 
     private static List<Row> rows(MBeanServerConnection connection, ObjectName bean, String attribute)

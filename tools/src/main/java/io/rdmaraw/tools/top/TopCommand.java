@@ -9,11 +9,11 @@ import java.time.LocalTime;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw top}. */
@@ -25,9 +25,8 @@ import picocli.CommandLine.Spec;
 public final class TopCommand implements Callable<Integer> {
     private static final String CLEAR = "\033[H\033[2J";
 
-    @Parameters(arity = "0..1", paramLabel = "PID",
-            description = "the process; by default the only one with event loops of the transport")
-    private String pid;
+    @ArgGroup
+    private ProcessChoice process = new ProcessChoice();
 
     @Option(names = {"-i", "--interval"}, paramLabel = "S", defaultValue = "1", description = "seconds, 0.1 to 3600")
     private double intervalSeconds;
@@ -47,18 +46,19 @@ public final class TopCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
+        String pid = process.pid();
         if (intervalSeconds < 0.1 || intervalSeconds > 3600 || count < 0 || channels < 0) {
             throw new ParameterException(spec.commandLine(), "--interval must be 0.1 to 3600, --count and"
                     + " --channels not"
                     + " negative");
         }
         try (EndOnSignal goOn = new EndOnSignal();
-                JavaProcess process = pid == null ? JavaProcess.find() : JavaProcess.attach(pid)) {
-            Snapshot before = process.snapshot();
+                JavaProcess attached = pid == null ? JavaProcess.find() : JavaProcess.attach(pid)) {
+            Snapshot before = attached.snapshot();
             for (int shown = 0; goOn.getAsBoolean() && (count == 0 || shown < count); shown++) {
                 TimeUnit.NANOSECONDS.sleep((long) (intervalSeconds * 1e9));
-                Snapshot now = process.snapshot();
-                show(process, before, now);
+                Snapshot now = attached.snapshot();
+                show(attached, before, now);
                 before = now;
             }
         }
@@ -85,6 +85,7 @@ public final class TopCommand implements Callable<Integer> {
         ObjectNode root = Json.object();
         root.set("loops", mapper.valueToTree(snapshot.loops()));
         root.set("ports", mapper.valueToTree(snapshot.ports()));
+        root.set("devices", mapper.valueToTree(snapshot.devices()));
         root.set("channels", mapper.valueToTree(snapshot.channels()));
         root.set("sockets", mapper.valueToTree(snapshot.sockets()));
         return root;

@@ -43,17 +43,19 @@ final class TopScreen {
         return (row.count(key) - old.count(key)) / seconds;
     }
 
+    /** Of the time by the loop's own clock: what asking took must not count as work. */
+    private static double shareOfTime(Snapshot.Row loop, Snapshot.Row old, String key) {
+        double alive = loop.count("nanos:alive") - old.count("nanos:alive");
+        return alive <= 0 ? 0 : Math.clamp((loop.count(key) - old.count(key)) / alive, 0, 1);
+    }
+
     private TextTable loops() {
         TextTable table = new TextTable("LOOP", "WORK", "SPIN", "SLEEP", "TURNS/S", "SLEEPS/S");
         for (Snapshot.Row loop : now.loops()) {
             Snapshot.Row old = loop.in(before.loops());
-            double spin = rate(loop, old, "nanos:spin") / 1e9;
-            double sleep = rate(loop, old, "nanos:sleep") / 1e9;
-            // A sleep is counted when it ends: one that spans the whole interval shows up later.
-            boolean asleep = loop.count("work:rounds") == old.count("work:rounds");
-            double sleeping = asleep ? 1 : Math.min(1, sleep);
-            table.row(loop.name("loop"), percent(Math.max(0, 1 - spin - sleeping)), percent(Math.min(1, spin)),
-                    percent(sleeping), si(rate(loop, old, "work:rounds")), si(rate(loop, old, "work:sleeps")));
+            double spin = shareOfTime(loop, old, "nanos:spin");
+            double sleep = shareOfTime(loop, old, "nanos:sleep");
+            table.row(loop.name("loop"), percent(Math.max(0, 1 - spin - sleep)), percent(spin), percent(sleep), si(rate(loop, old, "work:rounds")), si(rate(loop, old, "work:sleeps")));
         }
         return table;
     }
@@ -77,8 +79,8 @@ final class TopScreen {
         return table;
     }
 
-    private static String rules(Snapshot.Row port) {
-        long kernelVisible = port.count("level:rules.kernel-visible");
+    private String rules(Snapshot.Row port) {
+        long kernelVisible = port.in(now.devices(), "device").count("level:rules.kernel-visible");
         return port.count("level:rules") + (kernelVisible == 0 ? "" : " (" + kernelVisible + " kernel-visible)");
     }
 
@@ -99,8 +101,9 @@ final class TopScreen {
     /** Lists all losses, copies and errors so far; counts of zero are not shown. */
     private void troubles(PrintWriter out) {
         TextTable table = new TextTable("DROPS, COPIES, ERRORS", "REASON", "WHERE", "/S", "TOTAL");
-        int rows = addTroubles(table, now.ports(), before.ports(), "device") + addTroubles(table, now.channels(),
-                before.channels(), "channel");
+        int rows = addTroubles(table, now.devices(), before.devices(), "device")
+                + addTroubles(table, now.ports(), before.ports(), "device")
+                + addTroubles(table, now.channels(), before.channels(), "channel");
         if (rows == 0) {
             out.println("no drops, no copies, no errors");
         } else {
@@ -116,7 +119,8 @@ final class TopScreen {
             for (String key : row.counts().keySet()) {
                 if (row.count(key) > 0 && key.matches("(drop|copy|error):.*")) {
                     String kind = key.substring(0, key.indexOf(':'));
-                    table.row(kind, key.substring(kind.length() + 1), row.name(name) + " of " + row.name("loop"),
+                    String loop = row.name("loop").isEmpty() ? "" : " of " + row.name("loop");
+                    table.row(kind, key.substring(kind.length() + 1), row.name(name) + loop,
                             si(rate(row, old, key)), String.format(Locale.ROOT, "%,d", row.count(key)));
                     added++;
                 }

@@ -156,6 +156,57 @@ class LauncherScriptsTest {
         }
     }
 
+    /** Whoever types ./mvnw as other projects are built has an older java first on the PATH as often as not. */
+    @Test
+    void mavenFindsTheJdkThatTheLauncherFinds() throws Exception {
+        Path old = jdk("jdk-17", "17.0.9", true);
+        Result version = run(Map.of("JAVA_HOME", old.toString()), "./mvnw", "-version");
+        assertEquals(0, version.exitCode, version.output);
+        assertTrue(version.output.contains("Java version: " + Runtime.version().feature()), version.output);
+    }
+
+    @Test
+    void aTestThatIsNotThereIsRefused() throws Exception {
+        Result result = run(Map.of(), "./rdma-raw", "test", "NoSuchTestOfOurs");
+        assertEquals(2, result.exitCode, result.output);
+        assertTrue(result.output.contains("there is no test class 'NoSuchTestOfOurs'"), result.output);
+    }
+
+    /** Only what it stands on is built, and nothing but this class runs. */
+    @Test
+    void oneTestIsLookedForByItsName() throws Exception {
+        Result result = run(Map.of(), "bash", "-c", "set -euo pipefail; ROOT=$PWD; . scripts/messages.sh;"
+                + " eval \"$(sed -n '/^run_named_tests()/,/^}/p' rdma-raw)\"; require_jdk() { :; };"
+                + " require_build_tools() { :; }; run_maven() { echo \"$*\"; };"
+                + " run_named_tests 'LauncherScriptsTest#missingPackagesAreNamed'");
+        assertEquals(0, result.exitCode, result.output);
+        assertTrue(result.output.contains("-pl tools -am") && result.output.contains("-Dtest.skipEmulated=true")
+                && result.output.contains("-Dtest=LauncherScriptsTest#missingPackagesAreNamed"), result.output);
+    }
+
+    /** perftest succeeds with a row of zeros. */
+    @Test
+    void aMeasurementWithoutAFrameIsNoSuccess() throws Exception {
+        String heading = " #bytes  #iterations  BW peak[MiB/sec]  BW average[MiB/sec]  MsgRate[Mpps]\n";
+        Path zeros = Files.writeString(directory.resolve("zeros"), heading + " 64  0  0.00  0.00  0.000000\n");
+        Path rows = Files.writeString(directory.resolve("rows"), heading + " 64  4096  0.00  61.04  1.000000\n");
+        Path other = Files.writeString(directory.resolve("other"), "hca_id: mlx5_0\n  64  0\n");
+        for (Map.Entry<Path, Integer> each : Map.of(zeros, 0, rows, 1, other, 1).entrySet()) {
+            assertEquals(each.getValue(), script("hardware-check.sh", "hardware_moved_nothing " + each.getKey()).exitCode,
+                    each.getKey().toString());
+        }
+        assertEquals("1.000000 Mpps", script("hardware-check.sh", "hardware_figure " + rows).output);
+    }
+
+    @Test
+    void programsThatAMeasurementWantsAreNamed() throws Exception {
+        Result result = script("messages.sh", ". scripts/packages.sh; PATH=/nowhere; RDMA_RAW_NO_INSTALL=1;"
+                + " want_programs report no-such-program:such-package");
+        assertEquals(0, result.exitCode, result.output);
+        assertTrue(result.output.contains("report lacks programs")
+                && result.output.contains("sudo apt-get install -y such-package"), result.output);
+    }
+
     @Test
     void shellcheckFindsNothing() throws Exception {
         Result version = run(Map.of(), "sh", "-c", "shellcheck --version");

@@ -34,7 +34,7 @@ class OutputTest {
     void liveLineEndsWithTheLatchOrTheCondition() throws Exception {
         StringWriter text = new StringWriter();
         AtomicLong frames = new AtomicLong();
-        LiveLine line = new LiveLine(new PrintWriter(text), "rx", frames::incrementAndGet, () -> 0, () -> 0);
+        LiveLine line = new LiveLine(new PrintWriter(text), "rx", frames::incrementAndGet, () -> 0, "lost", () -> 0);
         assertTrue(line.watch(0, new CountDownLatch(0), () -> true) >= 0);
         assertTrue(line.watch(0, new CountDownLatch(1), () -> false) >= 0);
         assertTrue(line.watch(1_000_000, new CountDownLatch(1), () -> true) >= 1_000_000);

@@ -53,6 +53,22 @@ class PerfCommandsTest {
         assertEquals(2000, rows.get(1).get("n_iterations").asLong());
     }
 
+    /** Also when each side sends: perftest's -b. */
+    @Test
+    void framesGoBothWaysAtOnce() throws Exception {
+        JsonNode rows = run("bw -b -F -n 3000 --warm-up 0").json().get("rows");
+        assertEquals(List.of(3000, 3000, 3000, 3000), rows.findValues("n_iterations").stream().map(JsonNode::asInt)
+                .toList());
+        assertEquals(List.of(0, 0), rows.findValues("lost").stream().map(JsonNode::asInt).toList());
+    }
+
+    @Test
+    void noLengthIsBeyondTheMtu() throws Exception {
+        JsonNode rows = run("bw -a -m 500 -n 100 --warm-up 0").json().get("rows");
+        assertEquals(List.of(60, 124, 252, 508), rows.findValues("MsgSize").stream().map(JsonNode::asInt).distinct()
+                .toList());
+    }
+
     @Test
     void allSizesAreThoseOfRfc2544() throws Exception {
         JsonNode rows = run("bw -a -n 500 --warm-up 0").json().get("rows");
@@ -110,6 +126,8 @@ class PerfCommandsTest {
         "bw -s 20                            | --size must be",
         "bw -q 3 --rss                       | power of two",
         "bw --rate-limit-type HW --rate-units p --rate-limit 1 | bits",
+        "bw -b -Z                            | both sides here",
+        "bw -m 500 -s 515                    | --mtu",
         "lat --vlan-pcp 9                    | --vlan-pcp",
         "lat -P -E 02:00:00:00:00:02 --udp   | -j is missing",
         "burst-lat --reply-every 0           | --reply-every",
@@ -119,6 +137,29 @@ class PerfCommandsTest {
         ToolRun run = ToolRun.of(arguments.split(" "));
         assertEquals(2, run.exitCode(), run.err());
         assertTrue(run.err().contains(fault), run.err());
+    }
+
+    /** Who reads perftest's names compares with what perftest measures: from when a ping really went. */
+    @Test
+    void theResultIsTheRowThatPerftestHas() throws Exception {
+        JsonNode result = run("lat -n 500 --warm-up 0.05").json();
+        assertEquals("send", result.get("results").get("from").asText());
+    }
+
+    /** Zeros and success would look like a very fast peer. */
+    @Test
+    void aPeerThatDoesNotAnswerIsSaid() {
+        ToolRun run = ToolRun.of("lat", "-P", "-d", "soft:loop:nobody", "-E", "02:00:00:00:00:02", "--warm-up", "0.1");
+        assertEquals(1, run.exitCode(), run.out());
+        assertTrue(run.err().contains("no ping was answered by 02:00:00:00:00:02 through soft:loop:nobody"), run.err());
+    }
+
+    /** A ping each microsecond that no pong follows in time: what is measured then is a backlog, and it says so. */
+    @Test
+    void aScheduleThatCannotBeHeldIsSaid() throws Exception {
+        ToolRun run = run("lat -n 5000 --warm-up 0.05 --latency-gap 0.01");
+        assertTrue(run.err().contains("the schedule was not held") && run.err().contains("--latency-gap"), run.err());
+        assertTrue(run.json().get("rows").get(0).get("late").asLong() > 500, run.out());
     }
 
     @Test

@@ -26,7 +26,9 @@ class JavaProcessTest {
         assertEquals("cannot attach to process 78, which is in another network namespace:"
                 + " nsenter -t 78 -n ./rdma-raw top 78", JavaProcess.whyNot("78", refused, namespaces));
         assertTrue(JavaProcess.whyNot("77", refused, namespaces).contains("Connection refused"));
+        Files.createDirectories(proc.resolve("79"));
         assertTrue(JavaProcess.whyNot("79", refused, namespaces).contains("same user"));
+        assertEquals("no such process: 80", JavaProcess.whyNot("80", refused, namespaces));
     }
 
     /** The links are what they are taken for. */

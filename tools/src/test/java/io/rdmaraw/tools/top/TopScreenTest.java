@@ -23,13 +23,14 @@ class TopScreenTest {
         long n = factor;
         return new Snapshot(n * 2 * SECOND,
                 List.of(row(Map.of("loop", "loop-1"), Map.of("work:rounds", 4000 * n, "work:sleeps", 20 * n,
-                        "nanos:spin", SECOND / 2 * n, "nanos:sleep", SECOND * n))),
+                        "nanos:spin", SECOND / 2 * n, "nanos:sleep", SECOND * n, "nanos:alive", 2 * SECOND * n))),
                 List.of(row(Map.of("loop", "loop-1", "device", "mlx5_0", "port", "1"), Map.of(
                         "traffic:received.frames", 3_000_000 * n, "traffic:received.bytes", 300_000_000 * n,
                         "work:receive.bursts", 100_000 * n, "work:receive.polls", 200_000 * n,
                         "work:receive.polls.empty", 100_000 * n, "work:fill.16", 100_000 * n,
-                        "drop:send-error", 7L, "copy:slow-consumer", 0L, "level:rules", 3L,
-                        "level:rules.kernel-visible", n - 1))),
+                        "drop:send-error", 7L, "copy:slow-consumer", 0L, "level:rules", 3L))),
+                List.of(row(Map.of("device", "mlx5_0"), Map.of("drop:ring-full", 10 * n, "level:rules.kernel-visible",
+                        n - 1))),
                 List.of(row(Map.of("loop", "loop-1", "device", "mlx5_0", "channel", "abc mlx5_0/1"),
                         Map.of("traffic:received.frames", 3_000_000 * n, "drop:not-read", 40 * n))), List.of());
     }
@@ -37,7 +38,7 @@ class TopScreenTest {
     private static Snapshot tcpSnapshot(int factor) {
         long n = factor;
         Map<String, String> loop = Map.of("loop", "loop-1", "device", "mlx5_0");
-        return new Snapshot(n * 2 * SECOND, List.of(), List.of(),
+        return new Snapshot(n * 2 * SECOND, List.of(), List.of(), List.of(),
                 List.of(row(with(loop, "channel", "tcp"), Map.of("level:connections", 12L, "level:time-wait", 3L,
                         "traffic:received.segments", 4000 * n, "traffic:sent.segments", 6000 * n,
                         "traffic:retransmitted.segments", 8 * n, "traffic:forwarded.segments", 20 * n,
@@ -94,6 +95,8 @@ class TopScreenTest {
                 && queue.contains("50%") && queue.contains("|    █  |"), screen);
         assertTrue(queue.contains(" 3 (1 kernel-visible) "), "rules that the kernel may answer too: " + screen);
         assertTrue(screen.lines().anyMatch(line -> line.matches("drop +send-error +mlx5_0 of loop-1 +0 +7")), screen);
+        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +ring-full +mlx5_0 +5 +20")),
+                "of the whole device, so of no loop: " + screen);
         assertTrue(screen.lines().anyMatch(line -> line.matches("drop +not-read +abc mlx5_0/1 of loop-1 +20 +80")),
                 screen);
         assertFalse(screen.contains("slow-consumer"), "what never happened is not shown");
@@ -101,11 +104,15 @@ class TopScreenTest {
 
     @Test
     void aLoopThatSleptAllTheTimeIsAsleep() {
-        Snapshot before = snapshot(1);
-        Snapshot later = new Snapshot(before.nanos() + SECOND, before.loops(), before.ports(), before.channels(),
-                before.sockets());
+        Map<String, String> loop = Map.of("loop", "loop-1");
+        Snapshot before = ofLoop(row(loop, Map.of("nanos:sleep", SECOND, "nanos:alive", 5 * SECOND)));
+        Snapshot later = ofLoop(row(loop, Map.of("nanos:sleep", 4 * SECOND, "nanos:alive", 8 * SECOND)));
         assertTrue(new TopScreen(before, later, 0).render().lines()
                 .anyMatch(line -> line.matches("loop-1 +0% +0% +100% .*")));
+    }
+
+    private static Snapshot ofLoop(Snapshot.Row loop) {
+        return new Snapshot(loop.count("nanos:alive"), List.of(loop), List.of(), List.of(), List.of(), List.of());
     }
 
     @ParameterizedTest
@@ -117,8 +124,9 @@ class TopScreenTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {"top --interval 0 | 2 | --interval must be",
-        "top 999999999 | 1 | cannot attach to process 999999999", "asyncwatch soft:nothing | 1 | nothing",
-        "asyncwatch | 2 | DEVICE"})
+        "top 999999999 | 1 | no such process: 999999999", "asyncwatch soft:nothing | 1 | nothing",
+        "asyncwatch -d soft:nothing | 1 | nothing", "asyncwatch soft:loop -d soft:loop | 2 | mutually exclusive",
+        "top --pid 999999999 | 1 | no such process: 999999999", "asyncwatch | 2 | DEVICE"})
     void whatCannotBeShownIsSaidInASentence(String arguments, int exitCode, String part) {
         ToolRun run = ToolRun.of(arguments.split(" "));
         assertEquals(exitCode, run.exitCode(), run.err());

@@ -17,7 +17,9 @@ import jdk.jfr.Period;
 import jdk.jfr.StackTrace;
 
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The transport's events in a flight recording. The figures of bursts are read from the counters by the recorder's own
@@ -157,9 +159,15 @@ public final class FlightRecorderEvents {
 
         void sample() {
             Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now = new HashMap<>();
+            Set<String> devices = new HashSet<>();
             for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
                 for (RdmaRawPortStatistics port : loop.ports()) {
-                    commit(loop, port, note(port, now), last.getOrDefault(port, Map.of()));
+                    boolean first = devices.add(port.deviceName());
+                    Map<RdmaRawMetric, Long> values = note(port, now);
+                    Map<RdmaRawMetric, Long> counted = new HashMap<>(values);
+                    // All queues of a device tell what is of the whole device: one event has it.
+                    counted.keySet().removeIf(metric -> !first && metric.scope() == RdmaRawMetric.Scope.DEVICE);
+                    commit(loop, port, counted, last.getOrDefault(port, Map.of()));
                 }
             }
             keep(now);

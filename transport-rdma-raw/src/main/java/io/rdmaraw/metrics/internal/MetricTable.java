@@ -18,9 +18,18 @@ public final class MetricTable<T> {
     }
 
     public MetricTable<T> add(RdmaRawMetric.Kind kind, String name, ToLongFunction<T> value, String description) {
-        values.put(new RdmaRawMetric(name, kind, description), value);
+        return add(new RdmaRawMetric(name, kind, description), value);
+    }
+
+    private MetricTable<T> add(RdmaRawMetric metric, ToLongFunction<T> value) {
+        values.put(metric, value);
         metrics = List.copyOf(values.keySet());
         return this;
+    }
+
+    /** Adds what is counted once for all queues of a device. */
+    public MetricTable<T> ofDevice(RdmaRawMetric.Kind kind, String name, ToLongFunction<T> value, String description) {
+        return add(new RdmaRawMetric(name, kind, description, RdmaRawMetric.Scope.DEVICE), value);
     }
 
     public MetricTable<T> traffic(String name, ToLongFunction<T> value, String description) {

@@ -3,6 +3,7 @@ package io.rdmaraw.metrics.internal;
 import io.rdmaraw.metrics.RdmaRawLoopStatistics;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.metrics.RdmaRawMetric.Scope;
 import io.rdmaraw.metrics.RdmaRawMetrics;
 import io.rdmaraw.metrics.RdmaRawPortStatistics;
 
@@ -30,12 +31,12 @@ import java.util.Map;
 
 /**
  * All metrics of the process in one bean: {@code Loops}, {@code Ports} and {@code Channels} have one row per loop,
- * queue and channel, {@code Sockets} one per TCP server and one for each of the busiest connections. Rows are built on
- * each read.
+ * queue and channel, {@code Devices} one per device with what is counted once for all of its queues, {@code Sockets} one
+ * per TCP server and one for each of the busiest connections. Rows are built on each read.
  */
 final class TransportMBean implements DynamicMBean {
     static final String OBJECT_NAME = "io.rdmaraw:type=Transport";
-    private static final List<String> ATTRIBUTES = List.of("Loops", "Ports", "Channels", "Sockets");
+    private static final List<String> ATTRIBUTES = List.of("Loops", "Ports", "Devices", "Channels", "Sockets");
 
     static void register() throws JMException {
         ManagementFactory.getPlatformMBeanServer().registerMBean(new TransportMBean(), new ObjectName(OBJECT_NAME));
@@ -47,6 +48,7 @@ final class TransportMBean implements DynamicMBean {
             return switch (attribute) {
                 case "Loops" -> loops();
                 case "Ports" -> ports();
+                case "Devices" -> devices();
                 case "Channels" -> channels();
                 case "Sockets" -> SocketRows.read();
                 default -> throw new AttributeNotFoundException(attribute);
@@ -59,7 +61,7 @@ final class TransportMBean implements DynamicMBean {
     private static CompositeData[] loops() throws OpenDataException {
         List<CompositeData> rows = new ArrayList<>();
         for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
-            rows.add(row(Map.of("loop", loop.name()), loop, Map.of()));
+            rows.add(row(Map.of("loop", loop.name()), loop, Scope.OWN, Map.of()));
         }
         return rows.toArray(CompositeData[]::new);
     }
@@ -73,8 +75,18 @@ final class TransportMBean implements DynamicMBean {
                     fills.put("work:fill." + (1 << n), port.burstsOfFill(n));
                 }
                 rows.add(row(Map.of("loop", loop.name(), "device", port.deviceName(), "port",
-                        Integer.toString(port.portNumber())), port, fills));
+                        Integer.toString(port.portNumber())), port, Scope.OWN, fills));
             }
+        }
+        return rows.toArray(CompositeData[]::new);
+    }
+
+    private static CompositeData[] devices() throws OpenDataException {
+        Map<String, RdmaRawPortStatistics> named = new LinkedHashMap<>();
+        RdmaRawMetrics.loops().forEach(loop -> loop.ports().forEach(port -> named.putIfAbsent(port.deviceName(), port)));
+        List<CompositeData> rows = new ArrayList<>();
+        for (RdmaRawPortStatistics port : named.values()) {
+            rows.add(row(Map.of("device", port.deviceName()), port, Scope.DEVICE, Map.of()));
         }
         return rows.toArray(CompositeData[]::new);
     }
@@ -85,7 +97,7 @@ final class TransportMBean implements DynamicMBean {
             for (RdmaRawPortStatistics port : loop.ports()) {
                 for (Map.Entry<String, RdmaRawMetered> channel : port.channels().entrySet()) {
                     rows.add(row(Map.of("loop", loop.name(), "device", port.deviceName(), "channel",
-                            channel.getKey()), channel.getValue(), Map.of()));
+                            channel.getKey()), channel.getValue(), Scope.OWN, Map.of()));
                 }
             }
         }
@@ -93,12 +105,14 @@ final class TransportMBean implements DynamicMBean {
     }
 
     /** Counts are items {@code kind:name}, since a reason for drops may also be one for copies. */
-    private static CompositeData row(Map<String, String> names, RdmaRawMetered metered, Map<String, Long> more)
-            throws OpenDataException {
+    private static CompositeData row(Map<String, String> names, RdmaRawMetered metered, Scope scope,
+            Map<String, Long> more) throws OpenDataException {
         Map<String, Object> values = new LinkedHashMap<>(names);
         for (RdmaRawMetric metric : metered.metrics()) {
-            values.put(metric.kind().name().toLowerCase(java.util.Locale.ROOT) + ':' + metric.name(),
-                    metered.value(metric));
+            if (metric.scope() == scope) {
+                values.put(metric.kind().name().toLowerCase(java.util.Locale.ROOT) + ':' + metric.name(),
+                        metered.value(metric));
+            }
         }
         values.putAll(more);
         return row(metered.getClass().getSimpleName(), values);

@@ -1,0 +1,54 @@
+package io.rdmaraw.tools.command;
+
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import picocli.AutoComplete;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.Spec;
+
+/** {@code rdma-raw completion}. */
+@Command(name = "completion", mixinStandardHelpOptions = true,
+        description = {"Prints completion of commands and options, for bash and for zsh:",
+            "  . <(./rdma-raw completion)"})
+public final class CompletionCommand implements Callable<Integer> {
+    /** What the launcher runs by other programs, with the options that are asked for most. */
+    private static final Map<String, List<String>> ELSEWHERE = new TreeMap<>(Map.of(
+            "bench", List.of("--quick", "--json", "--help"),
+            "report", List.of("--quick", "--out", "--help"),
+            "profile", List.of("--pid", "--seconds", "--out", "--wire", "--help"),
+            "example", List.of("--device", "--port", "--address", "--transport", "--help"),
+            "sim", List.of("--seeds", "--help"),
+            "hardware-check", List.of("--device", "--peer", "--out", "--help"),
+            "test", List.of("--fast", "--containers", "--help"),
+            "build", List.of("--help"),
+            "install", List.of("--help"),
+            "java", List.of()));
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        PrintWriter out = spec.commandLine().getOut();
+        out.println(AutoComplete.bash("rdma-raw", everything()));
+        out.flush();
+        return 0;
+    }
+
+    private CommandLine everything() {
+        CommandLine root = new CommandLine(CommandSpec.create().name("rdma-raw"));
+        spec.parent().subcommands().forEach((name, command) -> root.addSubcommand(name, command));
+        ELSEWHERE.forEach((name, options) -> {
+            CommandSpec other = CommandSpec.create().name(name);
+            options.forEach(option -> other.addOption(OptionSpec.builder(option).build()));
+            root.addSubcommand(name, other);
+        });
+        return root;
+    }
+}

@@ -1,0 +1,53 @@
+package io.rdmaraw.tools.top;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+
+/** The columns of ss(8). */
+class SocketListTest {
+    private static Snapshot.Row row(String state, String remote, Map<String, Long> counts) {
+        return new Snapshot.Row(new TreeMap<>(Map.of("loop", "loop-1", "device", "soft:xdp:eth0", "local",
+                "10.0.0.1:80", "remote", remote, "state", state, "congestion", "cubic")), new TreeMap<>(counts));
+    }
+
+    private static final List<Snapshot.Row> SOCKETS = List.of(
+            row("LISTEN", "*", Map.of("level:half-open", 2L, "level:backlog", 128L)),
+            row("ALL", "", Map.of("level:ESTABLISHED", 1L)),
+            row("ESTABLISHED", "10.0.0.2:4242", Map.of("level:unacknowledged.bytes", 300L, "level:unsent.bytes", 7L,
+                    "nanos:rtt", 52_000L, "nanos:rto", 200_000_000L, "level:segment.bytes", 1448L,
+                    "level:congestion-window.bytes", 14_480L, "traffic:retransmitted.segments", 3L)),
+            row("CLOSE_WAIT", "10.0.0.3:99", Map.of()));
+
+    private static String print(boolean info, String pid, boolean listeners, boolean connections) {
+        StringWriter text = new StringWriter();
+        new SocketList(SOCKETS, info, pid).print(new PrintWriter(text), listeners, connections);
+        return text.toString();
+    }
+
+    @Test
+    void serversAndConnectionsAreInTheColumnsOfSs() {
+        assertEquals("""
+                State      Recv-Q Send-Q Local Address:Port Peer Address:Port
+                LISTEN     2      128    10.0.0.1:80        *:*
+                ESTAB      0      307    10.0.0.1:80        10.0.0.2:4242
+                CLOSE-WAIT 0      0      10.0.0.1:80        10.0.0.3:99
+                """, print(false, null, true, true));
+    }
+
+    @Test
+    void connectionsHaveALineOfWhatTcpKnows() {
+        assertEquals("""
+                State      Recv-Q Send-Q Local Address:Port Peer Address:Port Process
+                ESTAB      0      307    10.0.0.1:80        10.0.0.2:4242     users:(("java",pid=77,loop="loop-1"))
+                \t cubic rto:200 rtt:0.052 mss:1448 cwnd:10 retrans:3 notsent:7
+                CLOSE-WAIT 0      0      10.0.0.1:80        10.0.0.3:99       users:(("java",pid=77,loop="loop-1"))
+                \t cubic
+                """, print(true, "77", false, true));
+    }
+}

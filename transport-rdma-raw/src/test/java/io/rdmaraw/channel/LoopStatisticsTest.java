@@ -1,0 +1,51 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.loop.LoopFailures;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import org.junit.jupiter.api.Test;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+/** What a reader of the counters of a loop is told of its time. */
+class LoopStatisticsTest {
+    private final AtomicLong clock = new AtomicLong(Long.MAX_VALUE - 10);
+    private final LoopStatistics loop = new LoopStatistics(new LoopFailures(), clock::get);
+
+    private long nanos(String name) {
+        return loop.value(loop.metrics().stream().filter(metric -> metric.kind() == RdmaRawMetric.Kind.NANOS
+                && metric.name().equals(name)).findFirst().orElseThrow());
+    }
+
+    /** Else whoever divides the time of a second into work and sleep takes an idle loop for a busy one. */
+    @Test
+    void aSleepCountsWhileItLasts() {
+        clock.addAndGet(100);
+        loop.fallsAsleep(clock.get());
+        clock.addAndGet(1000);
+        assertEquals(1000, nanos("sleep"));
+        assertEquals(1100, nanos("alive"));
+        clock.addAndGet(1000);
+        assertEquals(2000, nanos("sleep"));
+        loop.wakesUp();
+        clock.addAndGet(50);
+        assertEquals(2000, nanos("sleep"), "awake");
+        loop.fallsAsleep(clock.get());
+        assertEquals(2000, nanos("sleep"), "it has just fallen asleep");
+        clock.addAndGet(7);
+        assertEquals(2007, nanos("sleep"));
+        assertEquals(2157, nanos("alive"));
+    }
+
+    /** The first sleep of a loop may begin in the nanosecond of its start. */
+    @Test
+    void aLoopMaySleepAtOnce() {
+        loop.fallsAsleep(clock.get());
+        assertEquals(0, nanos("sleep"));
+        clock.addAndGet(5);
+        assertEquals(5, nanos("sleep"));
+        loop.wakesUp();
+        assertEquals(5, nanos("sleep"));
+    }
+}

@@ -1,0 +1,107 @@
+package io.rdmaraw.channel;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** What a user is told of the device: where none is named, where it cannot be used, and in the log. */
+@Timeout(60)
+class NamedDeviceTest {
+    private final List<String> warnings = new CopyOnWriteArrayList<>();
+    private final Logger logger = Logger.getLogger(UnnamedDevice.class.getName());
+    private final Handler capture = new Handler() {
+        @Override
+        public void publish(LogRecord record) {
+            warnings.add(record.getMessage());
+        }
+
+        @Override
+        public void flush() {
+        }
+
+        @Override
+        public void close() {
+        }
+    };
+
+    @BeforeEach
+    void listen() {
+        logger.addHandler(capture);
+    }
+
+    @AfterEach
+    void stop() {
+        logger.removeHandler(capture);
+    }
+
+    private void bind(RdmaRawIoHandlerConfig config, InetAddress address) throws InterruptedException {
+        RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, config);
+        try {
+            Channel server = new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)
+                    .childHandler(new ChannelInboundHandlerAdapter()).bind(address, 0).sync().channel();
+            assertTrue(server.toString().endsWith(", " + config.device() + "]"), server.toString());
+            new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter()).bind(address, 0).sync();
+        } finally {
+            group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** It says that it listens, nobody reaches it, and everything else is silent. */
+    @Test
+    void aServerInMemoryThatNamedNoDeviceIsToldOnce() throws Exception {
+        bind(RdmaRawIoHandlerConfig.builder().build(), new InetSocketAddress(0).getAddress());
+        assertEquals(1, warnings.size(), warnings.toString());
+        assertTrue(warnings.getFirst().contains("only this process reaches")
+                && warnings.getFirst().contains("device("), warnings.toString());
+    }
+
+    @Test
+    void memoryThatIsMeantIsNoNews() throws Exception {
+        bind(RdmaRawIoHandlerConfig.builder().device("soft:loop").build(), new InetSocketAddress(0).getAddress());
+        bind(RdmaRawIoHandlerConfig.builder().build(), InetAddress.getLoopbackAddress());
+        assertEquals(List.of(), warnings);
+    }
+
+    @Test
+    void aDeviceIsAskedForBeforeItIsUsed() {
+        assertTrue(RdmaRaw.isAvailable("soft:loop:asked"));
+        RdmaRaw.ensureAvailability("soft:loop:asked");
+        assertFalse(RdmaRaw.isAvailable("soft:packet:nosuchif0"));
+        String cause = RdmaRaw.unavailabilityCause("soft:packet:nosuchif0").getMessage();
+        assertTrue(cause.contains("Missing here: there is no network interface nosuchif0"), cause);
+        assertEquals(cause, assertThrows(UnsatisfiedLinkError.class,
+                () -> RdmaRaw.ensureAvailability("soft:packet:nosuchif0")).getMessage());
+    }
+
+    @Test
+    void settingsAreReadableInALog() {
+        assertEquals("RdmaRawIoHandlerConfig(device soft:loop by default, spin 5.0 us, queues 256/1024, 2048 slots of"
+                + " 4096 bytes, direct verbs AUTO, NIO channels REPORTED)", RdmaRawIoHandlerConfig.builder()
+                .spin(5, TimeUnit.MICROSECONDS).receiveQueueDepth(256).slotCount(2048).slotBytes(4096).build()
+                .toString());
+        String own = RdmaRawIoHandlerConfig.builder().device("soft:xdp:eth0")
+                .ownAddress("02:00:00:00:00:05", "10.0.0.5/24", null).segmentationOffload(false).build().toString();
+        assertTrue(own.startsWith("RdmaRawIoHandlerConfig(device soft:xdp:eth0, host of its own [10.0.0.5/24], ")
+                && own.contains("no segmentation offload"), own);
+    }
+}
