@@ -199,7 +199,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         }
     }
 
-    /** Returns who carries what the channel sends, for the log: a device, or the kernel. Null while it is on no loop. */
+    /** Returns who carries what the channel sends, for the log: a device or the kernel; null while it is on no loop. */
     String carrierOrNull() {
         RdmaRawIoHandler handler = ioHandler;
         return handler == null ? null : handler.config().ipDevice();

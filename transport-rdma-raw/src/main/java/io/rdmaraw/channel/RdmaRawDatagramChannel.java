@@ -47,8 +47,8 @@ import java.util.concurrent.RejectedExecutionException;
  * {@code DatagramPacket}s, {@link AddressedEnvelope}s of a {@link ByteBuf}, {@code SegmentedDatagramPacket}s and, when
  * connected, {@code ByteBuf}s.
  *
- * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#device(String)} names. A write promise completes when
- * the device has taken the datagram. Datagrams longer than the MTU are sent as fragments.
+ * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#device(String)} names. A write promise completes
+ * when the device has taken the datagram. Datagrams longer than the MTU are sent as fragments.
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private static final Executor REFUSING = task -> {

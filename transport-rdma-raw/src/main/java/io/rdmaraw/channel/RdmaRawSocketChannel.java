@@ -31,9 +31,9 @@ import java.util.function.Consumer;
  * fired where the device wrote them; written ones are sent from where they lie when that is registered memory, and
  * copied once otherwise.
  *
- * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#device(String)} names. With the kernel's own addresses,
- * a connection that the device's link does not lead to, to this host or by another interface, is carried by the kernel,
- * by a NIO channel on the same loop. A write promise completes when
+ * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#device(String)} names. With the kernel's own
+ * addresses, a connection that the device's link does not lead to, to this host or by another interface, is carried by
+ * the kernel, by a NIO channel on the same loop. A write promise completes when
  * the send buffer ({@code SO_SNDBUF}) has taken the bytes. What it has no room for, because the peer has not
  * acknowledged enough, counts against the channel's write buffer water marks.
  */

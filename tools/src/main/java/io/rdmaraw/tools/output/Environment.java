@@ -51,8 +51,8 @@ public final class Environment {
     }
 
     /**
-     * Looks for some tenths of a second at what other processes use now. The load average would tell of the last minute,
-     * and so, as a rule, of the command that the user ran before this one.
+     * Looks for some tenths of a second at what other processes use now. The load average would tell of the last
+     * minute, and so, as a rule, of the command that the user ran before this one.
      */
     private static double coresOfOthers() {
         OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();

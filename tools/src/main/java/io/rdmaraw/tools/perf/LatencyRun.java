@@ -89,8 +89,8 @@ final class LatencyRun {
     private void warnIfLate(LatencySample sample) {
         if (sample.isLate()) {
             progress.println(String.format(Locale.ROOT, "rdma-raw: the schedule was not held, %,d of %,d pings went"
-                    + " late: the row \"schedule\" tells of the backlog; try a longer --latency-gap", sample.latePings(),
-                    sample.pings()));
+                    + " late: the row \"schedule\" tells of the backlog; try a longer --latency-gap",
+                    sample.latePings(), sample.pings()));
             progress.flush();
         }
     }

@@ -45,8 +45,8 @@ final class LengthOptions {
             throw new IllegalArgumentException("--iters must not be negative, --duration more than 0 and at most 86400,"
                     + " --warm-up 0 to 3600");
         }
-        return all ? IntStream.of(ALL_SIZES).filter(size -> size >= frames.headerBytes() && size <= longest).boxed().toList()
-                : List.of(frameBytes);
+        return !all ? List.of(frameBytes) : IntStream.of(ALL_SIZES)
+                .filter(size -> size >= frames.headerBytes() && size <= longest).boxed().toList();
     }
 
     RunLength length() {

@@ -50,8 +50,8 @@ record TrafficResult(String direction, String device, long frames, long frameByt
             return;
         }
         out.println(String.format(Locale.ROOT, "%s %s: %,d frames, %,d bytes, %,d %s in %.3f s: %.3f Mframe/s,"
-                + " %.3f Gbit/s", direction, device, frames, frameBytes, dropped, direction.equals("tx") ? "unmatched" : "dropped",
-                seconds, megaframesPerSecond(), gigabitsPerSecond()));
+                + " %.3f Gbit/s", direction, device, frames, frameBytes, dropped,
+                direction.equals("tx") ? "unmatched" : "dropped", seconds, megaframesPerSecond(), gigabitsPerSecond()));
         if (probeOrNull != null) {
             out.println("  " + probeOrNull.toText());
         }

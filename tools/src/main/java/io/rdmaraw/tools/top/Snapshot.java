@@ -49,7 +49,8 @@ record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> devices,
     static Snapshot read(MBeanServerConnection connection) throws Exception {
         ObjectName bean = new ObjectName(BEAN);
         return new Snapshot(System.nanoTime(), rows(connection, bean, "Loops"), rows(connection, bean, "Ports"),
-                rows(connection, bean, "Devices"), rows(connection, bean, "Channels"), rows(connection, bean, "Sockets"));
+                rows(connection, bean, "Devices"), rows(connection, bean, "Channels"),
+                rows(connection, bean, "Sockets"));
     }
 
     private static List<Row> rows(MBeanServerConnection connection, ObjectName bean, String attribute)

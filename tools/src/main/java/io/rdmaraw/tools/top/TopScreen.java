@@ -55,7 +55,8 @@ final class TopScreen {
             Snapshot.Row old = loop.in(before.loops());
             double spin = shareOfTime(loop, old, "nanos:spin");
             double sleep = shareOfTime(loop, old, "nanos:sleep");
-            table.row(loop.name("loop"), percent(Math.max(0, 1 - spin - sleep)), percent(spin), percent(sleep), si(rate(loop, old, "work:rounds")), si(rate(loop, old, "work:sleeps")));
+            table.row(loop.name("loop"), percent(Math.max(0, 1 - spin - sleep)), percent(spin), percent(sleep),
+                    si(rate(loop, old, "work:rounds")), si(rate(loop, old, "work:sleeps")));
         }
         return table;
     }

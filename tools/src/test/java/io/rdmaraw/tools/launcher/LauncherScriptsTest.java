@@ -192,8 +192,8 @@ class LauncherScriptsTest {
         Path rows = Files.writeString(directory.resolve("rows"), heading + " 64  4096  0.00  61.04  1.000000\n");
         Path other = Files.writeString(directory.resolve("other"), "hca_id: mlx5_0\n  64  0\n");
         for (Map.Entry<Path, Integer> each : Map.of(zeros, 0, rows, 1, other, 1).entrySet()) {
-            assertEquals(each.getValue(), script("hardware-check.sh", "hardware_moved_nothing " + each.getKey()).exitCode,
-                    each.getKey().toString());
+            Result result = script("hardware-check.sh", "hardware_moved_nothing " + each.getKey());
+            assertEquals(each.getValue(), result.exitCode, each.getKey().toString());
         }
         assertEquals("1.000000 Mpps", script("hardware-check.sh", "hardware_figure " + rows).output);
     }

@@ -31,8 +31,8 @@ import java.util.Map;
 
 /**
  * All metrics of the process in one bean: {@code Loops}, {@code Ports} and {@code Channels} have one row per loop,
- * queue and channel, {@code Devices} one per device with what is counted once for all of its queues, {@code Sockets} one
- * per TCP server and one for each of the busiest connections. Rows are built on each read.
+ * queue and channel, {@code Devices} one per device with what is counted once for all of its queues, {@code Sockets}
+ * one per TCP server and one for each of the busiest connections. Rows are built on each read.
  */
 final class TransportMBean implements DynamicMBean {
     static final String OBJECT_NAME = "io.rdmaraw:type=Transport";
@@ -83,7 +83,9 @@ final class TransportMBean implements DynamicMBean {
 
     private static CompositeData[] devices() throws OpenDataException {
         Map<String, RdmaRawPortStatistics> named = new LinkedHashMap<>();
-        RdmaRawMetrics.loops().forEach(loop -> loop.ports().forEach(port -> named.putIfAbsent(port.deviceName(), port)));
+        for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+            loop.ports().forEach(port -> named.putIfAbsent(port.deviceName(), port));
+        }
         List<CompositeData> rows = new ArrayList<>();
         for (RdmaRawPortStatistics port : named.values()) {
             rows.add(row(Map.of("device", port.deviceName()), port, Scope.DEVICE, Map.of()));

@@ -1,0 +1,91 @@
+package io.rdmaraw.tools.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.rdmaraw.channel.RdmaRaw;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.tools.run.JavaCommand;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.w3c.dom.Document;
+import org.w3c.dom.Element;
+
+/** The project of docs/quickstart.md, from the page's own blocks. */
+@Timeout(180)
+class QuickstartTest {
+    private static final Path PAGE = Path.of("../docs/quickstart.md");
+
+    private static String block(String language, String containing) throws Exception {
+        for (String part : Files.readString(PAGE).split("```" + language + "\n")) {
+            String block = part.split("```")[0];
+            if (block.contains(containing)) {
+                return block;
+            }
+        }
+        throw new AssertionError("the page has no block of " + language + " with " + containing);
+    }
+
+    /** The versions that it names are those that this build makes and is made with. */
+    @Test
+    void thePomNamesWhatIsBuiltHere(@TempDir Path directory) throws Exception {
+        Path file = Files.writeString(directory.resolve("pom.xml"), block("xml", "<project").strip());
+        Document pom = DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(file.toFile());
+        List<String> dependencies = IntStream.range(0, pom.getElementsByTagName("dependency").getLength())
+                .mapToObj(i -> (Element) pom.getElementsByTagName("dependency").item(i))
+                .map(each -> text(each, "artifactId") + ' ' + text(each, "version")).toList();
+
+        String nettyVersion = io.netty.util.Version.identify().get("netty-codec-http").artifactVersion();
+        assertEquals(List.of("netty-transport-rdma-raw " + projectVersion(),
+                "netty-transport-rdma-raw-native " + projectVersion(), "netty-codec-http " + nettyVersion),
+                dependencies);
+    }
+
+    private static String projectVersion() throws Exception {
+        String version = RdmaRaw.version();
+        // Where classes are not in their jar the project's own pom tells it.
+        return !version.equals("unknown") ? version
+                : Files.readString(Path.of("../pom.xml")).replaceAll("(?s).*?<version>([^<]*)</version>.*", "$1");
+    }
+
+    private static String text(Element element, String name) {
+        return element.getElementsByTagName(name).item(0).getTextContent();
+    }
+
+    /** Over a veth pair on which nothing is set, with the page's request; the kernel of the server sees no segment. */
+    @Test
+    @Tag("root")
+    void theServerAnswersCurlPastTheKernel(@TempDir Path directory) throws Exception {
+        assumeTrue("root".equals(System.getProperty("user.name")), "needs root");
+        ServerNetwork.require("curl", "curl");
+        Path source = Files.writeString(directory.resolve("HelloServer.java"), block("java", "class HelloServer"));
+        List<String> request = List.of(block("console", "curl").split("\n"));
+        try (ServerNetwork network = new ServerNetwork()) {
+            NetworkNamespace side = network.serverSide();
+            String device = "soft:xdp:" + network.serverInterface();
+            List<String> command = new ArrayList<>(JavaCommand.of(source.toString()));
+            command.add(device);
+            try (PeerProcess server = side.start(command.toArray(String[]::new))) {
+                server.awaitOutput("listening: ", Duration.ofSeconds(60));
+                assertTrue(server.output().contains(", " + device + "]"), server.output());
+                String curl = request.getFirst().replace("$ ip netns exec peer ", "")
+                        .replace("198.18.0.1", network.serverAddress());
+                assertEquals(request.getLast() + "\n", network.runClient(curl.split(" ")));
+            }
+            String[] tcp = side.run("cat", "/proc/net/snmp").output().lines().filter(line -> line.startsWith("Tcp:"))
+                    .skip(1).findFirst().orElseThrow().split(" ");
+            assertEquals("0", tcp[10], "InSegs of the server's kernel");
+        }
+    }
+}
