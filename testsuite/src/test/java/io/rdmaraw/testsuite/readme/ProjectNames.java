@@ -128,7 +128,8 @@ final class ProjectNames {
 
     /** A line in the table of some statistics. */
     private boolean isMetric(String name) {
-        return sourcesContain("\\.(drop|copy|error|work|traffic)\\(\"" + Pattern.quote(name) + '"');
+        return sourcesContain("\\.((drop|copy|error|work|traffic)\\(|ofDevice\\([A-Z]+, )\"" + Pattern.quote(name)
+                + '"');
     }
 
     /** A function of the launcher's, or a program that it looks for. */
