@@ -12,13 +12,15 @@ final class KeyFigures {
      * A figure and where the report has it.
      *
      * @param what       as a reader understands it
+     * @param meaning    what it is to a user
      * @param bench      the measurement
      * @param caseName   a regular expression, of which the first row counts
      * @param transport  what was measured
      * @param device     on what, or null for any
      * @param ratioTo    compared with what, or null
      */
-    private record Key(String what, String bench, String caseName, String transport, String device, String ratioTo) {
+    private record Key(String what, String meaning, String bench, String caseName, String transport, String device,
+            String ratioTo) {
         Optional<JsonNode> find(Report report) {
             return report.rows(bench).filter(row -> row.path("case").asText().matches(caseName)
                     && row.path("transport").asText().equals(transport)
@@ -33,56 +35,70 @@ final class KeyFigures {
     private static final String XDP = "soft:xdp";
 
     private static final List<Key> KEYS = List.of(
-            new Key("A frame received through a Netty pipeline, in memory", "frames", "rx.burst64", OURS, null, "c"),
-            new Key("A frame received and sent back, in memory", "frames", "echo.burst64", OURS, null, "c"),
-            new Key("The same, a burst as one message", "frames", "echo.burst64", "rdma-raw-bursts", null, "c"),
-            new Key("Receive by a ConnectX's rings, not by libmlx5 (emulated card)", "emulated", "receive.burst64",
-                    "rdma-raw-rings", null, "rdma-raw-calls"),
-            new Key("Send by a ConnectX's rings, not by libmlx5 (emulated card)", "emulated", "send.burst64",
-                    "rdma-raw-rings", null, "rdma-raw-calls"),
-            new Key("Frames echoed over veth, AF_XDP", "wire", "echo.window64", OURS, XDP, "c"),
-            new Key("The same, beside Netty's datagrams", "wire", "echo.window64", OURS, XDP, "epoll-recvmmsg"),
-            new Key("Datagrams echoed over veth, AF_XDP", "udp", "udp.wire.echo.window64", DATAGRAMS, XDP,
-                    "epoll-recvmmsg"),
-            new Key("One datagram there and back over veth", "udp", "udp.wire.rtt.p50", DATAGRAMS, XDP,
-                    "epoll-recvmmsg"),
-            new Key("Datagrams between two loops of a process, one at a time", "udp", "udp.rr.window1", OURS, null,
-                    "nio"),
-            new Key("DNS answers per second of the server's processor time", "dns", "dns.perServerCpu", OURS, XDP,
-                    "epoll"),
-            new Key("DNS answers per second", "dns", "dns.rate", OURS, XDP, "epoll"),
-            new Key("HTTP answers per second of the server's processor time, 64 connections", "http",
-                    "http.plaintext.conns64.perServerCpu", OURS, XDP, "epoll"),
-            new Key("HTTP answers per second, 64 connections", "http", "http.plaintext.conns64.rate", OURS, XDP,
-                    "epoll"),
-            new Key("HTTP at half the load that the slowest transport carries, half of the answers are there within",
+            new Key("HTTP answers per second of the server's processor time, 64 connections",
+                    "how many requests a core of the server answers: what a host costs",
+                    "http", "http.plaintext.conns64.perServerCpu", OURS, XDP, "epoll"),
+            new Key("HTTP answers per second, 64 connections", "how many requests a server with one loop answers",
+                    "http", "http.plaintext.conns64.rate", OURS, XDP, "epoll"),
+            new Key("HTTP latency at 50 % load, p50", "what a user waits on an ordinary day",
                     "http", "http.paced.conns64.load50.p50", OURS, XDP, "epoll"),
-            new Key("The same, 99 of 100 answers", "http", "http.paced.conns64.load50.p99", OURS, XDP, "epoll"),
-            new Key("HTTP at 90 % of that load, half of the answers are there within", "http",
-                    "http.paced.conns64.load90.p50", OURS, XDP, "epoll"),
-            new Key("The same, 99 of 100 answers", "http", "http.paced.conns64.load90.p99", OURS, XDP, "epoll"),
-            new Key("HTTP, half of the answers are there within, one connection", "http",
-                    "http.plaintext.conns1.p50", OURS, XDP, "epoll"),
-            new Key("TCP over veth, request and response, per second of the server's processor time", "tcp",
-                    "tcp\\.wire\\.rr\\.conns\\d\\d+\\.perServerCpu", OURS, null, "epoll"),
-            new Key("TCP over veth, one request there and back", "tcp", "tcp.wire.rr.conns1.p50", OURS, null, "epoll"),
-            new Key("TCP in one process, connections opened and closed", "tcp", "tcp.loop.connect", OURS, null,
-                    "epoll"),
-            new Key("TCP core alone, request and response, 1,000 connections, per second of a core", "tcp-core",
-                    "tcp-core.rr.conns1000", OURS, null, null),
-            new Key("Heap of an idle TCP connection, without its channel", "tcp-core", "tcp-core.heap.idle", OURS, null,
-                    null),
-            new Key("Four loops with a channel each and nothing to do", "idle", "idle.loops4", OURS, null, null));
+            new Key("HTTP latency at 50 % load, p99", "what one request in a hundred waits then",
+                    "http", "http.paced.conns64.load50.p99", OURS, XDP, "epoll"),
+            new Key("HTTP latency at 90 % load, p50", "what a user waits on the busiest day",
+                    "http", "http.paced.conns64.load90.p50", OURS, XDP, "epoll"),
+            new Key("HTTP latency at 90 % load, p99", "what one request in a hundred waits then",
+                    "http", "http.paced.conns64.load90.p99", OURS, XDP, "epoll"),
+            new Key("HTTP latency, one connection, p50", "a single request to an idle server",
+                    "http", "http.plaintext.conns1.p50", OURS, XDP, "epoll"),
+            new Key("DNS answers per second of the server's processor time", "how many questions a core answers",
+                    "dns", "dns.perServerCpu", OURS, XDP, "epoll"),
+            new Key("DNS answers per second", "how many questions a server with one loop answers",
+                    "dns", "dns.rate", OURS, XDP, "epoll"),
+            new Key("Datagrams echoed over veth, AF_XDP", "UDP under load: 64 datagrams on their way at any time",
+                    "udp", "udp.wire.echo.window64", DATAGRAMS, XDP, "epoll-recvmmsg"),
+            new Key("One datagram there and back over veth", "UDP without load",
+                    "udp", "udp.wire.rtt.p50", DATAGRAMS, XDP, "epoll-recvmmsg"),
+            new Key("Datagrams between two loops of a process, one at a time", "UDP in memory, as tests use it",
+                    "udp", "udp.rr.window1", OURS, null, "nio"),
+            new Key("TCP over veth, request and response, per second of the server's processor time",
+                    "small messages on many connections, without a protocol above",
+                    "tcp", "tcp\\.wire\\.rr\\.conns\\d\\d+\\.perServerCpu", OURS, null, "epoll"),
+            new Key("TCP over veth, one request there and back", "one connection to an idle server",
+                    "tcp", "tcp.wire.rr.conns1.p50", OURS, null, "epoll"),
+            new Key("TCP in one process, connections opened and closed", "what a handshake and an end cost",
+                    "tcp", "tcp.loop.connect", OURS, null, "epoll"),
+            new Key("TCP core alone, request and response, 1,000 connections, per second of a core",
+                    "the most that TCP in Java leaves room for",
+                    "tcp-core", "tcp-core.rr.conns1000", OURS, null, null),
+            new Key("Heap of an idle TCP connection, without its channel", "memory of many connections",
+                    "tcp-core", "tcp-core.heap.idle", OURS, null, null),
+            new Key("Four loops with a channel each and nothing to do", "what an idle server takes",
+                    "idle", "idle.loops4", OURS, null, null),
+            new Key("Frames echoed over veth, AF_XDP", "raw frames, beside a program in C on the same device",
+                    "wire", "echo.window64", OURS, XDP, "c"),
+            new Key("The same, beside Netty's datagrams", "raw frames, beside what Netty had for UDP",
+                    "wire", "echo.window64", OURS, XDP, "epoll-recvmmsg"),
+            new Key("A frame received through a Netty pipeline, in memory", "what Java adds to C for each frame",
+                    "frames", "rx.burst64", OURS, null, "c"),
+            new Key("A frame received and sent back, in memory", "the same in both directions",
+                    "frames", "echo.burst64", OURS, null, "c"),
+            new Key("The same, a burst as one message", "the same where a handler takes bursts",
+                    "frames", "echo.burst64", "rdma-raw-bursts", null, "c"),
+            new Key("Receive by a ConnectX's rings, not by libmlx5 (emulated card)", "what direct rings save",
+                    "emulated", "receive.burst64", "rdma-raw-rings", null, "rdma-raw-calls"),
+            new Key("Send by a ConnectX's rings, not by libmlx5 (emulated card)", "the same for sends",
+                    "emulated", "send.burst64", "rdma-raw-rings", null, "rdma-raw-calls"));
 
     /**
      * A figure that was found.
      *
+     * @param meaning what it is to a user
      * @param value  with its unit
      * @param to     compared with what, and its median where the report has it; empty for none
      * @param ratio  its median, or 0
      * @param spread of the ratios where there are any, else of the values
      */
-    record Figure(String what, String value, String to, double ratio, String spread) {
+    record Figure(String what, String meaning, String value, String to, double ratio, String spread) {
     }
 
     private KeyFigures() {
@@ -112,13 +128,13 @@ final class KeyFigures {
         String unit = row.path("unit").asText();
         String value = Html.number(row.path("median").asDouble()) + ' ' + unit;
         if (key.ratioTo() == null) {
-            return new Figure(key.what(), value, "", 0, spread(row, "min", "max"));
+            return new Figure(key.what(), key.meaning(), value, "", 0, spread(row, "min", "max"));
         }
         String other = report.rows(key.bench()).filter(each -> each.path("case").equals(row.path("case"))
                 && each.path("transport").asText().equals(key.ratioTo())).findFirst()
                 .map(each -> " (" + Html.number(each.path("median").asDouble()) + ')').orElse("");
-        return new Figure(key.what(), value, named(key.ratioTo()) + other, row.path("ratioMedian").asDouble(),
-                spread(row, "ratioMin", "ratioMax"));
+        return new Figure(key.what(), key.meaning(), value, named(key.ratioTo()) + other,
+                row.path("ratioMedian").asDouble(), spread(row, "ratioMin", "ratioMax"));
     }
 
     private static String spread(JsonNode row, String least, String most) {

@@ -1,6 +1,7 @@
 package io.rdmaraw.microbench.report;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
@@ -9,6 +10,7 @@ import java.util.Set;
 /** Renders a report as one HTML document without external resources. */
 final class Page {
     private static final double BUSY_SHARE = 0.25;
+    private static final List<String> USERS_ORDER = List.of("http", "dns", "udp", "tcp");
 
     private final Report report;
     private final StringBuilder html = new StringBuilder();
@@ -32,8 +34,8 @@ final class Page {
                 + " compares two runs that followed each other; above 1 is better than the one it is compared with, for"
                 + " costs and for rates alike. The line spans the ratios of all runs, from a tenth to ten"
                 + " times.</p>\n");
-        report.results().forEach(tables::comparisons);
-        report.results().forEach(this::section);
+        usersFirst().forEach(tables::comparisons);
+        usersFirst().forEach(this::section);
         html.append("</main></body></html>\n");
         return html.toString();
     }
@@ -68,9 +70,17 @@ final class Page {
         return result.name().replaceFirst("\\..*", "");
     }
 
+    /** What most users run comes first: HTTP, DNS, UDP, TCP; what is for developers of the transport after it. */
+    private List<MeasurementResult> usersFirst() {
+        return report.results().stream().sorted(Comparator.comparingInt(result -> {
+            int place = USERS_ORDER.indexOf(headingOf(result));
+            return place < 0 ? USERS_ORDER.size() : place;
+        })).toList();
+    }
+
     private void contents() {
         Set<String> headings = new LinkedHashSet<>();
-        report.results().forEach(result -> headings.add(headingOf(result)));
+        usersFirst().forEach(result -> headings.add(headingOf(result)));
         html.append("<nav>");
         headings.forEach(heading -> html.append("<a href=\"#").append(Html.escape(heading)).append("\">")
                 .append(Html.escape(heading)).append("</a> "));
@@ -82,15 +92,18 @@ final class Page {
         if (figures.isEmpty()) {
             return;
         }
-        html.append("<h2 id=\"figures\">In short</h2>\n<div class=\"t\"><table class=\"key\"><thead><tr><th>"
-                + "<th class=\"n\">median<th>compared with<th class=\"n\">ratio<th class=\"n\">spread</tr></thead>"
+        html.append("<h2 id=\"figures\">In short</h2>\n<p>A ratio above 1 is better than what it is compared with; rows"
+                + " where it is worse are red.</p>\n<div class=\"t\"><table class=\"key\"><thead><tr><th>"
+                + "<th class=\"n\">ratio<th class=\"n\">median<th>compared with<th class=\"n more\">spread</tr></thead>"
                 + "<tbody>\n");
         for (KeyFigures.Figure figure : figures) {
-            html.append("<tr><td>").append(Html.escape(figure.what())).append("<td class=\"n\">")
-                    .append(Html.escape(figure.value())).append("<td>").append(Html.escape(figure.to()))
-                    .append("<td class=\"n ").append(figure.ratio() == 0 ? "" : RowTables.verdict(figure.ratio()))
-                    .append("\">").append(figure.ratio() == 0 ? "" : Html.number(figure.ratio()))
-                    .append("<td class=\"n\">").append(Html.escape(figure.spread())).append("</tr>\n");
+            String verdict = figure.ratio() == 0 ? "" : RowTables.verdict(figure.ratio());
+            html.append("<tr class=\"").append(verdict).append("\"><td>").append(Html.escape(figure.what()))
+                    .append("<small>").append(Html.escape(figure.meaning())).append("</small><td class=\"n ")
+                    .append(verdict).append("\">").append(figure.ratio() == 0 ? "" : Html.number(figure.ratio()))
+                    .append("<td class=\"n\">").append(Html.escape(figure.value())).append("<td>")
+                    .append(Html.escape(figure.to())).append("<td class=\"n more\">")
+                    .append(Html.escape(figure.spread())).append("</tr>\n");
         }
         html.append("</tbody></table></div>\n");
     }

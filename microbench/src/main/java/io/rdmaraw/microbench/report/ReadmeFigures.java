@@ -62,17 +62,16 @@ final class ReadmeFigures {
         if (before.isMissingNode()) {
             return "How quiet the machine was is not known.\n";
         }
-        double usual = before.path("sameWorkMedianMillis").asDouble();
         JsonNode after = report.noise().path("after");
-        return String.format(Locale.ROOT, "Noise: load %.1f before it began; the same work took up to %.0f %%"
-                + " longer than its median before, up to %.0f %% after; the hypervisor took %.1f %% of the processor"
-                + " time.%n",
-                report.machine().path("loadAverage").asDouble(), longer(before, usual),
-                longer(after, after.path("sameWorkMedianMillis").asDouble()),
-                report.noise().path("stolenPercent").asDouble());
+        return String.format(Locale.ROOT, "Noise: load %.1f before it began; work of %.1f ms was held up for %.1f ms at"
+                + " most before, for %.1f ms after; the hypervisor took %.1f %% of the processor time.%n",
+                report.machine().path("loadAverage").asDouble(), before.path("sameWorkMedianMillis").asDouble(),
+                heldUpMillis(before), heldUpMillis(after), report.noise().path("stolenPercent").asDouble());
     }
 
-    private static double longer(JsonNode sample, double usual) {
-        return usual == 0 ? 0 : Math.max(0, 100 * (sample.path("sameWorkMaxMillis").asDouble() / usual - 1));
+    /** In milliseconds and not as a share: one pause of the machine is a hundred times of short work. */
+    private static double heldUpMillis(JsonNode sample) {
+        return Math.max(0, sample.path("sameWorkMaxMillis").asDouble()
+                - sample.path("sameWorkMedianMillis").asDouble());
     }
 }

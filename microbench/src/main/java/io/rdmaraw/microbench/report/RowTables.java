@@ -25,27 +25,28 @@ final class RowTables {
 
     /** Adds the rows with ratios, if there are any. */
     void comparisons(MeasurementResult result) {
-        List<JsonNode> compared = Report.stream(result.rows()).filter(row -> row.hasNonNull("ratioTo")).toList();
+        List<JsonNode> compared = Report.stream(result.rows()).filter(RowTables::isOfOurs).toList();
         if (compared.isEmpty()) {
             return;
         }
         html.append("<h3>").append(Html.escape(result.name())).append("</h3>\n<div class=\"t\"><table><thead><tr>"
-                + "<th>case<th>measured<th class=\"n\">median<th><th>compared with<th class=\"n\">ratio"
-                + "<th class=\"n\">least<th class=\"n\">most<th class=\"n\">runs<th></tr></thead><tbody>\n");
+                + "<th>case<th class=\"n\">ratio<th><th>measured<th class=\"n\">median<th><th>compared with"
+                + "<th class=\"n more\">least<th class=\"n more\">most<th class=\"n more\">runs</tr></thead><tbody>\n");
         String last = "";
         for (JsonNode row : compared) {
             double ratio = row.path("ratioMedian").asDouble();
             String name = row.path("case").asText();
-            html.append("<tr><td>").append(name.equals(last) ? "" : Html.escape(name));
+            html.append("<tr class=\"").append(verdict(ratio)).append("\"><td>")
+                    .append(name.equals(last) ? "" : Html.escape(name)).append("<td class=\"n ").append(verdict(ratio))
+                    .append("\">").append(Html.number(ratio)).append("<td>").append(bar(row));
             cell(row.path("transport").asText() + ' ' + row.path("device").asText());
             number(row.path("median").asDouble());
             cell(row.path("unit").asText());
             cell(row.path("ratioTo").asText());
-            html.append("<td class=\"n ").append(verdict(ratio)).append("\">").append(Html.number(ratio));
-            number(row.path("ratioMin").asDouble());
-            number(row.path("ratioMax").asDouble());
-            number(row.path("runs").asDouble());
-            html.append("<td>").append(bar(row)).append("</tr>\n");
+            spread(row.path("ratioMin").asDouble());
+            spread(row.path("ratioMax").asDouble());
+            spread(row.path("runs").asDouble());
+            html.append("</tr>\n");
             last = name;
         }
         html.append("</tbody></table></div>\n");
@@ -59,18 +60,29 @@ final class RowTables {
         html.append("<td class=\"n\">").append(Html.number(value));
     }
 
+    /** A narrow window has no room for it. */
+    private void spread(double value) {
+        html.append("<td class=\"n more\">").append(Html.number(value));
+    }
+
+    /** How others compare with one another, or how late the load's generator was, is no success or failure of ours. */
+    private static boolean isOfOurs(JsonNode row) {
+        return row.hasNonNull("ratioTo") && row.path("transport").asText().startsWith("rdma-raw")
+                && !row.path("case").asText().endsWith(".generatorLate");
+    }
+
     static String verdict(double ratio) {
         return ratio > 1 + EVEN ? "up" : ratio < 1 - EVEN ? "down" : "";
     }
 
     /** A logarithmic scale: a line for the spread, a dot for the median, a mark where both sides are equal. */
     private static String bar(JsonNode row) {
-        Axis axis = new Axis(1 / WIDEST, WIDEST, 4, 156, true);
+        Axis axis = new Axis(1 / WIDEST, WIDEST, 4, 76, true);
         double least = axis.place(Math.clamp(row.path("ratioMin").asDouble(), 1 / WIDEST, WIDEST));
         double most = axis.place(Math.clamp(row.path("ratioMax").asDouble(), 1 / WIDEST, WIDEST));
         double median = axis.place(Math.clamp(row.path("ratioMedian").asDouble(), 1 / WIDEST, WIDEST));
-        return String.format(Locale.ROOT, "<svg class=\"r\" viewBox=\"0 0 160 14\"><line class=\"g\" x1=\"80\" y1=\"0\""
-                + " x2=\"80\" y2=\"14\"/><line class=\"s c0\" x1=\"%.1f\" y1=\"7\" x2=\"%.1f\" y2=\"7\"/><circle"
+        return String.format(Locale.ROOT, "<svg class=\"r\" viewBox=\"0 0 80 14\"><line class=\"g\" x1=\"40\" y1=\"0\""
+                + " x2=\"40\" y2=\"14\"/><line class=\"s c0\" x1=\"%.1f\" y1=\"7\" x2=\"%.1f\" y2=\"7\"/><circle"
                 + " class=\"p c0\" cx=\"%.1f\" cy=\"7\" r=\"4\"/></svg>", least, most, median);
     }
 

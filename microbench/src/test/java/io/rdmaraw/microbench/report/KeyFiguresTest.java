@@ -20,7 +20,7 @@ class KeyFiguresTest {
 
     @ParameterizedTest
     @CsvSource({"tcp, 'TCP over veth, request and response', 'TCP over veth, one request'",
-        "http, 'HTTP answers per second, 64', 'HTTP, half of the answers'"})
+        "http, 'HTTP answers per second, 64', 'HTTP latency, one connection'"})
     void theFiguresAreFoundInRealOutput(String bench, String first, String second) throws Exception {
         List<String> figures = KeyFigures.of(PageTest.report(real(bench))).stream()
                 .map(KeyFigures.Figure::what).toList();

@@ -57,6 +57,12 @@ class PageInBrowserTest {
                   if (!apart(box, otherBox)) faults.push(title + ': "' + text + '" lies over "' + other + '"');
                 }));
               }
+              const key = document.querySelector('table.key');
+              if (key) for (const cell of key.querySelectorAll('tr > :nth-child(2)'))
+                if (cell.getBoundingClientRect().right > width) faults.push('a ratio is off the screen');
+              for (const picture of document.querySelectorAll('svg.r'))
+                if (width > 1000 && picture.getBoundingClientRect().right > width)
+                  faults.push('a spread is off the screen');
               const light = colour => { const [r, g, b] = colour.match(/\\d+/g).map(v => (v / 255) ** 2.2);
                 return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
               const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
@@ -110,7 +116,7 @@ class PageInBrowserTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1280," + LIGHT + ",255", "1280," + DARK + ",20", "390," + LIGHT + ",255"})
+    @CsvSource({"1280," + LIGHT + ",255", "1280," + DARK + ",20", "390," + LIGHT + ",255", "390," + DARK + ",20"})
     void theProjectsPageIsReadable(int width, int scheme, int red) throws Exception {
         Report report = Report.read(Path.of("../docs/report/report.json"));
         JsonNode found = look(new Page(report).render(style()), width, scheme);

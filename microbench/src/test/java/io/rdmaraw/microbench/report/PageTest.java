@@ -59,7 +59,7 @@ class PageTest {
     void aPageHasEveryComparisonAndWhatWasNotMeasured() throws Exception {
         String page = page(run("frames", ROWS), MeasurementResult.failed(measurement("wire"), 3, "it needs <root>"));
         String comparisons = page.substring(page.indexOf("Side by side"), page.indexOf("<h2 id=\"frames\">frames"));
-        assertEquals(2, comparisons.split("<td class=\"n (up|down)\">", -1).length - 1);
+        assertEquals(2, comparisons.split("<td class=\"n (up|down)\">", -1).length - 1, comparisons);
         assertTrue(comparisons.contains("down\">0.50") && comparisons.contains("up\">1.20"), comparisons);
         assertTrue(page.contains("0.50 of c (0.40 to 0.60)"), page);
         assertTrue(page.contains("Not measured: it needs &lt;root&gt;"), page);
@@ -67,6 +67,28 @@ class PageTest {
         assertTrue(page.contains("<code>./rdma-raw bench frames --json</code>"), page);
         assertTrue(page.contains("Other programs wanted 1.9 of the 2 cores"), page);
         assertFalse(page.contains("http://") || page.contains("https://"), "the page needs nothing else");
+    }
+
+    /** What users run comes before what developers of the transport look at; what is worse is marked as a row. */
+    @Test
+    void httpComesFirstAndWhatIsWorseIsRed() throws Exception {
+        String http = """
+                {"rows":[{"case":"http.plaintext.conns64.rate","transport":"rdma-raw","device":"soft:xdp",
+                 "unit":"answers/s","min":1,"median":2,"max":3,"runs":3,
+                 "ratioTo":"epoll","ratioMin":0.7,"ratioMedian":0.8,"ratioMax":0.9},
+                {"case":"http.paced.conns64.load50.generatorLate","transport":"rdma-raw","device":"soft:xdp",
+                 "unit":"us","min":1,"median":2,"max":3,"runs":3,
+                 "ratioTo":"epoll","ratioMin":3,"ratioMedian":3,"ratioMax":3},
+                {"case":"http.plaintext.conns64.rate","transport":"epoll","device":"veth",
+                 "unit":"answers/s","min":1,"median":2,"max":3,"runs":3,
+                 "ratioTo":"c","ratioMin":0.1,"ratioMedian":0.1,"ratioMax":0.1}]}""";
+        String page = page(run("frames", ROWS), run("http", http));
+        assertTrue(page.indexOf("HTTP answers per second, 64") < page.indexOf("A frame received through"), page);
+        assertTrue(page.indexOf("<h3>http</h3>") < page.indexOf("<h3>frames</h3>"), page);
+        assertTrue(page.indexOf("<h2 id=\"http\">") < page.indexOf("<h2 id=\"frames\">"), page);
+        assertTrue(page.contains("<tr class=\"down\"><td>HTTP answers per second, 64 connections<small>how"), page);
+        String comparisons = page.substring(page.indexOf("<h3>http</h3>"), page.indexOf("<h3>frames</h3>"));
+        assertEquals(1, comparisons.split("<tr class", -1).length - 1, "only ours: " + comparisons);
     }
 
     @Test
