@@ -99,6 +99,7 @@ containers_end() {
   for network in $(podman network ls --quiet 2>/dev/null); do
     podman network rm --force "$network" >/dev/null 2>&1 || true
   done
+  remove_node
   umount "$container_work/storage/overlay" 2>/dev/null || true
   rm -rf "$container_work"
 }

@@ -92,6 +92,24 @@ http_posts() {
     "$(digest_of_file "$file")" "posted by the host"
 }
 
+# As much to the server, which digests it as it comes.
+http_uploads() {
+  local url="http://$1:8080/sha256" file="$container_work/work/bulk" sent
+  random_file bulk "$CONTAINER_BYTES"
+  sent="$(digest_of_file "$file")"
+  same "$(from_container curl -sS --max-time 300 --data-binary @/work/bulk "$url")" "$sent" "up from a container"
+  same "$(curl -sS --max-time 300 --data-binary "@$file" "$url")" "$sent" "up from the host"
+}
+
+# The kernel's IPv6 at the other end, by the addresses that podman has given out.
+http_ipv6() {
+  local url="http://[$1]:8080"
+  from_container curl -sS --max-time 30 "$url/json" && echo
+  curl -sS --max-time 30 "$url/json" && echo
+  same "$(curl -sS --max-time 300 "$url/bytes/$CONTAINER_BYTES" | sha256sum | cut -d ' ' -f 1)" \
+    "$(digest_of_pattern "$CONTAINER_BYTES")" "down to the host by IPv6"
+}
+
 http_load() {
   local out
   out="$(from_container wrk -t 2 -c 32 -d 5 "http://$1:8080/plaintext")"
@@ -155,6 +173,7 @@ server_steps() {
 http_steps() {
   container_step "$1-pages" "curl gets a page, in a container and on the host" http_pages "$2"
   container_step "$1-bulk" "100 MB to each have the right SHA-256" http_bulk "$2"
+  container_step "$1-uploads" "100 MB from each have the right SHA-256" http_uploads "$2"
   container_step "$1-posts" "16 MB from each come back with the right SHA-256" http_posts "$2"
   container_step "$1-load" "wrk counts no error" http_load "$2"
 }
@@ -249,6 +268,7 @@ run_container_steps() {
   container_step documented "the commands of docs/deploying.md, as they stand there" documented_commands
   hardened_steps
   sentence_steps
+  kube_steps
   server_steps xdp soft:xdp:eth0
   server_steps packet soft:packet:eth0
   server_steps tap soft:xdp:eth0 --env SOFTVERBS_XDP_MODE=tap --device /dev/net/tun

@@ -48,6 +48,16 @@ bool grant_is_confined(void)
     return confined;
 }
 
+bool grant_may_use_bpf(void)
+{
+    static const uint8_t mac[6];
+    struct sv_steering *steering;
+    if (sv_steering_open(&steering, mac, true) != 0)
+        return false;
+    sv_steering_close(steering);
+    return true;
+}
+
 /* ---- opening ---- */
 
 static int read_mac(struct grant *grant)
@@ -141,6 +151,7 @@ int grant_open(struct grant *grant, const struct sv_broker_open *wanted, int fds
     *count = 0;
     memset(grant, 0, sizeof *grant);
     grant->open = true;
+    grant->mode = wanted->mode;
     memcpy(grant->netdev, wanted->netdev, sizeof grant->netdev);
     int error = make_device(grant, wanted, fds, count);
     if (error != 0) {
@@ -174,6 +185,11 @@ static bool is_of(const struct sv_broker_rule *rule, enum sv_layers layer)
     return (rule->mask.outer.layers & rule->value.outer.layers & layer) != 0;
 }
 
+static struct policy_place place_of(const struct grant *grant)
+{
+    return (struct policy_place){.netdev = grant->netdev, .modes = 1u << grant->mode};
+}
+
 /*
  * With ports of its own a user may have rules that name one of them, and TCP or UDP, so that they take nothing else.
  * Addresses are not looked at.
@@ -181,14 +197,15 @@ static bool is_of(const struct sv_broker_rule *rule, enum sv_layers layer)
 static int check_port(const struct grant *grant, const struct policy *policy, const struct policy_user *user,
                       const struct sv_broker_rule *rule)
 {
-    if (policy_has_any_port(policy, user, grant->netdev))
+    const struct policy_place place = place_of(grant);
+    if (policy_has_any_port(policy, user, &place))
         return 0;
     bool tcp = is_of(rule, SV_LAYER_TCP);
     if (rule->mask.outer.dst_port != 0xffff || tcp == is_of(rule, SV_LAYER_UDP))
         return sv_explain(EACCES, "the policy grants user %u ports of '%s', and the rule names no port", user->uid,
                           grant->netdev);
     uint16_t port = ntohs(rule->value.outer.dst_port);
-    if (policy_has_port(policy, user, grant->netdev, tcp ? IPPROTO_TCP : IPPROTO_UDP, port))
+    if (policy_has_port(policy, user, &place, tcp ? IPPROTO_TCP : IPPROTO_UDP, port))
         return 0;
     return sv_explain(EACCES, "the policy does not grant user %u %s port %u of '%s'", user->uid, tcp ? "TCP" : "UDP",
                       port, grant->netdev);
@@ -221,7 +238,8 @@ int grant_add_rule(struct grant *grant, const struct policy *policy, const struc
         return error;
     const struct sv_rule_spec spec = spec_of(rule);
     int filter = sv_receive_filter_type(&spec, grant->mac);
-    if (filter == PACKET_MR_PROMISC && !policy_has_any_port(policy, user, grant->netdev))
+    const struct policy_place place = place_of(grant);
+    if (filter == PACKET_MR_PROMISC && !policy_has_any_port(policy, user, &place))
         return sv_explain(EACCES, "a rule on a part of a MAC address makes '%s' promiscuous, which wants ports=any",
                           grant->netdev);
     if (grant->rules == GRANT_MAX_RULES)

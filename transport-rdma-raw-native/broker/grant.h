@@ -12,6 +12,7 @@
 struct grant {
     bool open;
     char netdev[IFNAMSIZ];
+    uint32_t mode;                  /* enum sv_broker_mode */
     int ifindex;
     uint8_t mac[6];
     uint32_t rules;
@@ -25,6 +26,8 @@ enum { GRANT_MAX_RULES = 16384, GRANT_MAX_MEMBERSHIPS = 256 };
 
 /* The kernel honours SO_BINDTODEVICE of AF_XDP sockets: from Linux 6.5 on. Else a socket could not be confined. */
 bool grant_is_confined(void);
+/* This process may make maps of eBPF. False with sv_explain(). */
+bool grant_may_use_bpf(void);
 
 /*
  * Makes a device. Returns 0 or an errno with sv_explain(). On success `fds` has *count descriptors, which the caller

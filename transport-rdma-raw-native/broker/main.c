@@ -9,6 +9,8 @@
  * Without --socket it takes the socket that systemd has opened for it (LISTEN_FDS of sd_listen_fds(3)).
  */
 #define _GNU_SOURCE
+#include "confinement.h"
+#include "file_process.h"
 #include "journal.h"
 #include "policy.h"
 #include "privileges.h"
@@ -25,9 +27,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64, FIRST_LISTEN_FD = 3, WRONG_USE = 2 };
+enum { BACKLOG = 64, FIRST_LISTEN_FD = 3, WRONG_USE = 2, STALE_RETRIES = 20, STALE_RETRY_MILLIS = 10 };
 
 static volatile sig_atomic_t ends;
 static volatile sig_atomic_t reloads;
@@ -86,15 +89,29 @@ static int inherited_listener(void)
     return FIRST_LISTEN_FD;
 }
 
-/* A socket file that nobody listens on is left from a broker that was killed. */
-static bool is_stale(const struct sockaddr_un *address)
+static bool refuses(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool stale = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 &&
-                 errno == ECONNREFUSED;
+    bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 &&
+                   errno == ECONNREFUSED;
     if (fd >= 0)
         close(fd);
-    return stale;
+    return refused;
+}
+
+/*
+ * A socket file that nobody listens on is left from a broker that was killed. Its acceptor, which listens, is killed with
+ * it, and may just be ending.
+ */
+static bool is_stale(const struct sockaddr_un *address)
+{
+    const struct timespec pause = {.tv_nsec = STALE_RETRY_MILLIS * 1000000L};
+    for (int i = 0; i < STALE_RETRIES && access(address->sun_path, F_OK) == 0; i++) {
+        if (refuses(address))
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
 }
 
 /* Anyone may connect: the policy says who gets something. */
@@ -134,16 +151,6 @@ static bool read_policy(struct policy *policy, const char *path)
     return good;
 }
 
-/* A policy that is wrong leaves the one in force. */
-static void reload(struct policy *policy, const char *path)
-{
-    static struct policy next;
-    if (!read_policy(&next, path))
-        return;
-    *policy = next;
-    journal("the policy was read again: %u lines", policy->lines);
-}
-
 static void raise_limit(void)
 {
     struct rlimit limit;
@@ -153,39 +160,65 @@ static void raise_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int run(const struct options *options, struct policy *policy)
+/* What has to hold before a client comes. Says what does not. */
+static bool is_fit(void)
 {
-    int listener = options->socket != NULL ? bind_to(options->socket) : inherited_listener();
-    if (listener < 0)
-        return EXIT_FAILURE;
     const char *missing = drop_privileges();
     if (missing != NULL) {
         fprintf(stderr, "rdma-raw-broker: it has no %s: start it as root, or with AmbientCapabilities=CAP_NET_RAW "
                         "CAP_NET_ADMIN CAP_BPF\n", missing);
-        return EXIT_FAILURE;
+        return false;
     }
     if (!grant_is_confined()) {
         fprintf(stderr, "rdma-raw-broker: this kernel does not confine AF_XDP sockets to an interface: it needs Linux "
                         "6.5 with CONFIG_XDP_SOCKETS\n");
-        return EXIT_FAILURE;
+        return false;
+    }
+    if (!grant_may_use_bpf()) {
+        fprintf(stderr, "rdma-raw-broker: %s\n", sv_explanation());
+        return false;
     }
     raise_limit();
-    struct server *server = server_create(listener, policy);
-    if (server == NULL)
-        return EXIT_FAILURE;
+    return true;
+}
+
+static bool serve(const struct options *options, struct policy *policy, struct server *server,
+                  struct file_process *files)
+{
+    if (!confine_broker()) {
+        fprintf(stderr, "rdma-raw-broker: the kernel refuses filters of system calls (%s): it must be built with "
+                        "CONFIG_SECCOMP_FILTER\n", strerror(errno));
+        return false;
+    }
     journal("serves '%s', policy '%s': %u lines", options->socket != NULL ? options->socket : "systemd's socket",
             options->policy, policy->lines);
+    server_wake_on(server, files->socket);
     while (!ends) {
-        server_turn(server);
-        if (reloads) {
+        bool accepts = server_turn(server);
+        if (reloads && file_process_read_policy(files))
             reloads = 0;
-            reload(policy, options->policy);
+        if (!accepts || !file_process_take_policy(files, policy)) {
+            journal("its process that %s has ended, and so does this one", accepts ? "reads the policy"
+                                                                                   : "accepts clients");
+            return false;
         }
     }
-    server_destroy(server);
-    if (options->socket != NULL)
-        unlink(options->socket);
-    return EXIT_SUCCESS;
+    return true;
+}
+
+static int run(const struct options *options, struct policy *policy)
+{
+    struct file_process files;
+    int listener = options->socket != NULL ? bind_to(options->socket) : inherited_listener();
+    if (listener < 0 || !is_fit() || !file_process_start(&files, options->policy, options->socket))
+        return EXIT_FAILURE;
+    struct server *server = server_create(listener, policy, true);
+    close(listener);        /* the server's acceptor has it */
+    bool good = server != NULL && serve(options, policy, server, &files);
+    if (server != NULL)
+        server_destroy(server);
+    file_process_end(&files);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static bool read_options(int count, char **arguments, struct options *options)

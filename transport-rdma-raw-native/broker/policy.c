@@ -317,10 +317,32 @@ bool policy_has_interface(const struct policy *policy, const struct policy_user 
     return false;
 }
 
-bool policy_has_any_port(const struct policy *policy, const struct policy_user *user, const char *netdev)
+static bool has_tcp(const struct policy_line *line)
+{
+    for (uint32_t i = 0; i < line->ranges; i++)
+        if (line->range[i].protocol == IPPROTO_TCP)
+            return true;
+    return line->any_port;
+}
+
+bool policy_has_tcp_port(const struct policy *policy, const struct policy_user *user)
 {
     for (uint32_t i = 0; i < policy->lines; i++)
-        if (policy->line[i].any_port && is_about(&policy->line[i], user, netdev))
+        if (is_about(&policy->line[i], user, NULL) && has_tcp(&policy->line[i]))
+            return true;
+    return false;
+}
+
+static bool is_at(const struct policy_line *line, const struct policy_user *user, const struct policy_place *place)
+{
+    return (line->modes & place->modes) != 0 && is_about(line, user, place->netdev);
+}
+
+bool policy_has_any_port(const struct policy *policy, const struct policy_user *user,
+                         const struct policy_place *place)
+{
+    for (uint32_t i = 0; i < policy->lines; i++)
+        if (policy->line[i].any_port && is_at(&policy->line[i], user, place))
             return true;
     return false;
 }
@@ -333,11 +355,11 @@ static bool has_range(const struct policy_line *line, uint8_t protocol, uint16_t
     return line->any_port;
 }
 
-bool policy_has_port(const struct policy *policy, const struct policy_user *user, const char *netdev,
+bool policy_has_port(const struct policy *policy, const struct policy_user *user, const struct policy_place *place,
                      uint8_t protocol, uint16_t port)
 {
     for (uint32_t i = 0; i < policy->lines; i++)
-        if (is_about(&policy->line[i], user, netdev) && has_range(&policy->line[i], protocol, port))
+        if (is_at(&policy->line[i], user, place) && has_range(&policy->line[i], protocol, port))
             return true;
     return false;
 }

@@ -26,6 +26,8 @@ enum {
     POLICY_DEVICES = 1,
 };
 
+#define POLICY_ANY_MODE UINT32_MAX
+
 struct policy_range {
     uint8_t protocol;               /* IPPROTO_TCP or IPPROTO_UDP */
     uint16_t first;
@@ -69,9 +71,18 @@ uint32_t policy_devices(const struct policy *policy, const struct policy_user *u
                         uint32_t mode);
 /* Whether some line grants the user the interface, in whatever mode. */
 bool policy_has_interface(const struct policy *policy, const struct policy_user *user, const char *netdev);
-/* `netdev`: NULL for any. */
-bool policy_has_port(const struct policy *policy, const struct policy_user *user, const char *netdev,
+/* Some TCP port of some interface. */
+bool policy_has_tcp_port(const struct policy *policy, const struct policy_user *user);
+
+/* Where a port is asked for: one line has to grant all of it. */
+struct policy_place {
+    const char *netdev;             /* NULL: any */
+    uint32_t modes;                 /* 1 << enum sv_broker_mode, or POLICY_ANY_MODE */
+};
+
+bool policy_has_port(const struct policy *policy, const struct policy_user *user, const struct policy_place *place,
                      uint8_t protocol, uint16_t port);
-bool policy_has_any_port(const struct policy *policy, const struct policy_user *user, const char *netdev);
+bool policy_has_any_port(const struct policy *policy, const struct policy_user *user,
+                         const struct policy_place *place);
 
 #endif

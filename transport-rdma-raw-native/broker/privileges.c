@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,4 +62,19 @@ const char *drop_privileges(void)
         if (!(has >> kept[i].number & 1))
             return kept[i].name;
     return NULL;
+}
+
+void keep_net_admin(void)
+{
+    (void)keep(UINT64_C(1) << CAP_NET_ADMIN);
+}
+
+void drop_all_privileges(void)
+{
+    (void)keep(0);
+}
+
+void end_with_parent(void)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }

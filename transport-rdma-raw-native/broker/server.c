@@ -3,15 +3,20 @@
 #define _GNU_SOURCE
 #include "server.h"
 
+#include "acceptor.h"
 #include "journal.h"
-#include "kernel_calls.h"
+#include "neighbor.h"
+#include "passing.h"
+#include "session.h"
 
 #include <errno.h>
-#include <linux/filter.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,12 +24,13 @@
 #define SO_NETNS_COOKIE 71      /* Linux 5.14 */
 #endif
 
-/* A turn hears of deadlines without waiting for a message. One client may not keep the others from being heard. */
-enum { TURN_MILLIS = 1000, MESSAGES_PER_TURN = 16 };
+/* A turn hears of deadlines without waiting for a message. */
+enum { TURN_MILLIS = 1000 };
 
 struct client {
-    int socket;
-    pid_t pid;
+    int session;                    /* the pair with its process; -1: it was told to end, and has not yet */
+    int process;                    /* can be read when it has ended */
+    pid_t pid;                      /* the client's own, for the log */
     struct policy_user user;
     int64_t until_millis;           /* to ask for something, unless a device is open */
     bool has_asked;
@@ -34,25 +40,17 @@ struct client {
 };
 
 struct server {
-    int listener;
+    struct acceptor acceptor;
+    bool is_expecting;              /* the acceptor may take one more client */
+    bool has_ended;                 /* it is gone */
+    int wake;                       /* or -1 */
     int64_t (*now_millis)(void);
-    int64_t deaf_until_millis;      /* connections wait: no descriptor was left */
+    int64_t deaf_until_millis;      /* connections wait: no descriptor or process was left */
     uint64_t namespace;
     const struct policy *policy;
     struct server_counters counters;
     unsigned clients;
     struct client client[SERVER_MAX_CLIENTS];
-    union {
-        struct sv_broker_request request;
-        uint8_t bytes[SERVER_MAX_REQUEST_BYTES + 1];    /* one more shows a message that is too long */
-    } in;
-};
-
-/* A message with the descriptor that came with it. */
-struct message {
-    size_t bytes;
-    int fd;                         /* or -1 */
-    bool sound;
 };
 
 static int64_t now_millis(void)
@@ -62,17 +60,7 @@ static int64_t now_millis(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- clients come and go ---- */
-
-static void read_groups(int socket, struct policy_user *user, gid_t primary)
-{
-    socklen_t bytes = sizeof user->group - sizeof user->group[0];
-    /* Someone with more groups than there is room for is a member of the first one alone. */
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, user->group + 1, &bytes) != 0)
-        bytes = 0;
-    user->group[0] = primary;
-    user->groups = 1 + bytes / sizeof user->group[0];
-}
+/* ---- clients come ---- */
 
 static unsigned clients_of(const struct server *server, uid_t uid)
 {
@@ -82,52 +70,95 @@ static unsigned clients_of(const struct server *server, uid_t uid)
     return count;
 }
 
-static void accept_one(struct server *server, int socket)
+/* Its process ends by itself when the pair is closed; the place is free when it has. */
+static void shut(struct client *client, const char *why)
 {
-    struct ucred peer;
-    socklen_t size = sizeof peer;
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || server->clients == SERVER_MAX_CLIENTS ||
-        clients_of(server, peer.uid) >= SERVER_MAX_CLIENTS_OF_USER) {
-        server->counters.refused++;
-        journal("a connection is refused: there are %u, and one user may have %d", server->clients,
-                SERVER_MAX_CLIENTS_OF_USER);
-        close(socket);
-        return;
-    }
-    struct client *client = &server->client[server->clients++];
-    memset(client, 0, sizeof *client);
-    client->socket = socket;
-    client->pid = peer.pid;
-    client->user.uid = peer.uid;
-    read_groups(socket, &client->user, peer.gid);
-    client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
-    server->counters.accepted++;
-}
-
-static void accept_all(struct server *server)
-{
-    for (int i = 0; i < MESSAGES_PER_TURN; i++) {
-        int socket = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (socket >= 0) {
-            accept_one(server, socket);
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-            if (errno != EAGAIN) {
-                journal("a connection can't be accepted: %s", strerror(errno));
-                server->deaf_until_millis = server->now_millis() + TURN_MILLIS;
-            }
-            return;
-        }
-    }
-}
-
-/* The last client takes its place. */
-static void drop(struct server *server, unsigned at, const char *why)
-{
-    struct client *client = &server->client[at];
     if (client->grant.open)
         journal("user %u, process %d: '%s' is closed (%s)", client->user.uid, client->pid, client->grant.netdev, why);
     grant_close(&client->grant);
-    close(client->socket);
+    if (client->session < 0)
+        return;
+    close(client->session);
+    client->session = -1;
+}
+
+/* Whatever it is waiting for: it need not come back from a system call to end. */
+static void shut_out(struct client *client)
+{
+    shut(client, "");
+    (void)syscall(SYS_pidfd_send_signal, client->process, SIGKILL, NULL, 0);
+}
+
+static void start(struct server *server, struct client *client, bool is_one_too_many)
+{
+    const struct session_start start = {.may_filter = policy_has_tcp_port(server->policy, &client->user)};
+    if (is_one_too_many) {
+        server->counters.refused++;
+        journal("a connection is refused: there are %u, and one user may have %d", server->clients - 1,
+                SERVER_MAX_CLIENTS_OF_USER);
+    } else {
+        server->counters.accepted++;
+    }
+    if (is_one_too_many || !pass_send(client->session, &start, sizeof start, NULL, 0, MSG_DONTWAIT))
+        shut_out(client);
+}
+
+static void add_client(struct server *server, const struct session_report *report, const int fds[SESSION_REPORT_FDS])
+{
+    bool is_one_too_many = clients_of(server, report->user.uid) >= SERVER_MAX_CLIENTS_OF_USER;
+    struct client *client = &server->client[server->clients++];
+    memset(client, 0, sizeof *client);
+    client->session = fds[SESSION_PAIR];
+    client->process = fds[SESSION_PROCESS];
+    client->pid = report->pid;
+    client->user = report->user;
+    client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
+    start(server, client, is_one_too_many);
+}
+
+static void accept_failed(struct server *server, int error)
+{
+    if (error == EAGAIN || error == EINTR || error == ECONNABORTED)
+        return;
+    journal("a connection can't be accepted: %s", strerror(error));
+    server->deaf_until_millis = server->now_millis() + TURN_MILLIS;
+}
+
+static void take_report(struct server *server)
+{
+    static struct session_report report;
+    int fds[SESSION_REPORT_FDS];
+    unsigned count;
+    bool whole;
+    ssize_t got = pass_receive(server->acceptor.reports, &report, sizeof report, fds, SESSION_REPORT_FDS, &count,
+                               &whole, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got != sizeof report || !whole) {
+        server->has_ended = true;
+        return;
+    }
+    server->is_expecting = false;
+    if (report.error == 0 && count == SESSION_REPORT_FDS)
+        add_client(server, &report, fds);
+    else
+        accept_failed(server, report.error);
+}
+
+/* When all places are taken, connections wait in the listener's queue. */
+static void expect_client(struct server *server)
+{
+    if (!server->is_expecting && server->clients < SERVER_MAX_CLIENTS &&
+        server->now_millis() >= server->deaf_until_millis)
+        server->is_expecting = acceptor_allow_one(&server->acceptor);
+}
+
+/* The process has ended. The last client takes its place. */
+static void forget(struct server *server, unsigned at)
+{
+    struct client *client = &server->client[at];
+    shut(client, "the process has closed it or has ended");
+    close(client->process);
     server->clients--;
     if (at != server->clients)
         *client = server->client[server->clients];
@@ -175,19 +206,8 @@ static int open_device(struct server *server, struct client *client, const struc
     return error;
 }
 
-static int filter(const struct server *server, const struct client *client, const struct message *message)
-{
-    const struct sv_broker_request *request = &server->in.request;
-    size_t code_bytes = message->bytes - sizeof *request;
-    if (message->fd < 0 || request->filter.instructions == 0 ||
-        code_bytes != request->filter.instructions * sizeof(struct sock_filter))
-        return sv_explain(EINVAL, "a filter comes with a socket and all of its instructions");
-    return put_filter(server->policy, &client->user, message->fd,
-                      (const struct sock_filter *)(const void *)(server->in.bytes + sizeof *request),
-                      request->filter.instructions);
-}
-
-static int solicit_in_bounds(const struct server *server, struct client *client)
+static int solicit_in_bounds(const struct server *server, struct client *client,
+                             const struct sv_broker_solicit *wanted)
 {
     time_t second = (time_t)(server->now_millis() / 1000);
     if (second != client->solicited_second)
@@ -195,95 +215,57 @@ static int solicit_in_bounds(const struct server *server, struct client *client)
     client->solicited_second = second;
     if (client->solicited++ >= SERVER_SOLICITATIONS)
         return sv_explain(EAGAIN, "more than %d next hops in a second", SERVER_SOLICITATIONS);
-    return solicit(server->policy, &client->user, &server->in.request.solicit);
+    return solicit(server->policy, &client->user, wanted);
 }
 
-static int handle(struct server *server, struct client *client, const struct message *message,
+static int handle(struct server *server, struct client *client, const struct sv_broker_request *request,
                   struct sv_broker_reply *reply, int *fds, unsigned *count)
 {
-    const struct sv_broker_request *request = &server->in.request;
-    bool plain = message->bytes == sizeof *request && message->fd < 0;
-    if (request->call == SV_BROKER_FILTER)
-        return filter(server, client, message);
-    if (request->call >= SV_BROKER_CALLS || !plain)
-        return sv_explain(EPROTO, "the request is none that this broker knows");
     if (request->call == SV_BROKER_OPEN)
         return open_device(server, client, &request->open, reply, fds, count);
     if (request->call == SV_BROKER_SOLICIT)
-        return solicit_in_bounds(server, client);
+        return solicit_in_bounds(server, client, &request->solicit);
     if (!client->grant.open)
         return sv_explain(ENOTCONN, "this connection has no device open");
     if (request->call == SV_BROKER_ADD_RULE)
         return grant_add_rule(&client->grant, server->policy, &client->user, &request->rule);
     if (request->call == SV_BROKER_REMOVE_RULE)
         return grant_remove_rule(&client->grant, &request->rule);
-    return grant_mac_changed(&client->grant);
+    if (request->call == SV_BROKER_MAC)
+        return grant_mac_changed(&client->grant);
+    return sv_explain(EPROTO, "the request is none that this broker knows");
 }
 
-/* ---- messages ---- */
+/* ---- questions of sessions ---- */
 
-/* Descriptors that nobody asked for are closed. The kernel closes those that the control buffer has no room for. */
-static int take_one(struct msghdr *header, bool *sound)
+static int port_error(const struct server *server, const struct client *client, uint32_t port)
 {
-    int taken = -1;
-    for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL; part = CMSG_NXTHDR(header, part)) {
-        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
-            continue;
-        for (size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(part) + at, sizeof fd);
-            if (taken < 0) {
-                taken = fd;
-                continue;
-            }
-            *sound = false;
-            close(fd);
-        }
+    static const struct policy_place anywhere = {.netdev = NULL, .modes = POLICY_ANY_MODE};
+    if (port > 0 && port <= UINT16_MAX &&
+        policy_has_port(server->policy, &client->user, &anywhere, IPPROTO_TCP, (uint16_t)port))
+        return 0;
+    return sv_explain(EACCES, "the policy does not grant user %u TCP port %u", client->user.uid, port);
+}
+
+static int outcome(struct session_message *question)
+{
+    question->text[sizeof question->text - 1] = '\0';
+    return question->error == 0 ? 0 : sv_explain(question->error, "%s", question->text);
+}
+
+static int answer_to(struct server *server, struct client *client, struct session_message *question,
+                     struct sv_broker_reply *reply, int *fds, unsigned *count)
+{
+    switch (question->kind) {
+    case SESSION_REQUEST:
+        return handle(server, client, &question->request, reply, fds, count);
+    case SESSION_PORT:
+        return port_error(server, client, question->port);
+    case SESSION_OUTCOME:
+        return outcome(question);
+    default:
+        return sv_explain(EPROTO, "the message is no request of version %d", SV_BROKER_VERSION);
     }
-    return taken;
-}
-
-/* Returns 1 with a message, 0 when there is none, -1 at the end of the connection. */
-static int receive(struct server *server, const struct client *client, struct message *message)
-{
-    alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    struct iovec part = {server->in.bytes, sizeof server->in.bytes};
-    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
-                            .msg_controllen = sizeof control};
-    ssize_t bytes = recvmsg(client->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (bytes < 0)
-        return errno == EAGAIN || errno == EINTR ? 0 : -1;
-    message->sound = !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
-    message->fd = take_one(&header, &message->sound);
-    message->bytes = (size_t)bytes;
-    message->sound = message->sound && message->bytes >= sizeof server->in.request &&
-                     message->bytes <= SERVER_MAX_REQUEST_BYTES && server->in.request.version == SV_BROKER_VERSION;
-    if (bytes == 0 && message->fd >= 0)
-        close(message->fd);
-    return bytes > 0 ? 1 : -1;
-}
-
-/* Never waits: a client that does not read its answers is dropped. */
-static bool send_reply(const struct client *client, struct sv_broker_reply *reply, const int *fds, unsigned count)
-{
-    alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
-    struct iovec part = {reply, sizeof *reply};
-    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-    if (count > 0) {
-        memset(control, 0, sizeof control);
-        header.msg_control = control;
-        header.msg_controllen = CMSG_SPACE(count * sizeof(int));
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-        memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
-    }
-    ssize_t sent;
-    do
-        sent = sendmsg(client->socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    return sent == sizeof *reply;
 }
 
 static void count(struct server *server, const struct client *client, int error)
@@ -294,8 +276,8 @@ static void count(struct server *server, const struct client *client, int error)
         journal("user %u, process %d: refused: %s", client->user.uid, client->pid, sv_explanation());
 }
 
-/* False: the client is to be dropped. */
-static bool answer(struct server *server, struct client *client, const struct message *message)
+/* False: the session is to end. */
+static bool answer(struct server *server, struct client *client, struct session_message *question)
 {
     struct sv_broker_reply reply;
     int fds[SV_BROKER_MAX_FDS];
@@ -304,101 +286,121 @@ static bool answer(struct server *server, struct client *client, const struct me
     memset(&reply, 0, sizeof reply);
     reply.version = SV_BROKER_VERSION;
     reply.namespace = server->namespace;
-    server->counters.requests++;
-    int error = message->sound ? handle(server, client, message, &reply, fds, &fd_count)
-                               : sv_explain(EPROTO, "the message is no request of version %d", SV_BROKER_VERSION);
-    if (message->fd >= 0)
-        close(message->fd);
+    server->counters.requests += question->kind != SESSION_PORT;
+    int error = answer_to(server, client, question, &reply, fds, &fd_count);
     count(server, client, error);
     reply.error = error;
     if (error != 0)
         strncpy(reply.text, sv_explanation(), sizeof reply.text - 1);
-    bool sent = send_reply(client, &reply, fds, fd_count);
+    bool sent = pass_send(client->session, &reply, sizeof reply, fds, fd_count, MSG_DONTWAIT);
     if (client->grant.open && !had_device) {
         grant_sent(&client->grant, fds, fd_count);
         if (sent)
             journal("user %u, process %d: '%s' is open", client->user.uid, client->pid, client->grant.netdev);
     }
-    server->counters.late += !sent;
-    client->has_asked |= message->sound;
+    client->has_asked |= question->kind != SESSION_UNSOUND;
     /* What is refused does not prolong the stay of a client that has nothing. */
     if (error == 0)
         client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
-    return sent && message->sound;
+    return sent;
 }
 
-static bool serve(struct server *server, unsigned at)
+/* One question at a time, so that no client keeps the others from being heard. False: the session is to end. */
+static bool serve(struct server *server, struct client *client)
 {
-    struct message message;
-    for (int i = 0; i < MESSAGES_PER_TURN; i++) {
-        int got = receive(server, &server->client[at], &message);
-        if (got == 0)
-            return true;
-        if (got < 0 || !answer(server, &server->client[at], &message))
-            return false;
-    }
-    return true;
+    struct session_message question;
+    ssize_t got = recv(client->session, &question, sizeof question, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    if (got != sizeof question || question.kind >= SESSION_KINDS)
+        return false;
+    if (question.kind != SESSION_DEAF)
+        return answer(server, client, &question);
+    server->counters.late++;
+    return false;
 }
 
 /* ---- turns ---- */
 
 static bool is_late(const struct client *client, int64_t now)
 {
-    return !client->grant.open && now > client->until_millis;
+    return client->session >= 0 && !client->grant.open && now > client->until_millis;
 }
 
 /* A connection that was of use may be closed while it is idle, and opened again. */
-static void shut_out(struct server *server, unsigned at)
+static void shut_out_late(struct server *server, struct client *client)
 {
-    const struct client *client = &server->client[at];
     if (!client->has_asked) {
         server->counters.late++;
         journal("user %u, process %d: has asked for nothing in %d s", client->user.uid, client->pid,
                 SERVER_IDLE_MILLIS / 1000);
     }
-    drop(server, at, "");
+    shut_out(client);
 }
 
-void server_turn(struct server *server)
+static void turn_of_client(struct server *server, unsigned at, bool has_question, bool has_ended, int64_t now)
 {
-    struct pollfd wanted[1 + SERVER_MAX_CLIENTS];
-    unsigned clients = server->clients;
-    wanted[0] = (struct pollfd){.fd = server->now_millis() < server->deaf_until_millis ? -1 : server->listener,
-                                .events = POLLIN};
-    for (unsigned i = 0; i < clients; i++)
-        wanted[1 + i] = (struct pollfd){.fd = server->client[i].socket, .events = POLLIN};
-    if (poll(wanted, 1 + clients, TURN_MILLIS) < 0)
-        return;
-    int64_t now = server->now_millis();
-    /* From the last one down, since the last one takes the place of one that is dropped. */
-    for (unsigned i = clients; i-- > 0;) {
-        if (wanted[1 + i].revents != 0 && !serve(server, i)) {
-            drop(server, i, "the process has closed it or has ended");
-        } else if (is_late(&server->client[i], now)) {
-            shut_out(server, i);
-        }
-    }
-    if (wanted[0].revents != 0)
-        accept_all(server);
+    struct client *client = &server->client[at];
+    if (has_ended)
+        forget(server, at);
+    else if (has_question && client->session >= 0 && !serve(server, client))
+        shut(client, "the process has closed it or has ended");
+    else if (is_late(client, now))
+        shut_out_late(server, client);
 }
 
-struct server *server_create(int listener, const struct policy *policy)
+bool server_turn(struct server *server)
+{
+    enum { REPORTS, WAKE, FIRST_CLIENT, OF_CLIENT = 2 };
+    struct pollfd wanted[FIRST_CLIENT + OF_CLIENT * SERVER_MAX_CLIENTS];
+    unsigned clients = server->clients;
+    expect_client(server);
+    wanted[REPORTS] = (struct pollfd){.fd = server->acceptor.reports, .events = POLLIN};
+    wanted[WAKE] = (struct pollfd){.fd = server->wake, .events = POLLIN};
+    for (unsigned i = 0; i < clients; i++) {
+        wanted[FIRST_CLIENT + OF_CLIENT * i] = (struct pollfd){.fd = server->client[i].session, .events = POLLIN};
+        wanted[FIRST_CLIENT + OF_CLIENT * i + 1] = (struct pollfd){.fd = server->client[i].process, .events = POLLIN};
+    }
+    if (poll(wanted, FIRST_CLIENT + OF_CLIENT * clients, TURN_MILLIS) < 0)
+        return !server->has_ended;
+    int64_t now = server->now_millis();
+    /* From the last one down, since the last one takes the place of one that has ended. */
+    for (unsigned i = clients; i-- > 0;) {
+        const struct pollfd *of_client = &wanted[FIRST_CLIENT + OF_CLIENT * i];
+        turn_of_client(server, i, of_client[0].revents != 0, of_client[1].revents != 0, now);
+    }
+    if (wanted[REPORTS].revents != 0)
+        take_report(server);
+    return !server->has_ended;
+}
+
+/* ---- life ---- */
+
+struct server *server_create(int listener, const struct policy *policy, bool confined)
 {
     struct server *server = calloc(1, sizeof *server);
     socklen_t size = sizeof server->namespace;
     if (server == NULL)
         return NULL;
-    server->listener = listener;
     server->policy = policy;
     server->now_millis = now_millis;
+    server->wake = -1;
     if (getsockopt(listener, SOL_SOCKET, SO_NETNS_COOKIE, &server->namespace, &size) != 0)
         server->namespace = 0;
-    return server;
+    if (acceptor_start(&server->acceptor, listener, confined))
+        return server;
+    free(server);
+    return NULL;
 }
 
 void server_set_clock(struct server *server, int64_t (*clock)(void))
 {
     server->now_millis = clock;
+}
+
+void server_wake_on(struct server *server, int fd)
+{
+    server->wake = fd;
 }
 
 const struct server_counters *server_counters(const struct server *server)
@@ -421,7 +423,10 @@ unsigned server_devices(const struct server *server)
 
 void server_destroy(struct server *server)
 {
-    while (server->clients > 0)
-        drop(server, server->clients - 1, "the broker ends");
+    for (unsigned i = 0; i < server->clients; i++) {
+        shut(&server->client[i], "the broker ends");
+        close(server->client[i].process);
+    }
+    acceptor_end(&server->acceptor);
     free(server);
 }

@@ -6,14 +6,14 @@
 #include "policy.h"
 
 /*
- * The clients of the broker: one thread, which waits for none of them. A message is handled as soon as it comes, and
- * what a client does not read is the end of it. Memory is all there from the start.
+ * The clients of the broker. Each has a process of its own (session.h), which reads what it sends: nothing that a client
+ * can do to its connection, or to a descriptor that it sends, makes the broker wait. One thread, which waits for
+ * questions of any of them. Memory is all there from the start.
  */
 enum {
     SERVER_MAX_CLIENTS = 128,
     SERVER_MAX_CLIENTS_OF_USER = 32,
     SERVER_IDLE_MILLIS = 5000,              /* who has no device open, and asks for nothing so long, is shut out */
-    SERVER_MAX_REQUEST_BYTES = sizeof(struct sv_broker_request) + SV_BROKER_MAX_INSTRUCTIONS * 8,
     SERVER_SOLICITATIONS = 512,             /* of a user, in a second */
 };
 
@@ -31,14 +31,18 @@ struct server_counters {
 
 /*
  * The policy may change in place, between turns: what is open stays open, and what comes next is asked of the new one.
- * `listener`: a listening socket; the caller closes it. NULL: there is no memory.
+ * `listener`: a listening socket; the caller closes it. Forks, so there should be no other thread, and no device yet.
+ * `confined`: sessions run under filters of system calls (confinement.h). NULL: there is no memory, or no process.
  */
-struct server *server_create(int listener, const struct policy *policy);
+struct server *server_create(int listener, const struct policy *policy, bool confined);
 /* For tests: another clock than CLOCK_MONOTONIC. */
 void server_set_clock(struct server *server, int64_t (*now_millis)(void));
-/* Waits for events and handles them, for at most about a second. */
-void server_turn(struct server *server);
+/* A turn also ends when this can be read. */
+void server_wake_on(struct server *server, int fd);
+/* Waits for events and handles them, for at most about a second. False: no client can come any more. */
+bool server_turn(struct server *server);
 const struct server_counters *server_counters(const struct server *server);
+/* Clients whose processes have not ended yet, and those that have a device. */
 unsigned server_clients(const struct server *server);
 unsigned server_devices(const struct server *server);
 void server_destroy(struct server *server);

@@ -28,6 +28,18 @@ static void must_parse(const char *text)
         test_failed(__FILE__, __LINE__, "%s: %s", text, why);
 }
 
+static bool has_port(const struct policy_user *user, const char *netdev, uint8_t protocol, uint16_t port)
+{
+    const struct policy_place place = {.netdev = netdev, .modes = POLICY_ANY_MODE};
+    return policy_has_port(&policy, user, &place, protocol, port);
+}
+
+static bool has_any_port(const struct policy_user *user, const char *netdev)
+{
+    const struct policy_place place = {.netdev = netdev, .modes = POLICY_ANY_MODE};
+    return policy_has_any_port(&policy, user, &place);
+}
+
 static void check_refused(const char *text, const char *reason)
 {
     if (parse(text) || strstr(why, reason) == NULL)
@@ -49,21 +61,49 @@ static void test_grants(void)
     CHECK_EQ(3, policy_devices(&policy, &www, "eth1", SV_BROKER_NATIVE));
     CHECK_EQ(0, policy_devices(&policy, &www, "eth2", SV_BROKER_GENERIC));
     CHECK_EQ(0, policy_devices(&policy, &www, "eth", SV_BROKER_GENERIC));
-    CHECK(policy_has_port(&policy, &www, "eth1", IPPROTO_TCP, 80));
-    CHECK(policy_has_port(&policy, &www, "eth1", IPPROTO_TCP, 443));
-    CHECK(policy_has_port(&policy, &www, NULL, IPPROTO_UDP, 5999));
-    CHECK(!policy_has_port(&policy, &www, "eth1", IPPROTO_UDP, 80));
-    CHECK(!policy_has_port(&policy, &www, "eth1", IPPROTO_UDP, 6000));
-    CHECK(!policy_has_port(&policy, &www, "eth1", IPPROTO_UDP, 4999));
-    CHECK(!policy_has_port(&policy, &www, "eth2", IPPROTO_TCP, 80));
-    CHECK(!policy_has_any_port(&policy, &www, "eth1"));
+    CHECK(has_port(&www, "eth1", IPPROTO_TCP, 80));
+    CHECK(has_port(&www, "eth1", IPPROTO_TCP, 443));
+    CHECK(has_port(&www, NULL, IPPROTO_UDP, 5999));
+    CHECK(!has_port(&www, "eth1", IPPROTO_UDP, 80));
+    CHECK(!has_port(&www, "eth1", IPPROTO_UDP, 6000));
+    CHECK(!has_port(&www, "eth1", IPPROTO_UDP, 4999));
+    CHECK(!has_port(&www, "eth2", IPPROTO_TCP, 80));
+    CHECK(!has_any_port(&www, "eth1"));
     CHECK_EQ(1, policy_devices(&policy, &member, "eth2", SV_BROKER_GENERIC));
     CHECK_EQ(0, policy_devices(&policy, &member, "eth2", SV_BROKER_NATIVE));
-    CHECK(policy_has_any_port(&policy, &member, "eth2"));
-    CHECK(policy_has_port(&policy, &member, "eth2", IPPROTO_TCP, 22));
+    CHECK(has_any_port(&member, "eth2"));
+    CHECK(has_port(&member, "eth2", IPPROTO_TCP, 22));
     CHECK(!policy_has_interface(&policy, &member, "eth1"));
     CHECK(!policy_has_interface(&policy, &other, "eth1"));      /* a user is no group, nor the other way round */
     CHECK(!policy_has_interface(&policy, &other, "eth2"));
+}
+
+/* What one line grants in a mode is not another line's. */
+static void test_ports_of_a_mode(void)
+{
+    const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
+    const struct policy_place generic = {.netdev = "eth1", .modes = 1u << SV_BROKER_GENERIC};
+    const struct policy_place native = {.netdev = "eth1", .modes = 1u << SV_BROKER_NATIVE};
+    must_parse("user=www interface=eth1 modes=generic ports=tcp:80\n"
+               "user=www interface=eth1 modes=native ports=any");
+    CHECK(policy_has_port(&policy, &www, &generic, IPPROTO_TCP, 80));
+    CHECK(!policy_has_port(&policy, &www, &generic, IPPROTO_TCP, 22));
+    CHECK(!policy_has_any_port(&policy, &www, &generic));
+    CHECK(policy_has_port(&policy, &www, &native, IPPROTO_TCP, 22));
+    CHECK(policy_has_any_port(&policy, &www, &native));
+}
+
+static void test_users_of_tcp(void)
+{
+    const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
+    const struct policy_user other = {.uid = 101, .groups = 1, .group = {7}};
+    must_parse("user=www interface=eth1 modes=generic ports=udp:80");
+    CHECK(!policy_has_tcp_port(&policy, &www));
+    must_parse("user=www interface=eth1 modes=generic ports=udp:80,tcp:80");
+    CHECK(policy_has_tcp_port(&policy, &www));
+    CHECK(!policy_has_tcp_port(&policy, &other));
+    must_parse("user=www interface=eth1 modes=generic ports=any");
+    CHECK(policy_has_tcp_port(&policy, &www));
 }
 
 static void test_refusals(void)
@@ -156,6 +196,8 @@ static void test_file(void)
 
 const struct test broker_policy_tests[] = {
     {"broker: what lines of a policy grant", test_grants},
+    {"broker: ports are granted in the modes of their line", test_ports_of_a_mode},
+    {"broker: who may put filters on sockets of TCP", test_users_of_tcp},
     {"broker: what is no line of a policy", test_refusals},
     {"broker: how large a policy may be", test_bounds},
     {"broker: who may write the file of the policy", test_file},

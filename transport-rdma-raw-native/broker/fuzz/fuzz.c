@@ -11,12 +11,14 @@
 #define _GNU_SOURCE
 #include "journal.h"
 #include "server.h"
+#include "session.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLIENTS = 8, ROUND = 4096, OPEN_EACH = 256, MAX_LINES = 12 };
+enum { CLIENTS = 8, ROUND = 512, OPEN_EACH = 64, MAX_LINES = 12 };
 
 #define MUST(condition) \
     do { \
@@ -69,6 +71,14 @@ static unsigned descriptors(void)
     return count;
 }
 
+/* A millisecond each, so that it does not matter how fast the machine is. */
+static int64_t steps;
+
+static int64_t step_clock(void)
+{
+    return steps;
+}
+
 /* ---- messages ---- */
 
 struct scene {
@@ -78,9 +88,11 @@ struct scene {
     struct sockaddr_un address;
     socklen_t address_bytes;
     int client[CLIENTS];            /* or -1 */
+    bool is_ending[CLIENTS];        /* it was told that its message is none, which ends the connection */
     unsigned long opened;
     unsigned long agreed;           /* requests that were granted */
     int passed[3];
+    bool confined;                  /* sessions run under their filters of system calls */
 };
 
 static size_t make_request(uint8_t *bytes)
@@ -113,16 +125,22 @@ static size_t make_request(uint8_t *bytes)
     }
     if (draw(3) == 0)
         spoil(bytes, length);
-    return draw(16) == 0 ? draw(SERVER_MAX_REQUEST_BYTES + 1) : length;
+    return draw(16) == 0 ? draw(SESSION_MAX_MESSAGE_BYTES + 1) : length;
 }
 
-static bool send_some(const struct scene *scene, int fd)
+static bool message_is_filter(const uint8_t *bytes)
 {
-    static alignas(8) uint8_t bytes[SERVER_MAX_REQUEST_BYTES + 64];
+    return ((const struct sv_broker_request *)(const void *)bytes)->call == SV_BROKER_FILTER;
+}
+
+/* Returns the bytes sent, or a negative errno. */
+static ssize_t send_some(const struct scene *scene, int fd)
+{
+    static alignas(8) uint8_t bytes[SESSION_MAX_MESSAGE_BYTES + 64];
     alignas(struct cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))];
     struct iovec part = {bytes, make_request(bytes)};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    uint32_t fds = draw(4);
+    uint32_t fds = draw(message_is_filter(bytes) ? 2 : 8) == 0 ? 1 + draw(3) : 0;
     if (fds > 0) {
         memset(control, 0, sizeof control);
         message.msg_control = control;
@@ -133,7 +151,8 @@ static bool send_some(const struct scene *scene, int fd)
         rights->cmsg_len = CMSG_LEN(fds * sizeof(int));
         memcpy(CMSG_DATA(rights), scene->passed, fds * sizeof(int));
     }
-    return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+    ssize_t sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent < 0 ? -errno : sent;
 }
 
 static void close_received(struct msghdr *message)
@@ -146,8 +165,15 @@ static void close_received(struct msghdr *message)
         }
 }
 
+static void end_client(struct scene *scene, unsigned which)
+{
+    close(scene->client[which]);
+    scene->client[which] = -1;
+    scene->is_ending[which] = false;
+}
+
 /* Returns how many there were. */
-static unsigned read_replies(struct scene *scene, int *fd)
+static unsigned read_replies(struct scene *scene, unsigned which)
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
     struct sv_broker_reply reply;
@@ -155,14 +181,15 @@ static unsigned read_replies(struct scene *scene, int *fd)
         struct iovec part = {&reply, sizeof reply};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
                                  .msg_controllen = sizeof control};
-        ssize_t got = recvmsg(*fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        ssize_t got = recvmsg(scene->client[which], &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (got < 0 && errno == EAGAIN)
             return count;
         if (got <= 0) {
-            close(*fd);
-            *fd = -1;
+            MUST(count > 0 || scene->is_ending[which]);
+            end_client(scene, which);
             return count;
         }
+        scene->is_ending[which] = strstr(reply.text, "no request of version") != NULL;
         MUST(got == sizeof reply && reply.version == SV_BROKER_VERSION && !(message.msg_flags & MSG_CTRUNC));
         MUST(memchr(reply.text, '\0', sizeof reply.text) != NULL && (reply.error != 0) == (reply.text[0] != '\0'));
         MUST(reply.error != 0 || message.msg_controllen == 0 || reply.queues > 0);
@@ -172,25 +199,35 @@ static unsigned read_replies(struct scene *scene, int *fd)
     }
 }
 
+/* Its session has answered, or ended. */
+static void turn_until_readable(const struct scene *scene, int fd)
+{
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    server_wake_on(scene->server, fd);
+    while (poll(&wanted, 1, 0) != 1)
+        MUST(server_turn(scene->server));
+    server_wake_on(scene->server, -1);
+}
+
 static void step(struct scene *scene)
 {
-    int *fd = &scene->client[draw(CLIENTS)];
+    unsigned which = draw(CLIENTS);
+    int *fd = &scene->client[which];
+    steps++;
     if (*fd < 0) {
         *fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         MUST(*fd >= 0 && connect(*fd, (struct sockaddr *)&scene->address, scene->address_bytes) == 0);
-        server_turn(scene->server);
     }
-    if (draw(64) == 0) {
-        send_some(scene, *fd);      /* and goes before the answer */
-        close(*fd);
-        *fd = -1;
-        server_turn(scene->server);
+    ssize_t sent = send_some(scene, *fd);
+    if (sent == -EPERM)
+        return;                             /* no descriptor is taken by this connection: SO_PASSRIGHTS */
+    if (sent <= 0 || draw(64) == 0) {
+        MUST(sent >= 0 || scene->is_ending[which]);
+        end_client(scene, which);           /* and goes before the answer */
         return;
     }
-    if (!send_some(scene, *fd))
-        return;
-    server_turn(scene->server);
-    MUST(read_replies(scene, fd) == 1);
+    turn_until_readable(scene, *fd);
+    MUST(read_replies(scene, which) <= 1);
 }
 
 /* ---- policies ---- */
@@ -199,6 +236,21 @@ static bool lookup(bool is_group, const char *name, uint32_t *id)
 {
     *id = is_group;
     return *name == 'a';
+}
+
+/* Whatever the text was, what it grants makes sense. */
+static void check_line(const struct policy_line *line)
+{
+    size_t length = strnlen(line->netdev, sizeof line->netdev);
+    MUST(length > 0 && length < sizeof line->netdev && strpbrk(line->netdev, " \t\n\r/:*") == NULL);
+    MUST(line->modes != 0 && line->modes < 1u << SV_BROKER_MODES);
+    MUST(line->devices > 0 && line->devices <= POLICY_MAX_DEVICES && line->ranges <= POLICY_MAX_RANGES);
+    MUST(line->any_port == (line->ranges == 0));
+    for (uint32_t i = 0; i < line->ranges; i++) {
+        const struct policy_range *range = &line->range[i];
+        MUST(range->protocol == IPPROTO_TCP || range->protocol == IPPROTO_UDP);
+        MUST(range->first > 0 && range->first <= range->last);
+    }
 }
 
 static void parse_one(void)
@@ -227,6 +279,8 @@ static void parse_one(void)
     memcpy(exact, text, length);
     bool good = policy_parse(&policy, exact, length, lookup, why, sizeof why);
     free(exact);
+    for (uint32_t i = 0; good && i < policy.lines; i++)
+        check_line(&policy.line[i]);
     MUST(good || (policy.lines == 0 && strncmp(why, "line ", 5) == 0 && memchr(why, '\0', sizeof why) != NULL));
 }
 
@@ -269,17 +323,18 @@ static long argument(int count, char **arguments, const char *name, long otherwi
 static void run_round(struct scene *scene)
 {
     unsigned before = descriptors();
-    scene->server = server_create(scene->listener, &scene->policy);
+    scene->server = server_create(scene->listener, &scene->policy, scene->confined);
     MUST(scene->server != NULL);
+    server_set_clock(scene->server, step_clock);
     for (int i = 0; i < ROUND; i++) {
         step(scene);
         parse_one();
     }
     for (int i = 0; i < CLIENTS; i++)
         if (scene->client[i] >= 0)
-            close(scene->client[i]), scene->client[i] = -1;
+            end_client(scene, (unsigned)i);
     while (server_clients(scene->server) > 0)
-        server_turn(scene->server);
+        MUST(server_turn(scene->server));
     MUST(server_devices(scene->server) == 0);
     server_destroy(scene->server);
     MUST(descriptors() == before);
@@ -292,6 +347,7 @@ int main(int count, char **arguments)
     long seconds = argument(count, arguments, "--seconds", 3);
     state = (uint64_t)argument(count, arguments, "--seed", 1) * 2 + 1;
     open_scene(&scene);
+    scene.confined = true;
     clock_gettime(CLOCK_MONOTONIC, &start);
     unsigned long rounds = 0;
     do {

@@ -17,6 +17,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -140,6 +142,7 @@ class WithoutCapabilitiesTest {
         assertTrue(Stream.of("CapPrm", "CapEff").allMatch(set -> status.contains(set + ":\t0000008000003000")),
                 () -> String.join("\n", status));
         assertTrue(status.contains("NoNewPrivs:\t1"));
+        assertTrue(status.contains("Seccomp:\t2"), "it is confined to its system calls");
     }
 
     @Test
@@ -176,6 +179,75 @@ class WithoutCapabilitiesTest {
         assertAnswers(other, 8080);
         assertAnswers(pair, 8080);
         assertTrue(server.isAlive());
+    }
+
+    /** Its processes: the one that accepts, the one that reads the policy, and one for each client. */
+    private List<ProcessHandle> descendants(PeerProcess broker) {
+        return ProcessHandle.of(broker.pid()).orElseThrow().descendants().toList();
+    }
+
+    /** Whichever process of the broker is killed: what is open goes on, and a broker that is started again serves. */
+    @ParameterizedTest
+    @ValueSource(strings = {"the broker", "the acceptor", "the reader of the policy", "sessions"})
+    void theServerGoesOnWhicheverProcessIsKilled(String which, TestNetwork network) throws Exception {
+        VethPair other = network.vethPair(host, network.namespace());
+        String[] lines = {line(NOBODY, pair, "tcp:8080"), line(NOBODY, other, "tcp:8080") + " devices=2"};
+        PeerProcess broker = broker(lines);
+        List<ProcessHandle> both = descendants(broker);
+        PeerProcess server = listening(NOBODY, pair, 8080);
+        List<ProcessHandle> all = descendants(broker);
+        List<ProcessHandle> sessions = all.stream().filter(process -> !both.contains(process)).toList();
+        List<ProcessHandle> children = ProcessHandle.of(broker.pid()).orElseThrow().children().toList();
+        ProcessHandle acceptor = sessions.getFirst().parent().orElseThrow();
+        assertEquals(2, both.size());
+        switch (which) {
+            case "the broker" -> kill(broker);
+            case "the acceptor" -> acceptor.destroyForcibly();
+            case "the reader of the policy" -> children.stream().filter(child -> !child.equals(acceptor)).findFirst()
+                    .orElseThrow().destroyForcibly();
+            default -> sessions.forEach(ProcessHandle::destroyForcibly);
+        }
+        Await.until("sessions have ended", () -> sessions.stream().noneMatch(ProcessHandle::isAlive));
+        assertAnswers(pair, 8080);
+        if (!which.equals("sessions")) {
+            Await.until("the broker has ended", () -> !broker.isAlive());
+            Await.until("its processes have ended", () -> all.stream().noneMatch(ProcessHandle::isAlive));
+            broker(lines);
+        }
+        listening(NOBODY, other, 8080);
+        assertAnswers(other, 8080);
+        assertAnswers(pair, 8080);
+        assertTrue(server.isAlive());
+    }
+
+    @Test
+    void thePolicyIsReadAgain(TestNetwork network) throws Exception {
+        VethPair other = network.vethPair(host, network.namespace());
+        PeerProcess broker = broker(line(NOBODY, pair, "tcp:8080"));
+        listening(NOBODY, pair, 8080);
+        assertTrue(http(NOBODY, other, 8080).await(Await.PATIENCE).output().contains("the policy does not grant"));
+        Files.writeString(policy, "wrong");
+        host.run("kill", "-HUP", "" + broker.pid());
+        broker.awaitOutput("the policy is refused", Await.PATIENCE);
+        Files.writeString(policy, line(NOBODY, pair, "tcp:8080") + "\n"
+                + line(NOBODY, other, "tcp:8080") + " devices=2");
+        host.run("kill", "-HUP", "" + broker.pid());
+        broker.awaitOutput("the policy was read again: 2 lines", Await.PATIENCE);
+        listening(NOBODY, other, 8080);
+        assertAnswers(other, 8080);
+        assertAnswers(pair, 8080);
+    }
+
+    /** Its socket goes with it, so that nobody waits for an answer. */
+    @Test
+    void itEndsInGoodOrder() throws Exception {
+        PeerProcess broker = broker(line(NOBODY, pair, "tcp:8080"));
+        List<ProcessHandle> all = descendants(broker);
+        assertTrue(Files.exists(socket));
+        host.run("kill", "-TERM", "" + broker.pid());
+        Await.until("the broker has ended", () -> !broker.isAlive());
+        Await.until("its processes have ended", () -> all.stream().noneMatch(ProcessHandle::isAlive));
+        assertFalse(Files.exists(socket));
     }
 
     @Test

@@ -187,7 +187,12 @@ public final class CapabilityBroker implements AutoCloseable {
             NativeMemory.putInt(control + CMSG_LEVEL, SOL_SOCKET);
             NativeMemory.putInt(control + CMSG_TYPE, SCM_RIGHTS);
             NativeMemory.putInt(control + CMSG_DATA, fd);
-            check(socket.sendMessage(message));
+            int sent = socket.sendMessage(message);
+            if (sent == -Errno.EPERM) {
+                // SO_PASSRIGHTS of Linux 6.16.
+                throw new IOException("rdma-raw-broker takes no socket of this user: its policy grants no TCP port");
+            }
+            check(sent);
         } finally {
             Libc.free(message);
         }

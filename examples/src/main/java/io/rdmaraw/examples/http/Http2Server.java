@@ -5,7 +5,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoopGroup;
-import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2MultiplexHandler;
 import io.netty.handler.codec.http2.Http2SecurityUtil;
@@ -82,8 +81,8 @@ public final class Http2Server extends ServerCommand {
         pipeline.addLast(new Http2MultiplexHandler(new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel stream) {
-                stream.pipeline().addLast(new Http2StreamFrameToHttpObjectCodec(true),
-                        new HttpObjectAggregator(Site.MAX_REQUEST_BYTES), new SiteHandler());
+                stream.pipeline().addLast(new Http2StreamFrameToHttpObjectCodec(true));
+                SiteHandler.addTo(stream.pipeline());
             }
         }));
     }

@@ -4,7 +4,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
-import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http3.Http3;
 import io.netty.handler.codec.http3.Http3FrameToHttpObjectCodec;
 import io.netty.handler.codec.http3.Http3ServerConnectionHandler;
@@ -70,8 +69,8 @@ public final class Http3Server extends ServerCommand {
         return new ChannelInitializer<QuicStreamChannel>() {
             @Override
             protected void initChannel(QuicStreamChannel stream) {
-                stream.pipeline().addLast(new Http3FrameToHttpObjectCodec(true),
-                        new HttpObjectAggregator(Site.MAX_REQUEST_BYTES), new SiteHandler());
+                stream.pipeline().addLast(new Http3FrameToHttpObjectCodec(true));
+                SiteHandler.addTo(stream.pipeline());
             }
         };
     }

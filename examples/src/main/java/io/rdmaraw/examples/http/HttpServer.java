@@ -4,7 +4,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoopGroup;
-import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpServerCodec;
 import io.netty.handler.codec.http.HttpServerKeepAliveHandler;
 import io.rdmaraw.examples.server.RollingRestart;
@@ -19,7 +18,6 @@ import java.util.List;
 @Command(name = "http", mixinStandardHelpOptions = true, description = "HTTP/1.1 server.")
 public final class HttpServer extends ServerCommand {
     private static final int PORT = 8080;
-    private static final String SITE = "site";
 
     @Mixin
     private RollingRestart restart;
@@ -35,7 +33,7 @@ public final class HttpServer extends ServerCommand {
             @Override
             protected void initChannel(Channel connection) {
                 addHandlers(connection.pipeline());
-                connection.pipeline().addBefore(SITE, null, new LastResponse(restart::isDraining));
+                connection.pipeline().addBefore(SiteHandler.FIRST, null, new LastResponse(restart::isDraining));
             }
         }));
     }
@@ -48,7 +46,6 @@ public final class HttpServer extends ServerCommand {
     static void addHandlers(ChannelPipeline pipeline) {
         pipeline.addLast(new HttpServerCodec());
         pipeline.addLast(new HttpServerKeepAliveHandler());
-        pipeline.addLast(new HttpObjectAggregator(Site.MAX_REQUEST_BYTES));
-        pipeline.addLast(SITE, new SiteHandler());
+        SiteHandler.addTo(pipeline);
     }
 }

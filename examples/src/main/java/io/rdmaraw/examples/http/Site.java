@@ -29,7 +29,8 @@ final class Site {
             /plaintext    a line of text
             /json         the same as JSON
             /bytes/N      N bytes, 0 to 250 over and over
-            /echo         what is posted to it
+            /echo         what is posted to it, up to 16 MiB
+            /sha256       the SHA-256 of what is posted to it, however much it is
             """);
     private static final ByteBuf PLAINTEXT = constant("Hello, World!");
     private static final ByteBuf JSON = constant("{\"message\":\"Hello, World!\"}");
@@ -60,6 +61,9 @@ final class Site {
     static FullHttpResponse respond(FullHttpRequest request, ByteBufAllocator allocator) {
         String path = request.uri();
         boolean reads = request.method().equals(HttpMethod.GET) || request.method().equals(HttpMethod.HEAD);
+        if (path.equals("/sha256")) {
+            return wrongMethod(HttpMethod.POST);
+        }
         if (path.equals("/echo")) {
             return request.method().equals(HttpMethod.POST)
                     ? response(HttpResponseStatus.OK, HttpHeaderValues.APPLICATION_OCTET_STREAM,
@@ -77,6 +81,12 @@ final class Site {
         }
         page.release();
         return wrongMethod(HttpMethod.GET);
+    }
+
+    /** Returns the response to what was posted to {@code /sha256}. */
+    static FullHttpResponse digest(String digest) {
+        return response(HttpResponseStatus.OK, HttpHeaderValues.TEXT_PLAIN,
+                Unpooled.copiedBuffer(digest, CharsetUtil.US_ASCII));
     }
 
     private static FullHttpResponse wrongMethod(HttpMethod right) {

@@ -19,7 +19,9 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.time.Duration;
+import java.util.HexFormat;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -111,6 +113,8 @@ class HttpServerTest {
 
     /** What curl must find on the site, whatever it speaks. */
     static final class Curl {
+        private static final int LONG_UPLOAD_BYTES = Site.MAX_REQUEST_BYTES + 1_000_000;
+
         private Curl() {
         }
 
@@ -127,6 +131,16 @@ class HttpServerTest {
             Path posted = Files.write(directory.resolve("posted"), pattern);
             get(stage, site + "/echo", with(options, "--data-binary", "@" + posted, "-o", got.toString()));
             assertArrayEquals(pattern, Files.readAllBytes(got));
+            checkUpload(stage, site, directory, options);
+        }
+
+        /** More than the server would keep of a request. */
+        private static void checkUpload(Stage stage, String site, Path directory, String... options) throws Exception {
+            byte[] content = Patterns.bytes(LONG_UPLOAD_BYTES);
+            Path file = Files.write(directory.resolve("upload"), content);
+            assertEquals(HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content)),
+                    get(stage, site + "/sha256", with(options, "--data-binary", "@" + file)));
+            assertEquals("405", get(stage, site + "/sha256", with(options, "-o", "/dev/null", "-w", "%{http_code}")));
         }
 
         private static String[] with(String[] options, String... more) {

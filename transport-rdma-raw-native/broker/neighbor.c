@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See kernel_calls.h. */
-#include "kernel_calls.h"
+/* See neighbor.h. */
+#include "neighbor.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -13,60 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* ---- filters ---- */
-
-/* A program that returned another length would cut packets of a connection, and not just refuse them. */
-static bool takes_all_or_nothing(const struct sock_filter *code, uint32_t instructions)
-{
-    for (uint32_t i = 0; i < instructions; i++)
-        if (BPF_CLASS(code[i].code) == BPF_RET &&
-            (code[i].code != (BPF_RET | BPF_K) || (code[i].k != 0 && code[i].k != UINT32_MAX)))
-            return false;
-    return true;
-}
-
-static int option_of(int socket, int option)
-{
-    int value = -1;
-    socklen_t size = sizeof value;
-    return getsockopt(socket, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
-}
-
-/* The port that a TCP socket is bound to, or 0. */
-static uint16_t port_of(int socket)
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_in ipv4;
-        struct sockaddr_in6 ipv6;
-    } local;
-    socklen_t size = sizeof local;
-    int domain = option_of(socket, SO_DOMAIN);
-    memset(&local, 0, sizeof local);
-    if ((domain != AF_INET && domain != AF_INET6) || option_of(socket, SO_TYPE) != SOCK_STREAM ||
-        option_of(socket, SO_PROTOCOL) != IPPROTO_TCP || getsockname(socket, &local.any, &size) != 0)
-        return 0;
-    return ntohs(domain == AF_INET ? local.ipv4.sin_port : local.ipv6.sin6_port);
-}
-
-int put_filter(const struct policy *policy, const struct policy_user *user, int socket, const struct sock_filter *code,
-               uint32_t instructions)
-{
-    uint16_t port = port_of(socket);
-    if (port == 0)
-        return sv_explain(EINVAL, "a filter is put on TCP sockets that are bound to a port only");
-    if (!policy_has_port(policy, user, NULL, IPPROTO_TCP, port))
-        return sv_explain(EACCES, "the policy does not grant user %u TCP port %u", user->uid, port);
-    if (!takes_all_or_nothing(code, instructions))
-        return sv_explain(EACCES, "the filter for TCP port %u would cut packets", port);
-    struct sock_fprog program = {(unsigned short)instructions, (struct sock_filter *)(uintptr_t)code};
-    if (setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
-        return sv_explain(errno, "the filter for TCP port %u is refused by the kernel: %s", port, strerror(errno));
-    return 0;
-}
-
-/* ---- neighbours ---- */
 
 struct neighbor_request {
     struct nlmsghdr header;

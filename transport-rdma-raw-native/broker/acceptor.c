@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See acceptor.h. */
+#define _GNU_SOURCE
+#include "acceptor.h"
+
+#include "confinement.h"
+#include "passing.h"
+#include "privileges.h"
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- in the process ---- */
+
+/* Of what the broker has open, this needs two descriptors beside standard error. */
+static void close_others(int a, int b)
+{
+    unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
+    if (low > STDERR_FILENO + 1)
+        (void)close_range(STDERR_FILENO + 1, low - 1, 0);
+    if (high > low + 1)
+        (void)close_range(low + 1, high - 1, 0);
+    (void)close_range(high + 1, ~0u, 0);
+}
+
+/* The broker ends in good order on these signals, and then this process does too. */
+static void ignore_signals(void)
+{
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGCHLD};
+    for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        (void)signal(signals[i], SIG_IGN);
+}
+
+static void wait_until_allowed(int reports)
+{
+    char byte;
+    if (recv(reports, &byte, sizeof byte, 0) != sizeof byte)
+        _exit(EXIT_SUCCESS);
+}
+
+static void wait_for_client(int listener, int reports)
+{
+    for (;;) {
+        struct pollfd wanted[2] = {{.fd = listener, .events = POLLIN}, {.fd = reports, .events = POLLIN}};
+        if (poll(wanted, 2, -1) < 0)
+            continue;
+        if (wanted[1].revents != 0)
+            _exit(EXIT_SUCCESS);
+        if (wanted[0].revents != 0)
+            return;
+    }
+}
+
+static void report_failure(int reports, int error)
+{
+    static struct session_report none;
+    none.error = error;
+    (void)pass_send(reports, &none, sizeof none, NULL, 0, 0);
+}
+
+/* A session that ends before it has reported leaves the pipe without a byte. */
+static void fork_session(int listener, int reports, bool confined)
+{
+    int reported[2];
+    char byte;
+    if (pipe2(reported, O_CLOEXEC) != 0) {
+        report_failure(reports, errno);
+        return;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(reported[0]);
+        session_run(listener, reports, reported[1], confined);
+    }
+    int error = errno;
+    close(reported[1]);
+    if (pid < 0)
+        report_failure(reports, error);
+    else if (read(reported[0], &byte, sizeof byte) != sizeof byte)
+        report_failure(reports, ECHILD);
+    close(reported[0]);
+}
+
+static void __attribute__((noreturn)) run(int listener, int reports, bool confined)
+{
+    close_others(listener, reports);
+    ignore_signals();
+    keep_net_admin();
+    end_with_parent();
+    if (confined && !confine_acceptor())
+        _exit(EXIT_FAILURE);
+    for (;;) {
+        wait_until_allowed(reports);
+        wait_for_client(listener, reports);
+        fork_session(listener, reports, confined);
+    }
+}
+
+/* ---- in the broker ---- */
+
+bool acceptor_start(struct acceptor *acceptor, int listener, bool confined)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return false;
+    acceptor->pid = fork();
+    if (acceptor->pid == 0)
+        run(listener, pair[1], confined);
+    close(pair[1]);
+    acceptor->reports = pair[0];
+    if (acceptor->pid < 0)
+        close(pair[0]);
+    return acceptor->pid > 0;
+}
+
+bool acceptor_allow_one(const struct acceptor *acceptor)
+{
+    return send(acceptor->reports, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+}
+
+void acceptor_end(struct acceptor *acceptor)
+{
+    close(acceptor->reports);
+    while (waitpid(acceptor->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}

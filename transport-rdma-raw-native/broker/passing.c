@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See passing.h. */
+#include "passing.h"
+
+#include "broker.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83        /* Linux 6.16 */
+#endif
+
+bool pass_send(int socket, const void *bytes, size_t length, const int *fds, unsigned count, int flags)
+{
+    alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
+    struct iovec part = {(void *)(uintptr_t)bytes, length};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+    if (count > 0) {
+        memset(control, 0, sizeof control);
+        header.msg_control = control;
+        header.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+        memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(socket, &header, flags | MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)length;
+}
+
+/* The control buffer is rounded up, so that there may come one more than there is room for. */
+static unsigned take(struct msghdr *header, int *fds, unsigned room, bool *whole)
+{
+    unsigned count = 0;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL; part = CMSG_NXTHDR(header, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(part) + at, sizeof fd);
+            if (count < room) {
+                fds[count++] = fd;
+            } else {
+                *whole = false;
+                close(fd);
+            }
+        }
+    }
+    return count;
+}
+
+ssize_t pass_receive(int socket, void *bytes, size_t room, int *fds, unsigned room_fds, unsigned *count, bool *whole,
+                     int flags)
+{
+    alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
+    struct iovec part = {bytes, room};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = room_fds > 0 ? control : NULL,
+                            .msg_controllen = room_fds > 0 ? CMSG_SPACE(room_fds * sizeof(int)) : 0};
+    *count = 0;
+    ssize_t length = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
+    if (length < 0)
+        return -1;
+    *whole = !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+    *count = take(&header, fds, room_fds, whole);
+    return length;
+}
+
+void pass_refuse(int socket)
+{
+    const int off = 0;
+    (void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);
+}

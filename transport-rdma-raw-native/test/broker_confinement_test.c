@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process of the broker is not meant to do kills it, and what it is meant to do goes on under the filters. */
+#define _GNU_SOURCE
+#include "broker_scene.h"
+#include "confinement.h"
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { DONE = 7, NO_FILTERS = 8 };
+
+/* The thread sanitizer's own calls would be killed. */
+#ifdef __SANITIZE_THREAD__
+enum { SANITIZER_MAKES_CALLS = 1 };
+#else
+enum { SANITIZER_MAKES_CALLS = 0 };
+#endif
+
+/* Plain system calls, so that no sanitizer is in between. */
+static void execute(void)
+{
+    char *const none[] = {NULL};
+    (void)syscall(SYS_execve, "/bin/true", none, none);
+}
+
+static void open_file(void)
+{
+    (void)syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
+}
+
+static void make_socket(void)
+{
+    (void)syscall(SYS_socket, AF_INET, SOCK_STREAM, 0);
+}
+
+static void make_thread(void)
+{
+    (void)syscall(SYS_clone, CLONE_VM | CLONE_THREAD | CLONE_SIGHAND, NULL, NULL, NULL, 0);
+}
+
+static void make_namespace(void)
+{
+    (void)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, 0);
+}
+
+static void make_executable_memory(void)
+{
+    (void)syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void become_root(void)
+{
+    (void)syscall(SYS_setuid, 0);
+}
+
+static void trace(void)
+{
+    (void)syscall(SYS_ptrace, PTRACE_TRACEME, 0, NULL, NULL);
+}
+
+static void use_bpf(void)
+{
+    (void)syscall(SYS_bpf, 0, NULL, 0);
+}
+
+static void read_the_clock(void)
+{
+    struct timespec time;
+    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+}
+
+/* How a confined process ends that makes the call. */
+static int end_of(bool (*confine)(void), void (*call)(void))
+{
+    int status;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        if (!confine())
+            syscall(SYS_exit_group, NO_FILTERS);
+        call();
+        syscall(SYS_exit_group, DONE);
+    }
+    CHECK_EQ(pid, waitpid(pid, &status, 0));
+    return status;
+}
+
+static void check_kills(bool (*confine)(void), void (*call)(void))
+{
+    int status = end_of(confine, call);
+    CHECK(WIFSIGNALED(status));
+    CHECK_EQ(SIGSYS, WTERMSIG(status));
+}
+
+static void check_goes_on(bool (*confine)(void), void (*call)(void))
+{
+    int status = end_of(confine, call);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(DONE, WEXITSTATUS(status));
+}
+
+static void test_forbidden_calls(void)
+{
+    static bool (*const all[])(void) = {confine_broker, confine_acceptor, confine_session};
+    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
+        check_goes_on(all[i], read_the_clock);
+        check_kills(all[i], execute);
+        check_kills(all[i], make_thread);
+        check_kills(all[i], make_namespace);
+        check_kills(all[i], make_executable_memory);
+        check_kills(all[i], become_root);
+        check_kills(all[i], trace);
+    }
+    check_goes_on(confine_broker, use_bpf);
+    check_goes_on(confine_broker, make_socket);
+    check_goes_on(confine_broker, open_file);       /* it fails, as what explains errors would open files */
+    check_kills(confine_acceptor, use_bpf);
+    check_kills(confine_acceptor, make_socket);
+    check_kills(confine_acceptor, open_file);
+    check_kills(confine_session, use_bpf);
+    check_kills(confine_session, make_socket);
+    check_kills(confine_session, open_file);
+}
+
+static int open_under_filter(void)
+{
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
+    return fd < 0 ? errno : 0;
+}
+
+static void check_no_file(void)
+{
+    if (open_under_filter() != EACCES)
+        syscall(SYS_exit_group, 1);
+}
+
+static void test_no_file_for_the_broker(void)
+{
+    check_goes_on(confine_broker, check_no_file);
+}
+
+/* All that a client can ask for, of confined sessions. */
+static void test_confined_sessions_serve(void)
+{
+    struct scene scene;
+    uint8_t too_short[8] = {0};
+    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    if (SANITIZER_MAKES_CALLS)
+        return;
+    scene_open_confined(&scene, "user=me interface=none0 modes=generic ports=any");
+    int fd = scene_connect(&scene);
+    CHECK_EQ(ENOTCONN, broker_ask(fd, &request));
+    request = request_of(SV_BROKER_OPEN);
+    strcpy(request.open.netdev, "none0");
+    request.open.queues = 1;
+    CHECK(broker_ask(fd, &request) != 0);           /* there is no such interface */
+    struct {
+        struct sv_broker_request request;
+        struct sock_filter code;
+    } filter = {.request = request_of(SV_BROKER_FILTER), .code = BPF_STMT(BPF_RET | BPF_K, 0)};
+    filter.request.filter.instructions = 1;
+    int unbound = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(0, send_passing(fd, &filter, sizeof filter, unbound));
+    CHECK_EQ(EINVAL, reply_of(fd).error);
+    close(unbound);
+    CHECK_EQ(sizeof too_short, send(fd, too_short, sizeof too_short, MSG_NOSIGNAL));
+    CHECK_EQ(EPROTO, reply_of(fd).error);
+    check_ended(fd);
+    scene_settle(&scene);
+    CHECK_EQ(0, server_clients(scene.server));
+    scene_close(&scene);
+}
+
+const struct test broker_confinement_tests[] = {
+    {"broker: forbidden calls kill its processes", test_forbidden_calls},
+    {"broker: it opens no file while it serves", test_no_file_for_the_broker},
+    {"broker: confined sessions serve", test_confined_sessions_serve},
+    {NULL, NULL},
+};

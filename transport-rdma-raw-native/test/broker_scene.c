@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See broker_scene.h. */
+#define _GNU_SOURCE
+#include "broker_scene.h"
+
+#include "journal.h"
+
+#include <dirent.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* In the place of the broker's own, which writes to standard error. */
+void journal(const char *format, ...)
+{
+    (void)format;
+}
+
+/* ---- the broker ---- */
+
+static _Atomic int64_t clock_millis;
+
+void broker_clock_add(int64_t millis)
+{
+    atomic_fetch_add(&clock_millis, millis);
+}
+
+static int64_t test_clock(void)
+{
+    return atomic_load(&clock_millis);
+}
+
+static void *serve(void *argument)
+{
+    struct scene *scene = argument;
+    while (!atomic_load(&scene->ends))
+        server_turn(scene->server);
+    return NULL;
+}
+
+int scene_connect(const struct scene *scene)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const struct timeval limit = {.tv_sec = 20};
+    CHECK(fd >= 0);
+    CHECK_EQ(0, setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
+    CHECK_EQ(0, connect(fd, (const struct sockaddr *)&scene->address, sizeof scene->address));
+    return fd;
+}
+
+static bool any_user(bool is_group, const char *name, uint32_t *id)
+{
+    (void)is_group, (void)name;
+    *id = geteuid();
+    return true;
+}
+
+void scene_read_policy(struct scene *scene, const char *policy)
+{
+    char why[256];
+    if (!policy_parse(&scene->policy, policy, strlen(policy), any_user, why, sizeof why))
+        test_failed(__FILE__, __LINE__, "%s", why);
+}
+
+void scene_listen(struct scene *scene)
+{
+    static unsigned number;
+    scene->address.sun_family = AF_UNIX;
+    snprintf(scene->address.sun_path, sizeof scene->address.sun_path, "/tmp/broker-test-%d-%u", (int)getpid(), ++number);
+    scene->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    CHECK(scene->listener >= 0);
+    CHECK_EQ(0, bind(scene->listener, (struct sockaddr *)&scene->address, sizeof scene->address));
+    CHECK_EQ(0, listen(scene->listener, SERVER_MAX_CLIENTS));
+    CHECK_EQ(0, setenv("SOFTVERBS_BROKER", scene->address.sun_path, 1));
+}
+
+static void open_as(struct scene *scene, const char *policy, bool confined)
+{
+    memset(scene, 0, sizeof *scene);
+    scene_read_policy(scene, policy);
+    scene_listen(scene);
+    atomic_store(&clock_millis, 1000);
+    scene->server = server_create(scene->listener, &scene->policy, confined);
+    CHECK(scene->server != NULL);
+    server_set_clock(scene->server, test_clock);
+    CHECK_EQ(0, pthread_create(&scene->thread, NULL, serve, scene));
+}
+
+void scene_open(struct scene *scene, const char *policy)
+{
+    open_as(scene, policy, false);
+}
+
+void scene_open_confined(struct scene *scene, const char *policy)
+{
+    open_as(scene, policy, true);
+}
+
+/* A connection wakes the thread. */
+void scene_stop(struct scene *scene)
+{
+    if (atomic_exchange(&scene->ends, true))
+        return;
+    close(scene_connect(scene));
+    CHECK_EQ(0, pthread_join(scene->thread, NULL));
+}
+
+void scene_settle(struct scene *scene)
+{
+    scene_stop(scene);
+    while (server_clients(scene->server) > 0)
+        server_turn(scene->server);
+}
+
+void scene_end_broker(struct scene *scene)
+{
+    scene_stop(scene);
+    server_destroy(scene->server);
+    scene->server = NULL;
+    close(scene->listener);
+    unlink(scene->address.sun_path);
+}
+
+void scene_close(struct scene *scene)
+{
+    if (scene->server != NULL)
+        scene_end_broker(scene);
+    CHECK_EQ(0, unsetenv("SOFTVERBS_BROKER"));
+}
+
+void scene_open_for(struct scene *scene, const struct wire *wire, const char *rest)
+{
+    char policy[512];
+    snprintf(policy, sizeof policy, "user=me interface=%s %s\nuser=me interface=%s %s\n", wire->name[0], rest,
+             wire->name[1], rest);
+    scene_open(scene, policy);
+}
+
+/* ---- plain messages ---- */
+
+struct sv_broker_request request_of(enum sv_broker_call call)
+{
+    struct sv_broker_request request;
+    memset(&request, 0, sizeof request);
+    request.version = SV_BROKER_VERSION;
+    request.call = call;
+    return request;
+}
+
+struct sv_broker_reply reply_of(int fd)
+{
+    struct sv_broker_reply reply;
+    memset(&reply, 0, sizeof reply);
+    CHECK_EQ(sizeof reply, recv(fd, &reply, sizeof reply, 0));
+    CHECK_EQ(SV_BROKER_VERSION, reply.version);
+    CHECK(reply.error == 0 || (reply.text[0] != '\0' && memchr(reply.text, '\0', sizeof reply.text) != NULL));
+    return reply;
+}
+
+int broker_ask(int fd, const struct sv_broker_request *request)
+{
+    CHECK_EQ(sizeof *request, send(fd, request, sizeof *request, MSG_NOSIGNAL));
+    return reply_of(fd).error;
+}
+
+int send_passing(int fd, const void *bytes, size_t length, int passed)
+{
+    alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    struct iovec part = {(void *)(uintptr_t)bytes, length};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+                             .msg_controllen = sizeof control};
+    memset(control, 0, sizeof control);
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof passed);
+    memcpy(CMSG_DATA(rights), &passed, sizeof passed);
+    return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)length ? 0 : errno;
+}
+
+void check_ended(int fd)
+{
+    char byte;
+    ssize_t got = recv(fd, &byte, 1, 0);
+    CHECK(got == 0 || (got < 0 && errno == ECONNRESET));
+    close(fd);
+}
+
+unsigned open_descriptors(void)
+{
+    unsigned count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    CHECK(directory != NULL);
+    while (readdir(directory) != NULL)
+        count++;
+    closedir(directory);
+    return count;
+}
+
+int open_error(const char *netdev)
+{
+    char name[32];
+    snprintf(name, sizeof name, "xdp:%s", netdev);
+    int added = softverbs_add_device(name);
+    CHECK(added == 0 || added == EEXIST);
+    errno = 0;
+    struct ibv_context *context = ibv_open_device(find_device(name));
+    int error = errno;
+    if (context == NULL)
+        return error;
+    CHECK_EQ(0, ibv_close_device(context));
+    return 0;
+}

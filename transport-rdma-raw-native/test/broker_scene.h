@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BROKER_SCENE_H
+#define BROKER_SCENE_H
+
+/* The broker and a process that it serves: both are here, the broker in a thread of its own. */
+
+#include "broker.h"
+#include "server.h"
+#include "wire_fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/un.h>
+
+enum { IDLE_MILLIS = SERVER_IDLE_MILLIS + 1 };
+
+struct scene {
+    struct policy policy;
+    struct server *server;
+    int listener;
+    struct sockaddr_un address;
+    pthread_t thread;
+    _Atomic bool ends;
+};
+
+/* The broker's clock stands still until this is called. */
+void broker_clock_add(int64_t millis);
+
+void scene_open(struct scene *scene, const char *policy);
+/* Sessions run under their filters of system calls. */
+void scene_open_confined(struct scene *scene, const char *policy);
+/* The rest of a line for either interface. */
+void scene_open_for(struct scene *scene, const struct wire *wire, const char *rest);
+int scene_connect(const struct scene *scene);
+/* Ends the thread, so that the server can be looked at. */
+void scene_stop(struct scene *scene);
+/* The same, and waits until clients that have closed are forgotten. */
+void scene_settle(struct scene *scene);
+/* As when the process ends: its descriptors are closed. */
+void scene_end_broker(struct scene *scene);
+void scene_close(struct scene *scene);
+
+/* A listener at a path of its own; SOFTVERBS_BROKER names it. */
+void scene_listen(struct scene *scene);
+void scene_read_policy(struct scene *scene, const char *policy);
+
+/* ---- plain messages ---- */
+
+struct sv_broker_request request_of(enum sv_broker_call call);
+struct sv_broker_reply reply_of(int fd);
+/* Returns the error of the reply. */
+int broker_ask(int fd, const struct sv_broker_request *request);
+/* Sends bytes with a descriptor. Returns 0 or an errno. */
+int send_passing(int fd, const void *bytes, size_t length, int passed);
+void check_ended(int fd);
+unsigned open_descriptors(void);
+
+/* Opens and closes the device of an interface. Returns 0 or an errno. */
+int open_error(const char *netdev);
+
+#endif
