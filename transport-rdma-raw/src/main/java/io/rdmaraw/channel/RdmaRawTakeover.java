@@ -37,7 +37,7 @@ import java.util.concurrent.locks.LockSupport;
  * of the two is killed, at any moment, the other one serves.
  *
  * <p>It works where two processes have a device at a time: {@code soft:packet:}, and {@code soft:xdp:} in mode
- * {@code tap}. Thread-safe.
+ * {@code tap}, with the kernel's addresses. UDP ports are not handed over. Thread-safe.
  */
 public final class RdmaRawTakeover implements AutoCloseable {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawTakeover.class);

@@ -71,6 +71,16 @@ final class TakeoverPort {
         return server.kernelDescriptor();
     }
 
+    /**
+     * Leaves the port's segments to the successor too, or has them alone again. AF_PACKET gives each process a copy by
+     * itself.
+     */
+    void share(boolean shared) {
+        if (!description.device().startsWith(PACKET)) {
+            port.share(shared);
+        }
+    }
+
     private interface Step {
         void run() throws IOException;
     }

@@ -11,6 +11,7 @@ import io.rdmaraw.tcp.TcpSecrets;
 import io.rdmaraw.tcp.stack.PortHandover;
 import io.rdmaraw.tcp.stack.PortHandover.Role;
 import io.rdmaraw.tcp.stack.TcpStack;
+import io.rdmaraw.verbs.VerbsException;
 
 import java.io.EOFException;
 import java.io.IOException;
@@ -82,7 +83,7 @@ final class TakeoverSuccessors {
             if (!handed.isEmpty()) {
                 awaitEnd(successor);
             }
-        } catch (IOException | CompletionException e) {
+        } catch (IOException | CompletionException | VerbsException e) {
             LOGGER.warn("process {} has not taken over the ports: {}", successor.peerPid(), e.getMessage());
         }
         if (!handed.isEmpty() && !closed) {
@@ -173,7 +174,8 @@ final class TakeoverSuccessors {
         successor.send(new TakeoverMessage.Stopped(takeover.secrets().mayExpectCookie(System.nanoTime())));
         LOGGER.info("opens no more connections; process {} is to", successor.peerPid());
         require(TakeoverMessage.Serving.class, successor.receive(SERVE_LIMIT_NANOS));
-        // What the queues have now may have come before the successor served.
+        handed.forEach(port -> port.share(true));
+        // What the queues have now may have come before the successor served, or was brought to this process alone.
         PortHandover.settle(stacks).join();
         handover.role(Role.DRAINING);
         successor.send(new TakeoverMessage.Done());
@@ -217,6 +219,7 @@ final class TakeoverSuccessors {
     }
 
     private void takeBack(List<TakeoverPort> handed) {
+        handed.forEach(port -> port.share(false));
         handover.role(Role.ALONE);
         handed.forEach(port -> port.resume().join());
     }

@@ -5,15 +5,22 @@ import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.IOException;
+import java.net.Socket;
 import java.nio.file.Path;
 import java.util.List;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** A server is restarted while clients ask it. */
@@ -23,6 +30,9 @@ class RollingRestartOverVethTest {
     private static final int PORT = 7400;
     private static final int RESTARTS = 10;
     private static final int REQUESTS_OF_EACH = 200;
+    private static final int NEW_CONNECTIONS = 20;
+    /** What Java makes of signal 9. */
+    private static final int KILLED = 128 + 9;
 
     @TempDir
     private Path directory;
@@ -47,7 +57,7 @@ class RollingRestartOverVethTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"PACKET"})
+    @EnumSource(names = {"PACKET", "XDP_TAP"})
     void tenRestartsWithoutAFailedRequest(SoftDevice kind, TestNetwork network) {
         prepare(network);
         RestartedServer serving = start(kind, "").await(RestartedServer.SERVES);
@@ -65,9 +75,81 @@ class RollingRestartOverVethTest {
             load.awaitMore(REQUESTS_OF_EACH);
             load.end();
             assertEquals(List.of(), load.failures(), "failures of " + load.requests() + " requests");
-            System.out.println(load.requests() + " requests, " + RESTARTS + " restarts, no failure");
+            System.out.println(kind + ": " + load.requests() + " requests, " + RESTARTS + " restarts, no failure");
         } finally {
             serving.close();
+        }
+    }
+
+    private void echoOnNewConnections(String what) throws Exception {
+        for (int i = 0; i < NEW_CONNECTIONS; i++) {
+            try (Socket socket = TcpHost.socket(clients, address, PORT)) {
+                TcpHost.exchange(socket, what + ", connection " + i);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"offers its ports", "opens no more connections", "serves the ports now"})
+    void theSuccessorServesWhenThePredecessorIsKilled(String step, TestNetwork network) throws Exception {
+        prepare(network);
+        try (RestartedServer killed = start(SoftDevice.PACKET, step).await(RestartedServer.SERVES);
+                Socket before = TcpHost.socket(clients, address, PORT)) {
+            TcpHost.exchange(before, "before");
+            try (RestartedServer successor = start(SoftDevice.PACKET, "").await(RestartedServer.SERVES)) {
+                assertEquals(KILLED, killed.awaitEnd(), killed::output);
+                echoOnNewConnections("after the predecessor was killed");
+                // Its connections are over, and their peers hear of it.
+                assertThrows(IOException.class, () -> TcpHost.exchange(before, "after"));
+                try (RestartedServer next = start(SoftDevice.PACKET, "").await(RestartedServer.SERVES)) {
+                    assertEquals(0, successor.awaitEnd(), successor::output);
+                    echoOnNewConnections("after the next restart");
+                    assertNotNull(next);
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"PACKET,offers [", "PACKET,taken over from", "PACKET,serves what", "PACKET,''", "XDP_TAP,serves what",
+        "XDP_TAP,''"})
+    void thePredecessorServesWhenTheSuccessorIsKilled(SoftDevice kind, String step, TestNetwork network)
+            throws Exception {
+        prepare(network);
+        try (RestartedServer predecessor = start(kind, "").await(RestartedServer.SERVES);
+                Socket before = TcpHost.socket(clients, address, PORT)) {
+            TcpHost.exchange(before, "before");
+            try (RestartedServer killed = start(kind, step)) {
+                if (step.isEmpty()) {
+                    killed.await(RestartedServer.SERVES);
+                    predecessor.await(RestartedServer.HANDED_OVER);
+                    TcpHost.exchange(before, "while it drains");
+                    killed.kill();
+                    predecessor.await(RestartedServer.RESUMED);
+                } else {
+                    assertEquals(KILLED, killed.awaitEnd(), killed::output);
+                }
+            }
+            echoOnNewConnections("after the successor was killed");
+            TcpHost.exchange(before, "after");
+            try (RestartedServer next = start(kind, "").await(RestartedServer.SERVES)) {
+                TcpHost.exchange(before, "while it drains again");
+                before.shutdownOutput();
+                assertEquals(-1, before.getInputStream().read(), "the end of the connection");
+                predecessor.await(RestartedServer.DRAINED);
+                assertEquals(0, predecessor.awaitEnd(), predecessor::output);
+                echoOnNewConnections("after the next restart");
+                assertNotNull(next);
+            }
+        }
+    }
+
+    @Test
+    void aModeThatOneProcessHasAtATimeIsRefusedWithTheOnesThatCan(TestNetwork network) {
+        prepare(network);
+        try (RestartedServer server = start(SoftDevice.XDP_GENERIC, "")) {
+            server.await("refused: ");
+            assertTrue(server.output().contains("soft:packet:NETDEV"), server::output);
         }
     }
 }

@@ -6,6 +6,7 @@ import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.RssFlowOwner;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.host.FlowMatches;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueue;
@@ -42,6 +43,8 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     private List<FlowSpec> rules = List.of();
     private List<FlowSpec> refused = List.of();
     private boolean withdrawn;
+    /** The rules leave the segments to others too. Guarded by this. */
+    private boolean copies;
     /** Who listens; null when the port is kept for its connections alone. */
     private volatile ConnectionAcceptor server;
 
@@ -77,13 +80,14 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         /** Receives by the rules that are in force, and by no others. */
         private void steer() {
             synchronized (ListeningPort.this) {
+                List<FlowSpec> inForce = inForce();
                 for (FlowSpec rule : List.copyOf(steered.keySet())) {
-                    if (!rules.contains(rule)) {
+                    if (!inForce.contains(rule)) {
                         stack.port().detach(steered.remove(rule));
                     }
                 }
                 VerbsException cause = null;
-                for (FlowSpec rule : rules) {
+                for (FlowSpec rule : inForce) {
                     if (!steered.containsKey(rule)) {
                         cause = cause != null ? cause : trySteer(rule);
                     }
@@ -226,7 +230,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         // Before the device brings anything the kernel must not answer it too.
         keepFromKernel(wanted);
         // On a device that is full what goes makes room for what comes.
-        gone.forEach(rule -> flows.withdraw(rule, this));
+        gone.forEach(rule -> flows.withdraw(onDevice(rule), this));
         try {
             for (FlowSpec rule : wanted) {
                 VerbsException failure = kept.contains(rule) ? null : cause != null ? cause : tryOpen(rule);
@@ -268,7 +272,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             for (FlowSpec rule : rules) {
                 TcpNetwork.Steered steered = binding().steered(List.of(rule));
                 if (steered != null && steered.addresses().contains(destination)) {
-                    FrameQueue queue = flows.chosen(rule, hash);
+                    FrameQueue queue = flows.chosen(onDevice(rule), hash);
                     return members.stream().map(member -> member.stack)
                             .filter(stack -> stack.port().queue() == queue).findFirst().orElse(null);
                 }
@@ -283,7 +287,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             return null;
         }
         try {
-            flows.open(rule, members.stream().map(member -> member.stack.port().queue()).toList(), this);
+            open(onDevice(rule));
             return null;
         } catch (VerbsException e) {
             if (!isFull(e)) {
@@ -291,6 +295,51 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             }
             return e;
         }
+    }
+
+    private void open(FlowSpec rule) {
+        flows.open(rule, members.stream().map(member -> member.stack.port().queue()).toList(), this);
+    }
+
+    /** Returns the rule by which the device brings what one of {@link #rules} is for. */
+    private FlowSpec onDevice(FlowSpec rule) {
+        // Behind the other one, so that a frame comes once while both are in force.
+        return copies ? rule.toBuilder().dontTrap().priority(FlowMatches.REST_PRIORITY).build() : rule;
+    }
+
+    private synchronized List<FlowSpec> inForce() {
+        return rules.stream().map(this::onDevice).toList();
+    }
+
+    /**
+     * Leaves the port's segments to another process too, of which each gets a copy then; or has them alone again. There
+     * is no moment at which no rule is in force.
+     *
+     * @throws VerbsException when the device does not take the rules; those of before are in force then
+     */
+    public synchronized void share(boolean shared) {
+        if (copies == shared || withdrawn) {
+            return;
+        }
+        List<FlowSpec> before = inForce();
+        copies = shared;
+        List<FlowSpec> opened = new ArrayList<>();
+        try {
+            for (FlowSpec rule : inForce()) {
+                open(rule);
+                opened.add(rule);
+            }
+        } catch (VerbsException e) {
+            opened.forEach(rule -> flows.withdraw(rule, this));
+            copies = !shared;
+            throw e;
+        }
+        before.forEach(rule -> flows.withdraw(rule, this));
+        members.forEach(member -> member.stack.onLoop(() -> {
+            // What the rules of before have brought is still under their tags.
+            member.stack.pollAll();
+            member.steer();
+        }));
     }
 
     private static boolean isFull(VerbsException e) {
@@ -308,7 +357,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     private synchronized void closeRules() {
         withdrawn = true;
-        rules.forEach(rule -> flows.withdraw(rule, this));
+        inForce().forEach(rule -> flows.withdraw(rule, this));
         rules = List.of();
         noteRefused(List.of(), null);
     }

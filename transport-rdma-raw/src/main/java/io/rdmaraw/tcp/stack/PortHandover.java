@@ -30,9 +30,6 @@ public final class PortHandover {
         DRAINING
     }
 
-    /** A queue of the device, and what may be in the kernel's besides. */
-    private static final int MOST_POLLED = 1 << 16;
-
     private volatile Role role = Role.ALONE;
     /** Is never changed, only replaced. */
     private volatile BitSet ports = new BitSet();
@@ -72,7 +69,7 @@ public final class PortHandover {
             CompletableFuture<Void> one = new CompletableFuture<>();
             stack.executeOrElse(() -> {
                 try {
-                    stack.pollAll(MOST_POLLED);
+                    stack.pollAll();
                 } finally {
                     one.complete(null);
                 }

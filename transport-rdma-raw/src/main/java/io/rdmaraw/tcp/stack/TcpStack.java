@@ -36,6 +36,8 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     /** The same for frames, of which a connection may have many: about a megabyte, or a quarter of a millisecond. */
     private static final int MAX_GATHERED_FRAMES = 512;
     private static final int MAX_HELD_ENDS = 16;
+    /** A queue of the device, what may be in the kernel's besides, and an end where more comes all the time. */
+    private static final int MOST_POLLED = 1 << 16;
     /** Payloads out of order, while slots are few. */
     private static final int MOST_COPIED_AFTER_BURST = 64;
 
@@ -156,11 +158,11 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         kernelSegments.takeWhole(frame);
     }
 
-    /** Takes everything that the device has for the stack now, up to a number of frames. */
-    void pollAll(int most) {
+    /** Takes everything that the device has for the stack now. */
+    void pollAll() {
         int polled = 0;
         int count;
-        while (!gone && polled < most && (count = port.poll()) > 0) {
+        while (!gone && polled < MOST_POLLED && (count = port.poll()) > 0) {
             polled += count;
         }
     }

@@ -1,6 +1,7 @@
 package io.rdmaraw.net.takeover;
 
 import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeSocket;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -15,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
@@ -25,9 +27,13 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 @Timeout(60)
 class TakeoverSocketTest {
+    /** Of the system call, which changes the calling thread alone; the function of the C library changes all. */
+    private static final int SETRESUID = 117;
+    private static final int OTHER_USER = 65534;
     private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     @TempDir
@@ -81,6 +87,36 @@ class TakeoverSocketTest {
             assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
         }
         assertFalse(Files.exists(path), "the file goes with its listener");
+    }
+
+    /** What another user's process gets when it connects: a thread is one, by its own credentials. */
+    private static String refusedAsAnotherUser(Path path) throws Exception {
+        CompletableFuture<String> refusal = new CompletableFuture<>();
+        Thread.ofPlatform().start(() -> {
+            int result = NativeCall.intValue(Libc.address("syscall"), SETRESUID, -1, OTHER_USER, -1);
+            try (TakeoverConnection connected = TakeoverConnection.connect(path)) {
+                refusal.complete(result + " connected to " + connected);
+            } catch (IOException e) {
+                refusal.complete(e.getMessage());
+            }
+        }).join();
+        return refusal.get();
+    }
+
+    @Test
+    void anotherUserIsRefused() throws Exception {
+        assumeTrue(Libc.effectiveUser() == 0, "changes its user, as only root may");
+        Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxr-xr-x"));
+        try (TakeoverListener listener = TakeoverListener.open(path)) {
+            String refusal = refusedAsAnotherUser(path);
+            assertTrue(refusal.contains("is another user's"), refusal);
+            // If the mode were changed by hand, the kernel still tells both who the other one is.
+            Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-rw-rw-"));
+            String told = refusedAsAnotherUser(path);
+            assertTrue(told.contains("is of user 0, this one of user " + OTHER_USER), told);
+            IOException e = assertThrows(IOException.class, () -> listener.accept(LIMIT_NANOS));
+            assertTrue(e.getMessage().contains("is of user " + OTHER_USER + ", this one of user 0"), e.getMessage());
+        }
     }
 
     @Test
