@@ -204,6 +204,11 @@ void cx_cq_arm(struct cx_cq *cq)
         raise_event(cq);
 }
 
+bool cx_cq_is_arming(const struct cx_cq *cq, uint32_t word)
+{
+    return be32toh(atomic_load_explicit(&cq->record[1], memory_order_acquire)) == word;
+}
+
 void cx_cq_overrun(struct cx_cq *cq)
 {
     if (cq->overrun)

@@ -43,7 +43,17 @@ EXPORT int cxemu_trace(const char *name, struct cxemu_doorbell *bells, uint32_t 
 
 EXPORT int cxemu_set_stepping(const char *name, int on)
 {
-    WITH_DEVICE(name, device, device->stepping = on != 0);
+    WITH_DEVICE(name, device, {
+        cx_doorbells_scan(device);
+        cx_blueflame_clear(device);
+        device->stepping = on != 0;
+    });
+    return 0;
+}
+
+EXPORT int cxemu_set_eager(const char *name, int on)
+{
+    WITH_DEVICE(name, device, device->eager = on != 0);
     return 0;
 }
 
@@ -132,6 +142,30 @@ EXPORT int cxemu_overrun_completions(const char *name, uint32_t number, int rece
             cx_cq_overrun(cq);
     });
     return cq != NULL ? 0 : EINVAL;
+}
+
+EXPORT int cxemu_completion_vector(const char *name, uint32_t cqn, uint32_t *vector)
+{
+    struct cx_cq *cq;
+    WITH_DEVICE(name, device, {
+        for (cq = device->cqs; cq != NULL && cq->cqn != cqn; cq = cq->next)
+            continue;
+        if (cq != NULL)
+            *vector = cq->vector;
+    });
+    return cq != NULL ? 0 : EINVAL;
+}
+
+EXPORT int cxemu_region_access(const char *name, uint32_t lkey, uint32_t *access)
+{
+    const uint32_t index = (lkey >> 8) - CX_FIRST_MKEY;
+    bool found = false;
+    WITH_DEVICE(name, device, {
+        found = index < CX_MKEYS && device->mkeys[index].key == lkey;
+        if (found)
+            *access = device->mkeys[index].access;
+    });
+    return found ? 0 : EINVAL;
 }
 
 /* ---- frames, port, device ---- */

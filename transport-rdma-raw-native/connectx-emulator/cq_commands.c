@@ -134,6 +134,7 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
     cq->entries = wanted->cqe + 1;
     cq->entry_bytes = driver.cqe_size;
     cq->record = (_Atomic uint32_t *)(uintptr_t)driver.db_addr;
+    cq->vector = wanted->comp_vector;
     cq->uar = page;
     cq->channel = channel;
     cq->fired_sn = -1;

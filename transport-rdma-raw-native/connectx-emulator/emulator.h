@@ -49,6 +49,7 @@ struct cx_device {
     bool engine_runs;
     pthread_cond_t opened;          /* the engine sleeps while the device is not open */
     bool stepping;
+    bool eager;                     /* step mode: records are read without a bell */
     uint8_t *scratch;               /* a frame that is being sent */
     uint8_t *segment;               /* a segment of a large send */
     struct sv_steer_cache wire_cache;
@@ -87,9 +88,17 @@ unsigned cx_engine_round(struct cx_device *device, unsigned budget);
 
 /* doorbells.c: reads the rung doorbells and marks send queues; returns the number of rings. */
 unsigned cx_doorbells_scan(struct cx_device *device);
+/* Forgets what programs have written to BlueFlame registers behind the words of doorbells. */
+void cx_blueflame_clear(struct cx_device *device);
 
 /* send_queue.c, large_send.c */
 unsigned cx_sq_run(struct cx_qp *qp, unsigned budget);
+/* Whether the doorbell record has announced this request. */
+bool cx_sq_announced(const struct cx_qp *qp, uint16_t index);
+/* Step mode: a bell has rung for this request and all before it. */
+void cx_sq_ring(struct cx_qp *qp, uint16_t index);
+/* Has the queue execute what its record says, without a bell. */
+void cx_sq_look(struct cx_qp *qp);
 void cx_sq_flush(struct cx_qp *qp);
 uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_bytes, const uint8_t *payload,
                       uint32_t payload_bytes, uint32_t mss);
@@ -137,6 +146,8 @@ void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion);
 void cx_cqs_close_sessions(struct cx_device *device);
 /* Reads the arming record after its doorbell rang. */
 void cx_cq_arm(struct cx_cq *cq);
+/* Whether the arming record holds this word. */
+bool cx_cq_is_arming(const struct cx_cq *cq, uint32_t word);
 void cx_cq_overrun(struct cx_cq *cq);
 /* The number of entries that the program has not taken yet. */
 uint32_t cx_cq_waiting(const struct cx_cq *cq);

@@ -47,6 +47,9 @@ static int check_registration(const struct ib_uverbs_reg_mr *request)
         return EOPNOTSUPP;
     if (access & ~known)
         return EINVAL;
+    /* Such a kernel knows no flags that it may ignore: libibverbs has to leave them out. */
+    if (!cx_uses_ioctl() && (access & IBV_ACCESS_OPTIONAL_RANGE))
+        return EINVAL;
     if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE))
         return EINVAL;
     return cx_is_mapped(request->start, request->length, access & IBV_ACCESS_LOCAL_WRITE) ? 0 : EFAULT;

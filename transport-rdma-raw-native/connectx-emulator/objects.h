@@ -104,6 +104,7 @@ struct cx_cq {
     uint32_t entry_bytes;           /* 64, or 128 with the entry in the second half */
     _Atomic uint32_t *record;       /* [0] consumer index, [1] arming; big-endian */
     uint32_t produced;
+    uint32_t vector;                /* of its completion events */
     uint32_t uar;                   /* doorbell page that arms it */
     struct cx_events *channel;      /* NULL: none */
     enum cx_arm armed;
@@ -151,6 +152,10 @@ struct cx_sq {
     struct cx_cq *cq;
     uint32_t uar;                   /* page of its doorbell */
     bool rung;
+    bool bounded;                   /* step mode: the bell is for requests up to `last` */
+    uint16_t last;
+    bool blueflame;                 /* step mode: the bell came with the request itself */
+    uint8_t blueflame_bytes[CX_BF_BYTES / 2];
     enum cx_ring_state state;
     uint8_t fail_next;
     struct sv_steer_cache cache;

@@ -16,7 +16,8 @@ static void read_record(struct cx_rq *rq)
 {
     uint32_t record = atomic_load_explicit(rq->ring.record, memory_order_acquire);
     uint16_t produced = (uint16_t)(cx_mutant(CX_MUTANT_RECEIVE_RECORD_SWAPPED) ? record : be32toh(record));
-    if ((uint16_t)(produced - rq->ring.consumed) > rq->ring.units) {
+    bool reserved = be32toh(record) > UINT16_MAX && !cx_mutant(CX_MUTANT_RECEIVE_RECORD_SWAPPED);
+    if (reserved || (uint16_t)(produced - rq->ring.consumed) > rq->ring.units) {
         rq->device->counters.bad_doorbells++;
         return;
     }

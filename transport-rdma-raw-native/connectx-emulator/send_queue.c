@@ -15,6 +15,7 @@
 enum {
     SEGMENT_BYTES = 16,
     MAX_SEGMENTS = 63,              /* the maximum of a six-bit count */
+    MIN_INLINE_BYTES = 18,          /* minimum inline mode L2, as of a ConnectX-4 Lx: Ethernet and a VLAN tag */
     INLINE_HEADER_AT = offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start),
 };
 
@@ -160,7 +161,7 @@ static uint8_t execute_send(struct cx_qp *qp, const struct request *request)
     memcpy(&eth, request->bytes + eth_at, SEGMENT_BYTES);
     uint32_t header = be16toh(eth.inline_hdr_sz);
     uint32_t header_at = eth_at + INLINE_HEADER_AT;
-    if (header > request->length - header_at)
+    if (header < MIN_INLINE_BYTES || header > request->length - header_at)
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
     uint32_t data_at = (header_at + header + SEGMENT_BYTES - 1) & ~(uint32_t)(SEGMENT_BYTES - 1);
     struct gathered frame = {.bytes = device->scratch, .limit = CX_MAX_FRAME};
@@ -176,8 +177,21 @@ static uint8_t execute_send(struct cx_qp *qp, const struct request *request)
     return syndrome != 0 ? syndrome : send_frame(qp, &frame, eth.cs_flags);
 }
 
+/* The device takes a request from the register, if it was written there, and does not look at the ring. */
+static bool differs_from_blueflame(struct cx_qp *qp, const struct request *request)
+{
+    struct cx_sq *sq = &qp->sq;
+    if (!sq->blueflame || request->index != sq->last)
+        return false;
+    uint32_t bytes = request->length < sizeof sq->blueflame_bytes ? request->length : sizeof sq->blueflame_bytes;
+    sq->blueflame = false;
+    return memcmp(sq->blueflame_bytes, request->bytes, bytes) != 0;
+}
+
 static uint8_t execute(struct cx_qp *qp, const struct request *request)
 {
+    if (differs_from_blueflame(qp, request))
+        return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
     if (qp->sq.fail_next != 0) {
         uint8_t syndrome = qp->sq.fail_next;
         qp->sq.fail_next = 0;
@@ -200,13 +214,43 @@ static uint8_t execute(struct cx_qp *qp, const struct request *request)
 static bool read_record(struct cx_qp *qp)
 {
     struct cx_ring *ring = &qp->sq.ring;
-    uint16_t produced = (uint16_t)be32toh(atomic_load_explicit(ring->record, memory_order_acquire));
+    uint32_t record = be32toh(atomic_load_explicit(ring->record, memory_order_acquire));
+    uint16_t produced = (uint16_t)record;
+    if (record > UINT16_MAX)
+        return false;
     if (cx_mutant(CX_MUTANT_RECORD_IGNORED) && produced != ring->consumed)
         produced = (uint16_t)(ring->consumed + 1);
     if ((uint16_t)(produced - ring->consumed) > ring->units)
         return false;
     ring->produced = produced;
     return true;
+}
+
+bool cx_sq_announced(const struct cx_qp *qp, uint16_t index)
+{
+    const struct cx_ring *ring = &qp->sq.ring;
+    uint16_t produced = (uint16_t)be32toh(atomic_load_explicit(ring->record, memory_order_acquire));
+    uint16_t behind = (uint16_t)(produced - index);
+    return behind != 0 && behind <= ring->units;
+}
+
+void cx_sq_ring(struct cx_qp *qp, uint16_t index)
+{
+    struct cx_sq *sq = &qp->sq;
+    uint16_t consumed = sq->ring.consumed;
+    if ((uint16_t)(index - consumed) >= sq->ring.units)
+        return;     /* done before the bell was seen */
+    /* Of two bells that wait the one for more counts. */
+    if (!sq->rung || !sq->bounded || (uint16_t)(index - consumed) > (uint16_t)(sq->last - consumed))
+        sq->last = index;
+    sq->bounded = true;
+    sq->rung = true;
+}
+
+void cx_sq_look(struct cx_qp *qp)
+{
+    qp->sq.bounded = false;
+    qp->sq.rung = true;
 }
 
 static void bad_record(struct cx_qp *qp)
@@ -226,6 +270,8 @@ static bool run_one(struct cx_qp *qp)
     if (syndrome == 0)
         syndrome = execute(qp, &request);
     sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
+    if (request.index == sq->last && sq->bounded)
+        sq->bounded = sq->rung = false;
     if (syndrome != 0 || request.signalled)
         complete_request(qp, &request, syndrome);
     if (syndrome == 0)
@@ -246,12 +292,15 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
         return 1;
     }
     const struct cx_device *device = qp->object.context->device;
+    const bool bounded = sq->bounded;
     bool ready = true;
-    while (ready && done < budget && sq->ring.consumed != sq->ring.produced && cx_wire_has_room(device)) {
+    while (ready && done < budget && sq->ring.consumed != sq->ring.produced && sq->bounded == bounded &&
+           cx_wire_has_room(device)) {
         ready = run_one(qp);
         done++;
     }
-    sq->rung = sq->ring.consumed != sq->ring.produced;
+    if (!bounded || !ready)
+        sq->rung = sq->ring.consumed != sq->ring.produced;
     return done;
 }
 

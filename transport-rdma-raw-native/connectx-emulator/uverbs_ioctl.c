@@ -80,7 +80,7 @@ static int get_context(struct cx_context *context, struct ib_uverbs_ioctl_hdr *r
 {
     uint64_t unused_address = 0;
     struct ib_uverbs_get_context_resp response;
-    const uint64_t core_support = 0;
+    const uint64_t core_support = IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS;
     struct cx_command command = {
         .context = context,
         .core = {.in = (const uint8_t *)&unused_address, .in_bytes = sizeof unused_address,

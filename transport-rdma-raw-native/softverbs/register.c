@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Register writes for devices whose rings Java drives itself: the JVM lacks the fence on some processors. */
+/* Writes of registers and doorbell records for devices whose rings Java drives itself: the JVM lacks the fences on some processors. */
 #include "include/softverbs.h"
 #include "objects.h"
+
+#include <endian.h>
+
+enum { REQUEST_WORDS = 8 };
 
 static inline void order_device_writes(void)
 {
@@ -19,4 +23,24 @@ SV_EXPORT void softverbs_write_register(void *address, uint64_t value)
     order_device_writes();
     *(volatile uint64_t *)address = value;
     order_device_writes();
+}
+
+SV_EXPORT void softverbs_write_request(void *address, const void *request)
+{
+    order_device_writes();
+    for (unsigned i = 0; i < REQUEST_WORDS; i++)
+        ((volatile uint64_t *)address)[i] = ((const uint64_t *)request)[i];
+    order_device_writes();
+}
+
+/*
+ * Memory that a device reads is ordered for the outer shareable domain on aarch64: rdma-core's udma_to_device_barrier()
+ * is DMB OSHST. This is DMB OSH, since a consumer index also has to come after the loads of what it gives back.
+ */
+SV_EXPORT void softverbs_write_record(void *address, uint32_t value)
+{
+#if defined(__aarch64__)
+    __asm__ volatile("dmb osh" ::: "memory");
+#endif
+    __atomic_store_n((uint32_t *)address, htobe32(value), __ATOMIC_RELEASE);
 }

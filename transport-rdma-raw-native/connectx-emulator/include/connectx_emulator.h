@@ -32,7 +32,7 @@ struct cxemu_counters {
     uint64_t flushed;
     uint64_t cq_overruns;           /* completions that found their queue full */
     uint64_t doorbells;
-    uint64_t bad_doorbells;         /* records that name more work than the queue holds */
+    uint64_t bad_doorbells;         /* for no queue or no request that is there, and records that can't be */
     uint64_t stale_armings;         /* with the sequence number of an event that was raised already */
     uint64_t events;
 };
@@ -49,8 +49,10 @@ struct cxemu_doorbell {
 /* Copies the last `*count` rings, oldest first, at most 1024; sets *count to their number. */
 int cxemu_trace(const char *device, struct cxemu_doorbell *bells, uint32_t *count);
 
-/* Step mode: the engine works only on demand. */
+/* Step mode: the engine works only on demand. Doorbells are then exact: one is for the request that it names. */
 int cxemu_set_stepping(const char *device, int on);
+/* In step mode, a device that reads the records of send queues at every step: it may do so without a doorbell. */
+int cxemu_set_eager(const char *device, int on);
 /* Handles the rung doorbells and executes up to `requests` work requests; sets *done. */
 int cxemu_step(const char *device, uint32_t requests, uint32_t *done);
 
@@ -65,6 +67,9 @@ int cxemu_fail_qp(const char *device, uint32_t number);
 int cxemu_overrun_cq(const char *device, uint32_t cqn);
 /* The same for the completion queue of a queue pair's or work queue's receives, or of its sends. */
 int cxemu_overrun_completions(const char *device, uint32_t number, int receive);
+/* The completion vector of a completion queue, and the access flags of a memory region. */
+int cxemu_completion_vector(const char *device, uint32_t cqn, uint32_t *vector);
+int cxemu_region_access(const char *device, uint32_t lkey, uint32_t *access);
 int cxemu_drop_frames(const char *device, uint32_t frames);
 int cxemu_duplicate_frames(const char *device, uint32_t frames);
 /* IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE; frames sent while it is down are lost. */

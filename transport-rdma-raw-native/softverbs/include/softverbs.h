@@ -86,6 +86,10 @@ int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
  * that drive rings themselves and lack such barriers, as Java does on aarch64.
  */
 void softverbs_write_register(void *address, uint64_t value);
+/* The same with 64 bytes of a request, aligned to eight: BlueFlame of mlx5. */
+void softverbs_write_request(void *address, const void *request);
+/* Writes a doorbell record, big-endian, after all earlier reads and writes of memory. */
+void softverbs_write_record(void *address, uint32_t value);
 
 /* ---- faults, for tests ---- */
 

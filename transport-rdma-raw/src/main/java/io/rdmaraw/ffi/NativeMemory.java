@@ -81,6 +81,11 @@ public final class NativeMemory {
         ALIGNED_LONG.setRelease(ALL, address, value);
     }
 
+    /** Orders all reads and writes before it against all behind it; on x86-64 a locked instruction. */
+    public static void fullFence() {
+        VarHandle.fullFence();
+    }
+
     /** Copies {@code lengthBytes} bytes from one native address to another; the ranges may overlap. */
     public static void copy(long sourceAddress, long targetAddress, long lengthBytes) {
         MemorySegment.copy(ALL, sourceAddress, ALL, targetAddress, lengthBytes);

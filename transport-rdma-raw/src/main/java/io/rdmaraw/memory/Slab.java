@@ -55,7 +55,8 @@ public final class Slab {
         PageMemory memory = PageMemory.map(strides.lengthBytes() + (long) slotCount * slotBytes);
         MemoryRegion region;
         try {
-            region = domain.registerMemory(memory.address(), memory.lengthBytes(), IBV_ACCESS_LOCAL_WRITE);
+            region = domain.registerMemory(memory.address(), memory.lengthBytes(),
+                    IBV_ACCESS_LOCAL_WRITE | RelaxedOrdering.ACCESS_HERE);
         } catch (RuntimeException e) {
             memory.close();
             throw e;
@@ -64,6 +65,11 @@ public final class Slab {
                 SlotPoison.fromSystemProperty());
         ranges.add(memory.address(), memory.lengthBytes(), region.lkey());
         return new Slab(memory, region, ranges, pool);
+    }
+
+    /** Tells whether PCIe may reorder what devices write to slabs on this machine. */
+    public static boolean relaxedOrdering() {
+        return RelaxedOrdering.ACCESS_HERE != 0;
     }
 
     /** Returns the slots. */

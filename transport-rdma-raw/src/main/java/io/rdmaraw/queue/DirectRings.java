@@ -36,7 +36,7 @@ public interface DirectRings {
 
     /** Creates a completion queue in which the device compresses completions, if {@link #canCompressCompletions}. */
     default CompletionQueue createCompressed(VerbsContext context, int minEntries, CompletionChannel channel,
-            boolean striding) {
+            int completionVector, boolean striding) {
         throw new UnsupportedOperationException(context.deviceName() + " compresses no completions");
     }
 

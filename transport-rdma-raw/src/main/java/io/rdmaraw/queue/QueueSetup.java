@@ -11,10 +11,12 @@ import io.rdmaraw.verbs.VerbsContext;
  * @param rings the device's rings, or null where frames go through the calls of libibverbs
  * @param plan of the striding queue that frames are received by, or null where a receive request is for one frame
  * @param compresses whether the device compresses completions of receives
+ * @param completionVector where the queue's completions interrupt; each queue of a device has the next one
  * @param maxSegmentedBytes the longest payload that the device cuts into segments; 0 when it cuts none
  */
 public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQueueOptions options, DirectRings rings,
-                         StridingPlan plan, boolean compresses, int maxSegmentedBytes) {
+                         StridingPlan plan, boolean compresses, int completionVector,
+                         int maxSegmentedBytes) {
     /** @throws UnsupportedOperationException when the options require what the device does not have */
     static QueueSetup of(SharedDevice device, CompletionChannel channel, FrameQueueOptions options) {
         VerbsContext context = device.context();
@@ -24,7 +26,7 @@ public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQu
                 && rings.canCompressCompletions(context, plan != null);
         boolean segments = rings != null || DirectRingsRegistry.callsCanSegment(context);
         return new QueueSetup(device, channel, options, rings, plan, compresses,
-                segments ? device.maxSegmentedBytes() : 0);
+                device.nextCompletionVector(), segments ? device.maxSegmentedBytes() : 0);
     }
 
     /** Returns the longest headers of frames that are cut into segments; 0 when there are none. */
@@ -41,11 +43,13 @@ public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQu
 
     /** Creates a completion queue for receives. */
     public CompletionQueue receiveCompletionQueue(int minEntries) {
-        return compresses ? rings.createCompressed(device.context(), minEntries, channel, plan != null)
-                : completionQueue(minEntries);
+        if (!compresses) {
+            return completionQueue(minEntries);
+        }
+        return rings.createCompressed(device.context(), minEntries, channel, completionVector, plan != null);
     }
 
     CompletionQueue completionQueue(int minEntries) {
-        return device.context().createCompletionQueue(minEntries, channel, 0);
+        return device.context().createCompletionQueue(minEntries, channel, completionVector);
     }
 }

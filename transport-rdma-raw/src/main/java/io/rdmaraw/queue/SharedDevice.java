@@ -18,6 +18,7 @@ import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * An open device, shared by all loops of the process: one context and one protection domain, so that memory registered
@@ -36,6 +37,7 @@ public final class SharedDevice {
     private final boolean offloadsChecksums;
     private final int maxSegmentedBytes;
     private final int ports;
+    private final AtomicInteger completionVectorsTaken = new AtomicInteger();
     private RssFlows rssFlows;
     /** Queues that closed before there were any spread rules. */
     private final Set<FrameQueue> retiredBefore = Collections.newSetFromMap(new WeakHashMap<>());
@@ -191,6 +193,14 @@ public final class SharedDevice {
     /** Returns how long a TCP payload may be that the device cuts into segments when it is sent; 0: it cuts none. */
     public int maxSegmentedBytes() {
         return maxSegmentedBytes;
+    }
+
+    /**
+     * Returns the completion vector of the next queue: they take turns, so that the interrupts of one loop's queues do
+     * not run on the processor of another's.
+     */
+    int nextCompletionVector() {
+        return Math.floorMod(completionVectorsTaken.getAndIncrement(), Math.max(1, context.completionVectors()));
     }
 
     /** Adds a listener for asynchronous events. */

@@ -41,8 +41,8 @@ public final class Mlx5DirectRings implements DirectRings {
 
     @Override
     public CompletionQueue createCompressed(VerbsContext context, int minEntries, CompletionChannel channel,
-            boolean striding) {
-        return Mlx5dv.createCompressed(context, minEntries, channel, striding);
+            int completionVector, boolean striding) {
+        return Mlx5dv.createCompressed(context, minEntries, channel, completionVector, striding);
     }
 
     @Override

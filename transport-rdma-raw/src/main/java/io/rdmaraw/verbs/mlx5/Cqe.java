@@ -47,6 +47,8 @@ public final class Cqe {
     static final int L3_HDR_TYPE_MASK = 3;
     /** {@code MLX5_CQE_L3_HDR_TYPE_IPV4}. */
     static final int L3_HDR_TYPE_IPV4 = 2;
+    /** {@code MLX5_CQE_L3_HDR_TYPE_IPV6}. */
+    static final int L3_HDR_TYPE_IPV6 = 1;
 
     static final int STRIDES_SHIFT = 16;
     static final int STRIDES_MASK = 0x7fff;
@@ -54,6 +56,9 @@ public final class Cqe {
 
     private static final int CHECKSUM_MASK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_MASK << L3_HDR_TYPE_SHIFT;
     private static final int CHECKSUM_OK = (L3_OK | L4_OK) << 8 | L3_HDR_TYPE_IPV4 << L3_HDR_TYPE_SHIFT;
+    /** An IPv6 header has no checksum. */
+    private static final int IPV6_CHECKSUM_MASK = L4_OK << 8 | L3_HDR_TYPE_MASK << L3_HDR_TYPE_SHIFT;
+    private static final int IPV6_CHECKSUM_OK = L4_OK << 8 | L3_HDR_TYPE_IPV6 << L3_HDR_TYPE_SHIFT;
     private static final int FLOW_TAG_MASK = 0xffffff;
 
     private Cqe() {
@@ -115,11 +120,14 @@ public final class Cqe {
         return NetworkOrder.getInt(cqe + SOP_DROP_QPN_OFFSET) & FLOW_TAG_MASK;
     }
 
-    /** Tells whether the device found the checksums of the IPv4 header and of UDP or TCP right. */
+    /**
+     * Tells whether the device found the checksums of the IPv4 header, if it is one, and of UDP or TCP right. libmlx5
+     * says so of IPv4 alone.
+     */
     public static boolean checksumVerified(long cqe) {
         // Both bytes with one load: hds_ip_ext and l4_hdr_type_etc lie side by side.
         int both = NetworkOrder.getU16(cqe + HDS_IP_EXT_OFFSET);
-        return (both & CHECKSUM_MASK) == CHECKSUM_OK;
+        return (both & CHECKSUM_MASK) == CHECKSUM_OK || (both & IPV6_CHECKSUM_MASK) == IPV6_CHECKSUM_OK;
     }
 
     /** Tells whether the device wrote the frame into the completion queue; see {@link #takeInlineData}. */

@@ -97,7 +97,7 @@ public final class Mlx5CompletionQueue {
 
     /** Tells the device which entries it may write to again: to be called after a burst that had completions. */
     public void release() {
-        NativeMemory.putIntBigEndianRelease(doorbellRecord, consumer & INDEX_MASK);
+        Doorbell.writeRecord(doorbellRecord, consumer & INDEX_MASK);
     }
 
     /**
@@ -121,8 +121,8 @@ public final class Mlx5CompletionQueue {
      */
     public void arm(int eventsTaken) {
         int request = (eventsTaken & SEQUENCE_MASK) << SEQUENCE_SHIFT | consumer & INDEX_MASK;
-        NetworkOrder.putInt(doorbellRecord, consumer & INDEX_MASK);
-        NativeMemory.putIntBigEndianRelease(doorbellRecord + ARM_OFFSET, request);
+        Doorbell.writeRecord(doorbellRecord, consumer & INDEX_MASK);
+        Doorbell.writeRecord(doorbellRecord + ARM_OFFSET, request);
         Doorbell.write(armRegister, NetworkOrder.swap64((long) request << 32 | number & 0xffffffffL));
     }
 }

@@ -77,6 +77,6 @@ public final class Mlx5ReceiveQueue {
 
     /** Hands all that was put to the device. */
     public void ring() {
-        NativeMemory.putIntBigEndianRelease(doorbellRecord, producer & 0xffff);
+        Doorbell.writeRecord(doorbellRecord, producer & 0xffff);
     }
 }

@@ -27,6 +27,7 @@ public final class Mlx5SendQueue {
     private long register;
     /** Blocks written so far; the low 16 bits are what the device counts. */
     private int producer;
+    private int rung;
     private long lastRequest;
 
     /** Makes the writer of a queue pair that was just made or reset. */
@@ -36,6 +37,7 @@ public final class Mlx5SendQueue {
 
     Mlx5SendQueue(QueuePairRings rings, int producer) {
         this.producer = producer;
+        rung = producer;
         buffer = rings.sendBuffer();
         blockMask = rings.sendBlocks() - 1;
         unitMask = rings.sendBlocks() * Wqe.UNITS_PER_BLOCK - 1;
@@ -75,6 +77,7 @@ public final class Mlx5SendQueue {
     /** Starts again after a reset of the queue pair. */
     public void reset() {
         producer = 0;
+        rung = 0;
     }
 
     /**
@@ -199,10 +202,18 @@ public final class Mlx5SendQueue {
         NetworkOrder.putLong(lastRequest + 8, SIGNALED);
     }
 
-    /** Hands all that was put to the device. */
+    /**
+     * Hands all that was put to the device. A single request of one block goes to the register itself, as libmlx5 does
+     * it ({@code post_send_db}), where there are registers for that.
+     */
     public void ring() {
-        NativeMemory.putIntBigEndianRelease(doorbellRecord, producer & 0xffff);
-        Doorbell.write(register, NativeMemory.getLong(lastRequest));
+        Doorbell.writeRecord(doorbellRecord, producer & 0xffff);
+        if (producer - rung == 1 && blueFlameHalfBytes != 0) {
+            Doorbell.writeRequest(register, lastRequest);
+        } else {
+            Doorbell.write(register, NativeMemory.getLong(lastRequest));
+        }
+        rung = producer;
         register ^= blueFlameHalfBytes;
     }
 }

@@ -136,15 +136,15 @@ public final class Mlx5dv {
      * Mlx5CompletionQueue} to read: libmlx5 itself cannot. The device {@link #canCompressCompletions}.
      */
     public static CompletionQueue createCompressed(VerbsContext context, int minEntries,
-            CompletionChannel channelOrNull, boolean striding) {
+            CompletionChannel channelOrNull, int completionVector, boolean striding) {
         try (Arena arena = Arena.ofConfined()) {
             long attributes = arena.allocate(Mlx5dvCqInitAttrLayout.ROOM_BYTES, Long.BYTES).address();
             NativeMemory.putLong(attributes + Mlx5dvCqInitAttrLayout.COMP_MASK_OFFSET,
                     CQ_INIT_ATTR_MASK_COMPRESSED_CQE);
             NativeMemory.putByte(attributes + Mlx5dvCqInitAttrLayout.CQE_COMP_RES_FORMAT_OFFSET,
                     (byte) format(striding));
-            return context.createCompletionQueue(new ExtendedCompletionQueueOptions(minEntries, channelOrNull, 0, 0, 0),
-                    Library.LOADED.createCq, "mlx5dv_create_cq", attributes);
+            return context.createCompletionQueue(new ExtendedCompletionQueueOptions(minEntries, channelOrNull,
+                    completionVector, 0, 0), Library.LOADED.createCq, "mlx5dv_create_cq", attributes);
         }
     }
 

@@ -50,7 +50,7 @@ class CompressionDifferenceTest {
         theirs = new EmulatedQueuePair();
         assertTrue(Mlx5dv.canCompressCompletions(theirs.context, false));
         CompletionQueue compressed = Mlx5dv.createCompressed(theirs.context, 4 * EmulatedQueuePair.REQUESTS, null,
-                false);
+                0, false);
         ring = Mlx5dv.ring(compressed);
         QueuePair receiver = theirs.domain.createQueuePair(QueuePairOptions.builder()
                 .sendCompletionQueue(theirs.completions).receiveCompletionQueue(compressed)

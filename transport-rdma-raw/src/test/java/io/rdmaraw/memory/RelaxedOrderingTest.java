@@ -1,0 +1,24 @@
+package io.rdmaraw.memory;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.junit.jupiter.api.Test;
+
+class RelaxedOrderingTest {
+    private static final String BROADWELL = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 79\nmodel name\t: Xeon\n";
+
+    @Test
+    void isOnUnlessItIsSwitchedOff() {
+        assertEquals(RelaxedOrdering.ACCESS, RelaxedOrdering.access(null, ""));
+        assertEquals(0, RelaxedOrdering.access("false", ""));
+    }
+
+    @Test
+    void isOffOnProcessorsThatLoseByIt() {
+        assertEquals(0, RelaxedOrdering.access(null, BROADWELL));
+        assertEquals(0, RelaxedOrdering.access(null, BROADWELL.replace("79", "63")));
+        assertEquals(RelaxedOrdering.ACCESS, RelaxedOrdering.access(null, BROADWELL.replace("79", "85")));
+        assertEquals(RelaxedOrdering.ACCESS, RelaxedOrdering.access(null,
+                BROADWELL.replace("GenuineIntel", "AuthenticAMD")));
+    }
+}

@@ -1,0 +1,51 @@
+package io.rdmaraw.ordering;
+
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.reflect.Method;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * The rings are right on a processor that orders no more than the Java memory model promises, and on a device that takes
+ * no doorbell on trust; each planted bug is found there.
+ */
+@Tag("emulated")
+class RingMutationTest {
+    private static final int SEEDS = Integer.getInteger("io.rdmaraw.test.ringSeeds", 40);
+
+    static Stream<RingMutant> mutants() {
+        return RingMutant.ALL.stream();
+    }
+
+    @Test
+    void theRingsAreRight(@TempDir Path directory) throws Exception {
+        assertNull(firstFailure(RingClasses.unchanged(directory)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("mutants")
+    void isCaught(RingMutant mutant, @TempDir Path directory) throws Exception {
+        String caught = firstFailure(RingClasses.of(mutant, directory));
+        assertNotNull(caught, () -> "nothing sees the planted bug: " + mutant.name());
+        System.out.println(mutant.name() + ": " + caught);
+    }
+
+    @Test
+    void thereAreEnoughBugs() {
+        assertTrue(RingMutant.ALL.stream().map(RingMutant::name).distinct().count() >= 29);
+    }
+
+    private static String firstFailure(RingClasses classes) throws Exception {
+        Method firstFailure = classes.loadClass("io.rdmaraw.verbs.mlx5.RingScenario").getMethod("firstFailure",
+                long.class, long.class);
+        return (String) firstFailure.invoke(null, 1L, (long) SEEDS);
+    }
+}

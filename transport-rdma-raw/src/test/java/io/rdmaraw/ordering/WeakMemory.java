@@ -1,0 +1,240 @@
+package io.rdmaraw.ordering;
+
+import io.rdmaraw.ffi.NativeMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.IntStream;
+
+/**
+ * Memory as a weakly ordered processor shows it to a device, and the device's writes as such a processor sees them. The
+ * classes under test read and write through it, see {@link RingClasses}; it is for one thread.
+ *
+ * <p>A plain store becomes visible at any later time, in any order with other plain stores. A release store comes after
+ * all stores before it. A store to a register is in no order with other stores, released or not, since registers are
+ * mapped write-combining: only a full fence orders it, and sends it on. A plain load of memory that the device writes may return what
+ * was there at the last acquire; an acquiring one returns what is there now, and all later loads are as new. A plain
+ * store may become visible before loads that come before it; so one to the consumer index of a completion queue after
+ * loads of its entries is an error by itself.
+ */
+public final class WeakMemory {
+    /** The device, which works whenever a store has become visible. */
+    public interface Device {
+        void work();
+    }
+
+    private record Store(long address, byte[] bytes, boolean release, boolean register) {
+        boolean overlaps(Store other) {
+            return address < other.address + other.bytes.length && other.address < address + bytes.length;
+        }
+
+        long line() {
+            return address / LINE_BYTES;
+        }
+    }
+
+    /** Memory that the device writes, as it was at the last acquire. */
+    private record Incoming(long address, byte[] old) {
+        boolean holds(long byteAddress) {
+            return byteAddress >= address && byteAddress < address + old.length;
+        }
+
+        void acquire() {
+            NativeMemory.getBytes(address, old, 0, old.length);
+        }
+    }
+
+    private static final int LINE_BYTES = 64;
+
+    private static final List<Store> STORES = new ArrayList<>();
+    private static final List<Incoming> INCOMING = new ArrayList<>();
+    private static final List<long[]> REGISTERS = new ArrayList<>();
+    private static Random random;
+    private static Device device;
+    private static long consumerIndex;
+    private static boolean loadedEntries;
+
+    private WeakMemory() {
+    }
+
+    /** From now on stores are delayed and loads may be old. */
+    public static void begin(Random seeded, Device worker) {
+        random = seeded;
+        device = worker;
+        INCOMING.forEach(Incoming::acquire);
+    }
+
+    /** Memory is as it is again. Stores that wait are made. */
+    public static void end() {
+        device = null;
+        while (!STORES.isEmpty()) {
+            make(STORES.removeFirst());
+        }
+        INCOMING.clear();
+        REGISTERS.clear();
+        consumerIndex = 0;
+        loadedEntries = false;
+    }
+
+    /** The device writes here. */
+    public static void addIncoming(long address, long lengthBytes) {
+        INCOMING.add(new Incoming(address, new byte[Math.toIntExact(lengthBytes)]));
+    }
+
+    /** A register of the device lies here. */
+    public static void addRegister(long address, long lengthBytes) {
+        REGISTERS.add(new long[] {address, address + lengthBytes});
+    }
+
+    /** Entries that the device writes are given back to it by a store to this address. */
+    public static void consumerIndexAt(long address) {
+        consumerIndex = address;
+    }
+
+    /** Returns a value of up to eight bytes, in the machine's order. */
+    public static long load(long address, int lengthBytes, boolean acquire) {
+        if (device != null) {
+            maybeMakeSome();
+        }
+        if (acquire) {
+            INCOMING.forEach(Incoming::acquire);
+        }
+        long value = 0;
+        for (int i = lengthBytes - 1; i >= 0; i--) {
+            value = value << 8 | loadByte(address + i) & 0xff;
+        }
+        return value;
+    }
+
+    private static byte loadByte(long address) {
+        if (device == null) {
+            return NativeMemory.getByte(address);
+        }
+        for (int i = STORES.size() - 1; i >= 0; i--) {
+            Store store = STORES.get(i);
+            if (address >= store.address && address < store.address + store.bytes.length) {
+                return store.bytes[(int) (address - store.address)];
+            }
+        }
+        for (Incoming incoming : INCOMING) {
+            if (incoming.holds(address)) {
+                loadedEntries = true;
+                int at = (int) (address - incoming.address);
+                if (random.nextBoolean()) {
+                    incoming.old[at] = NativeMemory.getByte(address);
+                }
+                return incoming.old[at];
+            }
+        }
+        return NativeMemory.getByte(address);
+    }
+
+    /** Stores up to eight bytes, in the machine's order. */
+    public static void store(long address, long value, int lengthBytes, boolean release) {
+        byte[] bytes = new byte[lengthBytes];
+        for (int i = 0; i < lengthBytes; i++) {
+            bytes[i] = (byte) (value >>> 8 * i);
+        }
+        boolean register = REGISTERS.stream().anyMatch(r -> address >= r[0] && address < r[1]);
+        Store store = new Store(address, bytes, release, register);
+        if (device == null) {
+            make(store);
+            return;
+        }
+        checkConsumerIndex(store);
+        STORES.add(store);
+        maybeMakeSome();
+    }
+
+    private static void checkConsumerIndex(Store store) {
+        if (store.release) {
+            loadedEntries = false;
+        } else if (store.address == consumerIndex && loadedEntries) {
+            throw new AssertionError("the device may see the consumer index before the entries have been read");
+        }
+    }
+
+    /** Returns 32 bits, big-endian, as the device sees them. */
+    public static int visibleInt(long address) {
+        return Integer.reverseBytes(NativeMemory.getInt(address));
+    }
+
+    /** The device writes bytes that mean nothing. */
+    public static void scribble(long address, long lengthBytes) {
+        NativeMemory.fill(address, lengthBytes, (byte) 0xa5);
+    }
+
+    /** Copies bytes one by one: no order holds among them. */
+    public static void copy(long from, long to, long lengthBytes) {
+        for (long i = 0; i < lengthBytes; i++) {
+            store(to + i, load(from + i, 1, false), 1, false);
+        }
+    }
+
+    /** All that was stored is visible, and all that the device has written is seen. */
+    public static void fullFence() {
+        if (device == null) {
+            return;
+        }
+        while (makeOne(true)) {
+            continue;
+        }
+        INCOMING.forEach(Incoming::acquire);
+        loadedEntries = false;
+    }
+
+    /** What is in a write-combining buffer stays there until a fence. */
+    private static void maybeMakeSome() {
+        while (random.nextInt(4) == 0 && makeOne(false)) {
+            continue;
+        }
+    }
+
+    /** Makes one of the stores that may be next visible; returns whether there was one. */
+    private static boolean makeOne(boolean registers) {
+        int[] free = IntStream.range(0, STORES.size())
+                .filter(i -> isFree(i) && (registers || !STORES.get(i).register)).toArray();
+        if (free.length == 0) {
+            return false;
+        }
+        Store chosen = STORES.get(free[random.nextInt(free.length)]);
+        if (chosen.register) {
+            List<Store> line = STORES.stream().filter(s -> s.register && s.line() == chosen.line()).toList();
+            // The first word is the doorbell: the device sees it with all that was written behind it.
+            line.reversed().forEach(WeakMemory::make);
+            STORES.removeIf(s -> s.register && s.line() == chosen.line());
+        } else {
+            STORES.removeIf(s -> s == chosen);
+            make(chosen);
+        }
+        device.work();
+        return true;
+    }
+
+    /** Whether nothing that was stored before has to be visible first. */
+    private static boolean isFree(int index) {
+        Store store = STORES.get(index);
+        for (Store earlier : STORES.subList(0, index)) {
+            if (earlier.overlaps(store) || store.release && !store.register && !earlier.register) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static void make(Store store) {
+        switch (store.bytes.length) {
+            case Long.BYTES -> NativeMemory.putLong(store.address, value(store.bytes));
+            case Integer.BYTES -> NativeMemory.putInt(store.address, (int) value(store.bytes));
+            default -> NativeMemory.putBytes(store.address, store.bytes, 0, store.bytes.length);
+        }
+    }
+
+    private static long value(byte[] bytes) {
+        long value = 0;
+        for (int i = bytes.length - 1; i >= 0; i--) {
+            value = value << 8 | bytes[i] & 0xff;
+        }
+        return value;
+    }
+}

@@ -1,0 +1,74 @@
+package io.rdmaraw.queue;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+
+import io.rdmaraw.ffi.NativeCall;
+import io.rdmaraw.ffi.NativeLibrary;
+import io.rdmaraw.memory.Slab;
+import io.rdmaraw.verbs.CompletionChannel;
+import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.DirectAccess;
+import io.rdmaraw.verbs.StridingReceive;
+import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.mlx5.Mlx5dv;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Where a queue's interrupts go, and how its memory is registered: as the emulated device has it. */
+@Tag("emulated")
+class QueuePlacementTest {
+    private static final SymbolLookup EMULATOR = NativeLibrary.load(System.getenv("LD_PRELOAD"));
+
+    private final Arena arena = Arena.ofConfined();
+    private final SharedDevice device = SharedDevice.acquire("mlx5_0");
+    private final CompletionChannel channel = device.context().createCompletionChannel();
+
+    @AfterEach
+    void close() {
+        channel.close();
+        device.release();
+        arena.close();
+    }
+
+    private VerbsFrameQueue open() {
+        return VerbsFrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
+                DirectAccess.ofProperty(), false, StridingReceive.NEVER));
+    }
+
+    private int ask(String function, int what) {
+        MemorySegment answer = arena.allocate(ValueLayout.JAVA_INT);
+        assertEquals(0, NativeCall.status(EMULATOR.findOrThrow(function).address(),
+                arena.allocateFrom("mlx5_0").address(), what, answer.address()));
+        return answer.get(ValueLayout.JAVA_INT, 0);
+    }
+
+    private int vectorOf(CompletionQueue queue) {
+        return ask("cxemu_completion_vector", Mlx5dv.ring(queue).number());
+    }
+
+    @Test
+    void queuesTakeTheCompletionVectorsInTurns() {
+        assertEquals(2, device.context().completionVectors());
+        try (VerbsFrameQueue first = open(); VerbsFrameQueue second = open(); VerbsFrameQueue third = open()) {
+            int vector = vectorOf(first.receiveCompletions());
+            assertEquals(vector, vectorOf(first.sendCompletions()), "one loop's queues interrupt one processor");
+            assertNotEquals(vector, vectorOf(second.receiveCompletions()));
+            assertEquals(vector, vectorOf(third.receiveCompletions()));
+        }
+    }
+
+    @Test
+    void whatTheDeviceWritesMayBeReordered() {
+        try (VerbsFrameQueue queue = open()) {
+            int access = ask("cxemu_region_access", queue.slots().slot(0).lkey());
+            assertEquals(VerbsContext.ACCESS_LOCAL_WRITE, access & ~VerbsContext.ACCESS_RELAXED_ORDERING);
+            assertEquals(Slab.relaxedOrdering(), (access & VerbsContext.ACCESS_RELAXED_ORDERING) != 0);
+        }
+    }
+}
