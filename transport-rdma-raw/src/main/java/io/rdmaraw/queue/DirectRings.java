@@ -34,6 +34,15 @@ public interface DirectRings {
         return false;
     }
 
+    /**
+     * Returns how many requests of the longest kind the send ring has to hold. Most frames take a small part of that:
+     * a ring for as many of the longest as can be in flight is walked through from end to end and drives other memory
+     * out of the cache.
+     */
+    default int maxSendRequests(FrameQueueOptions options, int maxHeaderBytes) {
+        return options.sendQueueDepth();
+    }
+
     /** Creates a completion queue in which the device compresses completions, if {@link #canCompressCompletions}. */
     default CompletionQueue createCompressed(VerbsContext context, int minEntries, CompletionChannel channel,
             int completionVector, boolean striding) {

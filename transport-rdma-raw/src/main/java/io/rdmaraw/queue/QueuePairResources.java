@@ -35,7 +35,7 @@ public record QueuePairResources(QueueSetup setup, SlotPool slots, FrameBuf padd
             queuePair = setup.device().protectionDomain().createQueuePair(QueuePairOptions.builder()
                     .sendCompletionQueue(sends)
                     .receiveCompletionQueue(receives)
-                    .maxSendWr(options.sendQueueDepth())
+                    .maxSendWr(setup.maxSendRequests())
                     .maxReceiveWr(plan != null ? 0 : options.receiveQueueDepth())
                     .maxSendSge(options.maxSendSge())
                     .maxReceiveSge(1)

@@ -34,6 +34,10 @@ public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQu
         return maxSegmentedBytes > 0 ? FrameQueue.MAX_SEGMENTED_HEADER_BYTES : 0;
     }
 
+    int maxSendRequests() {
+        return rings != null ? rings.maxSendRequests(options, maxHeaderBytes()) : options.sendQueueDepth();
+    }
+
     String mode() {
         if (rings == null) {
             return "calls";

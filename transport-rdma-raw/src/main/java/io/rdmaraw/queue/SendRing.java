@@ -123,7 +123,15 @@ public abstract class SendRing {
     }
 
     int room() {
-        return suspended ? 0 : Math.min(mask + 1 - inFlight() - offered, FrameQueue.BURST_FRAMES - offered);
+        if (suspended) {
+            return 0;
+        }
+        return Math.min(Math.min(mask + 1 - inFlight() - offered, FrameQueue.BURST_FRAMES - offered), ringRoom());
+    }
+
+    /** Returns how many frames of the longest kind the device's ring has room for. */
+    protected int ringRoom() {
+        return Integer.MAX_VALUE;
     }
 
     int inFlight() {

@@ -5,7 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import org.junit.jupiter.api.Test;
 
 class RelaxedOrderingTest {
-    private static final String BROADWELL = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 79\nmodel name\t: Xeon\n";
+    private static final String BROADWELL = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 79\n"
+            + "model name\t: Xeon\n";
 
     @Test
     void isOnUnlessItIsSwitchedOff() {

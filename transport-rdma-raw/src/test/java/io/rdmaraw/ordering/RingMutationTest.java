@@ -14,8 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The rings are right on a processor that orders no more than the Java memory model promises, and on a device that takes
- * no doorbell on trust; each planted bug is found there.
+ * The rings are right on a processor that orders no more than the Java memory model promises, and on a device that
+ * takes no doorbell on trust; each planted bug is found there.
  */
 @Tag("emulated")
 class RingMutationTest {

@@ -12,10 +12,10 @@ import java.util.stream.IntStream;
  *
  * <p>A plain store becomes visible at any later time, in any order with other plain stores. A release store comes after
  * all stores before it. A store to a register is in no order with other stores, released or not, since registers are
- * mapped write-combining: only a full fence orders it, and sends it on. A plain load of memory that the device writes may return what
- * was there at the last acquire; an acquiring one returns what is there now, and all later loads are as new. A plain
- * store may become visible before loads that come before it; so one to the consumer index of a completion queue after
- * loads of its entries is an error by itself.
+ * mapped write-combining: only a full fence orders it, and sends it on. A plain load of memory that the device writes
+ * may return what was there at the last acquire; an acquiring one returns what is there now, and all later loads are as
+ * new. A plain store may become visible before loads that come before it; so one to the consumer index of a completion
+ * queue after loads of its entries is an error by itself.
  */
 public final class WeakMemory {
     /** The device, which works whenever a store has become visible. */

@@ -1,6 +1,7 @@
 package io.rdmaraw.queue.mlx5;
 
 import io.rdmaraw.queue.DirectRings;
+import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.queue.QueuePairResources;
 import io.rdmaraw.queue.ReceiveRing;
 import io.rdmaraw.queue.SendRing;
@@ -32,6 +33,11 @@ public final class Mlx5DirectRings implements DirectRings {
     @Override
     public boolean callsCanSegment(VerbsContext context) {
         return !Mlx5dv.isDriverOf(context);
+    }
+
+    @Override
+    public int maxSendRequests(FrameQueueOptions options, int maxHeaderBytes) {
+        return Mlx5SendRing.maxRequests(options.sendQueueDepth(), options.maxSendSge(), maxHeaderBytes);
     }
 
     @Override

@@ -13,6 +13,9 @@ import io.rdmaraw.verbs.mlx5.Mlx5dv;
 
 /** Sending by the rings of an mlx5 queue pair: a frame that is offered is written to the ring at once. */
 final class Mlx5SendRing extends SendRing {
+    /** Most frames take one; those of TCP with a payload in another place take two. */
+    private static final int BLOCKS_PER_FRAME = 2;
+
     private final CompletionQueue completionQueue;
     private final Mlx5CompletionQueue completions;
     private final Mlx5SendQueue queue;
@@ -20,10 +23,13 @@ final class Mlx5SendRing extends SendRing {
     private final long elements;
     /** The low bits of the sequence number of the frame whose request begins at each block of the ring. */
     private final int[] sequences;
+    /** The logarithm of the blocks that are kept free for a frame. */
+    private final int frameShift;
+    /** Blocks of which the device is done, counted as the ring counts those that are put. */
+    private int consumed;
 
     Mlx5SendRing(QueuePairResources queues) {
         super(queues);
-        int depth = queues.setup().options().sendQueueDepth();
         int maxHeaderBytes = queues.setup().maxHeaderBytes();
         int maxSge = maxSge();
         NativeArena arrays = queues.arrays();
@@ -33,12 +39,29 @@ final class Mlx5SendRing extends SendRing {
         queue = new Mlx5SendQueue(Mlx5dv.rings(queues.queuePair()));
         elements = arrays.allocate((long) maxSge * Sge.SIZE_BYTES);
         sequences = new int[queue.blocks()];
-        int blocksPerFrame = Math.max(Mlx5SendQueue.blocksOf(maxSge), maxHeaderBytes == 0 ? 0
-                : Mlx5SendQueue.blocksOfSegmented(maxHeaderBytes, maxSge));
-        if (queue.blocks() < depth * blocksPerFrame) {
-            throw new IllegalStateException("the send ring has " + queue.blocks() + " blocks; " + depth
-                    + " frames of " + maxSge + " elements need " + depth * blocksPerFrame);
+        int most = maxBlocks(maxSge, maxHeaderBytes);
+        frameShift = Integer.SIZE - Integer.numberOfLeadingZeros(most - 1);
+        if (queue.blocks() < 1 << frameShift) {
+            throw new IllegalStateException("the send ring has " + queue.blocks() + " blocks; one frame of " + maxSge
+                    + " elements needs " + most);
         }
+    }
+
+    private static int maxBlocks(int maxSge, int maxHeaderBytes) {
+        return Math.max(Mlx5SendQueue.blocksOf(maxSge), maxHeaderBytes == 0 ? 0
+                : Mlx5SendQueue.blocksOfSegmented(maxHeaderBytes, maxSge));
+    }
+
+    /** Returns how many of the longest requests a ring with room for {@link #BLOCKS_PER_FRAME} blocks each holds. */
+    static int maxRequests(int depth, int maxSge, int maxHeaderBytes) {
+        int blocks = BLOCKS_PER_FRAME * depth;
+        int most = maxBlocks(maxSge, maxHeaderBytes);
+        return Math.min(depth, (blocks + most - 1) / most);
+    }
+
+    @Override
+    protected int ringRoom() {
+        return queue.blocks() - (queue.produced() - consumed) >> frameShift;
     }
 
     @Override
@@ -90,6 +113,7 @@ final class Mlx5SendRing extends SendRing {
             return 0;
         }
         do {
+            consumed += Cqe.wqeCounter(cqe) + 1 - consumed & 0xffff;
             int status = Cqe.isError(cqe) ? Cqe.status(cqe) : WcStatus.SUCCESS;
             released += complete(sequenceAt(Cqe.wqeCounter(cqe)), status);
             cqe = completions.next();
@@ -112,5 +136,6 @@ final class Mlx5SendRing extends SendRing {
     protected void afterReset() {
         completions.discardAll();
         queue.reset();
+        consumed = 0;
     }
 }

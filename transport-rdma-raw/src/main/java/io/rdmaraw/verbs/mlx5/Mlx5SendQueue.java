@@ -69,6 +69,11 @@ public final class Mlx5SendQueue {
         return blockMask + 1;
     }
 
+    /** Returns how many blocks were put since the queue pair was made or reset. */
+    public int produced() {
+        return producer;
+    }
+
     /** Returns the place in the ring, in blocks, that a completion's counter stands for. */
     public int placeOf(int wqeCounter) {
         return wqeCounter & blockMask;
