@@ -236,6 +236,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
         if (current.isConnected() && !established) {
             establish();
+            remoteAddress = unsafe.connector.peer();
             unsafe.connector.succeed();
             if (config.isTcpFastOpenConnect()) {
                 // What the SYN did not take.

@@ -48,6 +48,14 @@ final class StreamConnector {
         });
     }
 
+    /**
+     * Returns the address as it was asked for, with the name that its user gave it, as Netty's other transports tell
+     * it; or null where that is no peer's, but stands for this host.
+     */
+    InetSocketAddress peer() {
+        return remote.getAddress().isAnyLocalAddress() ? null : remote;
+    }
+
     private void timedOut(int timeoutMillis) {
         ChannelPromise pending = promise;
         if (pending != null && pending.tryFailure(new ConnectTimeoutException("connection timed out after "

@@ -42,6 +42,7 @@ import org.junit.jupiter.api.Timeout;
 
 import java.net.BindException;
 import java.net.ConnectException;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -138,6 +139,19 @@ class RdmaRawSocketChannelTest {
 
     private static void send(Channel channel, String text) throws InterruptedException {
         channel.writeAndFlush(Unpooled.copiedBuffer(text, CharsetUtil.US_ASCII)).sync();
+    }
+
+    /** Names are looked up by the caller once; Netty's other transports hand the name back, and so do the JDK's. */
+    @Test
+    void thePeersAddressHasTheNameItWasAskedForBy() throws IOException, InterruptedException {
+        EventLoopGroup group = ours(1);
+        int port = serve(group, group).getPort();
+        InetAddress named = InetAddress.getByAddress("a.name.example", new byte[] {127, 0, 0, 1});
+        Channel channel = connect(group, new InetSocketAddress(named, port), new Client());
+        assertEquals("a.name.example", ((InetSocketAddress) channel.remoteAddress()).getHostString());
+        InetAddress any = InetAddress.getByAddress("any.example", new byte[4]);
+        Channel toThisHost = connect(group, new InetSocketAddress(any, port), new Client());
+        assertTrue(((InetSocketAddress) toThisHost.remoteAddress()).getAddress().isLoopbackAddress());
     }
 
     @Test

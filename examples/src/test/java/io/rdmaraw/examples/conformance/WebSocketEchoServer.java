@@ -1,0 +1,76 @@
+package io.rdmaraw.examples.conformance;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.handler.codec.http.HttpObjectAggregator;
+import io.netty.handler.codec.http.HttpServerCodec;
+import io.netty.handler.codec.http.websocketx.WebSocketServerProtocolConfig;
+import io.netty.handler.codec.http.websocketx.WebSocketServerProtocolHandler;
+import io.netty.handler.codec.http.websocketx.extensions.compression.WebSocketServerCompressionHandler;
+import io.rdmaraw.examples.server.ServerCommand;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+import java.net.InetSocketAddress;
+import java.util.List;
+
+/** Sends each frame of text or data back as it came; the protocol and its compression are Netty's. */
+@Command(name = "websocket")
+final class WebSocketEchoServer extends ServerCommand {
+    /** The longest message of Autobahn's suite. */
+    private static final int MAX_FRAME_BYTES = 16 << 20;
+    private static final int MAX_HANDSHAKE_BYTES = 1 << 16;
+
+    @Option(names = "--compression", description = "permessage-deflate, for clients that ask for it")
+    private boolean compression;
+
+    @Override
+    protected int defaultPort() {
+        return 0;
+    }
+
+    @Override
+    protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception {
+        WebSocketServerProtocolConfig config = WebSocketServerProtocolConfig.newBuilder().websocketPath("/")
+                .checkStartsWith(true).allowExtensions(compression).maxFramePayloadLength(MAX_FRAME_BYTES)
+                // The status of a violation is the decoder's to say, not what stands for an ordinary end.
+                .sendCloseFrame(null).build();
+        return List.of(listen(group, local, new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel connection) {
+                connection.pipeline().addLast(new HttpServerCodec(), new HttpObjectAggregator(MAX_HANDSHAKE_BYTES));
+                if (compression) {
+                    connection.pipeline().addLast(new WebSocketServerCompressionHandler(MAX_FRAME_BYTES));
+                }
+                connection.pipeline().addLast(new WebSocketServerProtocolHandler(config), new Echo());
+            }
+        }));
+    }
+
+    private static final class Echo extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object frame) {
+            ctx.write(frame);
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.flush();
+        }
+
+        /** Stops reading from a client until it has read what was sent back. */
+        @Override
+        public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+            ctx.channel().config().setAutoRead(ctx.channel().isWritable());
+            ctx.fireChannelWritabilityChanged();
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            ctx.close();
+        }
+    }
+}

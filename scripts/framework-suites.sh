@@ -1,0 +1,81 @@
+# shellcheck shell=bash
+# ./rdma-raw test --frameworks: the tests that frameworks publish of themselves, in a JVM with this project's agent, whose
+# device is in memory, and once more on the kernel's sockets: what fails on both is not this transport's.
+
+# The classes of Vert.x' tests that open sockets.
+readonly VERTX_TESTS='NetTest,NetBandwidthLimitingTest,Http1xTest,Http2Test,Http1xSendFileTest,Http1xClientTimeoutTest,
+Http1xCompressionTest,Http1xServerFileUploadTest,Http1xClientFileUploadTest,HttpBandwidthLimitingTest,
+Http1xProxyTest,Http2ServerTest,Http2ClientTest,WebSocketTest,DatagramTest'
+
+framework_suites_usage() {
+  cat <<'USAGE'
+usage: ./rdma-raw test --frameworks [--out FILE] [--tests CLASSES] [SUITE...]
+
+  Runs the tests that frameworks publish of themselves with this project's agent, on a device in memory, and again on
+  the kernel's sockets. Fails where a test fails on this transport alone and no reason is written down.
+
+  SUITE            vertx (its only one so far)
+  --tests CLASSES  only these, as Maven's -Dtest takes them
+  --out FILE       write the results as a page of Markdown (target/frameworks/README.md)
+USAGE
+}
+
+# Runs a suite's tests with options of the JVM, and leaves the reports in a directory. Failed tests are not this one's.
+run_framework_suite() {
+  local suite="$1" tests="$2" reports="$3" jvm_options="$4"
+  rm -rf "$reports"
+  mkdir -p "$reports"
+  run_maven -B -ntp -f "scripts/framework-suites/$suite/pom.xml" test -Dmaven.test.failure.ignore=true \
+    -Dtest="$tests" -Dsuite.reports="$reports" -Dsuite.jvmArgs="$jvm_options" >"$reports.log" 2>&1 || {
+    tail -n 30 "$reports.log" >&2
+    die "Maven could not run the tests of $suite: $reports.log has all that it said"
+  }
+}
+
+framework_suites_page() {
+  cat <<PAGE
+# The tests of frameworks
+
+Made by \`./rdma-raw test --frameworks\`, do not edit. Commit $(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null ||
+    echo unknown), $(date -u +%F), Linux $(uname -r). The tests that a framework publishes of itself ran in a JVM with
+[the agent](../frameworks.md#the-agent) on \`soft:loop\`, and again without it, on the kernel's sockets.
+
+| suite | class | passed | failed on both | on this transport alone |
+|---|---|---|---|---|
+PAGE
+  cat "$1"
+}
+
+run_framework_suites() {
+  local page="" tests="" suite status=0 table="$ROOT/target/frameworks/table.md"
+  local agent="$ROOT/transport-rdma-raw-agent/target/netty-transport-rdma-raw-agent-0.1.0-SNAPSHOT.jar"
+  local common="--enable-native-access=ALL-UNNAMED -Dio.netty.leakDetection.level=paranoid"
+  local -a wanted=()
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      --out) page="$(realpath -m "${2:?--out needs a file}")" && shift 2 ;;
+      --tests) tests="${2:?--tests needs names of classes}" && shift 2 ;;
+      -h | --help) framework_suites_usage && return ;;
+      vertx) wanted+=("$1") && shift ;;
+      *) framework_suites_usage >&2 && die "there is no suite '$1'" ;;
+    esac
+  done
+  [ "${#wanted[@]}" -gt 0 ] || wanted=(vertx)
+  require_jdk
+  require_built
+  mkdir -p "$ROOT/target/frameworks"
+  : >"$table"
+  for suite in "${wanted[@]}"; do
+    say "frameworks: $suite on this transport"
+    run_framework_suite "$suite" "${tests:-${VERTX_TESTS//[[:space:]]/}}" "$ROOT/target/frameworks/$suite-ours" \
+      "$common -javaagent:$agent=device=soft:loop"
+    say "frameworks: $suite on the kernel's sockets"
+    run_framework_suite "$suite" "${tests:-${VERTX_TESTS//[[:space:]]/}}" "$ROOT/target/frameworks/$suite-kernel" \
+      "$common"
+    python3 "$ROOT/scripts/framework-suites/compare.py" "$suite" "$ROOT/target/frameworks/$suite-ours" \
+      "$ROOT/target/frameworks/$suite-kernel" "$ROOT/scripts/framework-suites/$suite/reasons.txt" >>"$table" || status=1
+  done
+  framework_suites_page "$table" >"${page:-$ROOT/target/frameworks/README.md}"
+  cat "${page:-$ROOT/target/frameworks/README.md}"
+  return "$status"
+}
