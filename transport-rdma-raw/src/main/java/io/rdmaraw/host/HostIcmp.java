@@ -46,8 +46,8 @@ final class HostIcmp {
         try {
             socket = new IcmpSocket();
         } catch (IOException e) {
-            LOGGER.warn("connections learn of unreachable peers and narrow paths by time-outs alone: {}",
-                    e.getMessage());
+            LOGGER.warn("cannot receive ICMP errors ({}): unreachable peers and small path MTUs will show only as"
+                    + " time-outs; CAP_NET_RAW is what that takes", e.getMessage());
             return;
         }
         Thread thread = new Thread(() -> run(socket), "rdma-raw-icmp");
@@ -62,7 +62,8 @@ final class HostIcmp {
                 socket.poll(this::tell);
             }
         } catch (IOException e) {
-            LOGGER.warn("connections learn of unreachable peers and narrow paths by time-outs alone from now on", e);
+            LOGGER.warn("no ICMP errors are received any more: unreachable peers and small path MTUs will show only as"
+                    + " time-outs", e);
         }
     }
 

@@ -18,6 +18,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 import java.net.BindException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -48,8 +49,8 @@ public abstract class ServerCommand implements Callable<Integer> {
                     + "16384 for 9000; default ${DEFAULT-VALUE}")
     private int slotBytes;
 
-    @Option(names = {"-a", "--address"}, paramLabel = "IP", defaultValue = "127.0.0.1",
-            description = "the address to listen on; default ${DEFAULT-VALUE}")
+    @Option(names = {"-a", "--address"}, paramLabel = "IP",
+            description = "the address to listen on; default the first one of the device's interface, else 127.0.0.1")
     private String address;
 
     @Option(names = {"-p", "--port"}, paramLabel = "PORT",
@@ -132,7 +133,9 @@ public abstract class ServerCommand implements Callable<Integer> {
         if (slotBytes < MIN_SLOT_BYTES || Integer.bitCount(slotBytes) != 1) {
             throw new ExampleException("--slot-bytes must be a power of two of " + MIN_SLOT_BYTES + " or more");
         }
-        InetSocketAddress local = new InetSocketAddress(address, port);
+        InetSocketAddress local = address != null ? new InetSocketAddress(address, port)
+                : new InetSocketAddress(transport == Transport.RDMA_RAW ? DefaultAddress.of(device)
+                        : InetAddress.getLoopbackAddress(), port);
         if (local.isUnresolved()) {
             throw new ExampleException("'" + address + "' is neither an IP address nor the name of one");
         }

@@ -94,14 +94,14 @@ final class Page {
         }
         html.append("<h2 id=\"figures\">In short</h2>\n<p>A ratio above 1 is better than what it is compared with; rows"
                 + " where it is worse are red.</p>\n<div class=\"t\"><table class=\"key\"><thead><tr><th>"
-                + "<th class=\"n\">ratio<th class=\"n\">median<th>compared with<th class=\"n more\">spread</tr></thead>"
-                + "<tbody>\n");
+                + "<th class=\"n\">ratio<th class=\"n more\">median<th>compared with<th class=\"n more\">spread</tr>"
+                + "</thead><tbody>\n");
         for (KeyFigures.Figure figure : figures) {
             String verdict = figure.ratio() == 0 ? "" : RowTables.verdict(figure.ratio());
             html.append("<tr class=\"").append(verdict).append("\"><td>").append(Html.escape(figure.what()))
                     .append("<small>").append(Html.escape(figure.meaning())).append("</small><td class=\"n ")
                     .append(verdict).append("\">").append(figure.ratio() == 0 ? "" : Html.number(figure.ratio()))
-                    .append("<td class=\"n\">").append(Html.escape(figure.value())).append("<td>")
+                    .append("<td class=\"n more\">").append(Html.escape(figure.value())).append("<td>")
                     .append(Html.escape(figure.to())).append("<td class=\"n more\">")
                     .append(Html.escape(figure.spread())).append("</tr>\n");
         }

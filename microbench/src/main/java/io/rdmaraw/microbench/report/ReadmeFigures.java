@@ -63,15 +63,15 @@ final class ReadmeFigures {
             return "How quiet the machine was is not known.\n";
         }
         JsonNode after = report.noise().path("after");
-        return String.format(Locale.ROOT, "Noise: load %.1f before it began; work of %.1f ms was held up for %.1f ms at"
-                + " most before, for %.1f ms after; the hypervisor took %.1f %% of the processor time.%n",
-                report.machine().path("loadAverage").asDouble(), before.path("sameWorkMedianMillis").asDouble(),
-                heldUpMillis(before), heldUpMillis(after), report.noise().path("stolenPercent").asDouble());
+        return String.format(Locale.ROOT, "Noise: load %.1f before it began; work of %.0f us was held up for %,.0f us"
+                + " at most before, for %,.0f us after; the hypervisor took %.1f %% of the processor time.%n",
+                report.machine().path("loadAverage").asDouble(), 1e3 * before.path("sameWorkMedianMillis").asDouble(),
+                heldUpMicros(before), heldUpMicros(after), report.noise().path("stolenPercent").asDouble());
     }
 
-    /** In milliseconds and not as a share: one pause of the machine is a hundred times of short work. */
-    private static double heldUpMillis(JsonNode sample) {
-        return Math.max(0, sample.path("sameWorkMaxMillis").asDouble()
+    /** As a time and not as a share: one pause of the machine is a hundred times of short work. */
+    private static double heldUpMicros(JsonNode sample) {
+        return 1e3 * Math.max(0, sample.path("sameWorkMaxMillis").asDouble()
                 - sample.path("sameWorkMedianMillis").asDouble());
     }
 }

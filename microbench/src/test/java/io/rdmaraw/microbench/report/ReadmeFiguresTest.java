@@ -46,7 +46,7 @@ class ReadmeFiguresTest {
         assertTrue(text.contains("| 60 ns/frame | C, same device (72) | **1.20** | 1.10 to 1.30 |"), text);
         assertTrue(text.contains("Measured 2026-01-01 by `./rdma-raw report` on a CPU (2 cores)"), text);
         assertTrue(text.contains("Not measured there: wire"), text);
-        assertTrue(text.contains("work of 2.0 ms was held up for 0.5 ms at most before, for 1.0 ms after"), text);
+        assertTrue(text.contains("work of 2000 us was held up for 500 us at most before, for 1,000 us after"), text);
         assertTrue(text.contains("took 0.7 % of the processor time"), text);
         assertEquals(text, ReadmeFigures.replaceIn(text, report), "again");
         for (String without : List.of("", FILE.replace("figures: made", "other"), FILE.replace("end of", "no"))) {

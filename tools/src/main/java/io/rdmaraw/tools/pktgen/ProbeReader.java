@@ -56,7 +56,8 @@ final class ProbeReader {
 
     /** Returns the findings in a sentence or two. */
     String toText() {
-        return String.format(Locale.ROOT, "%,d of %d streams: %,d lost, %,d reordered, %,d twice; latency in us:"
+        return String.format(Locale.ROOT, "%,d frames in %d streams: %,d lost, %,d reordered, %,d duplicated;"
+                + " latency in us:"
                 + " min %.1f,"
                 + " median %.1f, 99%% %.1f, 99.9%% %.1f, max %.1f", sum(StreamCounter::received),
                 Stream.of(streams).filter(Objects::nonNull).count(), sum(StreamCounter::lost),

@@ -6,7 +6,6 @@ import com.sun.tools.attach.VirtualMachineDescriptor;
 import io.rdmaraw.tools.command.ToolException;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.rmi.server.RMISocketFactory;
 import java.util.ArrayList;
 import java.util.List;
 import javax.management.MBeanServerConnection;
@@ -36,10 +35,8 @@ final class JavaProcess implements AutoCloseable {
         try {
             VirtualMachine machine = VirtualMachine.attach(pid);
             try {
-                if (namespaces.isElsewhere(pid)) {
-                    // Its management agent listens on the loopback address of its own network namespace.
-                    RMISocketFactory.setSocketFactory(new NamespaceSockets(pid));
-                }
+                // Its management agent listens on the loopback address of its own network namespace.
+                NamespaceSockets.enter(namespaces.isElsewhere(pid) ? pid : null);
                 String url = machine.startLocalManagementAgent();
                 String title = machine.getSystemProperties().getProperty("sun.java.command", "");
                 return new JavaProcess(pid, title, JMXConnectorFactory.connect(new JMXServiceURL(url)));

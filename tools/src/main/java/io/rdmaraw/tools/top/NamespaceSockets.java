@@ -11,19 +11,39 @@ import java.rmi.server.RMISocketFactory;
  * uses it; so a thread that lives for one socket is all that has to enter.
  */
 final class NamespaceSockets extends RMISocketFactory {
-    private final String namespaceFile;
+    /** RMI takes one factory in the life of a JVM. */
+    private static final NamespaceSockets ALL = new NamespaceSockets();
 
-    NamespaceSockets(String pid) {
-        namespaceFile = "/proc/" + pid + "/ns/net";
+    /** Null for the namespace of this process. */
+    private volatile String namespaceFile;
+
+    private NamespaceSockets() {
+    }
+
+    /**
+     * From now on RMI connects in the network namespace of a process.
+     *
+     * @param pidOrNull null for this process
+     */
+    static synchronized void enter(String pidOrNull) throws IOException {
+        ALL.namespaceFile = pidOrNull == null ? null : "/proc/" + pidOrNull + "/ns/net";
+        if (getSocketFactory() == null) {
+            setSocketFactory(ALL);
+        }
     }
 
     @Override
     public Socket createSocket(String host, int port) throws IOException {
+        String file = namespaceFile;
+        return file == null ? new Socket(host, port) : createSocket(file, host, port);
+    }
+
+    private static Socket createSocket(String file, String host, int port) throws IOException {
         Socket[] made = new Socket[1];
         Exception[] failed = new Exception[1];
-        Thread thread = Thread.ofPlatform().name("in " + namespaceFile).start(() -> {
+        Thread thread = Thread.ofPlatform().name("in " + file).start(() -> {
             try {
-                NamespaceThreads.enter(namespaceFile);
+                NamespaceThreads.enter(file);
                 made[0] = new Socket(host, port);
             } catch (IOException | IllegalStateException e) {
                 failed[0] = e;

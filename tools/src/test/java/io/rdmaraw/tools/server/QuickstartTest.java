@@ -28,8 +28,10 @@ class QuickstartTest {
     private static final Path PAGE = Path.of("../docs/quickstart.md");
 
     private static String block(String language, String containing) throws Exception {
-        for (String part : Files.readString(PAGE).split("```" + language + "\n")) {
-            String block = part.split("```")[0];
+        String[] parts = Files.readString(PAGE).split("```" + language + "\n");
+        // What comes before the first block is none.
+        for (int i = 1; i < parts.length; i++) {
+            String block = parts[i].split("```")[0];
             if (block.contains(containing)) {
                 return block;
             }

@@ -10,6 +10,7 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Shows step by step that stock clients on kernel sockets work with a server on a device. */
@@ -50,7 +51,7 @@ final class ServerDemo {
             try (PeerProcess server = network.start(List.of(), example, "--device", device, "--port",
                     Integer.toString(port))) {
                 say(server.output().strip());
-                say("The kernel of the client's end knows nothing of it:");
+                say("Now a stock client, through the ordinary kernel at the other end:");
                 askAll(questions.of(network.serverAddress(), port), network.clientSide());
                 showKernelSockets(network);
             }
@@ -76,7 +77,7 @@ final class ServerDemo {
 
     private void askAll(List<Question> questions, NetworkNamespace clients) {
         for (Question question : questions) {
-            say("$ " + String.join(" ", question.command()));
+            say("$ " + question.command().stream().map(ServerDemo::quoted).collect(Collectors.joining(" ")));
             CommandResult result = clients.attempt(question.command().toArray(String[]::new));
             say(result.output().strip());
             if (result.exitCode() != 0 || !result.output().contains(question.expected())) {
@@ -84,6 +85,11 @@ final class ServerDemo {
                 say("That is not what it should be: '" + question.expected() + "' is missing.");
             }
         }
+    }
+
+    /** As a shell takes it: the line is there to be pasted. */
+    private static String quoted(String word) {
+        return word.matches("[\\w./:=@-]+") ? word : '\'' + word + '\'';
     }
 
     /** Prints what the kernel at the end of the server counted: nearly nothing, because it has not seen the packets. */
