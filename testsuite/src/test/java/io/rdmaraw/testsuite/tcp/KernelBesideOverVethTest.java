@@ -227,6 +227,39 @@ class KernelBesideOverVethTest {
         dialogue("fd00:222::9", "fd00:222::1", packet -> List.of(behind(header, packet)));
     }
 
+    /**
+     * RFC 1122 section 3.3.6: a frame to many hosts of the link is for none of their connections, whatever its IP
+     * destination is. No rule matches its MAC address, so it goes to the kernel, which does not give it to its TCP.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "33:33:00:00:00:01"})
+    void segmentsInFramesToManyHostsOpenNothing(String mac) throws Exception {
+        pair = network.vethPair(host, network.namespace());
+        boolean ipv6 = mac.startsWith("33:33");
+        openGroup("xdp");
+        String server = ipv6 ? pair.ours().ipv6() : pair.ours().ipv4();
+        int port = serve(server);
+        String client = ipv6 ? pair.peer().ipv6() : pair.peer().ipv4();
+        host.run("ip", "neigh", "replace", client, "lladdr", pair.peer().mac(), "dev", pair.ours().name());
+        IpAddress from = IpAddress.parse(client);
+        IpAddress to = IpAddress.parse(server);
+        Segment segment = new Segment().source(from.high(), from.low(), 40_000)
+                .destination(to.high(), to.low(), port).window(65535).seq(1_000).flags(TcpFlags.SYN).mss(1220);
+        try (SegmentsOnWire wire = new SegmentsOnWire(pair.peer());
+                ForgedSegments toMany = new ForgedSegments(pair.peer(), mac);
+                ForgedSegments toOne = new ForgedSegments(pair.peer(), pair.ours())) {
+            toMany.send(ForgedSegments.packet(segment));
+            // By the kernel too, behind the other.
+            segment.sourcePort = 40_001;
+            byte[] last = ForgedSegments.packet(segment);
+            (ipv6 ? List.of(behind(60, last)) : inFragments(last)).forEach(toOne::send);
+            List<SegmentsOnWire.Seen> seen = wire.until(Duration.ofMillis(LIMIT_MILLIS),
+                    each -> each.destinationPort() == 40_001);
+            assertTrue(seen.stream().noneMatch(each -> each.destinationPort() == 40_000), () -> "answered: " + seen);
+        }
+        assertEquals(1, tcp("kernel.segments"));
+    }
+
     /** A peer without a kernel: the SYN, the ACK and data go one way or the other; what is whole goes by the device. */
     private void dialogue(String client, String server, Function<byte[], List<byte[]>> disguise) throws Exception {
         pair = network.vethPair(host, network.namespace());

@@ -37,6 +37,9 @@ public final class SocketFilter {
     /** Where {@code SKF_AD_OFF} and {@code SKF_NET_OFF} begin, and the interface that a packet came in by. */
     private static final int ANCILLARY = -0x1000;
     private static final int INTERFACE_INDEX = ANCILLARY + 8;
+    /** To whom the frame was sent on the link, and the value for this host alone (linux/if_packet.h). */
+    private static final int PACKET_TYPE = ANCILLARY + 4;
+    private static final int PACKET_HOST = 0;
     private static final int NETWORK_HEADER = -0x10_0000;
     private static final int VERSION_MASK = 0xf0;
     private static final int VERSION_4 = 0x40;
@@ -98,6 +101,10 @@ public final class SocketFilter {
      */
     public static SocketFilter segmentsTo(BitSet ports, boolean withHeader) {
         SocketFilter filter = new SocketFilter();
+        // RFC 1122 section 3.3.6: raw sockets get frames to all hosts of the link too, and the kernel's TCP does not.
+        filter.add(LOAD_WORD, 0, 0, PACKET_TYPE);
+        filter.add(JUMP_IF_EQUAL, 1, 0, PACKET_HOST);
+        filter.add(RETURN, 0, 0, REFUSE);
         if (withHeader) {
             filter.add(LOAD_HEADER_LENGTH, 0, 0, 0);
             filter.add(LOAD_HALF_INDIRECT, 0, 0, DESTINATION_PORT_OFFSET);
