@@ -144,6 +144,68 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
     return i;
 }
 
+/* With deliver_lock held. Returns false if the completion queue is full. */
+static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t length, uint32_t tag)
+{
+    struct sv_cq *cq = rq->cq;
+    uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
+    bool good = status == IBV_WC_SUCCESS;
+    sv_spin_lock(&cq->produce_lock);
+    uint32_t produced = sv_cq_produced(cq);
+    struct sv_cqe *cqe = sv_cq_slot(cq, produced);
+    if (cqe != NULL) {
+        *cqe = sv_cqe_make(&rq->queue, delivered, SV_CQE_RECV, status, good ? length : 0, good ? tag : rq->number);
+        cqe->info |= good ? SV_CQE_CHECKSUM_OK : 0;
+        atomic_store_explicit(&rq->delivered, delivered + 1, memory_order_relaxed);
+        rq->counters.frames += good;
+        rq->counters.bytes += good ? length : 0;
+        sv_cq_publish(cq, produced + 1, !good);
+    } else {
+        sv_cq_overrun(cq);
+        rq->counters.cq_overruns++;
+    }
+    sv_spin_unlock(&cq->produce_lock);
+    return cqe != NULL;
+}
+
+/*
+ * Whether the next receive is worth it: it holds the frame, and the frame holds at least half of it, so that no receiver
+ * has much more memory in use than it has bytes.
+ */
+static bool suits(const struct ibv_sge *element, uint32_t length)
+{
+    return length <= element->length && length >= element->length / 2;
+}
+
+/* With deliver_lock held. */
+static enum sv_whole_result deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag)
+{
+    if (atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_ON || receives_for(rq, 1) == 0)
+        return SV_WHOLE_REFUSED;
+    const struct ibv_sge *element = sv_rq_wqe(rq, atomic_load_explicit(&rq->delivered, memory_order_relaxed));
+    if (!suits(element, whole->length))
+        return SV_WHOLE_REFUSED;
+    uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, element->lkey, element->addr, whole->length,
+                                  IBV_ACCESS_LOCAL_WRITE);
+    if (to != NULL && !whole->copy(whole, to))
+        return SV_WHOLE_LOST;
+    bool completed = complete_whole(rq, to != NULL ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, whole->length, tag);
+    rq->counters.protection_errors += to == NULL;
+    if (to == NULL || (!completed && !rq->cq->ignore_overrun))
+        enter_error(rq, !completed);
+    if (to == NULL)
+        return SV_WHOLE_REFUSED;        /* it has not been read yet */
+    return completed ? SV_WHOLE_DELIVERED : SV_WHOLE_LOST;
+}
+
+enum sv_whole_result sv_rq_deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag)
+{
+    sv_spin_lock(&rq->deliver_lock);
+    enum sv_whole_result result = deliver_whole(rq, whole, tag);
+    sv_spin_unlock(&rq->deliver_lock);
+    return result;
+}
+
 SV_HOT void sv_rq_deliver(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
                           const uint32_t *tags, unsigned count)
 {

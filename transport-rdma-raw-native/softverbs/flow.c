@@ -15,6 +15,7 @@ static struct sv_rule *new_rule(struct sv_qp *qp, const struct sv_rule_spec *spe
     rule->stats = spec->stats;
     rule->tag = spec->tag;
     rule->drop = spec->drop;
+    rule->whole = spec->whole;
     /* A sniffer only gets copies. */
     rule->continues = spec->continues || spec->type == IBV_FLOW_ATTR_SNIFFER;
     return rule;

@@ -78,6 +78,7 @@ struct sv_rule {
     uint32_t hash;
     bool drop;
     bool continues;             /* DONT_TRAP: takes a copy, and the search goes on */
+    bool whole;                 /* its receiver takes frames beyond the MTU: SOFTVERBS_FLOW_WHOLE */
     bool wire_claims;           /* wire.c: frames to its MAC address stay inside */
     int wire_filter;            /* wire.c: the entry of the interface's receive filter for it, or -1 */
     struct sv_rule *_Atomic next_same;  /* other queue pairs' rules with the same match */
@@ -92,6 +93,7 @@ struct sv_rule_spec {
     uint32_t tag;
     bool drop;
     bool continues;
+    bool whole;
     struct sv_flow_stats *stats;
 };
 
@@ -139,6 +141,7 @@ struct sv_target {
     struct sv_rq *rq;
     struct sv_flow_stats *stats;
     uint32_t tag;
+    bool whole;
 };
 
 enum { SV_MAX_TARGETS = 16 };

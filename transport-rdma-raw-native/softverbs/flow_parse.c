@@ -226,7 +226,7 @@ int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
         return EINVAL;
     if (attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS)
         return EOPNOTSUPP;
-    if (attr->flags & ~(uint32_t)IBV_FLOW_ATTR_FLAGS_DONT_TRAP)
+    if (attr->flags & ~(IBV_FLOW_ATTR_FLAGS_DONT_TRAP | SOFTVERBS_FLOW_WHOLE))
         return EINVAL;
     if (attr->priority >= PRIORITIES)
         return ENOMEM;
@@ -235,6 +235,7 @@ int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
     rule->type = attr->type;
     rule->priority = attr->priority;
     rule->continues = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+    rule->whole = attr->flags & SOFTVERBS_FLOW_WHOLE;
     int error = parse_specs(attr, rule);
     if (error != 0)
         return error;

@@ -192,6 +192,7 @@ struct sv_rq {
     uint32_t number;
     bool reports_checksum;
     _Atomic uint32_t state;     /* enum sv_rq_state */
+    struct sv_wq *_Atomic large;    /* where TCP frames beyond the MTU go whole (whole.c), or NULL */
 
     SV_SEPARATE struct sv_spin post_lock;
     _Atomic uint32_t posted;
@@ -330,6 +331,28 @@ int sv_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 /* deliver.c */
 void sv_rq_deliver(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes, const uint32_t *tags,
                    unsigned count);
+
+/* Where the bytes of a frame come from that is delivered whole. */
+struct sv_whole {
+    const uint8_t *head;        /* its headers */
+    uint32_t head_bytes;
+    uint32_t length;
+    /* Writes all of it; false: it is lost, and counted. */
+    bool (*copy)(const struct sv_whole *whole, uint8_t *to);
+};
+
+enum sv_whole_result {
+    SV_WHOLE_REFUSED,           /* no queue takes it whole; nothing has happened */
+    SV_WHOLE_DELIVERED,
+    SV_WHOLE_LOST,
+};
+
+enum sv_whole_result sv_rq_deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag);
+
+/* whole.c: with the device's mutex not held */
+int sv_whole_set(struct sv_rq *rq, struct ibv_wq *large);
+/* Of a queue that is being destroyed, which no rule leads to. */
+void sv_whole_forget(struct sv_rq *rq);
 
 /* send.c */
 int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);

@@ -32,7 +32,6 @@ enum {
     RESERVE_BYTES = 64,     /* room before the frame, where a VLAN tag goes back in */
     HEADER_BYTES = 192,     /* what the kernel puts before a frame, at most */
     DRAIN_FRAMES = 4 * SV_BURST,
-    WHOLE_BYTES = SV_MAX_OVERHEAD + SV_IPV6_HLEN + SV_SUPER_MAX_IP_BYTES,
     SOCKET_BYTES = 8 << 20, /* for packets that are read from the socket: more than a window of TCP */
 };
 
@@ -40,7 +39,7 @@ enum {
 struct sv_packet_cutter {
     struct sv_super super;
     struct sv_super_slot slots[SV_BURST];
-    uint8_t whole[RESERVE_BYTES + WHOLE_BYTES];
+    uint8_t whole[RESERVE_BYTES + SV_SUPER_MAX_BYTES];
 };
 
 static struct tpacket2_hdr *slot(const struct sv_packet_ring *ring, uint32_t index)
@@ -307,16 +306,25 @@ static bool take_frame(struct sv_packet_ring *ring, const struct tpacket2_hdr *h
 
 /* ---- super-frames ---- */
 
-/* Each slot with TP_STATUS_COPY has its packet in the socket, where it takes memory until it is read. */
-static struct packet read_whole(struct sv_packet_ring *ring)
+/*
+ * Each slot with TP_STATUS_COPY has its packet in the socket, where it takes memory until it is read. Returns its length,
+ * with that of the first part, a struct virtio_net_hdr; below 0: the socket has not got it.
+ */
+static ssize_t read_packet(const struct sv_packet_ring *ring, struct iovec *parts, unsigned count)
 {
-    struct packet packet = {.data = ring->cutter->whole + RESERVE_BYTES};
-    struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, WHOLE_BYTES}};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
     ssize_t bytes;
     do
         bytes = recvmsg(ring->receiver.fd, &message, MSG_DONTWAIT | MSG_TRUNC);
     while (bytes < 0 && (errno == EINTR || errno == ENETDOWN));     /* ENETDOWN comes once, before what is queued */
+    return bytes;
+}
+
+static struct packet read_whole(struct sv_packet_ring *ring)
+{
+    struct packet packet = {.data = ring->cutter->whole + RESERVE_BYTES};
+    struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, SV_SUPER_MAX_BYTES}};
+    ssize_t bytes = read_packet(ring, parts, 2);
     packet.lost = bytes < (ssize_t)sizeof packet.offload;
     packet.length = packet.lost ? 0 : (uint32_t)bytes - (uint32_t)sizeof packet.offload;
     return packet;
@@ -363,7 +371,7 @@ static void count_unusable(struct softverbs_queue_counters *counters, const stru
 {
     if (packet->lost)
         counters->wire_full++;          /* the socket had no room */
-    else if (packet->length > WHOLE_BYTES)
+    else if (packet->length > SV_SUPER_MAX_BYTES)
         counters->super_too_long++;
     else
         counters->super_unsound++;
@@ -383,14 +391,85 @@ static unsigned take_super(struct sv_packet_ring *ring, struct sv_device *device
     return cut(ring, device, &whole, &facts);
 }
 
+/* ---- super-frames that are received whole ---- */
+
+/* The packet of a slot, which is read from the socket to where its receiver wants it. */
+struct unread {
+    struct sv_whole whole;
+    struct sv_packet_ring *ring;
+    uint32_t length;                /* without a tag */
+    const uint8_t *tag;             /* NULL: it has none */
+};
+
+static bool copy_unread(const struct sv_whole *whole, uint8_t *to)
+{
+    const struct unread *unread = (const struct unread *)whole;
+    struct softverbs_queue_counters *counters = &unread->ring->receiver.counters;
+    uint32_t tag_bytes = unread->tag == NULL ? 0 : SV_VLAN_HLEN;
+    struct virtio_net_hdr offload;
+    struct iovec parts[] = {
+        {&offload, sizeof offload},
+        {to, SV_ETHERTYPE_AT},
+        {to + SV_ETHERTYPE_AT + tag_bytes, unread->length - SV_ETHERTYPE_AT},
+    };
+    ssize_t bytes = read_packet(unread->ring, parts, 3);
+    if (tag_bytes > 0)
+        memcpy(to + SV_ETHERTYPE_AT, unread->tag, tag_bytes);
+    if (bytes == (ssize_t)(sizeof offload + unread->length))
+        return true;
+    ++*(bytes < 0 ? &counters->wire_full : &counters->super_unsound);
+    return false;
+}
+
+/* Whether a slot with the first bytes of a packet has those of a TCP super-frame, of which the kernel vouches for. */
+static bool is_whole_tcp(const struct sv_device *device, const struct packet *packet, const uint8_t *head,
+                         uint32_t head_bytes, uint32_t length, struct sv_super *super)
+{
+    /* Nothing reads the second piece, which is in the socket. */
+    const struct iovec pieces[] = {{(void *)(uintptr_t)head, head_bytes}, {NULL, length - head_bytes}};
+    const struct sv_super_facts facts = {.mtu = sv_wire_cut_mtu(device), .verified = true,
+                                         .segment_bytes = packet->offload.gso_size};
+    return sv_super_begin(super, pieces, 2, &facts) == SV_SUPER_GOOD && super->layout.l4 == IPPROTO_TCP &&
+           ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_super_has_partial_checksum(super));
+}
+
+/* False: it is to be cut, and has not been read yet. */
+static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header)
+{
+    struct packet packet = packet_in_slot(header);
+    uint32_t head_bytes = header->tp_snaplen;
+    uint32_t tag_bytes = header->tp_status & TP_STATUS_VLAN_VALID ? SV_VLAN_HLEN : 0;
+    if (head_bytes < SV_SUPER_HEADERS || head_bytes >= packet.length || packet.length > SV_SUPER_MAX_BYTES - tag_bytes ||
+        sv_offload_of(&packet.offload, packet.data, head_bytes) != SV_OFFLOAD_SUPER)
+        return false;
+    uint8_t *head = put_tag_back(header, packet.data, &head_bytes);
+    struct sv_super super;
+    if (!is_whole_tcp(device, &packet, head, head_bytes, packet.length + tag_bytes, &super))
+        return false;
+    const struct unread unread = {
+        .whole = {.head = head, .head_bytes = head_bytes, .length = packet.length + tag_bytes, .copy = copy_unread},
+        .ring = ring,
+        .length = packet.length,
+        .tag = tag_bytes > 0 ? head + SV_ETHERTYPE_AT : NULL,
+    };
+    enum sv_whole_result result = sv_receiver_deliver_whole(&ring->receiver, device, &unread.whole);
+    if (result == SV_WHOLE_DELIVERED && packet.offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
+        ring->receiver.counters.partial_checksums++;
+    return result != SV_WHOLE_REFUSED;
+}
+
+/* ---- what is no ordinary frame ---- */
+
 /* A slot whose packet is several frames, or is larger than the slot. Returns the number of frames delivered. */
 static unsigned take_whole(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header,
                            uint32_t longest)
 {
+    if (header->tp_status & TP_STATUS_COPY && deliver_whole(ring, device, header))
+        return SV_WHOLE_COST;
     struct packet packet = header->tp_status & TP_STATUS_COPY ? read_whole(ring) : packet_in_slot(header);
     struct sv_frame frame;
     enum sv_offload kind = SV_OFFLOAD_UNSOUND;
-    if (!packet.lost && packet.length >= ETH_HLEN && packet.length <= WHOLE_BYTES)
+    if (!packet.lost && packet.length >= ETH_HLEN && packet.length <= SV_SUPER_MAX_BYTES)
         kind = sv_offload_of(&packet.offload, packet.data, packet.length);
     if (kind == SV_OFFLOAD_SUPER)
         return take_super(ring, device, header, &packet);

@@ -68,6 +68,7 @@ static int open_port(struct sv_wire *wire)
         error = sv_packet_ring_listen(&port->ring, wire->ifindex);
     if (error == 0)
         error = sv_packet_sender_open(&port->sender, wire->ifindex);
+    wire->takes_whole = true;
     return error != 0 ? error : sv_wire_add_receiver(wire, &port->ring.receiver);
 }
 

@@ -269,9 +269,10 @@ static int check_tags(const struct xdp_port *port)
  * Before Linux 6.6 AF_XDP receives no frame beyond a chunk. A port of this kind may be at the other end on this host, so
  * large sends are cut here.
  */
-static void check_large_sends(struct xdp_port *port)
+static void check_large_frames(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
+    wire->takes_whole = wire->super_frames && port->queue[0]->multi_buffer;
     if (!wire->super_frames || port->queue[0]->multi_buffer || wire->large < 0)
         return;
     close(wire->large);
@@ -345,7 +346,7 @@ static int open_port(struct sv_wire *wire)
         error = open_copies(port);
     if (error != 0)
         return error;
-    check_large_sends(port);
+    check_large_frames(port);
     sv_wire_mtu_known(wire);
     return wire->brokered ? 0 : attach_program(port);
 }

@@ -176,6 +176,7 @@ static void count_unpolled(struct sv_device *device, uint32_t frames)
 
 static void drop_references(struct sv_qp *qp)
 {
+    sv_whole_forget(&qp->rq);
     if (qp->ind_table != NULL) {
         atomic_fetch_sub(&qp->ind_table->users, 1);
     } else {

@@ -42,6 +42,7 @@ static bool apply(struct search *search, struct sv_rule *rule)
             target->rq = target_queue(rule->qp, search->key);
             target->stats = rule->stats;
             target->tag = rule->tag;
+            target->whole = rule->whole;
         } else {
             verdict->copies_lost++;
         }

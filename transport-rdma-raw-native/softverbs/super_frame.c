@@ -161,13 +161,27 @@ static uint32_t most_payload(const struct sv_super *super, uint32_t mtu)
     return room > super->header_bytes ? room - super->header_bytes : 0;
 }
 
+static uint64_t pseudo_sum(const struct sv_super *super, uint32_t l4_bytes)
+{
+    return sv_checksum_pseudo_sum(super->header + super->layout.l3_offset, super->layout, l4_bytes);
+}
+
+static bool is_partial(const struct sv_super *super, uint64_t pseudo)
+{
+    uint16_t field;
+    memcpy(&field, super->header + super->layout.l4_offset + sv_checksum_at(super->layout), 2);
+    return field == sv_sum_fold(pseudo);
+}
+
+bool sv_super_has_partial_checksum(const struct sv_super *super)
+{
+    return is_partial(super, pseudo_sum(super, super->header_bytes - super->layout.l4_offset + super->payload_bytes));
+}
+
 static bool has_good_checksum(const struct sv_super *super, uint32_t l4_bytes, bool partial)
 {
-    const uint8_t *l4 = super->header + super->layout.l4_offset;
-    uint64_t pseudo = sv_checksum_pseudo_sum(super->header + super->layout.l3_offset, super->layout, l4_bytes);
-    uint16_t field;
-    memcpy(&field, l4 + sv_checksum_at(super->layout), 2);
-    if (partial && field == sv_sum_fold(pseudo))
+    uint64_t pseudo = pseudo_sum(super, l4_bytes);
+    if (partial && is_partial(super, pseudo))
         return true;
     return sv_sum_fold(sv_pieces_sum(super->pieces, super->layout.l4_offset, l4_bytes, pseudo)) == 0xffff;
 }

@@ -11,6 +11,7 @@
  */
 
 #include "frame.h"
+#include "frame_limits.h"
 #include "wire_defs.h"
 
 #include <stdbool.h>
@@ -23,6 +24,7 @@ enum {
     SV_SUPER_HEADER_ROOM = 2 * (ETH_HLEN + SV_VLAN_HLEN + 60) + SV_UDP_HLEN + SV_VXLAN_HLEN + SV_TCP_HLEN,
     /* The limit of IPv4's total length, and of IPv6's payload length without the jumbo option. */
     SV_SUPER_MAX_IP_BYTES = 65535,
+    SV_SUPER_MAX_BYTES = SV_MAX_OVERHEAD + SV_IPV6_HLEN + SV_SUPER_MAX_IP_BYTES,
 };
 
 enum sv_super_verdict {
@@ -64,6 +66,11 @@ struct sv_super_facts {
 /* The pieces stay in use until the last frame has been cut and delivered. None of the lengths is trusted. */
 enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec *pieces, uint32_t count,
                                      const struct sv_super_facts *facts);
+/*
+ * Whether its sender has left the checksum of TCP or UDP out, which is the sum of the pseudo header then. Of a
+ * super-frame that is good.
+ */
+bool sv_super_has_partial_checksum(const struct sv_super *super);
 /*
  * Cuts the next frame; false: there is none left. The slot stays in use until it is delivered. TCP's checksum is made by
  * sv_frame_copy().

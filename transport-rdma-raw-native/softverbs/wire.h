@@ -66,6 +66,7 @@ struct sv_wire {
     bool brokered;                  /* a broker makes what needs rights, and has the rules */
     struct sv_broker *broker;       /* NULL: there is none, or it has not been asked yet */
     bool super_frames;              /* frames beyond the MTU come too, from senders on this host */
+    bool takes_whole;               /* and can be received whole */
 
     int guard;                      /* listens under the name that keeps other processes off the interface; -1: it is shared */
     int filters;                    /* the packet socket that holds what the interface must let in; any, with a broker */
@@ -195,6 +196,14 @@ static inline bool sv_receiver_try(struct sv_receiver *receiver)
 /* Dispatches frames from outside. With the receiver's lock held. */
 void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
                           unsigned count);
+/*
+ * Delivers a TCP frame beyond the MTU whole if the program is ready for that, see softverbs.h. With the receiver's lock
+ * held. It counts as SV_WHOLE_COST frames where a burst is bounded: then those that are posted for whole frames last
+ * for a poll.
+ */
+enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
+                                               const struct sv_whole *whole);
+enum { SV_WHOLE_COST = SV_BURST / 4 };
 /* Mends receivers that have stalled. Called by the receive thread, now and then. */
 void sv_wire_look_after_receivers(struct sv_wire *wire);
 

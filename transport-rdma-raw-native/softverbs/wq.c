@@ -140,6 +140,7 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
     while (ibwq->events_completed != wq->async_events_got)
         pthread_cond_wait(&ibwq->cond, &ibwq->mutex);
     pthread_mutex_unlock(&ibwq->mutex);
+    sv_whole_forget(&wq->rq);
     /* Received frames that were not polled are lost. */
     pthread_mutex_lock(&device->mutex);
     device->retired_rx.not_ready += sv_cq_purge(wq->rq.cq, &wq->rq.queue);

@@ -129,17 +129,35 @@ static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum
     }
 }
 
-/* The checksum of a super-frame that is good: what its sender left out is computed for each of the frames. */
-static bool has_partial_checksum(const struct sv_super *super)
+/* The pieces of a frame that may go whole. */
+struct whole_chain {
+    struct sv_whole whole;
+    const struct iovec *pieces;
+};
+
+static bool copy_chain(const struct sv_whole *whole, uint8_t *to)
 {
-    struct sv_layout layout = super->layout;
-    uint32_t l4_bytes = super->header_bytes - layout.l4_offset + super->payload_bytes;
-    uint16_t field;
-    memcpy(&field, super->header + layout.l4_offset + sv_checksum_at(layout), 2);
-    return field == sv_sum_fold(sv_checksum_pseudo_sum(super->header + layout.l3_offset, layout, l4_bytes));
+    sv_pieces_copy(to, ((const struct whole_chain *)whole)->pieces, 0, whole->length);
+    return true;
 }
 
-/* Dispatches what is before it, and its frames, since the pieces are the caller's only during this call. */
+/* What is before it has been dispatched. False: it is to be cut. */
+static bool deliver_whole(struct gathered *gathered, const struct sv_super *super)
+{
+    const struct whole_chain chain = {
+        .whole = {.head = super->header, .head_bytes = SV_SUPER_HEADERS, .copy = copy_chain,
+                  .length = super->header_bytes + super->payload_bytes},
+        .pieces = super->pieces,
+    };
+    /* Under a flood it is looked at frame by frame. */
+    if (gathered->sorts || sv_receiver_deliver_whole(&gathered->lane->receiver, gathered->device, &chain.whole) ==
+                               SV_WHOLE_REFUSED)
+        return false;
+    gathered->total += SV_WHOLE_COST;
+    return true;
+}
+
+/* Dispatches what is before it, and then it or its frames, since the pieces are the caller's only during this call. */
 static void cut_super_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
 {
     struct softverbs_queue_counters *counters = &gathered->lane->receiver.counters;
@@ -153,8 +171,10 @@ static void cut_super_frame(struct gathered *gathered, const struct iovec *piece
         ++*refusal_counter(counters, verdict);
         return;
     }
-    counters->partial_checksums += has_partial_checksum(&super);
+    counters->partial_checksums += sv_super_has_partial_checksum(&super);
     dispatch_gathered(gathered);
+    if (deliver_whole(gathered, &super))
+        return;
     struct sv_super_slot *slots = gathered->queue->slots;
     while (sv_super_next(&super, &slots[gathered->count], &gathered->frame[gathered->count])) {
         counters->cut_frames++;

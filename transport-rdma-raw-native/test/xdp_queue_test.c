@@ -13,6 +13,8 @@
 static bool fake_try(struct sv_receiver *receiver);
 static void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
                           unsigned count);
+static enum sv_whole_result fake_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
+                                               const struct sv_whole *whole);
 static bool fake_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
 static void fake_limit(struct sv_steering *steering);
 static const struct sv_connections *fake_connections(const struct sv_steering *steering);
@@ -23,6 +25,7 @@ static ssize_t fake_recvfrom(void);
 #define sv_xdp_queue_send tested_send
 #define sv_receiver_try fake_try
 #define sv_receiver_dispatch fake_dispatch
+#define sv_receiver_deliver_whole fake_deliver_whole
 #define sv_connections_is_unsolicited fake_is_unsolicited
 #define sv_steering_limit_syns fake_limit
 #define sv_steering_limit_unsolicited fake_limit
@@ -66,6 +69,8 @@ static struct kernel {
     bool all_are_unsolicited;
     unsigned cut;               /* frames with a rest elsewhere, in order */
     uint32_t cut_bytes;
+    unsigned takes_whole;       /* so many frames from now on are taken whole */
+    unsigned whole;
     void (*meanwhile)(void);    /* what another thread does just before the lock is ours */
     unsigned wakes;
     unsigned sends;
@@ -124,6 +129,24 @@ static void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device
         k.seen[number]++;
         k.dispatched++;
     }
+}
+
+static enum sv_whole_result fake_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
+                                               const struct sv_whole *whole)
+{
+    static uint8_t bytes[HEADERS + SUPER_PAYLOAD];
+    (void)receiver;
+    (void)device;
+    if (k.takes_whole == 0)
+        return SV_WHOLE_REFUSED;
+    k.takes_whole--;
+    k.whole++;
+    CHECK_EQ(HEADERS + SUPER_PAYLOAD, whole->length);
+    CHECK(whole->copy(whole, bytes));
+    CHECK(memcmp(bytes, whole->head, HEADERS) == 0);
+    for (uint32_t i = 0; i < SUPER_PAYLOAD; i++)
+        CHECK_EQ(payload_at(i), bytes[HEADERS + i]);
+    return SV_WHOLE_DELIVERED;
 }
 
 static bool fake_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame)
@@ -574,6 +597,32 @@ static void a_super_frame_counts_as_its_frames(void)
     check_all_seen_once();
 }
 
+/* Those that a receiver takes whole are not cut, and few of them are a burst. */
+static void a_super_frame_may_stay_whole(void)
+{
+    static uint8_t frame[32768];
+    kernel_open(0);
+    k.queue.super_frames = true;
+    k.takes_whole = 1;
+    for (unsigned i = 0; i < 2; i++)
+        publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
+    uint32_t before = arrive(&k.main, 1, FRAME);
+    drain_all();
+    CHECK_EQ(1, k.whole);
+    CHECK_EQ(1, k.queue.main.receiver.counters.super_frames);
+    CHECK_EQ(2, k.queue.main.receiver.counters.partial_checksums);
+    CHECK_EQ(1, k.seen[before]);
+    check_super_seen(1);
+    k.takes_whole = UINT32_MAX;
+    for (unsigned i = 0; i < SV_BURST / SV_WHOLE_COST + 1; i++)
+        publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
+    CHECK_EQ(SV_BURST / SV_WHOLE_COST * SUPER_PARTS,
+             drain_burst(&k.queue, &k.queue.main, &k.device, k.main.producer, SV_BURST));
+    drain_all();
+    CHECK_EQ(SV_BURST / SV_WHOLE_COST + 2, k.whole);
+    check_all_seen_once();
+}
+
 /* Only where senders on this host can be is a partial checksum completed. */
 static void partial_checksums_are_completed_where_expected(void)
 {
@@ -695,6 +744,7 @@ const struct test xdp_queue_tests[] = {
     {"xdp queue: few long frames are no overload", few_long_frames_are_no_overload},
     {"xdp queue: super-frames that are refused are counted", super_frames_that_are_refused_are_counted},
     {"xdp queue: a super-frame counts as its frames", a_super_frame_counts_as_its_frames},
+    {"xdp queue: a super-frame may stay whole", a_super_frame_may_stay_whole},
     {"xdp queue: partial checksums are completed where expected", partial_checksums_are_completed_where_expected},
     {"xdp queue: a driver that has stopped is woken", a_driver_that_has_stopped_is_woken},
     {"xdp queue: a driver sends when it likes", a_driver_sends_when_it_likes},

@@ -58,6 +58,7 @@ struct softverbs_queue_counters {
     uint64_t super_unsound;     /* dropped: its headers or the kernel's word contradict its length, or a wrong checksum */
     uint64_t super_too_long;    /* dropped: beyond 64 KB ("BIG TCP") */
     uint64_t super_datagrams;   /* UDP of several datagrams, of unknown lengths: the kernel's */
+    uint64_t whole_frames;      /* TCP frames beyond the MTU that were received whole (softverbs_receive_whole()) */
 };
 
 /* A device's counters since it was first opened: the sum over all its queues, living and gone. */
@@ -80,6 +81,31 @@ int softverbs_set_mtu(struct ibv_context *context, uint32_t mtu);
 int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu);
 /* The device's own MAC address. */
 int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
+
+/*
+ * ---- TCP frames beyond the MTU, whole ----
+ *
+ * A sender on the same host may hand over many TCP segments as one frame of up to 64 KB. The device cuts it into frames
+ * of at most the MTU, unless the program is ready for all of it. Then it comes as one receive, whose completion has
+ * IBV_WC_IP_CSUM_OK also for IPv6: its checksum is good, or was left out by a sender that has it in memory. Its
+ * checksum field must not be looked at. The program is ready when
+ *   - it gives a queue pair, or a work queue that RSS leads to, another work queue for such frames (`large`), and posts
+ *     receives there whose first element is long enough. They complete as all others do, with the flow tag;
+ *   - one rule alone takes the frame, and has the flag SOFTVERBS_FLOW_WHOLE;
+ *   - the frame fills at least half of the next receive.
+ */
+
+/* In ibv_flow_attr.flags, of a rule whose receiver understands frames beyond the MTU. */
+#define SOFTVERBS_FLOW_WHOLE (1u << 31)
+
+/* The longest frame that can come whole; 0: the device gets none beyond the MTU, or SOFTVERBS_WHOLE_FRAMES is "off". */
+int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes);
+/*
+ * The queue for frames that come whole, which cannot be destroyed as long as it is one; NULL: there is none. The two
+ * complete in the same completion queue (EINVAL), which keeps their frames in order.
+ */
+int softverbs_receive_whole(struct ibv_qp *qp, struct ibv_wq *large);
+int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *large);
 
 /*
  * Writes a device register with one store, after all earlier writes to memory and before all later ones. For programs

@@ -45,6 +45,8 @@ public final class PortStatistics implements RdmaRawPortStatistics {
                     "frames beyond the MTU from a sender on the same host, cut by softverbs")
             .ofDevice(WORK, "super-frames.cut", fromSameHost(FromSameHost::cutFrames),
                     "frames that softverbs cut them into")
+            .ofDevice(WORK, "super-frames.whole", fromSameHost(FromSameHost::wholeFrames),
+                    "TCP frames beyond the MTU that were received without being cut")
             .ofDevice(WORK, "super-datagrams", fromSameHost(FromSameHost::datagramsToKernel),
                     "UDP frames beyond the MTU that softverbs left to the kernel, since it does not know"
                             + " the lengths of the datagrams in them")

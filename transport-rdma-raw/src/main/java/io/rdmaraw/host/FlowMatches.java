@@ -34,13 +34,13 @@ public final class FlowMatches {
 
     /** Returns the rule for TCP that comes to a port: by three fields, or by five for one connection. */
     static FlowSpec tcp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort, int ipVersion) {
-        return ports(addresses(mac, local, remoteOrNull, ipVersion).tcp(), port, remoteOrNull, remotePort);
+        return ports(addresses(mac, local, remoteOrNull, ipVersion).tcp().whole(), port, remoteOrNull, remotePort);
     }
 
     /** Returns the rule for TCP that comes to a port of one of the addresses that a wildcard stands for. */
     static FlowSpec wildcardTcp(long mac, IpAddress local, int port) {
-        return addresses(mac, local, null, local.version()).tcp().priority(WILDCARD_PRIORITY).destinationPort(port)
-                .build();
+        return addresses(mac, local, null, local.version()).tcp().whole().priority(WILDCARD_PRIORITY)
+                .destinationPort(port).build();
     }
 
     private static FlowSpecBuilder addresses(long mac, IpAddress local, IpAddress remoteOrNull, int ipVersion) {

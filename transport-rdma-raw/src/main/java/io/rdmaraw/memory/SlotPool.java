@@ -107,6 +107,11 @@ public final class SlotPool {
         return slotBytes;
     }
 
+    /** Returns the key of the memory region that all slots and strides lie in. */
+    public int lkey() {
+        return slots[0].lkey();
+    }
+
     /** Returns the number of all slots, strides among them. */
     public int slotCount() {
         return slots.length;
@@ -127,7 +132,8 @@ public final class SlotPool {
 
     /** Tells whether few slots or chunks are left to receive into. Owner's thread only. */
     public boolean isReceiveMemoryLow() {
-        return strideSlots > 0 ? availableChunks() < chunks.layout().chunks() / 4 : available() < slots.length / 4;
+        boolean receivesInChunks = strideSlots > 0 && !chunks.layout().besideSlots();
+        return receivesInChunks ? availableChunks() < chunks.layout().chunks() / 4 : available() < free.length / 4;
     }
 
     /**

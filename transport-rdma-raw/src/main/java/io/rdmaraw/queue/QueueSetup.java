@@ -3,6 +3,7 @@ package io.rdmaraw.queue;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 
 /**
  * How a frame queue uses its device. It stays the same when the queues are replaced.
@@ -13,10 +14,11 @@ import io.rdmaraw.verbs.VerbsContext;
  * @param compresses whether the device compresses completions of receives
  * @param completionVector where the queue's completions interrupt; each queue of a device has the next one
  * @param maxSegmentedBytes the longest payload that the device cuts into segments; 0 when it cuts none
+ * @param wholeFrameBytes the longest TCP frame beyond the MTU that the device hands over; 0 when it does not
  */
 public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQueueOptions options, DirectRings rings,
                          StridingPlan plan, boolean compresses, int completionVector,
-                         int maxSegmentedBytes) {
+                         int maxSegmentedBytes, int wholeFrameBytes) {
     /** @throws UnsupportedOperationException when the options require what the device does not have */
     static QueueSetup of(SharedDevice device, CompletionChannel channel, FrameQueueOptions options) {
         VerbsContext context = device.context();
@@ -26,7 +28,8 @@ public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQu
                 && rings.canCompressCompletions(context, plan != null);
         boolean segments = rings != null || DirectRingsRegistry.callsCanSegment(context);
         return new QueueSetup(device, channel, options, rings, plan, compresses,
-                device.nextCompletionVector(), segments ? device.maxSegmentedBytes() : 0);
+                device.nextCompletionVector(), segments ? device.maxSegmentedBytes() : 0,
+                Softverbs.wholeFrameBytes(context));
     }
 
     /** Returns the longest headers of frames that are cut into segments; 0 when there are none. */

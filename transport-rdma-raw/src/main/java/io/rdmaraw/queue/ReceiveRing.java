@@ -44,6 +44,11 @@ public abstract class ReceiveRing {
     /** Returns the receives of the work queue, or null when there is none. */
     protected abstract ReceiveRequests sharedOrNull();
 
+    /** Returns the receives of frames beyond the MTU, or null when there are none. */
+    protected ReceiveRequests largeOrNull() {
+        return null;
+    }
+
     /** Returns where a work queue has to complete that {@link #addShared} is to be given. */
     protected abstract CompletionQueue sharedCompletions();
 
@@ -63,8 +68,11 @@ public abstract class ReceiveRing {
     protected abstract void closeCompletions();
 
     final boolean failed() {
-        ReceiveRequests shared = sharedOrNull();
-        return own().failed() || shared != null && shared.failed();
+        return own().failed() || hasFailed(sharedOrNull()) || hasFailed(largeOrNull());
+    }
+
+    private static boolean hasFailed(ReceiveRequests requests) {
+        return requests != null && requests.failed();
     }
 
     final int receive(ReceiveBurst burst) {
@@ -80,6 +88,10 @@ public abstract class ReceiveRing {
         ReceiveRequests shared = sharedOrNull();
         if (shared != null) {
             shared.refillIfLow();
+        }
+        ReceiveRequests large = largeOrNull();
+        if (large != null) {
+            large.refillIfLow();
         }
         return burst.size();
     }
@@ -128,6 +140,10 @@ public abstract class ReceiveRing {
         ReceiveRequests shared = sharedOrNull();
         if (shared != null) {
             shared.abandon();
+        }
+        ReceiveRequests large = largeOrNull();
+        if (large != null) {
+            large.abandon();
         }
     }
 }

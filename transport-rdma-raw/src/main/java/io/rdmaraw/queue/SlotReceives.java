@@ -3,10 +3,11 @@ package io.rdmaraw.queue;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 
-/** Receives of one slot each, for one frame. */
+/** Receives of one slot each, for one frame; or of a chunk each, for one frame beyond the MTU. */
 public abstract class SlotReceives extends ReceiveRequests {
     /** Slots are posted in batches of at least this many, so that their doorbell is shared. */
     private static final int REFILL_BATCH = 32;
+    private static final int LARGE_REFILL_BATCH = 4;
     static final int MAX_BATCH = FrameQueue.BURST_FRAMES;
     /**
      * Free slots that are not taken, as sending needs some: a queue that is opened while handlers keep frames would
@@ -15,6 +16,8 @@ public abstract class SlotReceives extends ReceiveRequests {
     private static final int SENDING_SLOTS = 16;
 
     private final SlotPool slots;
+    /** Whether they are of chunks, which nothing else takes. */
+    private final boolean large;
     /**
      * What a queue that failed has given back. It stays the queue's until that is filled again: between a failure and
      * its recovery handlers that keep frames would take it all. Then nothing could be received, so nothing they wait
@@ -25,8 +28,14 @@ public abstract class SlotReceives extends ReceiveRequests {
 
     /** @param depth the most that are posted at a time */
     protected SlotReceives(SlotPool slots, QueueCounters counters, int depth) {
-        super(counters, depth, REFILL_BATCH);
+        this(slots, counters, depth, false);
+    }
+
+    /** @param large whether they are of the pool's chunks */
+    SlotReceives(SlotPool slots, QueueCounters counters, int depth, boolean large) {
+        super(counters, depth, large ? LARGE_REFILL_BATCH : REFILL_BATCH);
         this.slots = slots;
+        this.large = large;
         kept = new int[depth];
     }
 
@@ -39,16 +48,31 @@ public abstract class SlotReceives extends ReceiveRequests {
         if (failed()) {
             kept[keptCount++] = slotIndex;
         } else {
+            giveBack(slotIndex);
+        }
+    }
+
+    private void giveBack(int slotIndex) {
+        if (large) {
+            slots.returnStrides(slotIndex, 1);
+        } else {
             slots.returnClosed(slotIndex);
         }
     }
 
+    private int free() {
+        return large ? slots.availableChunks() : Math.max(0, slots.available() - SENDING_SLOTS);
+    }
+
+    private FrameBuf take() {
+        return large ? slots.slot(slots.takeChunk()) : slots.takeClosed();
+    }
+
     @Override
     protected final int describeBatch(int room) {
-        int free = keptCount + Math.max(0, slots.available() - SENDING_SLOTS);
-        int count = Math.min(free, Math.min(room, MAX_BATCH));
+        int count = Math.min(keptCount + free(), Math.min(room, MAX_BATCH));
         for (int i = 0; i < count; i++) {
-            describe(i, keptCount > 0 ? slots.slot(kept[--keptCount]) : slots.takeClosed());
+            describe(i, keptCount > 0 ? slots.slot(kept[--keptCount]) : take());
         }
         return count;
     }
@@ -67,7 +91,7 @@ public abstract class SlotReceives extends ReceiveRequests {
     @Override
     void giveBack() {
         while (keptCount > 0) {
-            slots.returnClosed(kept[--keptCount]);
+            giveBack(kept[--keptCount]);
         }
     }
 }

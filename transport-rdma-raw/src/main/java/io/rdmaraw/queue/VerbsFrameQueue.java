@@ -6,6 +6,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.memory.StrideLayout;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.Flow;
@@ -47,9 +48,9 @@ public final class VerbsFrameQueue implements FrameQueue {
         this.portNumber = portNumber;
         setup = QueueSetup.of(device, channel, options);
         StridingPlan plan = setup.plan();
-        slab = plan == null ? Slab.allocate(device.protectionDomain(), device.registeredRanges(), options.slotCount(),
-                options.slotBytes()) : Slab.allocate(device.protectionDomain(), device.registeredRanges(),
-                plan.layout(), plan.slotCount(), options.slotBytes());
+        StrideLayout chunks = plan != null ? plan.layout() : LargeReceives.layout(setup.wholeFrameBytes());
+        slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), chunks,
+                plan != null ? plan.slotCount() : options.slotCount(), options.slotBytes());
         device.retain();
         SlotPool slots = slab.pool();
         slots.ownedBy(Thread.currentThread());
@@ -69,6 +70,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         try {
             queue.use(queue.openQueues());
             queue.start();
+            queue.startLarge();
             return queue;
         } catch (RuntimeException | Error e) {
             queue.close();
@@ -125,6 +127,13 @@ public final class VerbsFrameQueue implements FrameQueue {
         queues.queuePair().toReadyToSend();
         if (queues.striding() != null) {
             receiveRing.sharedOrNull().refill();
+        }
+    }
+
+    private void startLarge() {
+        if (queues.large() != null) {
+            queues.large().toReady();
+            receiveRing.largeOrNull().refill();
         }
     }
 
@@ -251,6 +260,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         WorkQueue made = device.context().createWorkQueue(device.protectionDomain(), receiveRing.sharedCompletions(),
                 depth, 1, 0);
         try {
+            LargeReceives.share(device.context(), made, queues.large());
             made.toReady();
         } catch (RuntimeException e) {
             made.close();
@@ -275,6 +285,9 @@ public final class VerbsFrameQueue implements FrameQueue {
         // The device is not asked: mlx5's kernel driver fails a query of a queue pair of which one half has failed.
         if (source == queues.queuePair()) {
             return whenRaised.queuePair() == resets.queuePair() && stopped(receiveRing.own());
+        }
+        if (source == queues.large() && source != null) {
+            return stopped(receiveRing.largeOrNull());
         }
         return source == openWorkQueueOrNull() && whenRaised.workQueue() == resets.workQueue()
                 && stopped(receiveRing.sharedOrNull());
@@ -339,6 +352,15 @@ public final class VerbsFrameQueue implements FrameQueue {
             openWorkQueueOrNull().toReady();
             shared.refill();
         }
+        ReceiveRequests large = receiveRing.largeOrNull();
+        if (large != null && large.failed()) {
+            takeReceived.run();
+            queues.large().toReset();
+            device.dispatchAsyncEvents();
+            takeReceived.run();
+            large.afterReset();
+            startLarge();
+        }
         if (receiveRing.own().failed() || sendRing.failed()) {
             recoverQueuePair(takeReceived);
         }
@@ -382,6 +404,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         closeQueues(old, oldReceives, oldSends);
         completionsLost = false;
         start();
+        startLarge();
     }
 
     private void closeQueues(QueuePairResources old, ReceiveRing receives, SendRing sends) {
@@ -393,6 +416,9 @@ public final class VerbsFrameQueue implements FrameQueue {
             old.striding().close();
         }
         old.queuePair().close();
+        if (old.large() != null) {
+            old.large().close();
+        }
         sends.close();
         receives.abandon();
         receives.closeCompletions();

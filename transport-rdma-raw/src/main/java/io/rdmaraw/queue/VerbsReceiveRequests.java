@@ -18,7 +18,7 @@ final class VerbsReceiveRequests extends SlotReceives {
     }
 
     private static final int STREAM_SHIFT = 32;
-    private static final int EPOCH_SHIFT = 1;
+    private static final int EPOCH_SHIFT = 2;
     private static final int MAX_STREAM = 0x7fffffff;
     private static final int REQUEST_WORDS = ReceiveWr.SIZE_BYTES / Long.BYTES;
     private static final int ID_WORD = ReceiveWr.WR_ID_OFFSET / Long.BYTES;
@@ -40,25 +40,36 @@ final class VerbsReceiveRequests extends SlotReceives {
      */
     private long stream;
 
-    /** @param number 0 or 1, another for each of a frame queue's receive queues */
+    /** @param number 0 to 3, another for each of a frame queue's receive queues */
     VerbsReceiveRequests(int number, Target target, SlotPool slots, QueueCounters counters, int depth,
                         NativeArena arrays) {
-        super(slots, counters, depth);
+        this(number, target, slots, counters, depth, false, arrays);
+    }
+
+    /** Returns receives of the pool's chunks, each for a frame beyond the MTU. */
+    static VerbsReceiveRequests ofChunks(int number, Target target, SlotPool slots, QueueCounters counters,
+                                         NativeArena arrays) {
+        return new VerbsReceiveRequests(number, target, slots, counters, LargeReceives.DEPTH, true, arrays);
+    }
+
+    private VerbsReceiveRequests(int number, Target target, SlotPool slots, QueueCounters counters, int depth,
+                                 boolean large, NativeArena arrays) {
+        super(slots, counters, depth, large);
         stream = number;
         this.target = target;
         postedSlots = new boolean[slots.slotCount()];
         workRequests = arrays.allocate(MAX_BATCH * ReceiveWr.SIZE_BYTES);
         scatterList = arrays.allocate(MAX_BATCH * Sge.SIZE_BYTES);
         badWorkRequest = arrays.allocate(Long.BYTES);
-        FrameBuf any = slots.slot(0);
+        int slotBytes = large ? slots.strideLayout().chunkBytes() : slots.slotBytes();
         for (int i = 0; i < MAX_BATCH; i++) {
             long wr = workRequest(i);
             long sge = scatterList + (long) i * Sge.SIZE_BYTES;
             ReceiveWr.sgList(wr, sge);
             ReceiveWr.numSge(wr, 1);
             ReceiveWr.next(wr, nextOf(i));
-            Sge.length(sge, any.slotBytes());
-            Sge.lkey(sge, any.lkey());
+            Sge.length(sge, slotBytes);
+            Sge.lkey(sge, slots.lkey());
         }
         NativeMemory.getLongs(workRequests, requestWords);
         NativeMemory.getLongs(scatterList, elementWords);

@@ -7,7 +7,7 @@ import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.abi.WcStatus;
 
-/** Receiving by the calls of libibverbs: one completion queue for the queue pair and the work queue. */
+/** Receiving by the calls of libibverbs: one completion queue for the queue pair and the work queues. */
 final class VerbsReceiveRing extends ReceiveRing {
     private final CompletionQueue completions;
     private final SlotPool slots;
@@ -17,6 +17,8 @@ final class VerbsReceiveRing extends ReceiveRing {
     private final VerbsReceiveRequests own;
     /** What rules that several loops share lead to; null as long as there is none. */
     private VerbsReceiveRequests shared;
+    /** Of TCP frames beyond the MTU; null where the device hands none over. */
+    private final VerbsReceiveRequests large;
 
     VerbsReceiveRing(QueuePairResources queues) {
         super(queues);
@@ -26,6 +28,9 @@ final class VerbsReceiveRing extends ReceiveRing {
         arrays = queues.arrays();
         own = new VerbsReceiveRequests(0, queues.queuePair()::postReceive, slots, counters,
                 queues.setup().options().receiveQueueDepth(), arrays);
+        WorkQueue largeQueue = queues.large();
+        large = largeQueue == null ? null
+                : VerbsReceiveRequests.ofChunks(2, largeQueue::postReceive, slots, counters, arrays);
         workCompletions = arrays.allocate(FrameQueue.BURST_FRAMES * Wc.SIZE_BYTES);
     }
 
@@ -37,6 +42,11 @@ final class VerbsReceiveRing extends ReceiveRing {
     @Override
     protected ReceiveRequests sharedOrNull() {
         return shared;
+    }
+
+    @Override
+    protected ReceiveRequests largeOrNull() {
+        return large;
     }
 
     @Override
@@ -65,7 +75,7 @@ final class VerbsReceiveRing extends ReceiveRing {
         long wrId = Wc.wrId(wc);
         VerbsReceiveRequests from = own;
         if (!own.isOurs(wrId)) {
-            from = shared;
+            from = shared != null && shared.isOurs(wrId) ? shared : large;
             if (from == null || !from.isOurs(wrId)) {
                 return;
             }
@@ -76,7 +86,9 @@ final class VerbsReceiveRing extends ReceiveRing {
             from.fail(status, slotIndex);
             return;
         }
-        deliver(burst, slotIndex, Wc.byteLen(wc), Wc.qpNum(wc), (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0, copyOut);
+        // The slots that copies spare are not those of frames beyond the MTU, which the device cuts when these run out.
+        deliver(burst, slotIndex, Wc.byteLen(wc), Wc.qpNum(wc), (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0,
+                copyOut && from != large);
     }
 
     @Override

@@ -1,6 +1,8 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeCall;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.abi.FlowAttrLayout;
 import io.rdmaraw.verbs.abi.VerbsContextLayout;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import java.lang.foreign.Arena;
@@ -10,6 +12,9 @@ import java.lang.foreign.Arena;
  * the kernel.
  */
 public final class Flow extends VerbsObject {
+    /** An extension of softverbs ({@code softverbs.h}), which other providers refuse. */
+    private static final int SOFTVERBS_FLOW_WHOLE = 1 << 31;
+
     private final QueuePair queuePair;
     private final FlowSpec spec;
 
@@ -25,6 +30,10 @@ public final class Flow extends VerbsObject {
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(spec.encodedLength(), Long.BYTES).address();
             spec.writeTo(attr);
+            if (spec.isWhole() && queuePair.context.library.addDevice != 0) {
+                NativeMemory.putInt(attr + FlowAttrLayout.FLAGS_OFFSET,
+                        NativeMemory.getInt(attr + FlowAttrLayout.FLAGS_OFFSET) | SOFTVERBS_FLOW_WHOLE);
+            }
             long flow = VerbsContext.made("ibv_create_flow",
                     NativeCall.pointer(function, queuePair.openAddress(), attr), spec.toString());
             return new Flow(queuePair, spec, flow);

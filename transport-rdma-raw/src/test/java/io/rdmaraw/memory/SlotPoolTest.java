@@ -165,6 +165,32 @@ class SlotPoolTest {
     }
 
     @Test
+    void chunksOfOneFrameAreBesideTheSlots() {
+        SlotPool large = owned(new SlotPool(memory.address(), StrideLayout.ofFrames(2, 500), 4, STRIDE_BYTES, 7,
+                SlotPoison.OFF));
+        assertEquals(512, large.strideLayout().chunkBytes());
+        int first = large.takeChunk();
+        int second = large.takeChunk();
+        assertEquals(-1, large.takeChunk());
+        assertFalse(large.isReceiveMemoryLow(), "ordinary frames are received in slots, all of which are free");
+        assertEquals(4, large.available());
+        FrameBuf frame = large.openReceived(second, 500);
+        assertEquals(memory.address() + 512, frame.readableAddress());
+        assertEquals(500, frame.readableBytes());
+        frame.release();
+        assertEquals(1, large.availableChunks());
+        large.returnStrides(first, 1);
+        assertEquals(2, large.availableChunks());
+        FrameBuf[] slots = {large.take(), large.take(), large.take(), large.take()};
+        assertTrue(large.isReceiveMemoryLow());
+        assertEquals(memory.address() + 2 * 512, slots[0].slotAddress());
+        for (FrameBuf slot : slots) {
+            slot.release();
+        }
+        assertEquals(16384 * 4 + 64, StrideLayout.ofFrames(1, 16384 * 4).chunkBytes(), "not a power of two apart");
+    }
+
+    @Test
     void aChunkComesBackWithItsLastStrideOnAnyThread() throws InterruptedException {
         SlotPool strides = striding(SlotPoison.OFF);
         int first = strides.takeChunk();

@@ -87,6 +87,9 @@ class StockClientsOverVethTest {
         System.out.printf("%s, IPv%d, offloads %s: %d bytes down in %d ms, up in %d ms%n", kind, version, offloads,
                 BYTES, (between - start) / 1_000_000, (end - between) / 1_000_000);
         assertEquals(0, TcpHost.tcp(device, "bad-checksum"), "segments whose checksum was taken for a wrong one");
+        boolean cutByTheKernel = offloads == Offloads.OFF || kind == SoftDevice.XDP_NATIVE;
+        assertEquals(!cutByTheKernel, TcpHost.ofDevice(device, "super-frames.whole") > 0,
+                "frames beyond the MTU are received whole");
     }
 
     private String curl(String... arguments) {

@@ -154,6 +154,15 @@ final class TcpHost {
                 .sum();
     }
 
+    /** Returns what a device has counted as a whole: the same on each of its ports' statistics. */
+    static long ofDevice(String device, String name) {
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
+                .filter(port -> port.deviceName().equals(device))
+                .mapToLong(port -> port.value(port.metrics().stream().filter(each -> each.name().equals(name))
+                        .findFirst().orElseThrow()))
+                .max().orElseThrow();
+    }
+
     private static long counted(RdmaRawPortStatistics port, String label, String name) {
         RdmaRawMetered channel = port.channels().get(label);
         if (channel == null) {

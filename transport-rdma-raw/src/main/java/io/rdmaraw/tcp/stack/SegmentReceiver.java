@@ -10,6 +10,7 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.tcp.segment.TcpHeaderCodec;
 import io.rdmaraw.wire.BufferAddress;
+import io.rdmaraw.wire.FrameLength;
 import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
@@ -30,6 +31,8 @@ final class SegmentReceiver {
     private final TcpStackStatistics counters;
     private final TcpNetwork network;
     private final MigratedConnections forwards = new MigratedConnections();
+    /** Of a frame without a tag; a sender on the same host may hand over longer ones, of several segments. */
+    private final int longestFrameBytes;
     private final FrameParser parser;
     private final ParsedFrame parsed = new ParsedFrame();
     private final TcpHeaderCodec headers = new TcpHeaderCodec();
@@ -40,11 +43,13 @@ final class SegmentReceiver {
     private final TcpFrameRun run = new TcpFrameRun();
 
     /**
+     * @param mtuBytes the device's
      * @param verdicts what parsing is counted in
      * @param origin where the frames come from
      */
-    SegmentReceiver(TcpEngine engine, SlotPool slots, TcpStackStatistics counters, ParseCounters verdicts,
-                    TcpNetwork network, FrameOrigin origin) {
+    SegmentReceiver(TcpEngine engine, SlotPool slots, int mtuBytes, TcpStackStatistics counters,
+                    ParseCounters verdicts, TcpNetwork network, FrameOrigin origin) {
+        longestFrameBytes = FrameLength.untagged(mtuBytes);
         this.engine = engine;
         this.slots = slots;
         this.counters = counters;
@@ -119,7 +124,15 @@ final class SegmentReceiver {
             return false;
         }
         in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
+        if (parsed.payloadLengthBytes() > mostPayloadBytes()) {
+            in.segmentSize = mostPayloadBytes();
+        }
         return true;
+    }
+
+    /** Returns the length of a full segment with headers like these, as far as the MTU tells. */
+    private int mostPayloadBytes() {
+        return longestFrameBytes - parsed.payloadOffset();
     }
 
     /**
@@ -142,7 +155,7 @@ final class SegmentReceiver {
             in.addSlice(frame, frame.readerIndex() + run.headerBytes(), payloadBytes);
         }
         if (next > from) {
-            in.segmentSize = run.segmentBytes();
+            in.segmentSize = Math.min(run.segmentBytes(), mostPayloadBytes());
             in.flags |= run.isPushed() ? TcpFlags.PSH : 0;
         }
         return next;

@@ -80,8 +80,8 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         counters = new TcpStackStatistics(engine.counters(), verdicts, engine::timeWaitCount,
                 writer::copiedSegments, this::sockets);
         handover = options.handover();
-        receiver = new SegmentReceiver(engine, port.queue().slots(), counters, verdicts, network,
-                options.frameOrigin());
+        receiver = new SegmentReceiver(engine, port.queue().slots(), port.limits().mtuBytes(), counters, verdicts,
+                network, options.frameOrigin());
         sender = new SegmentSender(this, port, network, engine, writer, (EventLoop) loop);
         port.attach(this, network.flows());
         icmp = new TcpIcmp(this, engine, network);

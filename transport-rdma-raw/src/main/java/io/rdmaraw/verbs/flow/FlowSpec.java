@@ -36,6 +36,7 @@ public final class FlowSpec {
     private final int tag;
     private final boolean drop;
     private final boolean hostTrafficAllowed;
+    private final boolean whole;
 
     FlowSpec(FlowSpecBuilder builder, FlowLayers outer, FlowLayers inner) {
         type = builder.type;
@@ -48,6 +49,7 @@ public final class FlowSpec {
         tag = builder.tag;
         drop = builder.drop;
         hostTrafficAllowed = builder.hostTrafficAllowed;
+        whole = builder.whole;
     }
 
     /** Starts a rule that matches every frame on port 1, with priority 0. */
@@ -60,7 +62,7 @@ public final class FlowSpec {
      *
      * <pre>
      * all | all-default | mc-default | sniffer
-     * port N   priority N   dont-trap   allow-host-traffic
+     * port N   priority N   dont-trap   allow-host-traffic   whole
      * dst-mac MAC[/MASK]   src-mac MAC[/MASK]   ether-type N[/MASK]   vlan ID   vlan-tag N/MASK
      * ip4   ip6   src ADDRESS[/PREFIX|/MASK]   dst ADDRESS[/PREFIX|/MASK]   proto N   tos N[/MASK]   ttl N[/MASK]
      * ip-flags N[/MASK]   flow-label N[/MASK]
@@ -145,6 +147,14 @@ public final class FlowSpec {
     /** Returns whether the user has said that this rule may take the host's traffic. */
     public boolean isHostTrafficAllowed() {
         return hostTrafficAllowed;
+    }
+
+    /**
+     * Returns whether TCP frames beyond the MTU, as senders on the same host make them, may come as they are. Where a
+     * device does not hand them over, they are cut to the MTU as for any other rule.
+     */
+    public boolean isWhole() {
+        return whole;
     }
 
     /**
@@ -237,13 +247,14 @@ public final class FlowSpec {
     public boolean equals(Object other) {
         return other instanceof FlowSpec that && type == that.type && priority == that.priority && port == that.port
                 && dontTrap == that.dontTrap && vni == that.vni && tag == that.tag && drop == that.drop
-                && hostTrafficAllowed == that.hostTrafficAllowed
+                && hostTrafficAllowed == that.hostTrafficAllowed && whole == that.whole
                 && outer.equals(that.outer) && inner.equals(that.inner);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(type, priority, port, dontTrap, outer, vni, inner, tag, drop, hostTrafficAllowed);
+        return Objects.hash(type, priority, port, dontTrap, outer, vni, inner, tag, drop, hostTrafficAllowed,
+                whole);
     }
 
     /** Returns the textual form, from which {@link #parse} makes an equal rule. */

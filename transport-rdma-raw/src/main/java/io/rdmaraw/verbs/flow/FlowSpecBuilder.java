@@ -26,6 +26,7 @@ public final class FlowSpecBuilder {
     int tag = FlowSpec.NO_TAG;
     boolean drop;
     boolean hostTrafficAllowed;
+    boolean whole;
     private final FlowLayersBuilder outer;
     private final FlowLayersBuilder inner;
     private FlowLayersBuilder current;
@@ -45,6 +46,7 @@ public final class FlowSpecBuilder {
         tag = from.tag();
         drop = from.isDrop();
         hostTrafficAllowed = from.isHostTrafficAllowed();
+        whole = from.isWhole();
         outer = new FlowLayersBuilder(from.outer());
         inner = new FlowLayersBuilder(from.inner());
         current = outer;
@@ -77,6 +79,12 @@ public final class FlowSpecBuilder {
     /** Says that this rule may take traffic that the host needs; see {@link FlowSpec#takesHostTraffic()}. */
     public FlowSpecBuilder allowHostTraffic() {
         hostTrafficAllowed = true;
+        return this;
+    }
+
+    /** Says that TCP frames beyond the MTU may come as they are; see {@link FlowSpec#isWhole()}. */
+    public FlowSpecBuilder whole() {
+        whole = true;
         return this;
     }
 

@@ -49,6 +49,7 @@ final class FlowSpecFormatter {
         flag("dont-trap", spec.isDontTrap());
         flag("drop", spec.isDrop());
         flag("allow-host-traffic", spec.isHostTrafficAllowed());
+        flag("whole", spec.isWhole());
     }
 
     private void layers(FlowLayers layers) {

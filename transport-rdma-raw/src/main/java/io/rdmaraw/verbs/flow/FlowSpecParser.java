@@ -20,7 +20,7 @@ final class FlowSpecParser {
             "ip4", "ip6", "src", "dst", "proto", "tos", "ttl", "ip-flags", "flow-label", "udp", "tcp",
             "src-port", "dst-port");
     private static final String WORDS = "all, all-default, mc-default, sniffer, port, priority, dont-trap,"
-            + " allow-host-traffic, " + String.join(", ", HEADER_WORDS) + ", vxlan, inner, tag, drop";
+            + " allow-host-traffic, whole, " + String.join(", ", HEADER_WORDS) + ", vxlan, inner, tag, drop";
 
     private final String text;
     private final Iterator<String> tokens;
@@ -75,6 +75,7 @@ final class FlowSpecParser {
             case "dont-trap" -> builder.dontTrap();
             case "drop" -> builder.drop();
             case "allow-host-traffic" -> builder.allowHostTraffic();
+            case "whole" -> builder.whole();
             default -> {
                 return false;
             }

@@ -20,7 +20,7 @@ public record DeviceCounters(long ringFullDrops, long synRingFullDrops, long uns
         FromSameHost fromSameHost, long kernelVisibleRules) {
     /** Those of a device that does not count. */
     public static final DeviceCounters NONE = new DeviceCounters(0, 0, 0, 0, 0, 0, 0, 0,
-            new FromSameHost(0, 0, 0, 0, 0, 0, 0), 0);
+            new FromSameHost(0, 0, 0, 0, 0, 0, 0, 0), 0);
 
     /**
      * Frames as the kernel makes them for hardware that computes checksums and segments. Between the ends of a veth
@@ -29,13 +29,14 @@ public record DeviceCounters(long ringFullDrops, long synRingFullDrops, long uns
      * @param partialChecksums checksums that the sender had left out, and the device computed
      * @param superFrames frames beyond the MTU that the device cut
      * @param cutFrames what it cut them into
+     * @param wholeFrames TCP frames beyond the MTU that were received as they were
      * @param flagDrops TCP frames beyond the MTU with SYN, RST or URG
      * @param unsoundDrops frames beyond the MTU whose headers contradict their length, or whose checksum is wrong
      * @param tooLongDrops frames beyond 64 KB
      * @param datagramsToKernel UDP frames beyond the MTU, which the device left to the kernel
      */
-    public record FromSameHost(long partialChecksums, long superFrames, long cutFrames, long flagDrops,
-            long unsoundDrops, long tooLongDrops, long datagramsToKernel) {
+    public record FromSameHost(long partialChecksums, long superFrames, long cutFrames, long wholeFrames,
+            long flagDrops, long unsoundDrops, long tooLongDrops, long datagramsToKernel) {
     }
 
     /** Returns these as they stay after the device is closed, when no rule is in force. */

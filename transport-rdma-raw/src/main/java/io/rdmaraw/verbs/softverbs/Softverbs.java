@@ -2,15 +2,17 @@ package io.rdmaraw.verbs.softverbs;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.WorkQueue;
 import java.lang.foreign.Arena;
 import java.util.function.LongFunction;
 
 /**
- * What softverbs counts beyond libibverbs ({@code softverbs.h}). For a device that {@link VerbsDevices#open} opened by
- * a {@code soft:} name.
+ * What softverbs counts and does beyond libibverbs ({@code softverbs.h}). For a device that {@link VerbsDevices#open}
+ * opened by a {@code soft:} name.
  */
 public final class Softverbs {
     private final VerbsContext context;
@@ -64,8 +66,8 @@ public final class Softverbs {
 
     private static DeviceCounters.FromSameHost fromSameHost(SoftverbsQueueCounters received) {
         return new DeviceCounters.FromSameHost(received.partialChecksums(), received.superFrames(),
-                received.cutFrames(), received.superFlags(), received.superUnsound(), received.superTooLong(),
-                received.superDatagrams());
+                received.cutFrames(), received.wholeFrames(), received.superFlags(),
+                received.superUnsound(), received.superTooLong(), received.superDatagrams());
     }
 
     private <T> T query(LongFunction<T> read) {
@@ -76,6 +78,36 @@ public final class Softverbs {
                     context.providerDeviceName());
             return read.apply(memory);
         }
+    }
+
+    /**
+     * Returns how long a TCP frame can be that the device hands over without cutting it to the MTU
+     * ({@link #receiveWhole}); 0 when it gets none, or another provider drives it.
+     */
+    public static int wholeFrameBytes(VerbsContext context) {
+        if (!isSoftverbs(context)) {
+            return 0;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            long bytes = arena.allocate(Integer.BYTES, Integer.BYTES).address();
+            VerbsException.check("softverbs_get_whole_bytes",
+                    NativeCall.status(extra(context, "softverbs_get_whole_bytes"), context.openAddress(), bytes),
+                    context.providerDeviceName());
+            return NativeMemory.getInt(bytes);
+        }
+    }
+
+    /** Names the work queue where a queue pair's TCP frames beyond the MTU go whole, if a rule says they may. */
+    public static void receiveWhole(VerbsContext context, QueuePair queuePair, WorkQueue large) {
+        VerbsException.check("softverbs_receive_whole", NativeCall.status(extra(context, "softverbs_receive_whole"),
+                queuePair.openAddress(), large.openAddress()), context.providerDeviceName());
+    }
+
+    /** As the other, for the frames of a work queue. */
+    public static void receiveWhole(VerbsContext context, WorkQueue queue, WorkQueue large) {
+        VerbsException.check("softverbs_receive_whole_wq",
+                NativeCall.status(extra(context, "softverbs_receive_whole_wq"), queue.openAddress(),
+                        large.openAddress()), context.providerDeviceName());
     }
 
     /** Returns the address of a function that softverbs has beyond libibverbs. */

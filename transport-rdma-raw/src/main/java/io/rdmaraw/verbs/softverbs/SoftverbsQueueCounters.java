@@ -32,15 +32,16 @@ import io.rdmaraw.ffi.NativeMemory;
  *                         wrong
  * @param superTooLong     received frames beyond 64 KB
  * @param superDatagrams   received UDP frames beyond the MTU: the kernel got them
+ * @param wholeFrames      received TCP frames beyond the MTU that were not cut
  */
 public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long droppedByRule, long blockedSelf,
         long portDown, long tooManyCopies, long noReceive, long notReady, long lengthErrors, long protectionErrors,
         long flushed, long injectedErrors, long cqOverruns, long wireFull, long copied,
         long synsFull, long unsolicitedFull, long unserved, long partialChecksums,
         long superFrames, long cutFrames, long superFlags, long superUnsound, long superTooLong,
-        long superDatagrams) {
+        long superDatagrams, long wholeFrames) {
     /** Length of the structure. */
-    public static final int SIZE_BYTES = 26 * Long.BYTES;
+    public static final int SIZE_BYTES = 27 * Long.BYTES;
 
     /** Reads the structure at an address. */
     public static SoftverbsQueueCounters read(long address) {
@@ -50,7 +51,7 @@ public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long
                 word(address, 12), word(address, 13), word(address, 14), word(address, 15),
                 word(address, 16), word(address, 17), word(address, 18), word(address, 19),
                 word(address, 20), word(address, 21), word(address, 22), word(address, 23),
-                word(address, 24), word(address, 25));
+                word(address, 24), word(address, 25), word(address, 26));
     }
 
     private static long word(long address, int index) {
