@@ -148,12 +148,19 @@ final class TakeoverPredecessor {
             if (((TakeoverMessage.Stopped) await(TakeoverMessage.Stopped.class)).cookiesOut()) {
                 secrets.onCookieSent(System.nanoTime());
             }
+            if (isRevoked()) {
+                throw revoked();
+            }
             serve(Role.BESIDE);
             connection.send(new TakeoverMessage.Serving());
             LOGGER.info("serves what process {} has served", pid());
             await(TakeoverMessage.Done.class);
             return true;
         } catch (EOFException e) {
+            if (isRevoked()) {
+                handover.role(Role.WAITING);
+                throw revoked();
+            }
             LOGGER.info("process {} has ended during the takeover; its connections are lost", pid());
             serve(Role.ALONE);
             return false;
@@ -179,8 +186,7 @@ final class TakeoverPredecessor {
             switch (message) {
                 case TakeoverMessage.Frame frame when handover.role() == Role.BESIDE -> deliver(frame);
                 case TakeoverMessage.Frame frame -> keep(frame);
-                case TakeoverMessage.Revoked revoked -> throw new IOException("process " + pid() + " has waited for "
-                        + "this one for too long, and serves again");
+                case TakeoverMessage.Revoked revoked -> throw revoked();
                 default -> {
                     if (wanted.isInstance(message)) {
                         return message;
@@ -188,6 +194,31 @@ final class TakeoverPredecessor {
                     throw unexpected(connection, message);
                 }
             }
+        }
+    }
+
+    private IOException revoked() {
+        return new IOException("process " + pid() + " has waited for this one for too long, and serves again");
+    }
+
+    /**
+     * Reads what has come already: a process that was stopped for a time learns only by that whether the predecessor
+     * still waits for it, has ended, or serves again and has closed the connection.
+     */
+    private boolean isRevoked() {
+        try {
+            while (true) {
+                TakeoverMessage message = connection.receive(0);
+                if (message instanceof TakeoverMessage.Revoked) {
+                    return true;
+                }
+                if (message instanceof TakeoverMessage.Frame frame) {
+                    keep(frame);
+                }
+            }
+        } catch (IOException e) {
+            // There is no more, for now or for ever.
+            return false;
         }
     }
 

@@ -91,7 +91,7 @@ final class TakeoverSuccessors {
                     successor.peerPid());
             takeBack(handed);
             listener = TakeoverListener.open(path);
-            events.resumed();
+            tell(events::resumed);
         }
     }
 
@@ -128,8 +128,17 @@ final class TakeoverSuccessors {
         listener.abandon();
         listener = null;
         LOGGER.info("process {} serves the ports now; this one's connections go on", successor.peerPid());
-        events.handedOver(successor.peerPid());
+        tell(() -> events.handedOver(successor.peerPid()));
         return handed;
+    }
+
+    /** What a listener throws does not end what the other process relies on. */
+    private static void tell(Runnable event) {
+        try {
+            event.run();
+        } catch (RuntimeException e) {
+            LOGGER.warn("a listener of the takeover has failed", e);
+        }
     }
 
     private TakeoverMessage awaitTake(TakeoverConnection successor) throws IOException {

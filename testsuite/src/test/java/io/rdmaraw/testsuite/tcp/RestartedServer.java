@@ -35,6 +35,7 @@ final class RestartedServer implements AutoCloseable {
     static final String RESUMED = "resumed";
     /** What it says when all of its connections have ended. */
     static final String DRAINED = "drained";
+    private static final String STOP = "STOP:";
     private static final int LOOPS = 2;
     private static final Duration LOOK_INTERVAL = Duration.ofMillis(20);
 
@@ -47,7 +48,8 @@ final class RestartedServer implements AutoCloseable {
     /**
      * Starts one.
      *
-     * @param killedAt the process kills itself as soon as its takeover logs this; empty for never
+     * @param killedAt the process kills itself as soon as its takeover logs this; empty for never; behind
+     *         {@value #STOP} it stops itself (SIGSTOP)
      */
     static RestartedServer start(NetworkNamespace namespace, SoftDevice kind, String networkInterface, String address,
             int port, Path socket, String killedAt) {
@@ -75,6 +77,19 @@ final class RestartedServer implements AutoCloseable {
         return ServingProcess.ask(process, name);
     }
 
+    /** Sends it a signal. */
+    void signal(String name) {
+        sendSignal(name, process.pid());
+    }
+
+    private static void sendSignal(String name, long pid) {
+        try {
+            new ProcessBuilder("kill", "-" + name, Long.toString(pid)).start().waitFor();
+        } catch (IOException | InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /** Ends it as kill -9 does. */
     void kill() {
         ProcessHandle.of(process.pid()).ifPresent(ProcessHandle::destroyForcibly);
@@ -86,7 +101,9 @@ final class RestartedServer implements AutoCloseable {
         process.close();
     }
 
-    private static void killAt(String text) {
+    private static void killAt(String signalled) {
+        boolean stops = signalled.startsWith(STOP);
+        String text = stops ? signalled.substring(STOP.length()) : signalled;
         InternalLoggerFactory.setDefaultFactory(JdkLoggerFactory.INSTANCE);
         Logger logger = Logger.getLogger(RdmaRawTakeover.class.getName());
         logger.setLevel(Level.ALL);
@@ -95,12 +112,7 @@ final class RestartedServer implements AutoCloseable {
             public void publish(LogRecord entry) {
                 System.out.println(entry.getMessage());
                 if (!text.isEmpty() && entry.getMessage().contains(text)) {
-                    try {
-                        new ProcessBuilder("kill", "-9", Long.toString(ProcessHandle.current().pid())).start()
-                                .waitFor();
-                    } catch (IOException | InterruptedException e) {
-                        throw new IllegalStateException(e);
-                    }
+                    sendSignal(stops ? "STOP" : "KILL", ProcessHandle.current().pid());
                 }
             }
 

@@ -144,6 +144,22 @@ class RollingRestartOverVethTest {
         }
     }
 
+    /** It holds what the predecessor waits for; that does not wait for long. */
+    @Test
+    void thePredecessorServesWhenTheSuccessorIsStopped(TestNetwork network) throws Exception {
+        prepare(network);
+        try (RestartedServer predecessor = start(SoftDevice.PACKET, "").await(RestartedServer.SERVES);
+                RestartedServer stopped = start(SoftDevice.PACKET, "STOP:taken over from")) {
+            predecessor.await("has not taken over the ports");
+            echoOnNewConnections("while the successor is stopped");
+            stopped.signal("CONT");
+            stopped.await("refused: process");
+            assertTrue(stopped.output().contains("serves again"), stopped::output);
+            assertEquals(1, stopped.awaitEnd());
+            echoOnNewConnections("after the successor has ended");
+        }
+    }
+
     @Test
     void aModeThatOneProcessHasAtATimeIsRefusedWithTheOnesThatCan(TestNetwork network) {
         prepare(network);

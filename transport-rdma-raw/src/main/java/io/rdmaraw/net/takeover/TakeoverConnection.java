@@ -162,7 +162,11 @@ public final class TakeoverConnection implements AutoCloseable {
             }
             waiter.await(timeoutNanos < 0 ? -1 : left);
         }
-        if (received == 0 || received == -Errno.ECONNRESET) {
+        if (received == -Errno.ECONNRESET) {
+            // It has not read all from here. What it sent before it ended comes after that error.
+            received = receiveNow();
+        }
+        if (received == 0 || received == -Errno.ECONNRESET || received == -Errno.EAGAIN) {
             throw ended();
         }
         if (received < 0) {
