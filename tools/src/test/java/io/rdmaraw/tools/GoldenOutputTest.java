@@ -94,6 +94,16 @@ class GoldenOutputTest {
                 .collect(Collectors.joining());
     }
 
+    /** Also those that other programs run for the launcher, which picocli cannot know of. */
+    @Test
+    void completionKnowsTheCommandsOfTheLauncher() {
+        ToolRun run = ToolRun.of("completion");
+        assertEquals(0, run.exitCode(), run.err());
+        for (String word : List.of("asyncwatch", "hardware-check", "report", "--echo-device", "_complete_rdma-raw")) {
+            assertTrue(run.out().contains(word), word);
+        }
+    }
+
     /** A file whose run is gone would be read as if it still held. */
     @Test
     void everyFileIsOfARun() throws IOException {

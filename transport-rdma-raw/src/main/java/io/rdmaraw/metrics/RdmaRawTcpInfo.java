@@ -21,9 +21,13 @@ package io.rdmaraw.metrics;
  * @param segmentsIn received
  * @param segmentsOut sent
  * @param retransmittedSegments sent again
+ * @param timer the timer that runs, as ss(8) calls it: {@code on} (retransmission), {@code persist}, {@code keepalive},
+ *              {@code timewait} (FIN-WAIT-2); empty while none does
+ * @param timerNanos until it expires
  */
 public record RdmaRawTcpInfo(String state, String congestionControl, boolean recovering, long smoothedRttNanos,
                              long minimumRttNanos, long retransmissionTimeoutNanos, int congestionWindowBytes,
                              int sendWindowBytes, int receiveWindowBytes, int segmentBytes, int pathMtuBytes,
                              int unacknowledgedBytes, int unsentBytes, long bytesAcked, long bytesReceived,
-                             int segmentsIn, int segmentsOut, int retransmittedSegments) {}
+                             int segmentsIn, int segmentsOut, int retransmittedSegments, String timer,
+                             long timerNanos) {}

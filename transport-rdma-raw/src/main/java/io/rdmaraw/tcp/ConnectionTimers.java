@@ -40,6 +40,25 @@ final class ConnectionTimers {
                 : millis(c.keepAliveIntervalMillis);
     }
 
+    private static boolean isIdleTimerSet(TcpConnection c) {
+        return c.idleDeadlineNanos != Tcb.NEVER && c.idleDeadlineNanos != Tcb.FROM_NOW;
+    }
+
+    /** Returns the name that ss(8) has for the timer that runs; the one of what is in flight comes first. */
+    static String name(TcpConnection c) {
+        return switch (c.retransmitTimer) {
+            case PERSIST -> "persist";
+            case NONE -> !isIdleTimerSet(c) ? "" : c.state == TcpState.FIN_WAIT_2 ? "timewait" : "keepalive";
+            default -> "on";
+        };
+    }
+
+    /** Returns when the timer of {@link #name} expires; 0 when there is none. */
+    static long shownDeadline(TcpConnection c) {
+        return c.retransmitTimer != RetransmitTimer.NONE ? c.retransmitDeadlineNanos
+                : isIdleTimerSet(c) ? c.idleDeadlineNanos : 0;
+    }
+
     /** The connection has nothing more to send for now: files it under its earliest deadline. */
     static void settle(TcpConnection c, long now) {
         if (c.stalledSinceNanos == Tcb.FROM_NOW) {

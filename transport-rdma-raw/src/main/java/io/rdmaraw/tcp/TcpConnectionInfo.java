@@ -41,6 +41,9 @@ import io.rdmaraw.tcp.send.RecoveryState;
  * @param retransmittedSegments sent again
  * @param sinceLastSentNanos    time since something that takes sequence space was sent
  * @param sinceLastReceivedNanos time since the peer was last heard
+ * @param timer                 the timer that runs, as ss(8) calls it: {@code on}, {@code persist}, {@code keepalive},
+ *                              {@code timewait}; empty while none does
+ * @param timerNanos            until it expires
  */
 public record TcpConnectionInfo(TcpState state, String congestionControl, boolean recovering, boolean timestamps,
         boolean sack, boolean ecn, int sendWindowShift, int receiveWindowShift, long smoothedRttNanos,
@@ -49,7 +52,8 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
         int pathMtuBytes, int sendWindowBytes, int receiveWindowBytes, int receiveBufferBytes,
         int unacknowledgedBytes, int inFlightBytes, int lostBytes, int sackedBytes, int unsentBytes, int unreadBytes,
         int outOfOrderBytes, long bytesAcked, long bytesReceived, int segmentsIn, int segmentsOut,
-        int retransmittedSegments, long sinceLastSentNanos, long sinceLastReceivedNanos) {
+        int retransmittedSegments, long sinceLastSentNanos, long sinceLastReceivedNanos, String timer,
+        long timerNanos) {
 
     static TcpConnectionInfo of(TcpConnection c) {
         Flight f = c.flight;
@@ -64,6 +68,7 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
                 f == null || !c.state.synchronizedState() ? c.queuedBytes()
                         : Math.max(0, f.queue.endSeq() - c.sndNxt),
                 c.unreadBytes, c.outOfOrderBytes(), c.bytesAcked, c.bytesIn, c.segmentsIn, c.segmentsOut,
-                c.retransmittedSegments, now - c.lastSendNanos, now - c.lastReceiveNanos);
+                c.retransmittedSegments, now - c.lastSendNanos, now - c.lastReceiveNanos, ConnectionTimers.name(c),
+                Math.max(0, ConnectionTimers.shownDeadline(c) - now));
     }
 }

@@ -155,6 +155,22 @@ class ConnectionSettingsTest {
         assertEquals(0, info.sinceLastReceivedNanos());
     }
 
+    /** As {@code ss -o} names them. */
+    @Test
+    void infoTellsWhichTimerRuns() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        assertEquals("", d.c.info().timer());
+        assertEquals(0, d.c.info().timerNanos());
+        d.c.keepAlive(true);
+        assertEquals("keepalive", d.c.info().timer());
+        assertTrue(d.c.info().timerNanos() > 0, d.c.info().toString());
+        d.send(10).says("PA 1 len 10 ack 1");
+        assertEquals("on", d.c.info().timer(), "what is in flight comes first");
+        assertTrue(d.c.info().timerNanos() > 0 && d.c.info().timerNanos() <= d.c.info().timeoutNanos());
+        d.hears("A 1 ack 11 win 0").send(10).after(1);
+        assertEquals("persist", d.c.info().timer());
+    }
+
     // ---- listeners ----
 
     @Test

@@ -12,12 +12,14 @@ final class SocketList {
 
     private final List<Snapshot.Row> sockets;
     private final boolean info;
+    private final boolean timers;
     private final String pidOrNull;
 
     /** @param pidOrNull the process, if it is to be named */
-    SocketList(List<Snapshot.Row> sockets, boolean info, String pidOrNull) {
+    SocketList(List<Snapshot.Row> sockets, boolean info, boolean timers, String pidOrNull) {
         this.sockets = sockets;
         this.info = info;
+        this.timers = timers;
         this.pidOrNull = pidOrNull;
     }
 
@@ -59,7 +61,20 @@ final class SocketList {
         String owner = pidOrNull == null ? ""
                 : "users:((\"java\",pid=" + pidOrNull + ",loop=\"" + row.name("loop") + "\"))";
         return new String[] {abbreviated(row.name("state")), Long.toString(received), Long.toString(toSend),
-            row.name("local"), listener ? "*:*" : row.name("remote"), owner, info && !listener ? details(row) : ""};
+            row.name("local"), listener ? "*:*" : row.name("remote"), (owner + ' ' + timer(row)).strip(),
+            info && !listener ? details(row) : ""};
+    }
+
+    /** As {@code ss -o}: timer:(NAME,TIME,RETRANSMISSIONS). */
+    private String timer(Snapshot.Row row) {
+        return !timers || row.name("timer").isEmpty() ? "" : "timer:(" + row.name("timer") + ','
+                + duration(row.count("nanos:timer")) + ',' + row.count("traffic:retransmitted.segments") + ')';
+    }
+
+    private static String duration(long nanos) {
+        long seconds = nanos / 1_000_000_000;
+        return seconds >= 60 ? seconds / 60 + "min" + (seconds % 60 == 0 ? "" : seconds % 60 + "sec")
+                : seconds > 0 ? seconds + "sec" : nanos / 1_000_000 + "ms";
     }
 
     /** ss has its own names for the states of RFC 9293. */

@@ -29,6 +29,9 @@ public final class SsCommand implements Callable<Integer> {
     @Option(names = {"-i", "--info"}, description = "what TCP knows of each connection, on a second line")
     private boolean info;
 
+    @Option(names = {"-o", "--options"}, description = "the timer that runs, until when, and how often data went again")
+    private boolean timers;
+
     @Option(names = {"-p", "--processes"}, description = "the process and the loop of each")
     private boolean processes;
 
@@ -55,7 +58,7 @@ public final class SsCommand implements Callable<Integer> {
                 Json.print(spec.commandLine().getOut(), root);
                 return 0;
             }
-            SocketList list = new SocketList(sockets, info, processes ? attached.pid() : null);
+            SocketList list = new SocketList(sockets, info, timers, processes ? attached.pid() : null);
             list.print(spec.commandLine().getOut(), all || listening, all || !listening);
         }
         return 0;

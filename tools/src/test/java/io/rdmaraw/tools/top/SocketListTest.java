@@ -26,7 +26,7 @@ class SocketListTest {
 
     private static String print(boolean info, String pid, boolean listeners, boolean connections) {
         StringWriter text = new StringWriter();
-        new SocketList(SOCKETS, info, pid).print(new PrintWriter(text), listeners, connections);
+        new SocketList(SOCKETS, info, false, pid).print(new PrintWriter(text), listeners, connections);
         return text.toString();
     }
 
@@ -38,6 +38,16 @@ class SocketListTest {
                 ESTAB      0      307    10.0.0.1:80        10.0.0.2:4242
                 CLOSE-WAIT 0      0      10.0.0.1:80        10.0.0.3:99
                 """, print(false, null, true, true));
+    }
+
+    @Test
+    void timersAreNamedAsSsNamesThem() {
+        Snapshot.Row keepalive = row("ESTABLISHED", "10.0.0.2:4242", Map.of("nanos:timer", 7_199_000_000_000L));
+        keepalive.names().put("timer", "keepalive");
+        StringWriter text = new StringWriter();
+        new SocketList(List.of(keepalive), false, true, null).print(new PrintWriter(text), false, true);
+        assertEquals("ESTAB 0      0      10.0.0.1:80        10.0.0.2:4242     timer:(keepalive,119min59sec,0)",
+                text.toString().lines().skip(1).findFirst().orElseThrow());
     }
 
     @Test

@@ -104,6 +104,8 @@ public final class SocketRows {
         row.put("traffic:retransmitted.segments", (long) info.retransmittedSegments());
         row.put("nanos:rtt", info.smoothedRttNanos());
         row.put("nanos:rtt.minimum", info.minimumRttNanos());
+        row.put("timer", info.timer());
+        row.put("nanos:timer", info.timerNanos());
         row.put("nanos:rto", info.retransmissionTimeoutNanos());
         row.put("level:congestion-window.bytes", (long) info.congestionWindowBytes());
         row.put("level:send-window.bytes", (long) info.sendWindowBytes());

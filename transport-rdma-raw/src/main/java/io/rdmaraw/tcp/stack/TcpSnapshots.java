@@ -24,7 +24,7 @@ public final class TcpSnapshots {
                 info.smoothedRttNanos(), info.minimumRttNanos(), info.timeoutNanos(), info.congestionWindowBytes(),
                 info.sendWindowBytes(), info.receiveWindowBytes(), info.segmentBytes(), info.pathMtuBytes(),
                 info.unacknowledgedBytes(), info.unsentBytes(), info.bytesAcked(), info.bytesReceived(),
-                info.segmentsIn(), info.segmentsOut(), info.retransmittedSegments());
+                info.segmentsIn(), info.segmentsOut(), info.retransmittedSegments(), info.timer(), info.timerNanos());
     }
 
     /** Returns the servers and connections of a stack. */

@@ -333,7 +333,8 @@ public final class RingScenario implements AutoCloseable {
         bytes[23] = 6;
         bytes[46] = 0x50;
         write(sendSlot(), bytes);
-        sendQueue.putSegmented(frame, TCP_HEADER_BYTES, SLOT_BYTES, scratch, elements(frame, TCP_HEADER_BYTES, lengthBytes));
+        sendQueue.putSegmented(frame, TCP_HEADER_BYTES, SLOT_BYTES, scratch,
+                elements(frame, TCP_HEADER_BYTES, lengthBytes));
     }
 
     /** @param sunkFrames how many of the burst the sink gets; -1: it is not asked */
