@@ -247,7 +247,9 @@ void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
 {
     struct mlx5_cqe64 cqe;
     if (is_full(cq)) {
-        cq->object.context->device->counters.cq_overruns++;
+        /* A request that is flushed held no frame. */
+        if (completion->syndrome != MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
+            cq->object.context->device->counters.cq_overruns++;
         cx_cq_overrun(cq);
         return;
     }

@@ -30,7 +30,7 @@ struct cxemu_counters {
     uint64_t send_errors;           /* completions with an error, flushed requests not among them */
     uint64_t receive_errors;
     uint64_t flushed;
-    uint64_t cq_overruns;           /* completions that found their queue full */
+    uint64_t cq_overruns;           /* completions that found their queue full, of flushed requests not among them */
     uint64_t doorbells;
     uint64_t bad_doorbells;         /* for no queue or no request that is there, and records that can't be */
     uint64_t stale_armings;         /* with the sequence number of an event that was raised already */

@@ -89,7 +89,8 @@ final class QueueRecovery {
         if (!queue.needsNewQueues()) {
             queue.recover(owner::takeWhatHasCompleted);
         }
-        if (queue.needsNewQueues()) {
+        // The queue gives up itself when one that was made anew fails again and again.
+        while (queue.needsNewQueues()) {
             // While the rules are there: without them the frames' channels could not be found.
             owner.takeWhatHasCompleted();
             tags.rebuild(() -> queue.recover(() -> { }));

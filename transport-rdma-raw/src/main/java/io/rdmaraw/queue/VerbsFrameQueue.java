@@ -25,6 +25,9 @@ public final class VerbsFrameQueue implements FrameQueue {
     /** A device flushes a queue within microseconds; one that is broken must not hold the loop. */
     private static final long FLUSH_NANOS = 1_000_000;
 
+    /** A queue pair may fail between two steps of its start; a device on which every one does is of no use. */
+    private static final int MAX_FAILED_STARTS = 3;
+
     private final SharedDevice device;
     private final int portNumber;
     private final QueueSetup setup;
@@ -38,6 +41,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     private WorkQueue workQueue;
     /** A completion queue has overrun: what completed on its requests will never be known. */
     private boolean completionsLost;
+    private int failedStarts;
     /** The device has not let a queue pair be reset, and that was said. */
     private boolean resetRefused;
     private volatile Resets resets = new Resets(0, 0);
@@ -403,8 +407,17 @@ public final class VerbsFrameQueue implements FrameQueue {
         use(openQueues());
         closeQueues(old, oldReceives, oldSends);
         completionsLost = false;
-        start();
-        startLarge();
+        try {
+            start();
+            startLarge();
+            failedStarts = 0;
+        } catch (VerbsException e) {
+            if (++failedStarts == MAX_FAILED_STARTS) {
+                throw e;
+            }
+            LOGGER.debug("a queue that was made anew has failed while it was started, and is replaced", e);
+            completionsLost = true;
+        }
     }
 
     private void closeQueues(QueuePairResources old, ReceiveRing receives, SendRing sends) {

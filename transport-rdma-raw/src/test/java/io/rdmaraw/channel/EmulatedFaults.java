@@ -18,6 +18,8 @@ import java.util.Arrays;
 final class EmulatedFaults implements DeviceFaults {
     /** {@code MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR}. */
     private static final int LOCAL_LENGTH_ERR = 1;
+    /** {@code MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR}. */
+    private static final int LOCAL_QP_OP_ERR = 2;
     /** {@code MLX5_CQE_SYNDROME_LOCAL_PROT_ERR}. */
     private static final int LOCAL_PROT_ERR = 4;
     /** One that libmlx5 does not know, which it calls a general error. */
@@ -44,6 +46,7 @@ final class EmulatedFaults implements DeviceFaults {
         int syndrome = switch (status) {
             case WcStatus.LOC_PROT_ERR -> LOCAL_PROT_ERR;
             case WcStatus.LOC_LEN_ERR -> LOCAL_LENGTH_ERR;
+            case WcStatus.LOC_QP_OP_ERR -> LOCAL_QP_OP_ERR;
             default -> UNKNOWN;
         };
         assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, number(queue, receive),
@@ -69,6 +72,11 @@ final class EmulatedFaults implements DeviceFaults {
 
     private static int number(VerbsFrameQueue queue, boolean receive) {
         return receive ? QueueFixture.receiveQueueNumber(queue) : queue.queuePair().number();
+    }
+
+    /** The next commands of this number, of {@code enum ib_uverbs_write_cmds}, fail. */
+    void failCommands(int command, int errno, int count) {
+        assertEquals(0, NativeCall.status(function("cxemu_fail_commands"), device, command, errno, count));
     }
 
     @Override
