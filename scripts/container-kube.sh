@@ -9,8 +9,9 @@ kube_begin() {
     "$container_work/containers.conf" >"$container_work/kube.conf"
 }
 
+# In a directory without a file of the image's name, which podman would look into for what to build it from.
 kube_play() {
-  CONTAINERS_CONF="$container_work/kube.conf" podman kube play "$@"
+  (cd "$container_work/work" && CONTAINERS_CONF="$container_work/kube.conf" podman kube play "$@")
 }
 
 # Podman knows no DaemonSet: the pod of its template, as it stands there, and the objects before it.
@@ -31,8 +32,13 @@ daemonset_as_pod() {
 
 # ---- a pod on the bridge
 
+# Podman gives an emptyDir to the user of one of its containers. A directory of the kubelet's mode takes its place.
 start_pod() {
-  kube_play "$ROOT/examples/kubernetes/pod.yaml"
+  mkdir -m 0777 "$container_work/socket"
+  chmod 0777 "$container_work/socket"
+  sed "s|emptyDir: {}|hostPath: {path: $container_work/socket, type: Directory}|" \
+    "$ROOT/examples/kubernetes/pod.yaml" >"$container_work/pod.yaml"
+  kube_play "$container_work/pod.yaml"
   container_wait "the pod's server to listen" container_says rdma-raw-http-server "is listening on" ||
     { podman logs rdma-raw-http-server; podman logs rdma-raw-http-broker; return 1; }
 }
@@ -81,7 +87,7 @@ pod_steps() {
   container_is_wanted pod || return 0
   container_step pod-start "pod.yaml as it stands there: the server says that it listens" start_pod
   local address
-  address="$(pod_address)"
+  address="$(pod_address || true)"
   container_step pod-pages "curl gets a page, in a container and on the host" http_pages "$address"
   container_step pod-bulk "100 MB to each have the right SHA-256" http_bulk "$address"
   container_step pod-rights "the server has no capability, the broker three" pod_rights rdma-raw-http rdma-raw-http
@@ -93,8 +99,9 @@ pod_steps() {
 
 # ---- a DaemonSet and a server on a node's interface
 
-in_node() {
-  nsenter --net="/run/netns/rdmaraw-$$-node" -- "$@"
+kube_play_in_node() {
+  (cd "$container_work/work" && CONTAINERS_CONF="$container_work/kube.conf" \
+    nsenter --net="/run/netns/rdmaraw-$$-node" -- podman kube play "$@")
 }
 
 # A namespace in the node's place, with an interface eth1 to another one.
@@ -124,10 +131,10 @@ start_daemonset() {
   make_node
   daemonset_as_pod "$ROOT/examples/kubernetes/daemonset.yaml" | on_this_node >"$container_work/daemonset.yaml"
   on_this_node <"$ROOT/examples/kubernetes/server.yaml" >"$container_work/server.yaml"
-  CONTAINERS_CONF="$container_work/kube.conf" in_node podman kube play "$container_work/daemonset.yaml"
+  kube_play_in_node "$container_work/daemonset.yaml"
   container_wait "the broker to serve" container_says rdma-raw-broker-broker serves ||
     { podman logs rdma-raw-broker-broker; return 1; }
-  CONTAINERS_CONF="$container_work/kube.conf" in_node podman kube play "$container_work/server.yaml"
+  kube_play_in_node "$container_work/server.yaml"
   container_wait "the node's server to listen" container_says rdma-raw-node-server-server "is listening on" ||
     { podman logs rdma-raw-node-server-server; podman logs rdma-raw-broker-broker; return 1; }
 }

@@ -35,6 +35,9 @@ same() {
 
 # ---- servers ----
 
+# Each address of the interface, of IPv4.
+container_bind=0.0.0.0
+
 # The options of a device's container, as docs/security.md and docs/deploying.md have them.
 device_options() {
   case "$1" in
@@ -55,7 +58,7 @@ start_server() {
   [ $# -eq 0 ] || shift
   read -ra capabilities <<<"$(device_options "$device")"
   podman run --detach --name "$name" "${capabilities[@]}" --security-opt "seccomp=$ROOT/examples/containers/seccomp.json" \
-    "${options[@]}" localhost/rdma-raw example "$example" --device "$device" --address 0.0.0.0 "$@" >/dev/null
+    "${options[@]}" localhost/rdma-raw example "$example" --device "$device" --address "$container_bind" "$@" >/dev/null
   await_listening "$name"
 }
 
@@ -101,15 +104,6 @@ http_uploads() {
   same "$(curl -sS --max-time 300 --data-binary "@$file" "$url")" "$sent" "up from the host"
 }
 
-# The kernel's IPv6 at the other end, by the addresses that podman has given out.
-http_ipv6() {
-  local url="http://[$1]:8080"
-  from_container curl -sS --max-time 30 "$url/json" && echo
-  curl -sS --max-time 30 "$url/json" && echo
-  same "$(curl -sS --max-time 300 "$url/bytes/$CONTAINER_BYTES" | sha256sum | cut -d ' ' -f 1)" \
-    "$(digest_of_pattern "$CONTAINER_BYTES")" "down to the host by IPv6"
-}
-
 http_load() {
   local out
   out="$(from_container wrk -t 2 -c 32 -d 5 "http://$1:8080/plaintext")"
@@ -152,7 +146,78 @@ http3_pages() {
   same "$(digest_of_file "$container_work/work/h3/echo")" "$digest" "posted by HTTP/3"
 }
 
+# The proxy is asked on the host, and asks a server in another container.
+iperf_through() {
+  local report
+  # The server hears of the last transfer's end behind all that was under way.
+  while report="$(iperf3 -J -c "$1" -p 8081 -n 256M "${@:2}")" || true; grep -q "the server is busy" <<<"$report"; do
+    sleep 0.1
+  done
+  jq -r '.error // "\(.end.sum_received.bytes) bytes, \(.end.sum_received.bits_per_second / 1e6 | floor) Mbit/s"' <<<"$report"
+  jq -e '.error == null and .end.sum_sent.bytes >= 256 * 1048576 and .end.sum_received.bytes > 128 * 1048576' <<<"$report"
+}
+
+proxy_transfers() {
+  iperf_through "$1"
+  iperf_through "$1" -P 4
+  iperf_through "$1" -R
+}
+
+# Stock clients on a bridge of its own with both families, by IPv6.
+ipv6_pages() {
+  local url="http://[$1]:8080"
+  podman exec clients6 curl -sS --max-time 30 "$url/json" && echo
+  curl -sS --max-time 30 "$url/json" && echo
+}
+
+ipv6_bulk() {
+  local url="http://[$1]:8080" file="$container_work/work/bulk" expected
+  expected="$(digest_of_pattern "$CONTAINER_BYTES")"
+  random_file bulk "$CONTAINER_BYTES"
+  same "$(podman exec clients6 curl -sS --max-time 300 "$url/bytes/$CONTAINER_BYTES" | sha256sum | cut -d ' ' -f 1)" \
+    "$expected" "down to a container"
+  same "$(curl -sS --max-time 300 "$url/bytes/$CONTAINER_BYTES" | sha256sum | cut -d ' ' -f 1)" "$expected" \
+    "down to the host"
+  same "$(podman exec clients6 curl -sS --max-time 300 --data-binary @/work/bulk "$url/sha256")" \
+    "$(digest_of_file "$file")" "up from a container"
+  same "$(curl -sS --max-time 300 --data-binary "@$file" "$url/sha256")" "$(digest_of_file "$file")" "up from the host"
+}
+
 # ---- the steps in their order ----
+
+# The bridge is there for these steps alone: where the kernel has no NAT of IPv6, podman makes none.
+ipv6_steps() {
+  local case="$1-ipv6" device="$2" network="$container_network-$1" address
+  shift 2
+  container_is_wanted "$case" || return 0
+  podman network create --disable-dns --ipv6 "$network" >/dev/null
+  start_clients clients6 --network "$network"
+  container_bind=::
+  container_step "$case-start" "the server says that it listens" start_server "$case" "$device" http \
+    --network "$network" "$@"
+  container_bind=0.0.0.0
+  address="$(podman inspect --format "{{(index .NetworkSettings.Networks \"$network\").GlobalIPv6Address}}" "$case")"
+  container_step "$case-pages" "curl gets a page, in a container and on the host" ipv6_pages "$address"
+  container_step "$case-bulk" "100 MB each way have the right SHA-256" ipv6_bulk "$address"
+  container_step "$case-device" "frames came by the device, none was dropped for its checksum or length" \
+    by_device "$case"
+  podman rm --force --time 10 "$case" clients6 >/dev/null
+}
+
+proxy_steps() {
+  local case="$1-proxy" device="$2"
+  shift 2
+  container_is_wanted "$case" || return 0
+  podman exec --detach clients iperf3 -s -p 5201
+  container_step "$case-start" "the server says that it listens" start_server "$case" "$device" proxy "$@" -- \
+    --to "$(container_address clients):5201"
+  container_step "$case-iperf3" "256 MiB through the proxy, by one stream, by four, and back" \
+    proxy_transfers "$(container_address "$case")"
+  container_step "$case-device" "frames came by the device, none was dropped for its checksum or length" \
+    by_device "$case"
+  podman rm --force --time 10 "$case" >/dev/null
+  podman restart --time 0 clients >/dev/null
+}
 
 # All servers of a device, each on the bridge; CASE names the steps.
 server_steps() {
@@ -168,6 +233,8 @@ server_steps() {
     container_step "$case-$name-log" "no warning" quiet_log "$case-$name"
     podman rm --force --time 10 "$case-$name" >/dev/null
   done
+  proxy_steps "$case" "$device" "$@"
+  ipv6_steps "$case" "$device" "$@"
 }
 
 http_steps() {

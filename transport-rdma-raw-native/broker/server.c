@@ -341,10 +341,11 @@ static void shut_out_late(struct server *server, struct client *client)
 static void turn_of_client(struct server *server, unsigned at, bool has_question, bool has_ended, int64_t now)
 {
     struct client *client = &server->client[at];
+    /* What a session says before it ends is heard. */
+    if (has_question && client->session >= 0 && !serve(server, client))
+        shut(client, "the process has closed it or has ended");
     if (has_ended)
         forget(server, at);
-    else if (has_question && client->session >= 0 && !serve(server, client))
-        shut(client, "the process has closed it or has ended");
     else if (is_late(client, now))
         shut_out_late(server, client);
 }

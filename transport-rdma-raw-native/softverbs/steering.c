@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps and programs by bpf_call(2): see steering.h, steering_maps.h and bpf/steer.bpf.c. */
+/* Rules and limits in the maps that the programs read: see steering.h, steering_maps.h and bpf/steer.bpf.c. */
 #include "steering.h"
 
+#include "bpf_map.h"
 #include "device.h"
 #include "refusal.h"
 #include "steering_maps.h"
-#include "steering_programs.h"
+#include "steering_load.h"
 #include "wire_defs.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
-#include <linux/if_link.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Newer than the oldest <linux/bpf.h> this builds with: BPF_TCX_INGRESS, Linux 6.6. */
-enum { TCX_INGRESS = 46, MAX_IDLE_SHAPES = 8, MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = 1 << 20 };
+enum { MAX_IDLE_SHAPES = 8 };
 
 _Static_assert(sizeof(struct sv_steer_headers) == sizeof(struct sv_headers), "the programs see the same key");
 _Static_assert(offsetof(struct sv_steer_headers, vni) == offsetof(struct sv_headers, vni), "the same key");
@@ -49,55 +46,17 @@ struct sv_steering {
     struct shape shape[SV_STEER_MAX_SHAPES];    /* lowest priority number first */
 };
 
-static int bpf_call(enum bpf_cmd command, union bpf_attr *attr)
-{
-    return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
-}
-
-static uint64_t address_of(const void *address)
-{
-    return (uint64_t)(uintptr_t)address;
-}
-
 /* ---- maps ---- */
-
-static int create_map(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags)
-{
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.map_type = type;
-    attr.key_size = key;
-    attr.value_size = value;
-    attr.max_entries = entries;
-    attr.map_flags = flags;
-    return bpf_call(BPF_MAP_CREATE, &attr);
-}
-
-static int map_update(int map, const void *key, const void *value)
-{
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)map;
-    attr.key = address_of(key);
-    attr.value = address_of(value);
-    return bpf_call(BPF_MAP_UPDATE_ELEM, &attr) == 0 ? 0 : errno;
-}
-
-static void *map_memory(int map, size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
 
 static int map_marks(int map, uint32_t buckets, struct sv_steer_marks **marks)
 {
-    *marks = map_memory(map, buckets * sizeof **marks);
+    *marks = sv_map_memory(map, buckets * sizeof **marks);
     return *marks == NULL ? errno : 0;
 }
 
 static int create_marks(int *map, uint32_t buckets, struct sv_steer_marks **marks)
 {
-    *map = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof **marks, buckets, BPF_F_MMAPABLE);
+    *map = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof **marks, buckets, BPF_F_MMAPABLE);
     return *map < 0 ? errno : map_marks(*map, buckets, marks);
 }
 
@@ -105,13 +64,13 @@ static int create_marks(int *map, uint32_t buckets, struct sv_steer_marks **mark
 static int create_classifier_maps(struct sv_steering *steering)
 {
     int *map = steering->map;
-    map[SV_MAP_SOCKETS] = create_map(BPF_MAP_TYPE_XSKMAP, 4, 4, SV_STEER_SOCKETS * SV_STEER_MAX_QUEUES, 0);
+    map[SV_MAP_SOCKETS] = sv_map_create(BPF_MAP_TYPE_XSKMAP, 4, 4, SV_STEER_SOCKETS * SV_STEER_MAX_QUEUES, 0);
     if (map[SV_MAP_SOCKETS] < 0)
         return errno;
-    map[SV_MAP_SYNS] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_STEER_SYNS / 2, 0);
+    map[SV_MAP_SYNS] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_STEER_SYNS / 2, 0);
     if (map[SV_MAP_SYNS] < 0)
         return errno;
-    map[SV_MAP_PROGRAMS] = create_map(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
+    map[SV_MAP_PROGRAMS] = sv_map_create(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
     if (map[SV_MAP_PROGRAMS] < 0)
         return errno;
     int error = create_marks(&map[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
@@ -122,143 +81,46 @@ static int create_classifier_maps(struct sv_steering *steering)
 static int create_maps(struct sv_steering *steering)
 {
     int *map = steering->map;
-    map[SV_MAP_DIRECTORY] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1, BPF_F_MMAPABLE);
+    map[SV_MAP_DIRECTORY] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1, BPF_F_MMAPABLE);
     if (map[SV_MAP_DIRECTORY] < 0)
         return errno;
-    map[SV_MAP_TRAFFIC] = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_traffic), 1, BPF_F_MMAPABLE);
+    map[SV_MAP_TRAFFIC] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_traffic), 1, BPF_F_MMAPABLE);
     if (map[SV_MAP_TRAFFIC] < 0)
         return errno;
-    steering->traffic = map_memory(map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
+    steering->traffic = sv_map_memory(map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
     if (steering->traffic == NULL)
         return errno;
-    map[SV_MAP_RULES] = create_map(BPF_MAP_TYPE_HASH, (1 + SV_STEER_PLAIN_WORDS) * sizeof(uint64_t),
+    map[SV_MAP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, (1 + SV_STEER_PLAIN_WORDS) * sizeof(uint64_t),
                                    sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
     if (map[SV_MAP_RULES] < 0)
         return errno;
-    map[SV_MAP_DEEP_RULES] = create_map(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key),
+    map[SV_MAP_DEEP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key),
                                         sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
     if (map[SV_MAP_DEEP_RULES] < 0)
         return errno;
-    map[SV_MAP_SCRATCH] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
+    map[SV_MAP_SCRATCH] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
     if (map[SV_MAP_SCRATCH] < 0)
         return errno;
-    map[SV_MAP_RECENT] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT, 0);
+    map[SV_MAP_RECENT] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT, 0);
     if (map[SV_MAP_RECENT] < 0)
         return errno;
-    map[SV_MAP_HEADS] = create_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head), SV_STEER_RECENT, 0);
+    map[SV_MAP_HEADS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head), SV_STEER_RECENT, 0);
     if (map[SV_MAP_HEADS] < 0)
         return errno;
-    steering->directory = map_memory(map[SV_MAP_DIRECTORY], sizeof *steering->directory);
+    steering->directory = sv_map_memory(map[SV_MAP_DIRECTORY], sizeof *steering->directory);
     return steering->directory == NULL ? errno : 0;
 }
 
 /* ---- programs ---- */
 
-static const struct program {
-    const char *name;
-    enum bpf_prog_type type;
-    uint32_t attach_type;
-    const uint64_t *code;
-    size_t instructions;
-    const struct sv_map_use *uses;
-    size_t use_count;
-} programs[] = {
-#define PROGRAM(NAME, TYPE, ATTACH) \
-    {"rdma_raw_" #NAME, TYPE, ATTACH, sv_program_##NAME, sizeof sv_program_##NAME / 8, sv_program_##NAME##_maps, \
-     sizeof sv_program_##NAME##_maps / sizeof sv_program_##NAME##_maps[0]}
-    [SV_PROGRAM_XDP] = PROGRAM(xdp, BPF_PROG_TYPE_XDP, BPF_XDP),
-    [SV_PROGRAM_CLASSIFY] = PROGRAM(classify, BPF_PROG_TYPE_XDP, BPF_XDP),
-    [SV_PROGRAM_REDIRECT] = PROGRAM(redirect, BPF_PROG_TYPE_SCHED_CLS, 0),
-    [SV_PROGRAM_TC] = PROGRAM(tc, BPF_PROG_TYPE_SCHED_CLS, 0),
-    [SV_PROGRAM_FILTER] = PROGRAM(filter, BPF_PROG_TYPE_SOCKET_FILTER, 0),
-    [SV_PROGRAM_COPIES] = PROGRAM(copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
-};
-
-/* Loads a program that was refused once more, and prints why. */
-static void print_verifier_log(const struct program *program, union bpf_attr *attr)
-{
-    char *log = calloc(1, VERIFIER_LOG_BYTES);
-    if (log == NULL)
-        return;
-    attr->log_level = 1;
-    attr->log_size = VERIFIER_LOG_BYTES;
-    attr->log_buf = address_of(log);
-    int fd = bpf_call(BPF_PROG_LOAD, attr);
-    fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log);
-    free(log);
-    if (fd >= 0)
-        close(fd);
-}
-
-static int load_program(struct sv_steering *steering, enum sv_program which, uint32_t flags)
-{
-    const struct program *program = &programs[which];
-    struct bpf_insn code[MAX_INSTRUCTIONS];
-    union bpf_attr attr;
-    if (program->instructions > MAX_INSTRUCTIONS)
-        return -E2BIG;
-    memcpy(code, program->code, program->instructions * sizeof code[0]);
-    for (size_t i = 0; i < program->use_count; i++) {
-        struct bpf_insn *load = &code[program->uses[i].instruction];
-        load->src_reg = BPF_PSEUDO_MAP_FD;
-        load->imm = steering->map[program->uses[i].map];
-    }
-    memset(&attr, 0, sizeof attr);
-    attr.prog_type = program->type;
-    attr.prog_flags = flags;
-    attr.expected_attach_type = program->attach_type;
-    attr.insns = address_of(code);
-    attr.insn_cnt = (uint32_t)program->instructions;
-    attr.license = address_of("Apache-2.0");
-    strncpy(attr.prog_name, program->name, sizeof attr.prog_name - 1);
-    int fd = bpf_call(BPF_PROG_LOAD, &attr);
-    if (fd >= 0)
-        return fd;
-    int error = errno;
-    if (getenv("SOFTVERBS_BPF_LOG") != NULL)
-        print_verifier_log(program, &attr);
-    return -error;
-}
-
 int sv_steering_load(struct sv_steering *steering, enum sv_program which)
 {
-    return load_program(steering, which, 0);
-}
-
-/* The XDP program ends with a tail call of the classifier. */
-static int load_classifier(struct sv_steering *steering, uint32_t flags)
-{
-    const uint32_t first = 0;
-    int program = load_program(steering, SV_PROGRAM_CLASSIFY, flags);
-    if (program < 0)
-        return program;
-    int error = map_update(steering->map[SV_MAP_PROGRAMS], &first, &program);
-    close(program);     /* the map holds it */
-    return -error;
+    return sv_program_load(which, steering->map, 0);
 }
 
 int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, enum sv_xdp_mode mode)
 {
-    uint32_t flags = mode == SV_XDP_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0;
-    int program = which == SV_PROGRAM_XDP ? load_classifier(steering, flags) : 0;
-    if (program == 0)
-        program = load_program(steering, which, flags);
-    if (program < 0)
-        return program;
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.link_create.prog_fd = (uint32_t)program;
-    attr.link_create.target_ifindex = (uint32_t)ifindex;
-    if (programs[which].type == BPF_PROG_TYPE_XDP) {
-        attr.link_create.attach_type = BPF_XDP;
-        attr.link_create.flags = mode != SV_XDP_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
-    } else {
-        attr.link_create.attach_type = (enum bpf_attach_type)TCX_INGRESS;
-    }
-    int link = bpf_call(BPF_LINK_CREATE, &attr);
-    int error = errno;
-    close(program);     /* the link holds it */
-    return link >= 0 ? link : -error;
+    return sv_program_attach(which, steering->map, ifindex, mode);
 }
 
 void sv_steering_redirect_to(struct sv_steering *steering, int ifindex)
@@ -272,8 +134,8 @@ int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int so
     const uint32_t syn_index = main + 1;
     if (queue >= SV_STEER_MAX_QUEUES)
         return ENOSPC;
-    int error = map_update(steering->map[SV_MAP_SOCKETS], &main, &socket);
-    return error != 0 ? error : map_update(steering->map[SV_MAP_SOCKETS], &syn_index, &syns);
+    int error = sv_map_update(steering->map[SV_MAP_SOCKETS], &main, &socket);
+    return error != 0 ? error : sv_map_update(steering->map[SV_MAP_SOCKETS], &syn_index, &syns);
 }
 
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues)
@@ -469,7 +331,7 @@ int sv_steering_adopt(struct sv_steering **out, const int maps[SV_STEERING_SHARE
     }
     if (steering == NULL)
         return ENOMEM;
-    steering->traffic = map_memory(steering->map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
+    steering->traffic = sv_map_memory(steering->map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
     int error = steering->traffic == NULL ? errno : 0;
     if (error == 0)
         error = map_marks(steering->map[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
@@ -590,12 +452,7 @@ static void rule_key(const struct shape *shape, const union sv_key *value, struc
 static struct sv_steer_rule read_rule(int map, const struct sv_steer_rule_key *key)
 {
     struct sv_steer_rule rule = {0, 0};
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)map;
-    attr.key = address_of(key);
-    attr.value = address_of(&rule);
-    if (bpf_call(BPF_MAP_LOOKUP_ELEM, &attr) != 0)
+    if (!sv_map_lookup(map, key, &rule))
         return (struct sv_steer_rule){0, 0};
     return rule;
 }
@@ -619,7 +476,7 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
         rule = read_rule(rules_of(steering, shape), &key);
     rule.takers += !spec->continues;
     rule.copies += spec->continues;
-    int error = map_update(rules_of(steering, shape), &key, &rule);
+    int error = sv_map_update(rules_of(steering, shape), &key, &rule);
     invalidate_verdicts(steering);
     if (error == 0)
         shape->rules++;
@@ -645,15 +502,11 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
     rule.copies -= spec->continues;
     shape->rules--;
     if (rule.takers + rule.copies > 0) {
-        map_update(rules_of(steering, shape), &key, &rule);
+        sv_map_update(rules_of(steering, shape), &key, &rule);
         invalidate_verdicts(steering);
         return true;
     }
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)rules_of(steering, shape);
-    attr.key = address_of(&key);
-    bpf_call(BPF_MAP_DELETE_ELEM, &attr);
+    sv_map_delete(rules_of(steering, shape), &key);
     invalidate_verdicts(steering);
     return true;
 }

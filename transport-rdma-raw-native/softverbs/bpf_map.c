@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See bpf_map.h. */
+#define _GNU_SOURCE
+#include "bpf_map.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int sv_bpf(enum bpf_cmd command, union bpf_attr *attr)
+{
+    return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
+}
+
+uint64_t sv_bpf_address(const void *address)
+{
+    return (uint64_t)(uintptr_t)address;
+}
+
+int sv_map_create(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags)
+{
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_type = type;
+    attr.key_size = key;
+    attr.value_size = value;
+    attr.max_entries = entries;
+    attr.map_flags = flags;
+    return sv_bpf(BPF_MAP_CREATE, &attr);
+}
+
+/* The attributes of a call for one element. */
+static union bpf_attr element(int map, const void *key, const void *value)
+{
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)map;
+    attr.key = sv_bpf_address(key);
+    attr.value = sv_bpf_address(value);
+    return attr;
+}
+
+int sv_map_update(int map, const void *key, const void *value)
+{
+    union bpf_attr attr = element(map, key, value);
+    return sv_bpf(BPF_MAP_UPDATE_ELEM, &attr) == 0 ? 0 : errno;
+}
+
+bool sv_map_lookup(int map, const void *key, void *value)
+{
+    union bpf_attr attr = element(map, key, value);
+    return sv_bpf(BPF_MAP_LOOKUP_ELEM, &attr) == 0;
+}
+
+void sv_map_delete(int map, const void *key)
+{
+    union bpf_attr attr = element(map, key, NULL);
+    (void)sv_bpf(BPF_MAP_DELETE_ELEM, &attr);
+}
+
+void *sv_map_memory(int map, size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}

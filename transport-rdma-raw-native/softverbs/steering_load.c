@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See steering_load.h. */
+#include "steering_load.h"
+
+#include "bpf_map.h"
+#include "steering_programs.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Newer than the oldest <linux/bpf.h> this builds with: BPF_TCX_INGRESS, Linux 6.6. */
+enum { TCX_INGRESS = 46, MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = 1 << 20 };
+
+static const struct program {
+    const char *name;
+    enum bpf_prog_type type;
+    uint32_t attach_type;
+    const uint64_t *code;
+    size_t instructions;
+    const struct sv_map_use *uses;
+    size_t use_count;
+} programs[] = {
+#define PROGRAM(NAME, TYPE, ATTACH) \
+    {"rdma_raw_" #NAME, TYPE, ATTACH, sv_program_##NAME, sizeof sv_program_##NAME / 8, sv_program_##NAME##_maps, \
+     sizeof sv_program_##NAME##_maps / sizeof sv_program_##NAME##_maps[0]}
+    [SV_PROGRAM_XDP] = PROGRAM(xdp, BPF_PROG_TYPE_XDP, BPF_XDP),
+    [SV_PROGRAM_CLASSIFY] = PROGRAM(classify, BPF_PROG_TYPE_XDP, BPF_XDP),
+    [SV_PROGRAM_REDIRECT] = PROGRAM(redirect, BPF_PROG_TYPE_SCHED_CLS, 0),
+    [SV_PROGRAM_TC] = PROGRAM(tc, BPF_PROG_TYPE_SCHED_CLS, 0),
+    [SV_PROGRAM_FILTER] = PROGRAM(filter, BPF_PROG_TYPE_SOCKET_FILTER, 0),
+    [SV_PROGRAM_COPIES] = PROGRAM(copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
+};
+
+/* Loads a program that was refused once more, and prints why. */
+static void print_verifier_log(const struct program *program, union bpf_attr *attr)
+{
+    char *log = calloc(1, VERIFIER_LOG_BYTES);
+    if (log == NULL)
+        return;
+    attr->log_level = 1;
+    attr->log_size = VERIFIER_LOG_BYTES;
+    attr->log_buf = sv_bpf_address(log);
+    int fd = sv_bpf(BPF_PROG_LOAD, attr);
+    fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log);
+    free(log);
+    if (fd >= 0)
+        close(fd);
+}
+
+int sv_program_load(enum sv_program which, const int map[SV_MAP_COUNT], uint32_t flags)
+{
+    const struct program *program = &programs[which];
+    struct bpf_insn code[MAX_INSTRUCTIONS];
+    union bpf_attr attr;
+    if (program->instructions > MAX_INSTRUCTIONS)
+        return -E2BIG;
+    memcpy(code, program->code, program->instructions * sizeof code[0]);
+    for (size_t i = 0; i < program->use_count; i++) {
+        struct bpf_insn *load = &code[program->uses[i].instruction];
+        load->src_reg = BPF_PSEUDO_MAP_FD;
+        load->imm = map[program->uses[i].map];
+    }
+    memset(&attr, 0, sizeof attr);
+    attr.prog_type = program->type;
+    attr.prog_flags = flags;
+    attr.expected_attach_type = program->attach_type;
+    attr.insns = sv_bpf_address(code);
+    attr.insn_cnt = (uint32_t)program->instructions;
+    attr.license = sv_bpf_address("Apache-2.0");
+    strncpy(attr.prog_name, program->name, sizeof attr.prog_name - 1);
+    int fd = sv_bpf(BPF_PROG_LOAD, &attr);
+    if (fd >= 0)
+        return fd;
+    int error = errno;
+    if (getenv("SOFTVERBS_BPF_LOG") != NULL)
+        print_verifier_log(program, &attr);
+    return -error;
+}
+
+/* The XDP program ends with a tail call of the classifier. */
+static int load_classifier(const int map[SV_MAP_COUNT], uint32_t flags)
+{
+    const uint32_t first = 0;
+    int program = sv_program_load(SV_PROGRAM_CLASSIFY, map, flags);
+    if (program < 0)
+        return program;
+    int error = sv_map_update(map[SV_MAP_PROGRAMS], &first, &program);
+    close(program);     /* the map holds it */
+    return -error;
+}
+
+int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_mode mode)
+{
+    uint32_t flags = mode == SV_XDP_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0;
+    int program = which == SV_PROGRAM_XDP ? load_classifier(map, flags) : 0;
+    if (program == 0)
+        program = sv_program_load(which, map, flags);
+    if (program < 0)
+        return program;
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.link_create.prog_fd = (uint32_t)program;
+    attr.link_create.target_ifindex = (uint32_t)ifindex;
+    if (programs[which].type == BPF_PROG_TYPE_XDP) {
+        attr.link_create.attach_type = BPF_XDP;
+        attr.link_create.flags = mode != SV_XDP_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
+    } else {
+        attr.link_create.attach_type = (enum bpf_attach_type)TCX_INGRESS;
+    }
+    int link = sv_bpf(BPF_LINK_CREATE, &attr);
+    int error = errno;
+    close(program);     /* the link holds it */
+    return link >= 0 ? link : -error;
+}
