@@ -90,7 +90,7 @@ record Mutant(String name, String file, List<Change> changes) {
                     "AckPolicy.onDisorder(c); if (c.reassembly == null) {", "if (c.reassembly == null) {"),
             new Mutant("timestamp echo off by one", "SegmentOutput", "out.timestamps(c.timestamp(now), c.tsRecent);",
                     "out.timestamps(c.timestamp(now), c.tsRecent + 1);"),
-            new Mutant("timestamps run backwards", "HotTcb",
+            new Mutant("timestamps run backwards", "Tcb",
                     "return (int) (nowNanos / 1_000_000) + timestampOffset;",
                     "return timestampOffset - (int) (nowNanos / 1_000_000);"),
             new Mutant("congestion mark not echoed", "SegmentOutput",
