@@ -1,19 +1,22 @@
 # shellcheck shell=bash
 # The device `emulated`: a ConnectX that is emulated below rdma-core's own libibverbs and libmlx5. The tools know it as
 # mlx5_0; what makes it appear is a preloaded library, so it is the launcher's matter.
-#   emulated        frames loop back, as with a port's own traffic
+#   emulated        a port alone: of its own frames it receives only what is asked for, as a card does. Benches, whose
+#                   programs in C do not ask for any, get a loopback connector instead
 #   emulated:WIRE   another wire of connectx-emulator/emulate.sh, for instance emulated:tap:tap0
 
-# Sets tool_arguments to the arguments with the device's own name, and emulated_wire when one of them is emulated.
+# Sets tool_arguments to the arguments with the device's own name, and emulated_wire when one of them is emulated: the
+# first argument is the wire of a device that does not name one.
 name_emulated_device() {
-  local argument prefix
+  local argument prefix default_wire="$1"
+  shift
   emulated_wire=
   tool_arguments=()
   for argument in "$@"; do
     prefix=
     [ "$argument" = "${argument#--device=}" ] || prefix=--device=
     case "${argument#--device=}" in
-      emulated) emulated_wire=loop && argument="${prefix}mlx5_0" ;;
+      emulated) emulated_wire="$default_wire" && argument="${prefix}mlx5_0" ;;
       emulated:*) emulated_wire="${argument#*emulated:}" && argument="${prefix}mlx5_0" ;;
     esac
     tool_arguments+=("$argument")

@@ -4,12 +4,14 @@
 
 hardware_usage() {
   cat <<'USAGE'
-usage: ./rdma-raw hardware-check --device D [--peer D] [--out DIR]
+usage: ./rdma-raw hardware-check --device D [--peer D] [--out DIR] [--setup WORDS]
 
   --device D   the RDMA device, such as mlx5_0; emulated: a pair of emulated ones, to see what this does
   --peer D     a second device that the first reaches by a cable or a switch; without one the device's own loopback is
                measured, and the conformance suite, which needs two, is left out
-  --out DIR    where the report goes (hardware-report); DIR/REPORT.md is the summary
+  --out DIR    where the report goes (hardware-report); DIR/REPORT.md is the summary, and DIR.tar.gz all of it: the one
+               file to send
+  --setup WORDS  of an emulated pair: how host and card are set up, such as vf or roce-off; see docs/hardware.md
 USAGE
 }
 
@@ -109,6 +111,37 @@ run_pair_suite() {
     ' suite "$ROOT" "$preload" "$sysfs" "$wires" "$1" "$2"
 }
 
+# What the kernel says of the port's network interface. None where it is in another network namespace.
+hardware_interface() {
+  local netdev
+  netdev="$("$ROOT/rdma-raw" devinfo --device "$1" --json 2>/dev/null |
+    sed -n 's/.*"netdev" *: *"\([^" ]*\)".*/\1/p' | head -1)"
+  if [ -z "$netdev" ] || [ ! -e "/sys/class/net/$netdev" ]; then
+    hardware_skip "netdev, ethtool" "the port's interface is not to be seen here"
+    return
+  fi
+  hardware_program netdev "it is up; a VF shows its trust and spoof check at the PF" iproute2 ip -d link show "$netdev"
+  hardware_program ethtool "driver and firmware" ethtool ethtool -i "$netdev"
+}
+
+# Both ends on one port. The emulated pair has a cable in each port, where a port of its own is wanted.
+hardware_own_frames() {
+  if [ -n "${CONNECTX_EMULATOR_WIRES:-}" ]; then
+    env -u LD_PRELOAD -u SYSFS_PATH -u CONNECTX_EMULATOR_WIRES "$ROOT/rdma-raw" demo --device emulated --seconds 3 \
+      --window 64 --json
+  else
+    "$ROOT/rdma-raw" demo --device "$1" --seconds 3 --window 64 --json
+  fi
+}
+
+# One file to send.
+hardware_pack() {
+  local name
+  name="$(basename "$hardware_out")"
+  tar -czf "$hardware_out.tar.gz" -C "$(dirname "$hardware_out")" "$name"
+  say "hardware-check: all of it is in $hardware_out.tar.gz; please attach that file to your report"
+}
+
 hardware_steps_of_one() {
   local device="$1" peer="$2"
   hardware_step host "what it is" describe_host
@@ -122,6 +155,10 @@ hardware_steps_of_one() {
     hardware_program raw-ethernet-bw "perftest sends; a figure to compare with" perftest raw_ethernet_bw --client \
       -d "$device" -E 02:00:00:00:00:02 -B 02:00:00:00:00:01 -D 5 -s 64 -F
   fi
+  hardware_program rdma-link "the port's netdev is named, if it is in this network namespace" iproute2 rdma link show
+  hardware_interface "$device"
+  hardware_step own-frames "frames of the port's own come back to queue pairs that ask for them" \
+    hardware_own_frames "$device"
   hardware_step flow-rate "rules come and go" "$ROOT/rdma-raw" flow-rate --device "$device"
 }
 
@@ -173,12 +210,13 @@ hardware_steps_of_two() {
 }
 
 run_hardware_check() {
-  local device="" peer=""
+  local device="" peer="" setup=""
   hardware_out=hardware-report
   while [ $# -gt 0 ]; do
     case "$1" in
       -d | --device) device="${2:?--device needs a name}" && shift 2 ;;
       --peer) peer="${2:?--peer needs a name}" && shift 2 ;;
+      --setup) setup="${2:?--setup needs words}" && shift 2 ;;
       --out) hardware_out="${2:?--out needs a directory}" && shift 2 ;;
       -h | --help) hardware_usage && return ;;
       --device=* | --peer=* | --out=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
@@ -190,7 +228,7 @@ run_hardware_check() {
   require_built
   if [ "$device" = emulated ]; then
     require_rdma_core
-    exec "$ROOT/transport-rdma-raw-native/connectx-emulator/emulate.sh" --wire cable --wire cable -- \
+    exec "$ROOT/transport-rdma-raw-native/connectx-emulator/emulate.sh" --wire cable --wire cable ${setup:+--setup "$setup"} -- \
       "$ROOT/rdma-raw" hardware-check --device mlx5_0 --peer mlx5_1 --out "$hardware_out"
   fi
   mkdir -p "$hardware_out"
@@ -206,5 +244,6 @@ run_hardware_check() {
   hardware_figures
   printf '\n%s of %s steps failed.\n' "$hardware_failed" "$hardware_steps" >>"$hardware_out/REPORT.md"
   cat "$hardware_out/REPORT.md"
+  hardware_pack
   [ "$hardware_failed" = 0 ]
 }

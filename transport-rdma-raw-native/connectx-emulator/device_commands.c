@@ -219,7 +219,7 @@ int cx_query_port(struct cx_command *command)
     struct ib_uverbs_query_port_resp response = {
         .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
         .max_msg_sz = 0x40000000,
-        .gid_tbl_len = 1,
+        .gid_tbl_len = cx_setup("roce-off") || cx_setup("switchdev") ? 0 : 1,
         .pkey_tbl_len = 1,
         .state = device->port_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = IBV_MTU_4096,

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The devices of the process. CONNECTX_EMULATOR_WIRES lists what each is connected to, separated by commas; see wire.c.
- * CONNECTX_EMULATOR_ABI=write leaves out the ioctl ABI, as a kernel before 4.20 does.
+ * CONNECTX_EMULATOR_ABI=write leaves out the ioctl ABI, as a kernel before 4.20 does. CONNECTX_EMULATOR_SETUP names ways
+ * in which hosts and cards are set up, with a + between them; sysfs-tree.sh shows the same ones:
+ *   roce-off          the port has no GIDs
+ *   bond, switchdev, dual-port    other interfaces beside the port's own
+ *   other-namespace   the port's interface is not in the network namespace of the program
+ *   no-netlink        the kernel knows no RDMA netlink
+ *   vf                a virtual function: it receives what is for an address of its interface's list, nothing else
+ *   no-tags           rules have no tags, as those of mlx4
+ *   no-raw-packets    there are no queue pairs for raw packets, as with irdma
  */
 #include "emulator.h"
 
@@ -14,6 +22,7 @@
 static struct cx_device *devices[CX_MAX_DEVICES];
 static unsigned device_count;
 static bool uses_ioctl = true;
+static const char *setup = "";
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void exit_with(const char *what, const char *detail)
@@ -29,6 +38,7 @@ static struct cx_device *new_device(unsigned index, const char *wire)
         exit_with("no memory for a device", wire);
     device->index = index;
     snprintf(device->name, sizeof device->name, "mlx5_%u", index);
+    snprintf(device->interface, sizeof device->interface, "emulated%u", index);
     const uint8_t mac[6] = {0x02, 0xc5, 0x00, 0x00, 0x00, (uint8_t)(index + 1)};
     memcpy(device->mac, mac, sizeof mac);
     device->mtu = 1500;
@@ -51,6 +61,22 @@ static struct cx_device *new_device(unsigned index, const char *wire)
     return device;
 }
 
+static void choose_setup(void)
+{
+    static const char *const known[] = {"roce-off", "bond", "switchdev", "dual-port", "other-namespace", "no-netlink",
+                                        "vf", "no-tags", "no-raw-packets"};
+    const char *words = getenv("CONNECTX_EMULATOR_SETUP");
+    if (words == NULL || *words == '\0')
+        return;
+    setup = words;
+    size_t named = 0;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (cx_setup(known[i]))
+            named += strlen(known[i]) + 1;
+    if (named != strlen(words) + 1)
+        exit_with("CONNECTX_EMULATOR_SETUP has an unknown word", words);
+}
+
 static void initialise(void)
 {
     const char *wires = getenv("CONNECTX_EMULATOR_WIRES");
@@ -58,6 +84,7 @@ static void initialise(void)
     if (wires == NULL || *wires == '\0')
         return;
     cx_mutant_choose();
+    choose_setup();
     if (abi != NULL && strcmp(abi, "write") == 0)
         uses_ioctl = false;
     else if (abi != NULL && strcmp(abi, "ioctl") != 0)
@@ -97,6 +124,15 @@ struct cx_device *cx_device_by_name(const char *name)
 bool cx_uses_ioctl(void)
 {
     return uses_ioctl;
+}
+
+bool cx_setup(const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = strstr(setup, word); at != NULL; at = strstr(at + 1, word))
+        if ((at == setup || at[-1] == '+') && (at[length] == '\0' || at[length] == '+'))
+            return true;
+    return false;
 }
 
 /*

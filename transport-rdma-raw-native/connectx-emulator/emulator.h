@@ -11,7 +11,7 @@
 struct cx_wire;
 struct cx_completion;
 
-enum { CX_TRACE_ENTRIES = 1024 };
+enum { CX_TRACE_ENTRIES = 1024, CX_MORE_MACS = 64 };
 
 /* Requests of tests; see include/connectx_emulator.h. */
 struct cx_faults {
@@ -27,7 +27,10 @@ struct cx_faults {
 struct cx_device {
     unsigned index;
     char name[16];
+    char interface[16];             /* the network interface of the port */
     uint8_t mac[6];
+    uint8_t more_macs[CX_MORE_MACS][6];     /* that the interface lets in beside its own; a virtual function no others */
+    uint32_t more_mac_count;
     uint32_t mtu;
     bool port_up;
     bool removed;
@@ -52,6 +55,7 @@ struct cx_device {
     bool eager;                     /* step mode: records are read without a bell */
     uint8_t *scratch;               /* a frame that is being sent */
     uint8_t *segment;               /* a segment of a large send */
+    bool own_frame;                 /* what is being steered was sent by this port */
     struct sv_steer_cache wire_cache;
     struct softverbs_queue_counters wire_counters;
     struct cxemu_counters counters;
@@ -67,6 +71,8 @@ unsigned cx_device_count(void);
 void cx_lock(struct cx_device *device);
 void cx_unlock(struct cx_device *device);
 bool cx_uses_ioctl(void);
+/* Whether the host or the card is set up in a way that CONNECTX_EMULATOR_SETUP names; see devices.c. */
+bool cx_setup(const char *word);
 
 /* contexts.c: the first two without a lock held */
 struct cx_context *cx_context_open(struct cx_device *device);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files.h"
 #include "emulator.h"
+#include "rdma_netlink.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,20 +18,31 @@ bool cx_file_is_ours(int fd)
     return fd >= 0 && fd < MAX_FILES && atomic_load_explicit(&files[fd], memory_order_acquire) != NULL;
 }
 
-int cx_file_add(int fd, struct cx_context *context, struct cx_events *events)
+static int add(int fd, const struct cx_file *wanted)
 {
     if (fd < 0 || fd >= MAX_FILES)
         return EMFILE;
-    struct cx_file *file = calloc(1, sizeof *file);
+    struct cx_file *file = malloc(sizeof *file);
     if (file == NULL)
         return ENOMEM;
-    file->context = context;
-    file->events = events;
+    *file = *wanted;
     file->references = 1;
     pthread_mutex_lock(&mutex);
     atomic_store_explicit(&files[fd], file, memory_order_release);
     pthread_mutex_unlock(&mutex);
     return 0;
+}
+
+int cx_file_add(int fd, struct cx_context *context, struct cx_events *events)
+{
+    const struct cx_file file = {.context = context, .events = events};
+    return add(fd, &file);
+}
+
+int cx_file_add_netlink(int fd, struct cx_netlink *netlink)
+{
+    const struct cx_file file = {.netlink = netlink};
+    return add(fd, &file);
 }
 
 struct cx_file *cx_file_get(int fd)
@@ -56,6 +68,8 @@ void cx_file_put(struct cx_file *file)
         cx_context_close(file->context);
     if (file->events != NULL)
         cx_events_release(file->events);
+    if (file->netlink != NULL)
+        cx_netlink_close(file->netlink);
     free(file);
 }
 

@@ -35,6 +35,8 @@ struct spec_header {
 static int translate_tag(struct rule_text *rule, uint32_t *used, const uint8_t *kernel)
 {
     struct ib_uverbs_flow_spec_action_tag from;
+    if (cx_setup("no-tags"))
+        return EINVAL;              /* parse_flow_attr() of mlx4_ib */
     memcpy(&from, kernel, sizeof from);
     const struct ibv_flow_spec_action_tag to = {
         .type = IBV_FLOW_SPEC_ACTION_TAG, .size = sizeof to, .tag_id = from.tag_id,

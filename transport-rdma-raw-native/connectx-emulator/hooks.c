@@ -6,6 +6,7 @@
 #include "hooks.h"
 #include "emulator.h"
 #include "files.h"
+#include "rdma_netlink.h"
 #include "uverbs.h"
 
 #include <dlfcn.h>
@@ -43,6 +44,8 @@ static void find_real(void)
     FIND(ioctl);
     FIND(mmap);
     FIND(socket);
+    FIND(sendto);
+    FIND(sendmsg);
 }
 
 const struct cx_real *cx_real(void)
@@ -118,14 +121,64 @@ EXPORT int stat64(const char *path, struct stat64 *to)
     return cx_real()->stat64(device_of_path(path) != NULL ? "/dev/null" : path, to);
 }
 
-/* libibverbs first asks the kernel for RDMA devices by netlink; after an error it reads the sysfs tree. */
+/*
+ * libibverbs first asks the kernel for RDMA devices by netlink; after an error it reads the sysfs tree. Without netlink
+ * the kernel is one whose ib_core has been built without it.
+ */
 EXPORT int socket(int domain, int type, int protocol)
 {
-    if (domain == AF_NETLINK && protocol == NETLINK_RDMA && cx_device_count() > 0) {
+    if (domain != AF_NETLINK || protocol != NETLINK_RDMA || cx_device_count() == 0)
+        return cx_real()->socket(domain, type, protocol);
+    if (cx_setup("no-netlink")) {
         errno = EPROTONOSUPPORT;
         return -1;
     }
-    return cx_real()->socket(domain, type, protocol);
+    return cx_netlink_socket(type);
+}
+
+static bool is_netlink(int fd)
+{
+    int domain = 0;
+    socklen_t bytes = sizeof domain;
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_NETLINK;
+}
+
+/* The interface of an emulated port is not the kernel's, so neither is its list of addresses. */
+static ssize_t send_to_kernel(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to,
+                              socklen_t to_bytes)
+{
+    _Alignas(NLMSG_ALIGNTO) uint8_t copy[256];
+    if (cx_device_count() == 0 || bytes > sizeof copy || !is_netlink(fd))
+        return cx_real()->sendto(fd, from, bytes, flags, to, to_bytes);
+    memcpy(copy, from, bytes);
+    cx_netlink_take_address(copy, bytes);
+    return cx_real()->sendto(fd, copy, bytes, flags, to, to_bytes);
+}
+
+EXPORT ssize_t sendto(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to, socklen_t to_bytes)
+{
+    struct cx_file *file = cx_file_get(fd);
+    if (file == NULL)
+        return send_to_kernel(fd, from, bytes, flags, to, to_bytes);
+    ssize_t result = file->netlink != NULL ? cx_netlink_send(file->netlink, fd, from, bytes)
+                                           : cx_real()->sendto(fd, from, bytes, flags, to, to_bytes);
+    int error = errno;
+    cx_file_put(file);
+    errno = error;
+    return result;
+}
+
+EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    struct cx_file *file = cx_file_get(fd);
+    if (file == NULL)
+        return cx_real()->sendmsg(fd, message, flags);
+    ssize_t result = file->netlink != NULL ? cx_netlink_sendmsg(file->netlink, fd, message)
+                                           : cx_real()->sendmsg(fd, message, flags);
+    int error = errno;
+    cx_file_put(file);
+    errno = error;
+    return result;
 }
 
 /* ---- on descriptors ---- */

@@ -4,6 +4,7 @@
 
 /* The C library's functions, which this library interposes. */
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -18,6 +19,8 @@ struct cx_real {
     int (*ioctl)(int fd, unsigned long request, ...);
     void *(*mmap)(void *address, size_t length, int protection, int flags, int fd, off_t offset);
     int (*socket)(int domain, int type, int protocol);
+    ssize_t (*sendto)(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to, socklen_t to_bytes);
+    ssize_t (*sendmsg)(int fd, const struct msghdr *message, int flags);
 };
 
 const struct cx_real *cx_real(void);

@@ -124,6 +124,9 @@ struct cx_ring {
     uint16_t produced;              /* the record as last read */
 };
 
+/* MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC and _MC. */
+enum { CX_OWN_UNICAST = 1, CX_OWN_MULTICAST = 2 };
+
 enum cx_ring_state { CX_OFF, CX_READY, CX_ERROR };
 
 /* Requests of several strides. A frame takes as many as its length needs. */
@@ -166,6 +169,7 @@ struct cx_qp {
     struct cx_object object;
     struct cx_qp *next;             /* on the device's list */
     struct sv_qp steering;          /* its rq.qp leads back here */
+    uint32_t receives_own;          /* CX_OWN_UNICAST, CX_OWN_MULTICAST: what its own port sends */
     struct cx_pd *pd;
     uint32_t number;
     uint32_t uidx;

@@ -45,10 +45,22 @@ int cx_ring_init(struct cx_ring *ring, uint64_t memory, uint32_t units, uint32_t
 
 /* ---- plain queue pairs ---- */
 
+static uint32_t receives_own(uint32_t flags)
+{
+    return (flags & MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC ? CX_OWN_UNICAST : 0) |
+           (flags & MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC ? CX_OWN_MULTICAST : 0);
+}
+
+/* process_vendor_flags() of mlx5_ib: what is not of a raw packet queue pair is refused. */
 static int check_wanted(const struct wanted *wanted)
 {
+    const uint32_t known = MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
+                           MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_TUNNEL_OFFLOADS |
+                           MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC | MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
     const uint32_t flags = wanted->request.create_flags;
-    if (wanted->request.qp_type != IBV_QPT_RAW_PACKET || wanted->request.is_srq)
+    if (wanted->driver.flags & ~known)
+        return EINVAL;
+    if (cx_setup("no-raw-packets") || wanted->request.qp_type != IBV_QPT_RAW_PACKET || wanted->request.is_srq)
         return EOPNOTSUPP;
     if (flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
         return EOPNOTSUPP;
@@ -112,6 +124,7 @@ static int init_plain(struct cx_qp *qp, const struct wanted *wanted)
     qp->pd->object.users++;
     qp->uidx = wanted->driver.uidx & 0xffffff;
     qp->sq_sig_all = wanted->request.sq_sig_all;
+    qp->receives_own = receives_own(wanted->driver.flags);
     qp->steering.blocks_self_multicast = wanted->request.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
     qp->number = qp->object.context->device->next_number++ & 0xffffff;
     qp->rq.number = qp->number;
@@ -231,6 +244,7 @@ static int init_rss(struct cx_qp *qp, const struct ib_uverbs_ex_create_qp *reque
     if (qp->steering.rss == NULL)
         return ENOMEM;
     qp->pd = pd;
+    qp->receives_own = receives_own(driver->flags);
     pd->object.users++;
     qp->ind_table = table;
     table->object.users++;

@@ -114,12 +114,38 @@ static void fail_receive(struct cx_rq *rq, uint8_t syndrome)
         cx_rq_enter_error(rq);
 }
 
+static bool spreads_to(const struct cx_qp *qp, const struct cx_object *wq)
+{
+    for (uint32_t i = 0; qp->ind_table != NULL && i < qp->ind_table->entries; i++)
+        if (&qp->ind_table->wqs[i]->object == wq)
+            return true;
+    return false;
+}
+
+/* A frame of the port itself is for the queue pairs alone whose TIR lets it in: create_raw_packet_qp_tir(). */
+static bool blocks_own(const struct cx_rq *rq, const struct sv_frame *frame)
+{
+    uint32_t kind = frame->data[0] & 1 ? CX_OWN_MULTICAST : CX_OWN_UNICAST;
+    if (!rq->device->own_frame)
+        return false;
+    if (rq->owner->kind == CX_QP)
+        return !(((const struct cx_qp *)rq->owner)->receives_own & kind);
+    for (const struct cx_qp *qp = rq->device->qps; qp != NULL; qp = qp->next)
+        if (qp->receives_own & kind && spreads_to(qp, rq->owner))
+            return false;
+    return true;
+}
+
 static void receive(struct cx_rq *rq, const struct sv_frame *frame, uint32_t tag)
 {
     struct cxemu_counters *counters = &rq->device->counters;
     struct cx_completion completion = {
         .opcode = MLX5_CQE_RESP_SEND, .number = tag, .byte_count = frame->length, .frame = frame,
     };
+    if (blocks_own(rq, frame)) {
+        counters->own_blocked++;
+        return;
+    }
     if (rq->state != CX_READY) {
         counters->not_ready++;
         return;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wire of a device:
- *   loop        itself: the device receives what it sends, as a port does with its own traffic
+ *   loop        nothing but the port itself, which has a link: only queue pairs that were created to receive their own
+ *               port's frames get any (MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC and _MC)
+ *   plug        a loopback connector: everything that is sent comes in again
  *   cable       the next device with a cable: the first of the process to the second, the third to the fourth, ...
  *   tap:NAME    a TAP device of the kernel, created if none has that name
  *   unix:A:B    the device unix:B:A of another process: datagrams between abstract sockets, without privileges
@@ -24,7 +26,7 @@
 
 enum { TAP_BURST = 64, CABLE_FRAMES = 1024, CABLE_PAUSE_BELOW = 256 };
 
-enum wire_kind { WIRE_LOOP, WIRE_CABLE, WIRE_TAP, WIRE_SOCKET };
+enum wire_kind { WIRE_LOOP, WIRE_PLUG, WIRE_CABLE, WIRE_TAP, WIRE_SOCKET };
 
 /* Frames sent to a device by the engine of another. Its lock is taken with either device's mutex held. */
 struct inbox {
@@ -110,6 +112,10 @@ int cx_wire_open(struct cx_device *device, const char *kind)
         wire->kind = WIRE_LOOP;
         return 0;
     }
+    if (strcmp(kind, "plug") == 0) {
+        wire->kind = WIRE_PLUG;
+        return 0;
+    }
     if (strcmp(kind, "cable") == 0) {
         wire->kind = WIRE_CABLE;
         return open_cable(wire);
@@ -168,7 +174,8 @@ static void write_to_tap(struct cx_device *device, const struct sv_frame *frame)
 static void write_to_socket(struct cx_device *device, const struct sv_frame *frame)
 {
     const struct cx_wire *wire = device->wire;
-    if (sendto(wire->fd, frame->data, frame->length, 0, (const struct sockaddr *)&wire->peer, wire->peer_bytes) < 0)
+    if (cx_real()->sendto(wire->fd, frame->data, frame->length, 0, (const struct sockaddr *)&wire->peer,
+                          wire->peer_bytes) < 0)
         device->counters.wire_lost++;
 }
 
@@ -185,7 +192,12 @@ static void send_one(struct cx_device *device, struct cx_qp *sender, struct sv_f
 {
     switch (device->wire->kind) {
     case WIRE_LOOP:
+        device->own_frame = true;
         steer(device, sender, frame);
+        device->own_frame = false;
+        break;
+    case WIRE_PLUG:
+        cx_device_receive(device, frame->data, frame->length);
         break;
     case WIRE_CABLE:
         if (device->wire->other == NULL)
@@ -227,6 +239,15 @@ void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_fram
 
 /* ---- receiving ---- */
 
+/* The eswitch forwards to a virtual function what is for an address that its driver has named. */
+static bool is_listed(const struct cx_device *device, const uint8_t *mac)
+{
+    bool listed = mac[0] & 1 || memcmp(mac, device->mac, sizeof device->mac) == 0;
+    for (uint32_t i = 0; i < device->more_mac_count && !listed; i++)
+        listed = memcmp(mac, device->more_macs[i], sizeof device->more_macs[i]) == 0;
+    return listed;
+}
+
 void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length)
 {
     struct sv_frame frame = {.data = data, .length = length};
@@ -236,6 +257,10 @@ void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t l
     }
     if (length < ETH_HLEN) {
         device->counters.wire_lost++;
+        return;
+    }
+    if (cx_setup("vf") && !is_listed(device, data)) {
+        device->counters.foreign_mac++;
         return;
     }
     steer(device, NULL, &frame);

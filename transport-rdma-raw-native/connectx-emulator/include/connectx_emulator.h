@@ -35,6 +35,8 @@ struct cxemu_counters {
     uint64_t bad_doorbells;         /* for no queue or no request that is there, and records that can't be */
     uint64_t stale_armings;         /* with the sequence number of an event that was raised already */
     uint64_t events;
+    uint64_t foreign_mac;           /* for an address that the list of a virtual function does not have */
+    uint64_t own_blocked;           /* sent by the port itself to a queue pair that receives no such frames */
 };
 
 int cxemu_query_counters(const char *device, struct cxemu_counters *counters);

@@ -12,6 +12,7 @@ fail() { echo "FAILED $*"; exit 1; }
 
 for abi in write ioctl; do
   echo "== emulated ConnectX, $abi ABI"
+  emulate --wire plug --abi "$abi" "$tests"
   emulate --abi "$abi" "$tests"
 done
 
@@ -27,13 +28,13 @@ fi
 
 # Each of these devices is wrong in one way, which a test must find, and say so; a test that hangs finds nothing.
 echo "== emulated ConnectX that are wrong on purpose"
-refusal="$(CONNECTX_EMULATOR_MUTANT=list emulate "$tests" 2>&1 || true)"
+refusal="$(CONNECTX_EMULATOR_MUTANT=list emulate --wire plug "$tests" 2>&1 || true)"
 mutants="${refusal#*is none of: none }"
 [ "$mutants" != "$refusal" ] || mutants=
 [ -n "$mutants" ] || fail "the emulator names no mutants"
 for mutant in $mutants; do
   status=0
-  verdict="$(CONNECTX_EMULATOR_MUTANT="$mutant" EMULATOR_TEST_PATIENCE_SECONDS=3 emulate "$tests" 2>/dev/null)" ||
+  verdict="$(CONNECTX_EMULATOR_MUTANT="$mutant" EMULATOR_TEST_PATIENCE_SECONDS=3 emulate --wire plug "$tests" 2>/dev/null)" ||
     status=$?
   [ "$status" = 1 ] || fail "no test found the device wrong that is $mutant (exit status $status)"
   echo "$mutant: $(grep -A1 FAILED <<<"$verdict" | tr -s ' \n' ' ')"

@@ -60,17 +60,28 @@ static void find_controls(void)
     *(void **)&emulator.inject = control("cxemu_inject");
 }
 
-/* Two devices, of which each reaches the other and not itself. */
-static bool has_cable(void)
+static bool has_wire(const char *kind)
 {
     const char *wires = getenv("CONNECTX_EMULATOR_WIRES");
-    return wires != NULL && strstr(wires, "cable") != NULL;
+    return wires != NULL && strstr(wires, kind) != NULL;
+}
+
+/* Most tests receive what they send: from a loopback connector. Other wires have tests of their own. */
+static bool fits_wire(const struct test *group)
+{
+    if (has_wire("cable"))
+        return group == wire_tests;
+    if (has_wire("loop"))
+        return group == own_tests;
+    if (has_tap())
+        return group == tap_tests;
+    return group != wire_tests && group != own_tests && group != tap_tests;
 }
 
 int main(int argc, char **argv)
 {
     const struct test *const groups[] = {ring_tests, offload_tests, event_tests, error_tests, rss_tests,
-                                         compression_tests, striding_tests, wire_tests, tap_tests};
+                                         compression_tests, striding_tests, wire_tests, tap_tests, own_tests};
     unsigned passed = 0;
     const char *patience = getenv("EMULATOR_TEST_PATIENCE_SECONDS");
     if (patience != NULL)
@@ -78,8 +89,7 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     find_controls();
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        bool runs = groups[i] == wire_tests ? has_cable() : (groups[i] == tap_tests) == has_tap();
-        if (!runs)
+        if (!fits_wire(groups[i]))
             continue;
         for (const struct test *test = groups[i]; test->name != NULL; test++) {
             if (argc > 1 && strstr(test->name, argv[1]) == NULL)

@@ -18,7 +18,7 @@
 #include <string.h>
 
 extern const struct test ring_tests[], offload_tests[], event_tests[], error_tests[], rss_tests[], compression_tests[],
-    striding_tests[], wire_tests[], tap_tests[];
+    striding_tests[], wire_tests[], tap_tests[], own_tests[];
 
 /* Whether the device's wire is a TAP device of the kernel. */
 bool has_tap(void);

@@ -21,6 +21,8 @@ module io.rdmaraw {
 
     uses io.rdmaraw.queue.DirectRings;
     provides io.rdmaraw.queue.DirectRings with io.rdmaraw.queue.mlx5.Mlx5DirectRings;
+    uses io.rdmaraw.verbs.DriverLibrary;
+    provides io.rdmaraw.verbs.DriverLibrary with io.rdmaraw.verbs.mlx5.Mlx5Library;
 
     exports io.rdmaraw.channel;
     exports io.rdmaraw.metrics;

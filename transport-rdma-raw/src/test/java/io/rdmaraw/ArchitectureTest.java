@@ -41,7 +41,7 @@ class ArchitectureTest {
             .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host", "device")
             .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel", "tcp.stack")
             .whereLayer("net").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback",
-                    "host")
+                    "host", "verbs")
             .whereLayer("queue").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "device")
             .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "device",
                     "queue")

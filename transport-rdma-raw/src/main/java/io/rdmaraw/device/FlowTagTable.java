@@ -2,6 +2,8 @@ package io.rdmaraw.device;
 
 import io.netty.util.collection.IntObjectHashMap;
 import io.netty.util.collection.IntObjectMap;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.RssFlow;
 import io.rdmaraw.queue.RssFlows;
@@ -69,6 +71,7 @@ final class FlowTagTable {
         }
     }
 
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(FlowTagTable.class);
     private static final int MAX_TAG = 0xffffff;
     private static final int FIRST_SHAREABLE_TAG = 1 << 23;
     /** Odd, and its bits are spread: of 2^32 divided by the golden ratio. */
@@ -176,6 +179,10 @@ final class FlowTagTable {
     private void steer(Entry entry) {
         boolean special = entry.spec.type() != FlowType.NORMAL;
         entry.flow = queue.steer(special ? entry.spec : entry.spec.toBuilder().tag(entry.tag).build());
+        String problem = entry.flow.addressProblem();
+        if (problem != null && device.toldReasons().add(problem)) {
+            LOGGER.warn("{}: {}", device.name(), problem);
+        }
     }
 
     private void joinRss(Entry entry) {

@@ -1,5 +1,6 @@
 package io.rdmaraw.ffi;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.SymbolLookup;
 
@@ -25,7 +26,11 @@ public final class Libc {
     private static final int O_NONBLOCK = 0x800;
     private static final int O_CLOEXEC = 0x80000;
 
+    /** {@code RTLD_DEFAULT} of dlsym(3). */
+    private static final long RTLD_DEFAULT = 0;
+
     private static final SymbolLookup LOOKUP = Linker.nativeLinker().defaultLookup();
+    private static final long DLSYM = LOOKUP.findOrThrow("dlsym").address();
     private static final long EVENTFD = address("eventfd");
     private static final long READ = address("read");
     private static final long WRITE = address("write");
@@ -45,9 +50,15 @@ public final class Libc {
     private Libc() {
     }
 
-    /** Returns the address of a function of the C library. */
+    /**
+     * Returns the address of a function of the C library, or of the preloaded library that stands in for it
+     * ({@code LD_PRELOAD}): libibverbs calls that one, and both are to see the same kernel.
+     */
     public static long address(String function) {
-        return LOOKUP.findOrThrow(function).address();
+        try (Arena arena = Arena.ofConfined()) {
+            long found = NativeCall.pointer(DLSYM, RTLD_DEFAULT, arena.allocateFrom(function).address());
+            return NativeCall.isError(found) ? LOOKUP.findOrThrow(function).address() : found;
+        }
     }
 
     /** Allocates zeroed memory, aligned to 16 bytes, that lives until {@link #free}. */

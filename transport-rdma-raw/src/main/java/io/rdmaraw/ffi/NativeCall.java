@@ -108,6 +108,16 @@ public final class NativeCall {
         }
     }
 
+    /** Calls {@code void *f(a, b, c)}; see {@link #pointer(long, long)}. */
+    public static long pointer(long function, long a, long b, long c) {
+        try {
+            MemorySegment state = CALL_STATE.get();
+            return foldNull((long) LONG_3.invokeExact(function, state, a, b, c), state);
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
     /** Calls {@code void *f(a, b, c, d)}; see {@link #pointer(long, long)}. */
     public static long pointer(long function, long a, long b, long c, long d) {
         try {

@@ -6,6 +6,7 @@ import io.rdmaraw.verbs.AsyncEventType;
 import io.rdmaraw.verbs.softverbs.DeviceCounters;
 import io.rdmaraw.verbs.ExtendedDeviceAttributes;
 import io.rdmaraw.verbs.ProtectionDomain;
+import io.rdmaraw.verbs.RawPacketProbe;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.softverbs.Softverbs;
@@ -83,6 +84,9 @@ public final class SharedDevice {
             }
             VerbsContext context = VerbsDevices.open(name);
             try {
+                if (!Softverbs.isSoftverbs(context)) {
+                    RawPacketProbe.check(context);
+                }
                 device = new SharedDevice(name, context);
             } catch (RuntimeException e) {
                 context.close();

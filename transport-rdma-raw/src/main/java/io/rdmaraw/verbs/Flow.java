@@ -2,6 +2,7 @@ package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.net.rdma.PortAddresses;
 import io.rdmaraw.verbs.abi.FlowAttrLayout;
 import io.rdmaraw.verbs.abi.VerbsContextLayout;
 import io.rdmaraw.verbs.flow.FlowSpec;
@@ -17,11 +18,14 @@ public final class Flow extends VerbsObject {
 
     private final QueuePair queuePair;
     private final FlowSpec spec;
+    /** The port's list of addresses has that of the rule; null where nothing has to be done for it. */
+    private final PortAddresses address;
 
-    private Flow(QueuePair queuePair, FlowSpec spec, long flow) {
+    private Flow(QueuePair queuePair, FlowSpec spec, long flow, PortAddresses address) {
         super(queuePair.lifecycle, flow, queuePair);
         this.queuePair = queuePair;
         this.spec = spec;
+        this.address = address;
     }
 
     static Flow create(QueuePair queuePair, FlowSpec spec) {
@@ -36,8 +40,19 @@ public final class Flow extends VerbsObject {
             }
             long flow = VerbsContext.made("ibv_create_flow",
                     NativeCall.pointer(function, queuePair.openAddress(), attr), spec.toString());
-            return new Flow(queuePair, spec, flow);
+            return new Flow(queuePair, spec, flow, addressOf(queuePair.context, spec));
         }
+    }
+
+    private static PortAddresses addressOf(VerbsContext context, FlowSpec spec) {
+        boolean hasList = !new DeviceName(context.deviceName()).isSoftware();
+        return hasList && spec.unicastDestination() != FlowSpec.NO_MAC
+                ? PortAddresses.use(context.providerDeviceName(), spec.port(), spec.unicastDestination()) : null;
+    }
+
+    /** Returns why the port will not receive frames for the rule's MAC address, or null. */
+    public String addressProblem() {
+        return address == null ? null : address.problem();
     }
 
     /** Returns the rule. */
@@ -52,6 +67,9 @@ public final class Flow extends VerbsObject {
 
     @Override
     int destroy(long flow) {
+        if (address != null) {
+            address.release();
+        }
         return NativeCall.status(queuePair.context.requiredExtension(VerbsContextLayout.IBV_DESTROY_FLOW_OFFSET,
                 "ibv_destroy_flow"), flow);
     }

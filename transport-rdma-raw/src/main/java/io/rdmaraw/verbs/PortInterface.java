@@ -3,30 +3,42 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.net.rdma.PortInterfaces;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.HexFormat;
 
 /**
- * The properties of a port that verbs lacks: the MAC address and the MTU. softverbs has calls of its own for them; on
- * rdma-core the network interface behind the port, which the GID table names, knows them.
+ * The properties of a port that verbs lacks: its network interface with MAC address and MTU. softverbs has calls of its
+ * own for them; on rdma-core the interface knows them, which may be in another network namespace.
  */
 final class PortInterface {
-    /** As libibverbs finds it: an emulated device describes itself in a tree of its own. */
-    private static final Path SYSFS = Path.of(System.getenv().getOrDefault("SYSFS_PATH", "/sys"));
-    private static final Path RDMA_DEVICES = SYSFS.resolve("class/infiniband");
-    private static final Path NETWORK_DEVICES = SYSFS.resolve("class/net");
+    /** The system property that has the MTU of ports whose interfaces cannot be seen. */
+    static final String MTU_PROPERTY = "io.rdmaraw.mtuBytes";
     private static final int MAC_LENGTH_BYTES = 6;
+    /** {@code IBV_MTU_256} is 1, and each next one twice as much. */
+    private static final int HALF_OF_FIRST_MTU = 128;
 
     private PortInterface() {
+    }
+
+    /** Returns the name of a port's interface, or null when it cannot be seen. */
+    static String name(VerbsContext context, int port) {
+        DeviceName name = new DeviceName(context.deviceName());
+        if (name.isSoftware()) {
+            return name.isLoopback() ? null : name.interfaceName();
+        }
+        return PortInterfaces.ofHost().interfaceOf(context.providerDeviceName(), port);
     }
 
     static byte[] macAddress(VerbsContext context, int port) {
         long function = context.library.extra("softverbs_get_mac");
         if (function == 0) {
-            return HexFormat.ofDelimiter(":").parseHex(attribute(context, port, "address"));
+            String name = name(context, port);
+            if (name == null) {
+                throw unseen(context, port, "its MAC address is not known");
+            }
+            return HexFormat.ofDelimiter(":").parseHex(attribute(context, port, name, "address"));
         }
         try (Arena arena = Arena.ofConfined()) {
             long mac = arena.allocate(Long.BYTES, Long.BYTES).address();
@@ -42,7 +54,8 @@ final class PortInterface {
     static int mtuBytes(VerbsContext context, int port) {
         long function = context.library.extra("softverbs_get_mtu");
         if (function == 0) {
-            return Integer.parseInt(attribute(context, port, "mtu"));
+            String name = name(context, port);
+            return name != null ? Integer.parseInt(attribute(context, port, name, "mtu")) : mtuWithout(context, port);
         }
         try (Arena arena = Arena.ofConfined()) {
             long mtu = arena.allocate(Integer.BYTES, Integer.BYTES).address();
@@ -51,19 +64,23 @@ final class PortInterface {
         }
     }
 
-    private static String attribute(VerbsContext context, int port, String name) {
-        return attribute(RDMA_DEVICES, NETWORK_DEVICES, context.providerDeviceName(), port, name);
+    /** The active MTU is the interface's, rounded down to a step of InfiniBand's: 1024 for 1500. */
+    private static int mtuWithout(VerbsContext context, int port) {
+        return Integer.getInteger(MTU_PROPERTY, HALF_OF_FIRST_MTU << context.queryPort(port).activeMtu());
     }
 
-    static String attribute(Path rdmaDevices, Path networkDevices, String device, int port, String name) {
-        Path entry = rdmaDevices.resolve(device).resolve("ports/" + port + "/gid_attrs/ndevs/0");
+    private static String attribute(VerbsContext context, int port, String interfaceName, String attribute) {
         try {
-            String interfaceName = Files.readString(entry).strip();
-            return Files.readString(networkDevices.resolve(interfaceName).resolve(name)).strip();
+            return PortInterfaces.ofHost().attribute(interfaceName, attribute);
         } catch (IOException e) {
-            throw new VerbsException("ibv_query_gid", Errno.ENODEV, "port " + port + " of " + device
-                    + " has no network interface that could tell its " + name + " (" + e.getMessage()
-                    + "): is the interface there, and up?");
+            throw unseen(context, port, "the " + attribute + " of " + interfaceName + " cannot be read ("
+                    + e.getMessage() + ')');
         }
+    }
+
+    private static VerbsException unseen(VerbsContext context, int port, String consequence) {
+        return new VerbsException("ibv_query_port", Errno.ENODEV, "the network interface of port " + port + " of "
+                + context.deviceName() + " is not in this network namespace, so " + consequence
+                + "; move it here (ip link set DEV netns PID), or give the channels a host of their own (ownAddress)");
     }
 }

@@ -68,7 +68,11 @@ final class QueuePairAttributes {
         VerbsContext context = domain.context;
         String call = mask == MASK_PD ? "ibv_create_qp" : "ibv_create_qp_ex";
         long result;
-        if (mask == MASK_PD) {
+        if (options.selfLoopback() && !new DeviceName(context.deviceName()).isSoftware()) {
+            DriverLibrary driver = libraryOf(context);
+            call = driver.createQueuePairCall();
+            result = driver.createSelfLoopingQueuePair(context, attr);
+        } else if (mask == MASK_PD) {
             result = NativeCall.pointer(context.library.createQp, domain.openAddress(), attr);
         } else {
             long function = context.requiredExtension(VerbsContextLayout.CREATE_QP_EX_OFFSET, call);
@@ -81,6 +85,16 @@ final class QueuePairAttributes {
                 + (options.rssOrNull() == null ? "" : ", RSS"));
     }
 
+    private static DriverLibrary libraryOf(VerbsContext context) {
+        DriverLibrary driver = DriverLibraries.of(context);
+        if (driver == null) {
+            throw new UnsupportedOperationException(QueuePairOptions.SELF_LOOPBACK_PROPERTY + " is set, but how "
+                    + context.deviceName() + " can receive its own frames is not known, as it is of mlx5 devices; use"
+                    + " a second device, or soft:loop");
+        }
+        return driver;
+    }
+
     /** Returns the options with the sizes that the call wrote back. */
     QueuePairOptions granted() {
         return new QueuePairOptions(options.sendCompletionQueue(), options.receiveCompletionQueue(),
@@ -89,7 +103,8 @@ final class QueuePairAttributes {
                 NativeMemory.getInt(attr + QpInitAttrExLayout.CAP_MAX_SEND_SGE_OFFSET),
                 NativeMemory.getInt(attr + QpInitAttrExLayout.CAP_MAX_RECV_SGE_OFFSET),
                 NativeMemory.getInt(attr + QpInitAttrExLayout.CAP_MAX_INLINE_DATA_OFFSET),
-                options.maxTsoHeaderBytes(), options.signalAll(), options.createFlags(), options.rssOrNull());
+                options.maxTsoHeaderBytes(), options.signalAll(), options.createFlags(), options.selfLoopback(),
+                options.rssOrNull());
     }
 
     private static long addressOf(VerbsObject objectOrNull) {

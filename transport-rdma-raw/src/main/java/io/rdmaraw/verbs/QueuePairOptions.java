@@ -15,12 +15,17 @@ import java.util.Objects;
  * @param maxTsoHeaderBytes      bytes of headers that a TSO send can carry; 0 for no TSO
  * @param signalAll              whether every send completes, flagged or not
  * @param createFlags            {@link #BLOCK_SELF_MULTICAST_LOOPBACK} and so on, or 0
+ * @param selfLoopback           whether it receives what its own port sends, when its rules match: what one port of
+ *                               soft:loop always does, and one of a ConnectX only then
  * @param rssOrNull              makes an RSS queue pair, which receives through work queues; it has no
  *                               completion queues (null) and no rings (all sizes 0)
  */
 public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQueue receiveCompletionQueue,
         int maxSendWr, int maxReceiveWr, int maxSendSge, int maxReceiveSge, int maxInlineDataBytes,
-        int maxTsoHeaderBytes, boolean signalAll, int createFlags, RssOptions rssOrNull) {
+        int maxTsoHeaderBytes, boolean signalAll, int createFlags, boolean selfLoopback,
+        RssOptions rssOrNull) {
+    /** The system property that sets the default of {@link Builder#selfLoopback}. */
+    public static final String SELF_LOOPBACK_PROPERTY = "io.rdmaraw.selfLoopback";
     /** {@code IBV_QP_CREATE_BLOCK_SELF_MCAST_LB}: do not receive our own multicast and broadcast. */
     public static final int BLOCK_SELF_MULTICAST_LOOPBACK = 1 << 1;
     /** {@code IBV_QP_CREATE_SCATTER_FCS}: received frames end with their checksum. */
@@ -74,6 +79,7 @@ public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQu
         private int maxTsoHeaderBytes;
         private boolean signalAll;
         private int createFlags;
+        private boolean selfLoopback = Boolean.getBoolean(SELF_LOOPBACK_PROPERTY);
         private RssOptions rss;
 
         private Builder() {
@@ -144,6 +150,15 @@ public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQu
             return this;
         }
 
+        /**
+         * Sets whether the queue pair receives what its own port sends. The default is the system property
+         * {@value #SELF_LOOPBACK_PROPERTY}, else false.
+         */
+        public Builder selfLoopback(boolean receivesOwn) {
+            selfLoopback = receivesOwn;
+            return this;
+        }
+
         /** Makes an RSS queue pair: it only receives, and has neither rings nor completion queues of its own. */
         public Builder rss(RssOptions options) {
             rss = options;
@@ -158,7 +173,8 @@ public record QueuePairOptions(CompletionQueue sendCompletionQueue, CompletionQu
         /** Makes the options, after checking them. */
         public QueuePairOptions build() {
             return new QueuePairOptions(sendCompletionQueue, receiveCompletionQueue, maxSendWr, maxReceiveWr,
-                    maxSendSge, maxReceiveSge, maxInlineDataBytes, maxTsoHeaderBytes, signalAll, createFlags, rss);
+                    maxSendSge, maxReceiveSge, maxInlineDataBytes, maxTsoHeaderBytes, signalAll, createFlags,
+                    selfLoopback, rss);
         }
     }
 }

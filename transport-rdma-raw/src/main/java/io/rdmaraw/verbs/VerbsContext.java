@@ -116,9 +116,19 @@ public final class VerbsContext extends VerbsObject {
     }
 
     /**
+     * Returns the name of a port's network interface, of which the kernel has the addresses; of a port in a bond the
+     * bond.
+     *
+     * @return null when it cannot be seen: it is in another network namespace, or there is none
+     */
+    public String interfaceName(int port) {
+        return PortInterface.name(this, port);
+    }
+
+    /**
      * Returns the MAC address of a port's network interface: 6 bytes.
      *
-     * @throws VerbsException when the port has no network interface
+     * @throws VerbsException when the interface cannot be seen
      */
     public byte[] macAddress(int port) {
         return PortInterface.macAddress(this, port);
@@ -126,9 +136,8 @@ public final class VerbsContext extends VerbsObject {
 
     /**
      * Returns the MTU of a port's network interface: the longest payload of a frame in bytes, without Ethernet header
-     * and VLAN tag. It can change at any time.
-     *
-     * @throws VerbsException when the port has no network interface
+     * and VLAN tag. It can change at any time. Where the interface cannot be seen it is what the system property
+     * {@code io.rdmaraw.mtuBytes} says, else the port's active MTU, a power of two that may be less.
      */
     public int mtuBytes(int port) {
         return PortInterface.mtuBytes(this, port);

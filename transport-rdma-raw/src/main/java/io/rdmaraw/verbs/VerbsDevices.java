@@ -3,12 +3,9 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.net.rdma.PortInterfaces;
 import io.rdmaraw.verbs.abi.DeviceLayout;
-import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
@@ -20,7 +17,6 @@ import java.util.function.Supplier;
  * interface of one ({@code enp3s0f0}).
  */
 public final class VerbsDevices {
-    private static final Path NETWORK_DEVICES = Path.of("/sys/class/net");
     static final int MAX_NAME_BYTES = 64;
     private static final int MAX_REASON_BYTES = 256;
 
@@ -56,7 +52,7 @@ public final class VerbsDevices {
         VerbsLibrary library = VerbsLibrary.rdmaCore();
         VerbsContext context = openListed(library, deviceName, deviceName);
         if (context == null) {
-            String rdmaDevice = rdmaDeviceOf(NETWORK_DEVICES, deviceName);
+            String rdmaDevice = PortInterfaces.ofHost().deviceOf(deviceName);
             context = rdmaDevice == null ? null : openListed(library, rdmaDevice, deviceName);
         }
         if (context == null) {
@@ -83,37 +79,17 @@ public final class VerbsDevices {
         return context;
     }
 
-    /**
-     * Returns the RDMA device of a network interface, or null; virtual functions and bonds have it in the same place.
-     */
-    static String rdmaDeviceOf(Path networkDevices, String interfaceName) {
-        if (!isInterface(networkDevices, interfaceName)) {
-            return null;
-        }
-        Path directory = networkDevices.resolve(interfaceName).resolve("device/infiniband");
-        if (!Files.isDirectory(directory)) {
-            return null;
-        }
-        try (DirectoryStream<Path> devices = Files.newDirectoryStream(directory)) {
-            for (Path device : devices) {
-                return device.getFileName().toString();
-            }
-            return null;
-        } catch (IOException e) {
-            return null;
-        }
-    }
-
     private static VerbsException unknown(String deviceName) {
-        return new VerbsException("ibv_get_device_list", Errno.ENODEV, reasonWhyUnknown(NETWORK_DEVICES, deviceName));
+        return new VerbsException("ibv_get_device_list", Errno.ENODEV, reasonWhyUnknown(PortInterfaces.ofHost(),
+                deviceName));
     }
 
-    static String reasonWhyUnknown(Path networkDevices, String deviceName) {
+    static String reasonWhyUnknown(PortInterfaces interfaces, String deviceName) {
         if (new DeviceName(deviceName).isSoftware()) {
             return "there is no software device \"" + deviceName + "\"; there are soft:loop, soft:loop:NAME,"
                     + " soft:xdp:NETDEV and soft:packet:NETDEV, where NETDEV is a network interface such as eth0";
         }
-        if (isInterface(networkDevices, deviceName)) {
+        if (interfaces.isInterface(deviceName)) {
             return "the network interface \"" + deviceName + "\" has no RDMA device behind it; soft:xdp:" + deviceName
                     + " (AF_XDP) and soft:packet:" + deviceName + " (AF_PACKET) run on it";
         }
@@ -121,11 +97,6 @@ public final class VerbsDevices {
         return "there is no RDMA device \"" + deviceName + "\", nor a network interface of this name; "
                 + (names.isEmpty() ? "there are none at all" : "there are: " + String.join(", ", names)
                 + ", and soft:xdp:NETDEV on any network interface");
-    }
-
-    private static boolean isInterface(Path networkDevices, String name) {
-        return !name.isEmpty() && !name.contains("/") && !name.startsWith(".")
-                && Files.isDirectory(networkDevices.resolve(name));
     }
 
     private static List<String> namesOf(Supplier<VerbsLibrary> provider, String prefix) {

@@ -75,8 +75,8 @@ final class VerbsErrors {
         return switch (errno) {
             case Errno.EPERM -> NET_RAW;
             case Errno.EOPNOTSUPP, Errno.ENOSYS, Errno.EPROTONOSUPPORT ->
-                    "the device has no raw-packet queue pairs of this kind; mlx5, mlx4, mana and bnxt_re have them,"
-                    + " soft RoCE has not";
+                    "the device has no raw-packet queue pairs of this kind; mlx5 devices have them, soft RoCE and irdma"
+                    + " have not: soft:xdp:NETDEV (AF_XDP) runs on their network interfaces";
             case Errno.EINVAL -> "a size is beyond what the device offers (max_qp_wr, max_sge, max_inline_data),"
                     + " a flag is unknown, or the device has no raw-packet queue pairs";
             case Errno.ENOMEM -> "no memory for rings of this size, or the device has no queue pair left";

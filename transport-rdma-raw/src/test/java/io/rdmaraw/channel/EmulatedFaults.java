@@ -25,7 +25,7 @@ final class EmulatedFaults implements DeviceFaults {
     /** One that libmlx5 does not know, which it calls a general error. */
     private static final int UNKNOWN = 0x7f;
     /** The members of {@code struct cxemu_counters}. */
-    private static final int COUNTERS = 19;
+    private static final int COUNTERS = 21;
     /** no_match, no_receive, not_ready, port_down and cq_overruns among them. */
     private static final int[] LOSSES = {4, 5, 6, 7, 14};
 

@@ -4,6 +4,7 @@ import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.demo.server.DnsDemo;
 import io.rdmaraw.tools.demo.server.HttpDemo;
 import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.run.OwnFrames;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -52,6 +53,9 @@ public final class DemoCommand implements Callable<Integer> {
         check(window >= 1 && window <= 512, "--window must be 1 to 512");
         DemoOptions options = new DemoOptions(device, echoDevice == null ? device : echoDevice, seconds,
                 frameBytes, window);
+        if (options.device().equals(options.echoDevice())) {
+            OwnFrames.receive();
+        }
         DemoResult result = new EchoDemo(options, spec.commandLine().getErr()).run();
         PrintWriter out = spec.commandLine().getOut();
         if (json) {

@@ -31,6 +31,9 @@ final class PortDescription {
         Map<String, Object> values = new LinkedHashMap<>();
         values.put("port", port);
         values.put("state", code(STATES, attributes.state()));
+        String interfaceName = context.interfaceName(port);
+        values.put("netdev", interfaceName == null ? "none in this network namespace" : interfaceName);
+        values.put("netdev_mtu", context.mtuBytes(port));
         values.put("max_mtu", code(MTU_BYTES, attributes.maxMtu()));
         values.put("active_mtu", code(MTU_BYTES, attributes.activeMtu()));
         values.put("sm_lid", attributes.smLid());

@@ -2,6 +2,7 @@ package io.rdmaraw.tools.doctor;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.net.rdma.PortInterfaces;
 import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.doctor.Finding.Severity;
 import io.rdmaraw.tools.output.Json;
@@ -69,7 +70,7 @@ public final class DoctorCommand implements Callable<Integer> {
             case XDP -> findings.addAll(netdevs.check(behind, true));
             // It cuts what the interface has merged, and puts tags back.
             case PACKET -> findings.addAll(netdevs.check(behind, false));
-            case RDMA -> findings.addAll(new RdmaChecks(host, netdevs).check(behind));
+            case RDMA -> findings.addAll(new RdmaChecks(host, netdevs, PortInterfaces.ofHost()).check(behind));
         }
         findings.addAll(new HostChecks(host).check(kind, behind));
         findings.addAll(OpenCheck.check(device));

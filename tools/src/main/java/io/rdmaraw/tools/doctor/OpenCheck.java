@@ -1,10 +1,12 @@
 package io.rdmaraw.tools.doctor;
 
 import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.PortAttributes;
 import io.rdmaraw.verbs.ProtectionDomain;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.QueuePairOptions;
+import io.rdmaraw.verbs.RawPacketProbe;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
@@ -25,6 +27,10 @@ final class OpenCheck {
             int ports = context.queryDeviceExtended().ports();
             for (int port = 1; port <= ports; port++) {
                 findings.add(port(context, port));
+            }
+            if (!new DeviceName(device).isSoftware()) {
+                RawPacketProbe.check(context);
+                findings.add(Finding.ok("rules", "flow rules with tags can be made"));
             }
             findings.add(queuePair(context));
         } catch (VerbsException e) {
@@ -54,8 +60,8 @@ final class OpenCheck {
             queuePair.toReadyToSend();
             return Finding.ok("queue pair", "a raw-packet queue pair is ready to send");
         } catch (VerbsException e) {
-            return Finding.fail("queue pair", e.getMessage(), "see the other findings; devices with raw-packet queue"
-                    + " pairs are those of mlx5, mlx4, mana and bnxt_re, and soft: devices");
+            return Finding.fail("queue pair", e.getMessage(), "see the other findings; devices that carry the"
+                    + " transport are those of mlx5, and soft: devices");
         }
     }
 }

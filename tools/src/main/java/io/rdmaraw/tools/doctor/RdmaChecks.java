@@ -1,16 +1,21 @@
 package io.rdmaraw.tools.doctor;
 
+import io.rdmaraw.net.rdma.PortInterfaces;
 import java.util.ArrayList;
 import java.util.List;
 
 /** What an RDMA device needs: the kernel's verbs, their device files, and a network device that is up. */
 final class RdmaChecks {
+    private static final int FIRST_PORT = 1;
+
     private final Host host;
     private final NetdevChecks netdevs;
+    private final PortInterfaces interfaces;
 
-    RdmaChecks(Host host, NetdevChecks netdevs) {
+    RdmaChecks(Host host, NetdevChecks netdevs, PortInterfaces interfaces) {
         this.host = host;
         this.netdevs = netdevs;
+        this.interfaces = interfaces;
     }
 
     /** @param name an RDMA device such as mlx5_0, or the network device of one */
@@ -20,6 +25,7 @@ final class RdmaChecks {
         if (describedElsewhere != null) {
             // As libibverbs does. Such a device has neither a kernel driver nor device files that could be missing.
             findings.add(Finding.ok("RDMA device", name + " is emulated: see " + describedElsewhere));
+            checkInterface(name, findings);
             return findings;
         }
         List<String> devices = host.list("sys/class/infiniband");
@@ -34,15 +40,31 @@ final class RdmaChecks {
         }
         findings.add(Finding.ok("RDMA device", device));
         findings.add(deviceFiles());
-        for (String netdev : host.list("sys/class/infiniband/" + device + "/device/net")) {
+        String netdev = checkInterface(device, findings);
+        if (netdev != null) {
             findings.addAll(netdevs.check(netdev, false));
         }
         return findings;
     }
 
+    /** Returns the port's network interface, or null. */
+    private String checkInterface(String device, List<Finding> findings) {
+        String netdev = interfaces.interfaceOf(device, FIRST_PORT);
+        if (netdev == null) {
+            findings.add(Finding.warn("netdev", "the network interface of " + device + " is not in this network"
+                    + " namespace: only raw channels and hosts of your own work, with the port's active MTU or that of"
+                    + " -Dio.rdmaraw.mtuBytes", "ip link set DEV netns PID moves it here"));
+        } else if (interfaces.isVirtualFunction(netdev)) {
+            findings.add(Finding.warn("netdev", netdev + " is a virtual function: for frames to other MAC addresses"
+                    + " than its own the process needs CAP_NET_ADMIN, and to send from them the host's consent",
+                    "on the host: ip link set PF vf N spoofchk off trust on"));
+        }
+        return netdev;
+    }
+
     private String behind(String netdev, List<String> devices) {
         return devices.stream()
-                .filter(device -> host.list("sys/class/infiniband/" + device + "/device/net").contains(netdev))
+                .filter(device -> netdev.equals(interfaces.interfaceOf(device, FIRST_PORT)))
                 .findFirst().orElse(null);
     }
 

@@ -1,5 +1,6 @@
 package io.rdmaraw.tools.perf;
 
+import io.rdmaraw.tools.run.OwnFrames;
 import picocli.CommandLine.Option;
 
 /** The options that choose the side and its device. */
@@ -36,6 +37,9 @@ final class SideOptions {
         }
         if (serverDevice != null && !both()) {
             throw new IllegalArgumentException("--server-device goes with both sides here, without -Z and -P");
+        }
+        if (both() && (serverDevice == null || serverDevice.equals(device))) {
+            OwnFrames.receive();
         }
     }
 

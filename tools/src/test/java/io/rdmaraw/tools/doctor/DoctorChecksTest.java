@@ -3,6 +3,7 @@ package io.rdmaraw.tools.doctor;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.net.rdma.PortInterfaces;
 import io.rdmaraw.tools.doctor.Finding.Severity;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -194,7 +195,7 @@ class DoctorChecksTest {
 
     @Test
     void rdmaDevicesAreFoundByTheirOwnNameOrTheirNetdevs() throws IOException {
-        RdmaChecks checks = new RdmaChecks(host, netdevChecks);
+        RdmaChecks checks = new RdmaChecks(host, netdevChecks, PortInterfaces.ofFiles(root.resolve("sys")));
         assertFinding(Severity.FAIL, "no RDMA device 'mlx5_0'", "soft:loop", checks.check("mlx5_0"));
         write("sys/class/infiniband/mlx5_0/device/net/ens1/mtu", "1500");
         netdev("ens1", "0x1003", "1", "1500");
@@ -204,6 +205,10 @@ class DoctorChecksTest {
         assertFinding(Severity.OK, "mlx5_0", "", checks.check("ens1"));
         assertFinding(Severity.OK, "ens1 is up", "", checks.check("ens1"));
         assertFinding(Severity.FAIL, "no RDMA device 'ens2'", "use one of: mlx5_0", checks.check("ens2"));
+        write("sys/class/net/ens1/device/physfn/vendor", "0x15b3");
+        assertFinding(Severity.WARN, "ens1 is a virtual function", "spoofchk off", checks.check("mlx5_0"));
+        write("sys/class/infiniband/mlx5_1/node_guid", "");
+        assertFinding(Severity.WARN, "not in this network namespace", "ip link set DEV netns", checks.check("mlx5_1"));
     }
 
     @Test

@@ -22,7 +22,6 @@ import io.rdmaraw.net.SourceFilter;
 import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.UdpHeader;
 
-import java.io.IOException;
 import java.net.BindException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -100,12 +99,10 @@ public final class UserspaceIpHost implements IpHost {
         }
     }
 
+    /** The interface of such a device may be in another network namespace: a host of our own does without. */
     private static String linkName(String device) {
-        try {
-            return NetworkDevices.ofDevice(device);
-        } catch (IOException e) {
-            throw new IllegalArgumentException(e.getMessage(), e);
-        }
+        String name = NetworkDevices.ofDeviceOrNull(device);
+        return name != null ? name : device;
     }
 
     /** A loop's queue closes; this comes on its thread. */

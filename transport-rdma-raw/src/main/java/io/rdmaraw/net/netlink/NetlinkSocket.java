@@ -8,9 +8,12 @@ import io.rdmaraw.ffi.NativeSocket;
 
 import java.io.IOException;
 
-/** A socket of the {@code NETLINK_ROUTE} family (RFC 3549), of the network namespace of the thread that opens it. */
+/** A netlink socket (RFC 3549), of the network namespace of the thread that opens it. */
 final class NetlinkSocket implements AutoCloseable {
-    private static final int NETLINK_ROUTE = 0;
+    /** Links, addresses, routes: {@code <linux/rtnetlink.h>}. */
+    static final int NETLINK_ROUTE = 0;
+    /** RDMA devices: {@code <rdma/rdma_netlink.h>}. */
+    static final int NETLINK_RDMA = 20;
     private static final int SOCKADDR_NL_BYTES = 12;
     private static final int SOCKADDR_NL_GROUPS_OFFSET = 8;
     /** The kernel makes dump messages of up to 32 KiB for those who have the room. */
@@ -26,10 +29,11 @@ final class NetlinkSocket implements AutoCloseable {
     /**
      * Opens a socket.
      *
-     * @param groups {@code RTMGRP_} bits of the notifications wanted
+     * @param family {@link #NETLINK_ROUTE} or {@link #NETLINK_RDMA}
+     * @param groups bits of the notifications wanted, such as {@code RTMGRP_LINK}
      */
-    NetlinkSocket(int groups) throws IOException {
-        socket = NativeSocket.open(NativeSocket.AF_NETLINK, NativeSocket.SOCK_RAW, NETLINK_ROUTE);
+    NetlinkSocket(int family, int groups) throws IOException {
+        socket = NativeSocket.open(NativeSocket.AF_NETLINK, NativeSocket.SOCK_RAW, family);
         waiter = new FdWaiter(socket.fd());
         NativeMemory.putInt(buffer, RECEIVE_QUEUE_BYTES);
         socket.setOption(NativeSocket.SOL_SOCKET, NativeSocket.SO_RCVBUF, buffer, Integer.BYTES);
@@ -50,7 +54,7 @@ final class NetlinkSocket implements AutoCloseable {
     void send(NetlinkWriter message) throws IOException {
         int sent = socket.send(message.address(), message.finish(), 0, 0);
         if (sent < 0) {
-            throw new IOException("a request to rtnetlink could not be sent: " + Errno.describe(-sent));
+            throw new IOException("a netlink request could not be sent: " + Errno.describe(-sent));
         }
     }
 
@@ -69,7 +73,7 @@ final class NetlinkSocket implements AutoCloseable {
             throw new NetlinkOverflowException();
         }
         if (received < 0) {
-            throw new IOException("rtnetlink failed: " + Errno.describe(-received));
+            throw new IOException("netlink failed: " + Errno.describe(-received));
         }
         reader.reset(buffer, received);
         return true;
@@ -81,7 +85,7 @@ final class NetlinkSocket implements AutoCloseable {
         while (!receive(reader)) {
             long left = deadline - System.nanoTime();
             if (left <= 0) {
-                throw new IOException("rtnetlink did not answer within " + ANSWER_LIMIT_NANOS / 1_000_000_000L + " s");
+                throw new IOException("netlink did not answer within " + ANSWER_LIMIT_NANOS / 1_000_000_000L + " s");
             }
             waiter.await(left);
         }

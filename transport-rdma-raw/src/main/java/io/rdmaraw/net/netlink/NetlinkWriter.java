@@ -13,6 +13,7 @@ final class NetlinkWriter implements AutoCloseable {
     static final int NLM_F_CREATE = 0x400;
     static final int HEADER_BYTES = 16;
     private static final int ATTRIBUTE_HEADER_BYTES = 4;
+    private static final int MAC_BYTES = 6;
     private static final int CAPACITY_BYTES = 512;
 
     private final long address = Libc.allocateZeroed(CAPACITY_BYTES);
@@ -49,6 +50,18 @@ final class NetlinkWriter implements AutoCloseable {
             NetworkOrder.putLong(at, value.high());
             NetworkOrder.putLong(at + Long.BYTES, value.low());
         }
+        return this;
+    }
+
+    /** Adds a 32-bit number. */
+    NetlinkWriter number(int type, int value) {
+        NativeMemory.putInt(attribute(type, Integer.BYTES), value);
+        return this;
+    }
+
+    /** Adds a MAC address. */
+    NetlinkWriter mac(int type, long value) {
+        NetworkOrder.putU48(attribute(type, MAC_BYTES), value);
         return this;
     }
 

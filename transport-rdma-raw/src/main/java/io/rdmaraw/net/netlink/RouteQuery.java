@@ -14,7 +14,7 @@ public final class RouteQuery implements AutoCloseable {
     private static final int RTM_NEWROUTE = 24;
     private static final int RTM_GETROUTE = 26;
 
-    private final NetlinkSocket socket = new NetlinkSocket(0);
+    private final NetlinkSocket socket = new NetlinkSocket(NetlinkSocket.NETLINK_ROUTE, 0);
     private final NetlinkWriter writer = new NetlinkWriter();
     private final NetlinkReader reader = new NetlinkReader();
     private int sequence;

@@ -63,10 +63,10 @@ public final class RtnetlinkMonitor implements AutoCloseable {
     private volatile long overflows;
 
     private RtnetlinkMonitor() throws IOException {
-        notifications = new NetlinkSocket(RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE
-                | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_RULE | RTMGRP_IPV6_RULE);
+        notifications = new NetlinkSocket(NetlinkSocket.NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR
+                | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_RULE | RTMGRP_IPV6_RULE);
         try {
-            requests = new NetlinkSocket(0);
+            requests = new NetlinkSocket(NetlinkSocket.NETLINK_ROUTE, 0);
         } catch (IOException e) {
             notifications.close();
             throw e;

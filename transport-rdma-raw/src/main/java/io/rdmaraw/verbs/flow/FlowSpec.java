@@ -30,6 +30,9 @@ public final class FlowSpec {
     private final int priority;
     private final int port;
     private final boolean dontTrap;
+    /** In place of a MAC address: none. */
+    public static final long NO_MAC = -1;
+
     private final FlowLayers outer;
     private final int vni;
     private final FlowLayers inner;
@@ -90,6 +93,13 @@ public final class FlowSpec {
     /** Returns the device's port; the first is 1. */
     public int port() {
         return port;
+    }
+
+    /** Returns the one unicast address that frames have to be for, or {@link #NO_MAC}. */
+    public long unicastDestination() {
+        EthernetMatch ethernet = outer.ethernet();
+        return ethernet == null || ethernet.destinationMask() != EthernetMatch.MAC_MASK || ethernet.isMulticast()
+                ? NO_MAC : ethernet.destination();
     }
 
     /** Returns whether the queue pair gets a copy, and the frame goes on to where it would go without the rule. */

@@ -1,5 +1,6 @@
 package io.rdmaraw.verbs.mlx5;
 
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
 import io.rdmaraw.ffi.NativeMemory;
@@ -41,6 +42,13 @@ public final class Mlx5dv {
     static final int CONTEXT_MASK_STRIDING_RQ = 1 << 2;
     /** {@code MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ}. */
     static final int WQ_INIT_ATTR_MASK_STRIDING_RQ = 1;
+
+    /** {@code MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS}. */
+    static final int QP_INIT_ATTR_MASK_QP_CREATE_FLAGS = 1;
+    /** {@code MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC}. */
+    static final int QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC = 1 << 1;
+    /** {@code MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC}. */
+    static final int QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC = 1 << 2;
 
     private static final String SONAME = "libmlx5.so.1";
 
@@ -192,6 +200,20 @@ public final class Mlx5dv {
         }
     }
 
+    /** Creates a queue pair that receives frames of its own port, to one or several receivers. */
+    static long createSelfLooping(VerbsContext context, long attributes) {
+        if (Library.LOADED.createQp == 0) {
+            return -Errno.EOPNOTSUPP;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            long driver = arena.allocate(Mlx5dvQpInitAttrLayout.ROOM_BYTES, Long.BYTES).address();
+            NativeMemory.putLong(driver + Mlx5dvQpInitAttrLayout.COMP_MASK_OFFSET, QP_INIT_ATTR_MASK_QP_CREATE_FLAGS);
+            NativeMemory.putInt(driver + Mlx5dvQpInitAttrLayout.CREATE_FLAGS_OFFSET,
+                    QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC | QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC);
+            return NativeCall.pointer(Library.LOADED.createQp, context.nativeAddress(), attributes, driver);
+        }
+    }
+
     /** In and out pointers lie side by side for every kind of object. */
     private static void initObject(Arena arena, int kind, int inOffset, long in, long out, String what) {
         long object = arena.allocate(Mlx5dvObjLayout.ROOM_BYTES, Long.BYTES).address();
@@ -209,6 +231,7 @@ public final class Mlx5dv {
         private final long queryDevice;
         private final long createCq;
         private final long createWq;
+        private final long createQp;
         private final String failure;
 
         private Library(SymbolLookup lookup, String failure) {
@@ -217,6 +240,7 @@ public final class Mlx5dv {
             queryDevice = address(lookup, "mlx5dv_query_device");
             createCq = address(lookup, "mlx5dv_create_cq");
             createWq = address(lookup, "mlx5dv_create_wq");
+            createQp = address(lookup, "mlx5dv_create_qp");
             this.failure = failure != null || isSupported != 0 && initObj != 0 ? failure
                     : SONAME + " is too old: it does not export mlx5dv_init_obj";
         }

@@ -27,6 +27,7 @@ class Mlx5LayoutTest {
         addLayout(Mlx5dvRwqLayout.class, "", "mlx5dv_rwq", Map.of());
         addLayout(Mlx5dvObjLayout.class, "", "mlx5dv_obj", Map.of("QP_", "qp.", "CQ_", "cq.", "RWQ_", "rwq."));
         addLayout(Mlx5dvCqInitAttrLayout.class, "", "mlx5dv_cq_init_attr", Map.of());
+        addLayout(Mlx5dvQpInitAttrLayout.class, "", "mlx5dv_qp_init_attr", Map.of());
         addLayout(Mlx5dvContextLayout.class, "", "mlx5dv_context", Map.of("CQE_COMP_CAPS_", "cqe_comp_caps.",
                 "STRIDING_RQ_CAPS_", "striding_rq_caps."));
         addLayout(Mlx5dvWqInitAttrLayout.class, "", "mlx5dv_wq_init_attr",
@@ -47,6 +48,10 @@ class Mlx5LayoutTest {
         ours.put("sizeof(struct mlx5dv_cq_init_attr) <= " + Mlx5dvCqInitAttrLayout.ROOM_BYTES, 1L);
         ours.put("sizeof(struct mlx5dv_context) <= " + Mlx5dvContextLayout.ROOM_BYTES, 1L);
         ours.put("sizeof(struct mlx5dv_wq_init_attr) <= " + Mlx5dvWqInitAttrLayout.ROOM_BYTES, 1L);
+        ours.put("sizeof(struct mlx5dv_qp_init_attr) <= " + Mlx5dvQpInitAttrLayout.ROOM_BYTES, 1L);
+        ours.put("MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS", (long) Mlx5dv.QP_INIT_ATTR_MASK_QP_CREATE_FLAGS);
+        ours.put("MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC", (long) Mlx5dv.QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC);
+        ours.put("MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC", (long) Mlx5dv.QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC);
         ours.put("MLX5DV_CONTEXT_MASK_STRIDING_RQ", (long) Mlx5dv.CONTEXT_MASK_STRIDING_RQ);
         ours.put("MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ", (long) Mlx5dv.WQ_INIT_ATTR_MASK_STRIDING_RQ);
         ours.put("MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX", (long) Mlx5dv.CQE_RES_FORMAT_CSUM_STRIDX);

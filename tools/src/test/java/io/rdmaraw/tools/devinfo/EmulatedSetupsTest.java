@@ -1,0 +1,127 @@
+package io.rdmaraw.tools.devinfo;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * The network interface of a port, on hosts that are set up in ways in which guesses by sysfs fail: the emulated
+ * kernel answers RDMA netlink as nldev.c does, and shows files as mlx5 does. The setups are those of
+ * {@code connectx-emulator/devices.c}.
+ */
+@Timeout(120)
+@Tag("slow")
+class EmulatedSetupsTest {
+    private static final Path NATIVE = Path.of("..", "transport-rdma-raw-native").toAbsolutePath().normalize();
+    private static final Path EMULATOR = NATIVE.resolve("target/native/emulator/libconnectx-emulator.so");
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "                          | mlx5_0    | emulated0 | 1500",
+        "                          | emulated0 | emulated0 | 1500",
+        "roce-off                  | mlx5_0    | emulated0 | 1500",
+        "roce-off+no-netlink       | mlx5_0    | emulated0 | 1500",
+        "switchdev                 | mlx5_0    | emulated0 | 1500",
+        "switchdev+no-netlink      | mlx5_0    | emulated0 | 1500",
+        "switchdev                 | emulated0 | emulated0 | 1500",
+        "dual-port+roce-off        | mlx5_0    | emulated0 | 1500",
+        "dual-port+roce-off+no-netlink | mlx5_0 | emulated0 | 1500",
+        "bond                      | mlx5_0    | bond0     | 9000",
+        "bond                      | bond0     | bond0     | 9000",
+        "bond+roce-off             | mlx5_0    | bond0     | 9000",
+        // What a program gets in a container without the interface: the active MTU, rounded down.
+        "other-namespace           | mlx5_0    | none in this network namespace | 1024",
+    })
+    void thePortsInterfaceIsFound(String setup, String device, String netdev, int mtuBytes) throws Exception {
+        JsonNode port = devinfo(setup, device);
+        assertEquals(netdev, port.get("netdev").asText());
+        assertEquals(mtuBytes, port.get("netdev_mtu").asInt());
+    }
+
+    @Test
+    void aSettingHasTheMtuOfAnInterfaceThatCannotBeSeen() throws Exception {
+        JsonNode port = devinfo("other-namespace", "mlx5_0", "-Dio.rdmaraw.mtuBytes=1500");
+        assertEquals(1500, port.get("netdev_mtu").asInt());
+    }
+
+    /** It is found out when the device is opened, not when no frame comes. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "no-tags        | ibv_create_flow: EINVAL   | mlx4 has neither tags nor IPv6",
+        "no-raw-packets | ibv_create_qp: EOPNOTSUPP | cannot carry this transport",
+    })
+    void aDeviceThatCannotCarryTheTransportIsRefused(String setup, String call, String reason) throws Exception {
+        for (String tool : List.of("demo", "doctor")) {
+            String refusal = run(setup, 1, java(tool, "--device", "mlx5_0"));
+            assertTrue(refusal.contains(call), refusal);
+            assertTrue(refusal.contains(reason), refusal);
+            assertTrue(refusal.contains("soft:xdp:emulated0"), refusal);
+        }
+    }
+
+    /** The demo's addresses are those of no port: a rule for one has it put into the interface's list. */
+    @Test
+    void aVirtualFunctionReceivesWhatRulesName() throws Exception {
+        String result = run("vf", 0, java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1",
+                "--window", "16", "--json"), "--wire", "cable", "--wire", "cable");
+        assertTrue(result.contains("\"lost\" : 0") || result.contains("\"lost\":0"), result);
+    }
+
+    /** The stock tool of iproute2 reads what the emulated kernel answers: the format is not ours alone. */
+    @Test
+    void theToolOfIproute2ShowsTheSame() throws Exception {
+        Path tool = List.of(Path.of("/usr/bin/rdma"), Path.of("/usr/sbin/rdma"), Path.of("/sbin/rdma")).stream()
+                .filter(Files::exists).findFirst().orElse(null);
+        assumeTrue(tool != null, "needs rdma: apt-get install iproute2");
+        String links = run("switchdev", 0, List.of(tool.toString(), "link", "show"));
+        assertTrue(links.contains("link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev emulated0"), links);
+        String elsewhere = run("other-namespace", 0, List.of(tool.toString(), "link", "show"));
+        assertTrue(elsewhere.contains("mlx5_0/1") && !elsewhere.contains("netdev"), elsewhere);
+    }
+
+    private static JsonNode devinfo(String setup, String device, String... properties) throws Exception {
+        List<String> command = java("devinfo", "--device", device, "--json");
+        command.addAll(1, List.of(properties));
+        String output = run(setup, 0, command);
+        return new ObjectMapper().readTree(output.substring(output.indexOf('{'))).get("devices").get(0).get("ports")
+                .get(0);
+    }
+
+    private static List<String> java(String... arguments) {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin/java").toString(), "--enable-native-access=ALL-UNNAMED",
+                "-cp", System.getProperty("java.class.path"), "io.rdmaraw.tools.Main"));
+        command.addAll(List.of(arguments));
+        return command;
+    }
+
+    private static String run(String setupOrNull, int exitStatus, List<String> program, String... wires)
+            throws Exception {
+        assumeTrue(Files.exists(EMULATOR), "the emulator is not built in " + EMULATOR);
+        List<String> command = new ArrayList<>(List.of(NATIVE.resolve("connectx-emulator/emulate.sh").toString(),
+                "--library", EMULATOR.toString()));
+        if (setupOrNull != null) {
+            command.addAll(List.of("--setup", setupOrNull));
+        }
+        command.addAll(List.of(wires));
+        command.add("--");
+        command.addAll(program);
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertEquals(exitStatus, process.waitFor(), output);
+        return output;
+    }
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a port sends comes back to the queue pairs alone that were created to receive it. */
+#include "harness.h"
+
+enum { FIRST_SEND = SLOTS / 2 };
+
+static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 0x01, 0x02, 0x03};
+
+/* A side whose queue pair was made with flags of enum mlx5dv_qp_create_flags. */
+static void open_with(struct world *world, struct side *side, uint32_t flags)
+{
+    side_open(world, side, 0, false);
+    CHECK_EQ(0, ibv_destroy_qp(side->qp));
+    struct ibv_qp_init_attr_ex attr = {
+        .send_cq = side->cq, .recv_cq = side->cq, .qp_type = IBV_QPT_RAW_PACKET, .pd = world->pd,
+        .comp_mask = IBV_QP_INIT_ATTR_PD,
+        .cap = {.max_send_wr = SENDS, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1},
+    };
+    struct mlx5dv_qp_init_attr driver = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS, .create_flags = flags};
+    side->qp = mlx5dv_create_qp(world->context, &attr, &driver);
+    CHECK(side->qp != NULL);
+    to_ready(side->qp);
+}
+
+static uint64_t blocked(void)
+{
+    struct cxemu_counters counters;
+    CHECK_EQ(0, emulator.query_counters("mlx5_0", &counters));
+    return counters.own_blocked;
+}
+
+/* Whether a frame that the port sends to this address comes to the queue pair that has a rule for it. */
+static bool comes_back(uint32_t flags, const uint8_t *mac)
+{
+    struct world world;
+    struct side sender, receiver;
+    uint8_t frame[SLOT_BYTES];
+    uint64_t before = blocked();
+    world_open(&world, "mlx5_0");
+    side_open(&world, &sender, 0, false);
+    open_with(&world, &receiver, flags);
+    struct ibv_flow *flow = steer_mac(receiver.qp, mac, 1);
+    uint32_t length = build_frame(frame, 17, 1000, 100, 1);
+    memcpy(frame, mac, 6);
+    post_receive(&receiver, 0, SLOT_BYTES);
+    post_send(&sender, FIRST_SEND, frame, length, IBV_SEND_SIGNALED);
+    CHECK_EQ(IBV_WC_SEND, next_success(sender.cq).opcode);
+    bool came = blocked() == before;
+    if (came) {
+        CHECK_EQ(length, next_success(receiver.cq).byte_len);
+        CHECK(memcmp(slot_at(&receiver, 0), frame, length) == 0);
+    } else {
+        check_quiet(&receiver);
+    }
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    side_close(&receiver);
+    side_close(&sender);
+    world_close(&world);
+    return came;
+}
+
+static void nothing_comes_back_by_itself(void)
+{
+    CHECK(!comes_back(0, mac_b));
+    CHECK(!comes_back(0, group_mac));
+}
+
+static void what_was_asked_for_comes_back(void)
+{
+    CHECK(comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, mac_b));
+    CHECK(!comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, group_mac));
+    CHECK(!comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, mac_b));
+    CHECK(comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, group_mac));
+}
+
+const struct test own_tests[] = {
+    {"nothing comes back by itself", nothing_comes_back_by_itself},
+    {"what was asked for comes back", what_was_asked_for_comes_back},
+    {NULL, NULL},
+};
