@@ -63,7 +63,7 @@ for ((index = 0; index < count; index++)); do
   put "$device/ports/1/pkeys/0" 0xffff
   put "$device/ports/1/link_layer" Ethernet
   put "$device/ports/1/state" "4: ACTIVE"
-  if ! is_set_up roce-off && ! is_set_up switchdev && ! is_set_up other-namespace; then
+  if ! is_set_up roce-off && ! is_set_up switchdev; then
     put_gids "$device" "$guid" "$own"
   fi
   # sysfs shows an interface in its own network namespace only.
