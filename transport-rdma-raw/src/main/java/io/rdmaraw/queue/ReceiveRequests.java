@@ -36,6 +36,11 @@ public abstract class ReceiveRequests {
     void giveBack() {
     }
 
+    /** Nothing was left to post. */
+    void noteNoMemory() {
+        counters.receiveQueueLow++;
+    }
+
     /** Returns how many requests more could be posted than there is memory of the queue's own for. */
     int unbacked() {
         return depth - posted;
@@ -95,7 +100,7 @@ public abstract class ReceiveRequests {
             int count = describeBatch(depth - posted);
             posted += count;
             if (count == 0) {
-                counters.receiveQueueLow++;
+                noteNoMemory();
                 return;
             }
             if (postDescribed(count) < count) {

@@ -83,6 +83,14 @@ public abstract class SlotReceives extends ReceiveRequests {
         kept[keptCount++] = slotIndex;
     }
 
+    /** Without chunks the device cuts frames beyond the MTU, and nothing is short. */
+    @Override
+    void noteNoMemory() {
+        if (!large) {
+            super.noteNoMemory();
+        }
+    }
+
     @Override
     int unbacked() {
         return super.unbacked() - keptCount;

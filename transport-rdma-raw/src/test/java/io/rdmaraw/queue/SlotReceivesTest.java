@@ -3,6 +3,7 @@ package io.rdmaraw.queue;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.memory.StrideLayout;
 import io.rdmaraw.verbs.abi.WcStatus;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,7 +28,8 @@ class SlotReceivesTest {
     private final Slab slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), SLOTS, 2048);
     private final SlotPool slots = slab.pool();
     private final List<FrameBuf> held = new ArrayList<>();
-    private final TestReceives receives = new TestReceives(slots);
+    private final QueueCounters counters = new QueueCounters();
+    private final TestReceives receives = new TestReceives(slots, counters, DEPTH, false);
 
     @BeforeEach
     void own() {
@@ -58,6 +60,7 @@ class SlotReceivesTest {
         hold(LEFT_FOR_SENDING);
         receives.refill();
         assertEquals(40 - LEFT_FOR_SENDING, receives.posted(), "there is nothing to take");
+        assertEquals(2, counters.receiveQueueLow);
     }
 
     @Test
@@ -85,12 +88,38 @@ class SlotReceivesTest {
         assertEquals(DEPTH / 2, receives.missing());
     }
 
+    /** What is held of them is no shortage: ordinary slots receive what the device cuts then. */
+    @Test
+    void framesBeyondTheMtuThatAreHeldAreNoShortage() {
+        Slab chunks = Slab.allocate(device.protectionDomain(), device.registeredRanges(), StrideLayout.ofFrames(8, 500),
+                SLOTS, 2048);
+        device.retain();
+        SlotPool pool = chunks.pool();
+        pool.ownedBy(Thread.currentThread());
+        TestReceives large = new TestReceives(pool, counters, 8, true);
+        large.refill();
+        assertEquals(8, large.posted());
+        List<FrameBuf> frames = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            frames.add(pool.openReceived(large.complete(), 500));
+        }
+        large.refillIfLow();
+        assertEquals(0, large.posted());
+        assertEquals(0, counters.receiveQueueLow);
+        frames.forEach(FrameBuf::release);
+        large.refillIfLow();
+        assertEquals(8, large.posted());
+        large.abandon();
+        assertEquals(8, pool.availableChunks());
+        chunks.close(device::release);
+    }
+
     /** A queue whose device completes what the test says, in order. */
     private static final class TestReceives extends SlotReceives {
         private final Deque<Integer> posted = new ArrayDeque<>();
 
-        TestReceives(SlotPool slots) {
-            super(slots, new QueueCounters(), DEPTH);
+        TestReceives(SlotPool slots, QueueCounters counters, int depth, boolean large) {
+            super(slots, counters, depth, large);
         }
 
         int complete() {
