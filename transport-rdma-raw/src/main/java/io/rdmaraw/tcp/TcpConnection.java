@@ -273,8 +273,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * MUST-67).
      */
     public void limitPathMtu(int mtuBytes) {
-        if (mtuBytes < mtu) {
-            PathMtu.reduce(this, Math.max(mtuBytes, PathMtu.least(this)), engine.now());
+        int bound = Math.max(mtuBytes, PathMtu.least(this));
+        if (bound < mtu) {
+            PathMtu.reduce(this, bound, engine.now());
         }
     }
 

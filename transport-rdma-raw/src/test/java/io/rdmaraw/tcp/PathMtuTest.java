@@ -61,6 +61,14 @@ class PathMtuTest {
         d.send(1460).says("PA 2001 len 1460 ack 1");
     }
 
+    /** What no path is taken to fall short of may be more than the link carries. */
+    @Test
+    void aNarrowPathDoesNotWidenTheLink() {
+        Dialogue d = new Dialogue(plain().mtuBytes(1000).minPathMtuBytes(1280)).connect();
+        d.c.limitPathMtu(900);
+        assertEquals(1000, d.c.pathMtuBytes());
+    }
+
     @Test
     void aLinkThatIsNarrowBoundsWhatComesToo() {
         Dialogue d = new Dialogue(plain()).connect();
