@@ -114,6 +114,8 @@ final class Reassembly {
      */
     int insert(int start, int end, ByteBuf buffer, int index, boolean copy, int maxBytes) {
         boolean small = copy || end - start < COPY_BREAK_BYTES;
+        // What others leave of a segment may be many pieces: each would be charged all of a buffer, of 64 KB perhaps.
+        int leastInPlace = Math.max(COPY_BREAK_BYTES, Math.min(end - start, buffer.capacity() / 2));
         if (chargedBytes + charge(end - start, buffer, copy) > maxBytes) {
             return -1;
         }
@@ -130,7 +132,7 @@ final class Reassembly {
             }
             int until = i < last ? Sequence.min(end, starts[i]) : end;
             int from = index + (at - start);
-            if (!small && until - at >= COPY_BREAK_BYTES) {
+            if (!small && until - at >= leastInPlace) {
                 i = addPiece(i, at, until, buffer.retain(), from, Math.max(until - at, buffer.capacity())) + 1;
             } else if (!extend(i - 1, at, until, buffer, from)) {
                 i = addCopy(i, at, until, buffer, from, maxBytes) + 1;

@@ -68,7 +68,11 @@ class ReceiveMemoryTest {
 
     /** A segment of {@code length} bytes from {@code seq} on, in a slot of its own. */
     private void receive(int connection, int seq, int length) {
-        ByteBuf slot = Unpooled.wrappedBuffer(new byte[SLOT_BYTES]);
+        receive(connection, seq, length, SLOT_BYTES);
+    }
+
+    private void receive(int connection, int seq, int length, int slotBytes) {
+        ByteBuf slot = Unpooled.wrappedBuffer(new byte[slotBytes]);
         slots.add(slot);
         engine.onSegment(segment(connection, TcpFlags.ACK, seq).payload(slot, 60, length), now);
         slot.release();
@@ -113,6 +117,31 @@ class ReceiveMemoryTest {
         }
         assertEquals(150, slotsHeld());
         assertTrue(engine.receiveMemory.aheadBytes() >= 150 * SLOT_BYTES);
+        assertSound();
+    }
+
+    /** A frame beyond the MTU whose gaps alone are new: each would be charged all of the slot. */
+    @Test
+    void whatIsNewInManyPlacesOfALongSegmentLeavesItsSlot() {
+        start(TcpLimits.builder().maxReceiveBytes(256 << 10), 1);
+        for (int i = 0; i < 60; i++) {
+            receive(0, 1500 + i * 1025, 1);
+        }
+        receive(0, 3, 63_000, 65_600);
+        assertSound();
+        assertEquals(63_000, connections.get(0).outOfOrderBytes());
+        assertEquals(0, slotsHeld());
+        receive(0, 1, 2);
+        assertEquals(63_002, connections.get(0).unreadBytes());
+        assertSound();
+    }
+
+    @Test
+    void aLongSegmentIsHeldInItsSlot() {
+        start(TcpLimits.builder(), 1);
+        receive(0, 3, 33_000, 65_600);
+        assertEquals(1, slotsHeld());
+        assertTrue(engine.receiveMemory.aheadBytes() >= 65_600);
         assertSound();
     }
 

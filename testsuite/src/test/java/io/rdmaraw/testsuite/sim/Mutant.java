@@ -143,7 +143,7 @@ record Mutant(String name, String file, List<Change> changes) {
                     "return c.rackSentNanos + c.rackRttNanos + window - now; }", "entry = next; continue; }"),
             new Mutant("small pieces keep their slots", "Reassembly",
                     "boolean small = copy || end - start < COPY_BREAK_BYTES;", "boolean small = copy;")
-                    .and("if (!small && until - at >= COPY_BREAK_BYTES) {", "if (!small) {")
+                    .and("if (!small && until - at >= leastInPlace) {", "if (!small) {")
                     .and("from, Math.max(until - at, buffer.capacity())) + 1;", "from, until - at) + 1;"),
             new Mutant("ranges out of order without a bound", "DataInput",
                     "boolean full = held.ranges().count() >= c.engine.config.limits.maxOutOfOrderRanges",
