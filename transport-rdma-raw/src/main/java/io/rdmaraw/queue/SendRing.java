@@ -117,6 +117,11 @@ public abstract class SendRing {
     /** The queue pair was reset: what the device left behind is forgotten. */
     protected abstract void afterReset();
 
+    /** The queue pair was destroyed: nothing is written for it any more. */
+    protected void afterDestroy() {
+        // The rings of libibverbs' calls go with their queue pair.
+    }
+
     /** Takes no frames for the time being. */
     void suspend(boolean suspended) {
         this.suspended = suspended;
@@ -497,5 +502,6 @@ public abstract class SendRing {
         counters.lostInFlightFrames += offered;
         offered = 0;
         abandon();
+        afterDestroy();
     }
 }

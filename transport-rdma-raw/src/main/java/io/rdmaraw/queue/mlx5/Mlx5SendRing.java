@@ -42,6 +42,7 @@ final class Mlx5SendRing extends SendRing {
         int most = maxBlocks(maxSge, maxHeaderBytes);
         frameShift = Integer.SIZE - Integer.numberOfLeadingZeros(most - 1);
         if (queue.blocks() < 1 << frameShift) {
+            queue.close();
             throw new IllegalStateException("the send ring has " + queue.blocks() + " blocks; one frame of " + maxSge
                     + " elements needs " + most);
         }
@@ -137,5 +138,10 @@ final class Mlx5SendRing extends SendRing {
         completions.discardAll();
         queue.reset();
         consumed = 0;
+    }
+
+    @Override
+    protected void afterDestroy() {
+        queue.close();
     }
 }

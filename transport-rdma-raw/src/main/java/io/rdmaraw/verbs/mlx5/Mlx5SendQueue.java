@@ -24,6 +24,7 @@ public final class Mlx5SendQueue {
     private final long doorbellRecord;
     private final long numberField;
     private final long blueFlameHalfBytes;
+    private final BlueFlameRegister blueFlame;
     private long register;
     /** Blocks written so far; the low 16 bits are what the device counts. */
     private int producer;
@@ -45,6 +46,7 @@ public final class Mlx5SendQueue {
         numberField = (rings.number() & 0xffffffL) << 8;
         blueFlameHalfBytes = rings.blueFlameBytes();
         register = rings.blueFlameRegister();
+        blueFlame = BlueFlameRegister.claim(register);
     }
 
     /** Returns how many blocks a frame of that many elements takes at most. */
@@ -209,16 +211,21 @@ public final class Mlx5SendQueue {
 
     /**
      * Hands all that was put to the device. A single request of one block goes to the register itself, as libmlx5 does
-     * it ({@code post_send_db}), where there are registers for that.
+     * it ({@code post_send_db}), where there are registers for that and this queue alone writes to its own.
      */
     public void ring() {
         Doorbell.writeRecord(doorbellRecord, producer & 0xffff);
-        if (producer - rung == 1 && blueFlameHalfBytes != 0) {
+        if (producer - rung == 1 && blueFlameHalfBytes != 0 && !blueFlame.isShared()) {
             Doorbell.writeRequest(register, lastRequest);
         } else {
             Doorbell.write(register, NativeMemory.getLong(lastRequest));
         }
         rung = producer;
         register ^= blueFlameHalfBytes;
+    }
+
+    /** The queue pair was destroyed, and its register may be another's now. To be called once. */
+    public void close() {
+        blueFlame.release();
     }
 }

@@ -403,6 +403,7 @@ public final class RingScenario implements AutoCloseable {
     @Override
     public void close() {
         WeakMemory.end();
+        sendQueue.close();
         device.close();
         context.close();
         memory.close();

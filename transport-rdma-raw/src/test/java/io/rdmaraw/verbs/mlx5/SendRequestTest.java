@@ -8,6 +8,7 @@ import io.rdmaraw.verbs.abi.Sge;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
@@ -28,6 +29,7 @@ class SendRequestTest {
     private static final byte FILL = (byte) 0xa5;
     private static final HexFormat HEX = HexFormat.of();
 
+    private final List<Mlx5SendQueue> queues = new ArrayList<>();
     private Arena arena;
 
     /** What stands before the request, and how it is asked for. */
@@ -45,6 +47,8 @@ class SendRequestTest {
 
     @AfterTry
     void free() {
+        queues.forEach(Mlx5SendQueue::close);
+        queues.clear();
         arena.close();
     }
 
@@ -186,6 +190,7 @@ class SendRequestTest {
             queue = new Mlx5SendQueue(new QueuePairRings(place.number(), memory.address(), place.blocks(),
                     new ReceiveQueueRing(0, 1, 16, doorbellRecord), doorbellRecord, registers, HALF_BYTES),
                     place.producer());
+            queues.add(queue);
             memory.fill(FILL);
         }
 

@@ -1,0 +1,78 @@
+package io.rdmaraw.verbs.mlx5;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Whole requests go to a register that one queue alone writes to; where several do, doorbells go there. */
+class BlueFlameRegisterTest {
+    private static final int HALF_BYTES = 256;
+    private static final int BLOCKS = 16;
+    private static final int FRAME_BYTES = 64;
+    private static final byte FILL = (byte) 0xa5;
+
+    private final Arena arena = Arena.ofConfined();
+    private final MemorySegment register = arena.allocate(2 * HALF_BYTES, 2 * HALF_BYTES);
+    private final long frame = arena.allocate(FRAME_BYTES, FRAME_BYTES).address();
+
+    @AfterEach
+    void free() {
+        arena.close();
+    }
+
+    /** A send queue in plain memory. */
+    private final class Sender {
+        final MemorySegment ring = arena.allocate((long) BLOCKS * Wqe.BLOCK_BYTES, Wqe.BLOCK_BYTES);
+        final Mlx5SendQueue queue;
+        int rings;
+
+        Sender(int number) {
+            long record = arena.allocate(Long.BYTES, Long.BYTES).address();
+            queue = new Mlx5SendQueue(new QueuePairRings(number, ring.address(), BLOCKS,
+                    new ReceiveQueueRing(0, 1, Wqe.UNIT_BYTES, record), record, register.address(), HALF_BYTES));
+        }
+
+        /** Sends a frame; returns whether all of its request went to the register, and not its first eight bytes. */
+        boolean copiesItsRequest() {
+            register.fill(FILL);
+            MemorySegment half = register.asSlice((long) (rings++ & 1) * HALF_BYTES, Wqe.BLOCK_BYTES);
+            int block = queue.put(frame, FRAME_BYTES, 1);
+            queue.signalLast();
+            queue.ring();
+            long differs = ring.asSlice((long) block * Wqe.BLOCK_BYTES, Wqe.BLOCK_BYTES).mismatch(half);
+            if (differs >= 0) {
+                assertEquals(Long.BYTES, differs, "bytes of the doorbell");
+            }
+            return differs < 0;
+        }
+    }
+
+    @Test
+    void aQueueWithARegisterOfItsOwnWritesItsRequestsThere() {
+        Sender only = new Sender(1);
+        for (int i = 0; i < BLOCKS; i++) {
+            assertTrue(only.copiesItsRequest());
+        }
+        only.queue.close();
+    }
+
+    @Test
+    void queuesWithOneRegisterWriteDoorbellsAlone() {
+        Sender first = new Sender(1);
+        assertTrue(first.copiesItsRequest());
+        Sender second = new Sender(2);
+        assertFalse(first.copiesItsRequest());
+        assertFalse(second.copiesItsRequest());
+        first.queue.close();
+        assertTrue(second.copiesItsRequest(), "the other queue pair is gone");
+        second.queue.close();
+        Sender third = new Sender(3);
+        assertTrue(third.copiesItsRequest(), "a register that was given back");
+        third.queue.close();
+    }
+}
