@@ -10,8 +10,8 @@ netty_versions_usage() {
 usage: ./rdma-raw test --netty-versions [--out FILE] [VERSION...]
 
   Runs the transport, as it was built, with versions of Netty 4.2 from Maven Central: TCP, a file, datagrams, an
-  allocator of Netty's, the end of the loops, all on a device in memory. Fails if one of the versions named fails, or if
-  one fails that is not older than 4.2.7.
+  allocator of Netty's, the end of the loops, all on a device in memory. Fails if one of the versions named fails, if
+  one fails that is not older than 4.2.7, or if one cannot be had.
 
   VERSION      such as 4.2.19; without any, a list from 4.2.0 on
   --out FILE   write the table as Markdown (target/netty-versions/README.md)
@@ -63,8 +63,9 @@ run_netty_versions() {
     result=0
     verdict="$(try_netty_version "$version" "$directory/$version" "$jars")" || result=$?
     printf '| %s | %s |\n' "$version" "$verdict" >>"$page"
-    if [ "$result" = 1 ] && { [ "${#versions[@]}" -gt 0 ] ||
-        [ "$(printf '%s\n4.2.7\n' "$version" | sort -V | head -n 1)" = 4.2.7 ]; }; then
+    # A version that cannot be had was not tried, which is no success either.
+    if [ "$result" = 2 ] || { [ "$result" = 1 ] && { [ "${#versions[@]}" -gt 0 ] ||
+        [ "$(printf '%s\n4.2.7\n' "$version" | sort -V | head -n 1)" = 4.2.7 ]; }; }; then
       status=1
     fi
   done
