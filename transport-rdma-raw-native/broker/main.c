@@ -89,6 +89,12 @@ static int inherited_listener(void)
     return FIRST_LISTEN_FD;
 }
 
+static bool is_socket(const char *path)
+{
+    struct stat facts;
+    return lstat(path, &facts) == 0 && S_ISSOCK(facts.st_mode);
+}
+
 static bool refuses(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -101,17 +107,24 @@ static bool refuses(const struct sockaddr_un *address)
 
 /*
  * A socket file that nobody listens on is left from a broker that was killed. Its acceptor, which listens, is killed with
- * it, and may just be ending.
+ * it, and may just be ending. A file of another kind refuses connections too, and is not the broker's to remove.
  */
 static bool is_stale(const struct sockaddr_un *address)
 {
     const struct timespec pause = {.tv_nsec = STALE_RETRY_MILLIS * 1000000L};
-    for (int i = 0; i < STALE_RETRIES && access(address->sun_path, F_OK) == 0; i++) {
+    for (int i = 0; i < STALE_RETRIES && is_socket(address->sun_path); i++) {
         if (refuses(address))
             return true;
         nanosleep(&pause, NULL);
     }
     return false;
+}
+
+static const char *advice(int error, const char *path)
+{
+    if (error == EADDRINUSE)
+        return is_socket(path) ? ", by another broker" : ": another file has this name";
+    return error == ENOENT ? ": make its directory first" : "";
 }
 
 /* Anyone may connect: the policy says who gets something. */
@@ -135,7 +148,7 @@ static int bind_to(const char *path)
     if (bound && listen(fd, BACKLOG) == 0)
         return fd;
     fprintf(stderr, "rdma-raw-broker: '%s' can't be listened on: %s%s\n", path, strerror(error),
-            error == EADDRINUSE ? ", by another broker" : error == ENOENT ? ": make its directory first" : "");
+            advice(error, path));
     close(fd);
     return -1;
 }
@@ -195,8 +208,11 @@ static bool serve(const struct options *options, struct policy *policy, struct s
     server_wake_on(server, files->socket);
     while (!ends) {
         bool accepts = server_turn(server);
-        if (reloads && file_process_read_policy(files))
-            reloads = 0;
+        if (reloads) {
+            reloads = 0;        /* first, so that a signal meanwhile is not lost */
+            if (!file_process_read_policy(files))
+                reloads = 1;
+        }
         if (!accepts || !file_process_take_policy(files, policy)) {
             journal("its process that %s has ended, and so does this one", accepts ? "reads the policy"
                                                                                    : "accepts clients");

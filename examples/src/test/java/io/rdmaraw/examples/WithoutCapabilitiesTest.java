@@ -164,6 +164,18 @@ class WithoutCapabilitiesTest {
         assertTrue(output.contains("others can write"), output);
     }
 
+    /** A wrong path on the command line costs no file: only a socket that nobody listens on is replaced. */
+    @Test
+    void aFileWithTheNameOfTheSocketIsKept() throws Exception {
+        Files.writeString(policy, line(NOBODY, pair, "tcp:8080"));
+        Files.writeString(socket, "kept");
+        PeerProcess broker = host.start(BROKER.toAbsolutePath().toString(), "--policy", policy.toString(), "--socket",
+                socket.toString());
+        String output = broker.await(Await.PATIENCE).output();
+        assertTrue(output.contains("another file has this name"), output);
+        assertEquals("kept", Files.readString(socket));
+    }
+
     @Test
     void theServerGoesOnWhenTheBrokerIsKilled(TestNetwork network) throws Exception {
         VethPair other = network.vethPair(host, network.namespace());
