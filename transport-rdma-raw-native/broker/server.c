@@ -35,8 +35,13 @@ struct client {
     int64_t until_millis;           /* to ask for something, unless a device is open */
     bool has_asked;
     struct grant grant;
-    time_t solicited_second;
-    unsigned solicited;             /* in this second */
+};
+
+/* Next hops that a user has asked for in a second, by whatever connections: also by those that are closed. */
+struct solicitor {
+    uid_t uid;
+    int64_t second;
+    unsigned count;
 };
 
 struct server {
@@ -49,6 +54,7 @@ struct server {
     uint64_t namespace;
     const struct policy *policy;
     struct server_counters counters;
+    struct solicitor solicitor[SERVER_MAX_CLIENTS];
     unsigned clients;
     struct client client[SERVER_MAX_CLIENTS];
 };
@@ -206,15 +212,29 @@ static int open_device(struct server *server, struct client *client, const struc
     return error;
 }
 
-static int solicit_in_bounds(const struct server *server, struct client *client,
+/* NULL: as many other users as there is room for have asked in this second. */
+static struct solicitor *solicitor_of(struct server *server, uid_t uid, int64_t second)
+{
+    struct solicitor *unused = NULL;
+    for (unsigned i = 0; i < SERVER_MAX_CLIENTS; i++) {
+        struct solicitor *solicitor = &server->solicitor[i];
+        if (solicitor->second != second || solicitor->count == 0)
+            unused = solicitor;
+        else if (solicitor->uid == uid)
+            return solicitor;
+    }
+    if (unused != NULL)
+        *unused = (struct solicitor){.uid = uid, .second = second};
+    return unused;
+}
+
+static int solicit_in_bounds(struct server *server, const struct client *client,
                              const struct sv_broker_solicit *wanted)
 {
-    time_t second = (time_t)(server->now_millis() / 1000);
-    if (second != client->solicited_second)
-        client->solicited = 0;
-    client->solicited_second = second;
-    if (client->solicited++ >= SERVER_SOLICITATIONS)
+    struct solicitor *solicitor = solicitor_of(server, client->user.uid, server->now_millis() / 1000);
+    if (solicitor == NULL || solicitor->count >= SERVER_SOLICITATIONS)
         return sv_explain(EAGAIN, "more than %d next hops in a second", SERVER_SOLICITATIONS);
+    solicitor->count++;
     return solicit(server->policy, &client->user, wanted);
 }
 

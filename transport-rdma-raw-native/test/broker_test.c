@@ -147,6 +147,29 @@ static void test_too_many_clients(void)
     scene_close(&scene);
 }
 
+/* What a user asks for by one connection counts for its others too, also when that one is closed. */
+static void test_next_hops_of_a_user(void)
+{
+    struct scene scene;
+    scene_open(&scene, "user=me interface=none0 modes=generic ports=any");
+    struct sv_broker_request request = request_of(SV_BROKER_SOLICIT);
+    request.solicit.family = AF_INET;
+    request.solicit.ifindex = 1;
+    int first = scene_connect(&scene);
+    int second = scene_connect(&scene);
+    for (int i = 0; i < SERVER_SOLICITATIONS; i++)
+        CHECK_EQ(EACCES, broker_ask(first, &request));                 /* the policy does not have lo */
+    CHECK_EQ(EAGAIN, broker_ask(second, &request));
+    close(first);
+    int third = scene_connect(&scene);
+    CHECK_EQ(EAGAIN, broker_ask(third, &request));
+    broker_clock_add(1000);
+    CHECK_EQ(EACCES, broker_ask(third, &request));
+    close(second);
+    close(third);
+    scene_close(&scene);
+}
+
 /* ---- filters ---- */
 
 static int bound_socket(int type, uint16_t *port)
@@ -215,6 +238,7 @@ const struct test broker_tests[] = {
     {"broker: a client that asks for nothing is shut out", test_silent_client},
     {"broker: a client that reads nothing is shut out", test_deaf_client},
     {"broker: a user has so many connections", test_too_many_clients},
+    {"broker: a user has so many next hops in a second, by whatever connections", test_next_hops_of_a_user},
     {"broker: filters for sockets of TCP", test_filters},
     {NULL, NULL},
 };
