@@ -228,6 +228,21 @@ static int check_kind(const struct sv_broker_rule *rule)
     return sv_explain(EOPNOTSUPP, "rules that want copies come by packet sockets, which a broker does not hand out");
 }
 
+static int receive_filter_of(struct grant *grant, const struct sv_rule_spec *spec)
+{
+    int filter = sv_receive_filter_type(spec, grant->mac);
+    /* The interface may have this address since a moment ago, and the client has not said so yet. */
+    if (filter == PACKET_MR_UNICAST && grant_mac_changed(grant) == 0)
+        filter = sv_receive_filter_type(spec, grant->mac);
+    return filter;
+}
+
+/* Also by one more unicast address, where the interface has no filter for them (IFF_UNICAST_FLT of the kernel). */
+static bool may_make_promiscuous(int filter)
+{
+    return filter == PACKET_MR_PROMISC || filter == PACKET_MR_UNICAST;
+}
+
 int grant_add_rule(struct grant *grant, const struct policy *policy, const struct policy_user *user,
                    const struct sv_broker_rule *rule)
 {
@@ -237,11 +252,11 @@ int grant_add_rule(struct grant *grant, const struct policy *policy, const struc
     if (error != 0)
         return error;
     const struct sv_rule_spec spec = spec_of(rule);
-    int filter = sv_receive_filter_type(&spec, grant->mac);
+    int filter = receive_filter_of(grant, &spec);
     const struct policy_place place = place_of(grant);
-    if (filter == PACKET_MR_PROMISC && !policy_has_any_port(policy, user, &place))
-        return sv_explain(EACCES, "a rule on a part of a MAC address makes '%s' promiscuous, which wants ports=any",
-                          grant->netdev);
+    if (may_make_promiscuous(filter) && !policy_has_any_port(policy, user, &place))
+        return sv_explain(EACCES, "a rule on a MAC address that is not its own can make '%s' promiscuous, which wants "
+                          "ports=any", grant->netdev);
     if (grant->rules == GRANT_MAX_RULES)
         return sv_explain(ENOMEM, "a device has at most %d rules", GRANT_MAX_RULES);
     if (filter >= 0 && grant->memberships == GRANT_MAX_MEMBERSHIPS)

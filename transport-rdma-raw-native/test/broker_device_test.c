@@ -95,6 +95,7 @@ static void test_rules_without_a_port(void)
     struct wire wire;
     struct scene scene;
     struct rule rule;
+    static const uint8_t foreign[6] = {2, 0, 0, 0, 0, 0x77};
     if (!have_namespace())
         return;
     link_open(&wire, 1500, 1);
@@ -110,6 +111,17 @@ static void test_rules_without_a_port(void)
     rule_init(&rule, 0);
     rule.attr.type = IBV_FLOW_ATTR_SNIFFER;
     CHECK_FAILS(EOPNOTSUPP, ibv_create_flow(wire.side[1].qp, &rule.attr));
+    /* A veth end has no filter of unicast addresses: one that is not its own would make it promiscuous. */
+    rule_init(&rule, 0);
+    rule_eth(&rule, foreign, NULL, 0, -1);
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, GRANTED);
+    CHECK_FAILS(EACCES, ibv_create_flow(wire.side[1].qp, &rule.attr));
+    rule_init(&rule, 0);
+    rule_eth(&rule, mac_multicast, NULL, 0, -1);
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, GRANTED);
+    struct ibv_flow *flow = ibv_create_flow(wire.side[1].qp, &rule.attr);
+    CHECK(flow != NULL);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
     wire_close(&wire);
     scene_close(&scene);
 }
