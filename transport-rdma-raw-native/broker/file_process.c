@@ -73,18 +73,20 @@ bool file_process_read_policy(struct file_process *process)
 
 bool file_process_take_policy(struct file_process *process, struct policy *policy)
 {
+    /* A copy, as the other process could still write to what is shared. */
+    static struct file_process_answer answer;
     char verdict;
-    struct file_process_answer *answer = process->answer;
     ssize_t got = recv(process->socket, &verdict, 1, MSG_DONTWAIT);
     if (got != 1)
         return got < 0 && (errno == EAGAIN || errno == EINTR);
     process->is_busy = false;
-    answer->why[WHY_BYTES - 1] = '\0';
-    if (verdict != good || answer->policy.lines > POLICY_MAX_LINES) {
-        journal("the policy is refused: %s", answer->why);
+    memcpy(&answer, process->answer, sizeof answer);
+    answer.why[WHY_BYTES - 1] = '\0';
+    if (verdict != good || !policy_is_sound(&answer.policy)) {
+        journal("the policy is refused: %s", answer.why);
         return true;
     }
-    *policy = answer->policy;
+    *policy = answer.policy;
     journal("the policy was read again: %u lines", policy->lines);
     return true;
 }

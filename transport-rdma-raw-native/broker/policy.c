@@ -286,6 +286,18 @@ bool policy_read(struct policy *policy, const char *path, char *why, size_t why_
 
 /* ---- questions ---- */
 
+bool policy_is_sound(const struct policy *policy)
+{
+    if (policy->lines > POLICY_MAX_LINES)
+        return false;
+    for (uint32_t i = 0; i < policy->lines; i++) {
+        const struct policy_line *line = &policy->line[i];
+        if (line->ranges > POLICY_MAX_RANGES || memchr(line->netdev, '\0', sizeof line->netdev) == NULL)
+            return false;
+    }
+    return true;
+}
+
 static bool is_about(const struct policy_line *line, const struct policy_user *user, const char *netdev)
 {
     if (netdev != NULL && strcmp(line->netdev, netdev) != 0)

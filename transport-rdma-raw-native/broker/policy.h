@@ -66,6 +66,9 @@ bool policy_parse(struct policy *policy, const char *text, size_t bytes, policy_
 /* Reads a file, which only root or this program's user may be able to write. As above. */
 bool policy_read(struct policy *policy, const char *path, char *why, size_t why_bytes);
 
+/* Whether it can be asked: a policy that another process has made may have any bytes. */
+bool policy_is_sound(const struct policy *policy);
+
 /* How many devices the user may have open if one of them is this; 0: it is refused. */
 uint32_t policy_devices(const struct policy *policy, const struct policy_user *user, const char *netdev,
                         uint32_t mode);

@@ -194,6 +194,22 @@ static void test_file(void)
     CHECK(!policy_read(&policy, "/dev/null", why, sizeof why));
 }
 
+/* Whatever another process has written, the questions stay within the policy. */
+static void test_soundness(void)
+{
+    must_parse("user=1 interface=e modes=generic ports=tcp:80");
+    CHECK(policy_is_sound(&policy));
+    policy.line[0].ranges = POLICY_MAX_RANGES + 1;
+    CHECK(!policy_is_sound(&policy));
+    must_parse("user=1 interface=e modes=generic ports=tcp:80");
+    memset(policy.line[0].netdev, 'e', sizeof policy.line[0].netdev);
+    CHECK(!policy_is_sound(&policy));
+    must_parse("user=1 interface=e modes=generic ports=tcp:80");
+    policy.lines = POLICY_MAX_LINES + 1;
+    CHECK(!policy_is_sound(&policy));
+    policy.lines = 0;
+}
+
 const struct test broker_policy_tests[] = {
     {"broker: what lines of a policy grant", test_grants},
     {"broker: ports are granted in the modes of their line", test_ports_of_a_mode},
@@ -201,5 +217,6 @@ const struct test broker_policy_tests[] = {
     {"broker: what is no line of a policy", test_refusals},
     {"broker: how large a policy may be", test_bounds},
     {"broker: who may write the file of the policy", test_file},
+    {"broker: a policy whose bytes another process has made", test_soundness},
     {NULL, NULL},
 };
