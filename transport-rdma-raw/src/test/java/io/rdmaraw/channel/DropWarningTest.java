@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Timeout;
 import java.net.InetSocketAddress;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Handler;
@@ -74,10 +75,11 @@ class DropWarningTest {
 
     @Test
     void dropsInSeriesAreToldWithTheRemedy() throws InterruptedException {
-        while (warnings.isEmpty()) {
+        // On a busy machine the receiver may also be late, and that is told too.
+        Optional<String> told;
+        while ((told = warnings.stream().filter(line -> line.contains("bad-checksum")).findFirst()).isEmpty()) {
             sendDamaged();
         }
-        assertTrue(warnings.getFirst().contains("bad-checksum") && warnings.getFirst().contains("ethtool -K"),
-                warnings.getFirst());
+        assertTrue(told.get().contains("ethtool -K"), told.get());
     }
 }
