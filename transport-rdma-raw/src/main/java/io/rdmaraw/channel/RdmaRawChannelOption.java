@@ -66,6 +66,14 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_USER_TIMEOUT");
 
     /**
+     * How often the SYN of an attempt to connect is sent again before the attempt ends, 1 to 127; as {@code TCP_SYNCNT}
+     * of Linux. Default 6, with which it takes two minutes: {@code CONNECT_TIMEOUT_MILLIS} ends most attempts before.
+     * Without effect on connections that the kernel carries.
+     */
+    public static final ChannelOption<Integer> TCP_SYNCNT =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_SYNCNT");
+
+    /**
      * The group whose loops serve a listening port, each the connections that the device's hash gives it: the group of
      * the children, when that is not the server channel's own. Then nothing is passed between loops. To be set before
      * the server channel is registered, as {@link io.netty.bootstrap.ServerBootstrap#option} does.

@@ -34,11 +34,12 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private volatile int soLinger = -1;
     private volatile int trafficClass;
     private volatile int timeToLive = Segment.DEFAULT_HOP_LIMIT;
-    /** Those of keepalive and user timeout are 0 while the core's defaults hold. */
+    /** Those of keepalive, user timeout and SYNs are 0 while the core's defaults hold. */
     private volatile int keepIdleSeconds;
     private volatile int keepIntervalSeconds;
     private volatile int keepProbes;
     private volatile int userTimeoutMillis;
+    private volatile int synRetries;
     private volatile boolean tcpNoDelay = true;
     private volatile boolean keepAlive;
     private volatile boolean reuseAddress;
@@ -72,6 +73,9 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         }
         if (userTimeoutMillis > 0) {
             connection.userTimeoutMillis(userTimeoutMillis);
+        }
+        if (synRetries > 0) {
+            connection.synRetries(synRetries);
         }
     }
 
@@ -123,6 +127,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .with(RdmaRawChannelOption.TCP_KEEPCNT, c -> c.keepProbes, RdmaRawSocketChannelConfig::setKeepProbes)
                 .with(RdmaRawChannelOption.TCP_USER_TIMEOUT, c -> c.userTimeoutMillis,
                         RdmaRawSocketChannelConfig::setUserTimeout)
+                .with(RdmaRawChannelOption.TCP_SYNCNT, c -> c.synRetries, RdmaRawSocketChannelConfig::setSynRetries)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPIDLE"), RdmaRawChannelOption.TCP_KEEPIDLE)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPINTVL"), RdmaRawChannelOption.TCP_KEEPINTVL)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPCNT"), RdmaRawChannelOption.TCP_KEEPCNT)
@@ -168,6 +173,11 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private void setUserTimeout(int millis) {
         userTimeoutMillis = ObjectUtil.checkPositiveOrZero(millis, "TCP_USER_TIMEOUT");
         channel.settingChanged(connection -> connection.userTimeoutMillis(millis));
+    }
+
+    private void setSynRetries(int retries) {
+        synRetries = ObjectUtil.checkInRange(retries, 1, Byte.MAX_VALUE, "TCP_SYNCNT");
+        channel.settingChanged(connection -> connection.synRetries(retries));
     }
 
     /**

@@ -138,8 +138,7 @@ final class Handshake {
     static void onTimeout(TcpConnection c, long now) {
         TcpConfig config = c.engine.config;
         boolean passive = c.is(Tcb.PASSIVE_OPEN);
-        boolean tooOften = passive ? c.unansweredTimeouts >= config.synAckRetries
-                : c.unansweredTimeouts >= config.synRetries && c.userTimeoutMillis == 0;
+        boolean tooOften = passive ? c.unansweredTimeouts >= config.synAckRetries : isSynSentTooOften(c, config);
         if (tooOften || passive && c.listener.closed) {
             ConnectionTimers.timeOut(c);
             return;
@@ -153,6 +152,12 @@ final class Handshake {
             c.set(Tcb.SYN_DUE);
         }
         c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOff(c));
+    }
+
+    /** A user timeout takes the place of the configuration's number, not of the one set for the connection. */
+    private static boolean isSynSentTooOften(TcpConnection c, TcpConfig config) {
+        return c.synRetries > 0 ? c.unansweredTimeouts >= c.synRetries
+                : c.unansweredTimeouts >= config.synRetries && c.userTimeoutMillis == 0;
     }
 
     /** RFC 9293 section 3.10.7.3. */

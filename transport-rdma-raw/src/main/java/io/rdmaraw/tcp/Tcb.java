@@ -106,6 +106,8 @@ abstract sealed class Tcb permits TcpConnection {
     int keepAliveIntervalMillis;
     /** Set for this connection; 0: the configuration's. */
     byte keepAliveProbes;
+    /** Set for this connection; 0: the configuration's. */
+    byte synRetries;
 
     // ---- send sequence variables ----
     int sndUna;

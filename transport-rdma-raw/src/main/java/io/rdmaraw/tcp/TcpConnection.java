@@ -195,12 +195,24 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     /**
      * How long what was sent may stay unacknowledged, or what is queued unsent because the peer's window is closed,
      * before the connection fails with {@link CloseReason#TIMED_OUT}: TCP_USER_TIMEOUT of Linux. It takes the place of
-     * the number of retries and of keepalive probes, also while the connection opens. Local: the option of RFC 5482 is
-     * not sent. 0 for none, else 1 to {@value #MAX_MILLIS} ms.
+     * the number of retries and of keepalive probes, also while the connection opens, unless {@link #synRetries} sets
+     * how long that may take. Local: the option of RFC 5482 is not sent. 0 for none, else 1 to {@value #MAX_MILLIS} ms.
      */
     public void userTimeoutMillis(int millis) {
         userTimeoutMillis = checkMillis("The user timeout", millis);
         engine.ready(this);
+    }
+
+    /**
+     * Retransmissions of a SYN before the attempt to connect fails with {@link CloseReason#TIMED_OUT} (TCP_SYNCNT), 1
+     * to 127; 0 for the configuration's. Unlike the configuration's it holds beside a user timeout, as on Linux.
+     */
+    public void synRetries(int count) {
+        if (count < 0 || count > Byte.MAX_VALUE) {
+            throw new IllegalArgumentException(count + " retransmissions of a SYN must lie in 1..127, or be 0 for the "
+                    + "default");
+        }
+        synRetries = (byte) count;
     }
 
     private static int checkMillis(String what, int millis) {

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.Unpooled;
@@ -15,6 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,7 +24,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Options that are set on connections that are open already, whose peers have fallen silent. */
+/** Options of connections whose peers have fallen silent; most are set when the connection is open already. */
 @Timeout(60)
 class RdmaRawSocketChannelOptionsTest {
     private static final long SECOND_NANOS = 1_000_000_000L;
@@ -137,5 +139,17 @@ class RdmaRawSocketChannelOptionsTest {
         assertEquals("Connection timed out", failure.get().getMessage());
         long tookNanos = System.nanoTime() - beginNanos;
         assertTrue(tookNanos >= SECOND_NANOS * 3 / 2, tookNanos + " ns");
+    }
+
+    /** Two minutes otherwise: a SYN goes out seven times. */
+    @Test
+    void connectingEndsWhenTheSynHasBeenSentAgainSoOften() throws Exception {
+        StreamFixture.silence(fixture.servers.next(), silence);
+        Throwable cause = fixture.client(new Client()).option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
+                .option(RdmaRawChannelOption.TCP_SYNCNT, 1).connect(server).await().cause();
+        long tookNanos = System.nanoTime() - beginNanos;
+        assertInstanceOf(ConnectException.class, cause);
+        assertTrue(cause.getMessage().startsWith("Connection timed out"), cause::getMessage);
+        assertTrue(tookNanos >= 3 * SECOND_NANOS, tookNanos + " ns for a second after the SYN and two after the next");
     }
 }

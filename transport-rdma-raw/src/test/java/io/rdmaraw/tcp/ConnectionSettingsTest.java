@@ -123,6 +123,39 @@ class ConnectionSettingsTest {
         assertEquals(Long.MAX_VALUE, d.c.deadlineNanos());
     }
 
+    // ---- retransmissions of the SYN ----
+
+    @Test
+    void theNumberOfSynsIsTheConnections() {
+        Dialogue d = new Dialogue(Dialogue.plain().synRetries(5)).connect();
+        d.c.synRetries(2);
+        d.says("S 0");
+        assertEquals(1_000, d.waits(60_000), 2);
+        d.says("S 0");
+        assertEquals(2_000, d.waits(60_000), 2);
+        d.says("S 0").after(4_010).saysNothing().heard("closed TIMED_OUT").state(TcpState.CLOSED);
+        assertEquals(1, d.engine.counters().timeouts);
+    }
+
+    @Test
+    void withoutANumberOfSynsTheConfigurationHolds() {
+        Dialogue d = new Dialogue(Dialogue.plain().synRetries(1)).connect();
+        d.c.synRetries(5);
+        d.c.synRetries(0);
+        d.says("S 0").after(1_100).says("S 0").after(2_000).saysNothing().heard("closed TIMED_OUT");
+        assertThrows(IllegalArgumentException.class, () -> d.c.synRetries(-1));
+        assertThrows(IllegalArgumentException.class, () -> d.c.synRetries(128));
+    }
+
+    /** As on Linux; the configuration's number gives way to a user timeout. */
+    @Test
+    void theNumberOfSynsHoldsBesideAUserTimeout() {
+        Dialogue d = new Dialogue(Dialogue.plain().userTimeoutNanos(300_000_000_000L)).connect();
+        d.c.synRetries(1);
+        d.says("S 0").after(1_100).says("S 0").after(1_800).state(TcpState.SYN_SENT);
+        d.after(110).saysNothing().state(TcpState.CLOSED).heard("closed TIMED_OUT");
+    }
+
     // ---- statistics ----
 
     @Test

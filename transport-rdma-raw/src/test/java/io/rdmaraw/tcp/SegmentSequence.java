@@ -234,6 +234,7 @@ final class SegmentSequence implements TcpEvents {
                 c.keepAliveIdleMillis((what >>> 3) * 100);
                 c.keepAliveIntervalMillis(what * 10);
                 c.keepAliveProbes(what >>> 4);
+                c.synRetries(what >>> 4);
             }
             default -> c.readWindowOpened(c.unreadBytes());
         }
