@@ -47,6 +47,8 @@ final class KernelListener {
     /** The socket's descriptor; -1 when it is not known. */
     private final int fd;
     private final int port;
+    /** Another process accepts by the socket. */
+    private volatile boolean held;
 
     /**
      * Listens.
@@ -78,9 +80,11 @@ final class KernelListener {
      *
      * @param listening its descriptor, which stays the caller's
      * @param port      the port that it listens on
+     * @param waits     whether it accepts nothing before {@link #release}
      */
-    KernelListener(RdmaRawServerSocketChannel server, int listening, int port, Consumer<Channel> accepted)
-            throws IOException {
+    KernelListener(RdmaRawServerSocketChannel server, int listening, int port, Consumer<Channel> accepted,
+            boolean waits) throws IOException {
+        held = waits;
         this.server = server;
         this.accepted = accepted;
         this.port = port;
@@ -105,6 +109,12 @@ final class KernelListener {
 
     private Thread start() {
         return Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
+    }
+
+    /** Accepts what waits and what comes. */
+    void release() {
+        held = false;
+        LockSupport.unpark(acceptor);
     }
 
     /** Returns a second descriptor of the socket, which is the caller's. */
@@ -153,6 +163,10 @@ final class KernelListener {
 
     private void acceptAll() {
         while (socket.isOpen()) {
+            if (held) {
+                LockSupport.park(this);
+                continue;
+            }
             try {
                 hand(socket.accept());
             } catch (ClosedChannelException closed) {

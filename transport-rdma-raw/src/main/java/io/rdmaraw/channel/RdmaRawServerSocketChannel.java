@@ -207,33 +207,41 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         TcpNetwork network = stacks.getFirst().network();
         RdmaRawTakeover takeover = ioHandler().config().takeoverOrNull();
         InetSocketAddress wanted = address;
+        int claimed = -1;
         if (takeover != null) {
-            TakeoverPort.requireSharable(ioHandler().config().ipDevice(), network, config);
+            String device = ioHandler().config().ipDevice();
+            TakeoverPort.requireSharable(device, network, config);
+            claimed = takeover.claim(TakeoverPort.describe(device, address));
         }
         if (network.isKernelServed()) {
-            kernel = openKernel(takeover, address);
+            kernel = claimed < 0 ? new KernelListener(this, address, this::acceptedByKernel)
+                    : takeKernel(takeover, claimed, address.getPort());
             wanted = new InetSocketAddress(address.getAddress(), kernel.port());
         }
         try {
             kernelNotQuiet = null;
             port = open(network.listen(wanted, new PortSharing(false, config.isReusePort())));
             requireQuietKernel();
+            if (takeover != null) {
+                offered = new TakeoverPort(takeover, this, port);
+                takeover.add(offered, claimed >= 0);
+            }
         } catch (IOException | RuntimeException e) {
             stopListening();
             throw e;
         }
-        if (takeover != null) {
-            offered = new TakeoverPort(takeover, this, port);
-            takeover.add(offered);
-        }
         return new InetSocketAddress(address.getAddress(), port.binding().port());
     }
 
-    private KernelListener openKernel(RdmaRawTakeover takeoverOrNull, InetSocketAddress address) throws IOException {
-        int listening = takeoverOrNull == null ? -1
-                : takeoverOrNull.claim(TakeoverPort.describe(ioHandler().config().ipDevice(), address));
-        return listening < 0 ? new KernelListener(this, address, this::acceptedByKernel)
-                : new KernelListener(this, listening, address.getPort(), this::acceptedByKernel);
+    /** Until this process serves, the one before accepts: what this one took would be lost if it came to nothing. */
+    private KernelListener takeKernel(RdmaRawTakeover takeover, int listening, int portNumber) throws IOException {
+        try {
+            KernelListener made = new KernelListener(this, listening, portNumber, this::acceptedByKernel, true);
+            takeover.onceServing(made::release);
+            return made;
+        } finally {
+            Libc.close(listening);
+        }
     }
 
     /** Another process accepts what the kernel has for the port. */
@@ -252,7 +260,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (listening >= 0) {
             suspendedKernel = -1;
             try {
-                kernel = new KernelListener(this, listening, localAddress.getPort(), this::acceptedByKernel);
+                kernel = new KernelListener(this, listening, localAddress.getPort(), this::acceptedByKernel,
+                        false);
             } finally {
                 Libc.close(listening);
             }

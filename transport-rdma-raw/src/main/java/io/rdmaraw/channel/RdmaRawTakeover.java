@@ -10,10 +10,12 @@ import io.rdmaraw.tcp.stack.PortHandover;
 import io.rdmaraw.tcp.stack.PortHandover.Role;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -61,9 +63,11 @@ public final class RdmaRawTakeover implements AutoCloseable {
     private final TcpSecrets secrets;
     private final long fastOpenKeyHigh;
     private final long fastOpenKeyLow;
-    private TakeoverPredecessor predecessor;
+    private final CompletableFuture<Void> serving = new CompletableFuture<>();
+    private volatile TakeoverPredecessor predecessor;
     private TakeoverSuccessors successors;
-    private boolean begun;
+    /** Is set under the lock of {@link #ports}. */
+    private volatile boolean begun;
 
     private RdmaRawTakeover(Path path) throws IOException {
         this.path = path;
@@ -100,18 +104,30 @@ public final class RdmaRawTakeover implements AutoCloseable {
      * @throws IOException when the process before goes on to serve; this one should then end
      */
     public synchronized void begin(Listener listener) throws IOException {
-        if (begun) {
-            throw new IllegalStateException("the takeover has begun already");
+        synchronized (ports) {
+            if (begun) {
+                throw new IllegalStateException("the takeover has begun already");
+            }
+            begun = true;
         }
-        begun = true;
         if (predecessor != null) {
-            boolean there = predecessor.take(ports(), secrets);
+            takeOver();
+        }
+        serving.complete(null);
+        successors = new TakeoverSuccessors(this, path, listener);
+    }
+
+    private void takeOver() throws IOException {
+        boolean there = false;
+        try {
+            there = predecessor.take(ports(), secrets);
             predecessor.closeDescriptors();
+        } finally {
+            // When it has failed, too: the process before hears of it by that, and waits for nothing.
             if (!there) {
                 forgetPredecessor();
             }
         }
-        successors = new TakeoverSuccessors(this, path, listener);
     }
 
     private void forgetPredecessor() {
@@ -153,13 +169,34 @@ public final class RdmaRawTakeover implements AutoCloseable {
         return ports.stream().mapToInt(port -> port.connectionCount().join()).sum();
     }
 
-    /** Returns the descriptor of the kernel's socket that the process before has on a port; -1 when it has none. */
-    synchronized int claim(TakeoverMessage.Port port) {
-        return predecessor == null || begun ? -1 : predecessor.claim(port);
+    /**
+     * Returns a descriptor of the kernel's socket that the process before has on a port, which is the caller's; -1 when
+     * it has none. On a loop, so it must not wait for {@link #begin}, which waits for the loops.
+     */
+    int claim(TakeoverMessage.Port port) throws IOException {
+        TakeoverPredecessor before = predecessor;
+        return before == null || begun ? -1 : before.claim(port);
     }
 
-    void add(TakeoverPort port) {
-        ports.add(port);
+    /** Does something when this process serves: at once if it does, never if it comes to nothing. */
+    void onceServing(Runnable task) {
+        serving.thenRun(task);
+    }
+
+    /**
+     * Offers a port.
+     *
+     * @param claimed whether it is the process before's
+     * @throws BindException when it comes too late to be taken over: both processes would open its connections
+     */
+    void add(TakeoverPort port, boolean claimed) throws BindException {
+        synchronized (ports) {
+            if (claimed && begun) {
+                throw new BindException("port " + port.description().number() + " was bound while begin() was called, "
+                        + "and is not taken over: wait for bind() before");
+            }
+            ports.add(port);
+        }
     }
 
     void remove(TakeoverPort port) {

@@ -4,6 +4,7 @@ import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.takeover.TakeoverMessage;
 import io.rdmaraw.tcp.stack.ListeningPort;
+import io.rdmaraw.tcp.stack.PortHandover;
 import io.rdmaraw.tcp.stack.TcpStack;
 
 import java.io.IOException;
@@ -35,6 +36,11 @@ final class TakeoverPort {
     /** Returns how a port is called between processes. */
     static TakeoverMessage.Port describe(String device, InetSocketAddress local) {
         return new TakeoverMessage.Port(device, IpAddress.of(local.getAddress()), local.getPort());
+    }
+
+    /** Returns what two processes have by a port. */
+    static PortHandover.Shared shared(TakeoverMessage.Port port) {
+        return new PortHandover.Shared(port.local(), port.number());
     }
 
     /**

@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.net.takeover.TakeoverConnection;
 import io.rdmaraw.net.takeover.TakeoverMessage;
@@ -32,15 +33,19 @@ final class TakeoverPredecessor {
     /** Frames that are kept until this process serves. */
     private static final int MAX_EARLY_FRAMES = 4096;
 
+    private final Path path;
     private final TakeoverConnection connection;
     private final PortHandover handover;
     private final TakeoverMessage.Offer offer;
+    /** Guarded by itself: servers claim them on their loops. */
     private final List<Integer> descriptors;
     /** The places of the offered ports that are bound here, and by whom. */
     private final Map<Integer, TakeoverPort> taken = new HashMap<>();
     private final List<TakeoverMessage.Frame> early = new ArrayList<>();
 
-    private TakeoverPredecessor(TakeoverConnection connection, PortHandover handover, TakeoverMessage.Offer offer) {
+    private TakeoverPredecessor(Path path, TakeoverConnection connection, PortHandover handover,
+            TakeoverMessage.Offer offer) {
+        this.path = path;
         this.connection = connection;
         this.handover = handover;
         this.offer = offer;
@@ -67,7 +72,7 @@ final class TakeoverPredecessor {
             if (!(answer instanceof TakeoverMessage.Offer offer)) {
                 throw unexpected(connection, answer);
             }
-            TakeoverPredecessor found = new TakeoverPredecessor(connection, handover, offer);
+            TakeoverPredecessor found = new TakeoverPredecessor(path, connection, handover, offer);
             found.begin();
             return found;
         } catch (EOFException e) {
@@ -96,7 +101,7 @@ final class TakeoverPredecessor {
                     + "sockets of " + descriptors.size());
         }
         LOGGER.info("process {} offers {}", pid(), offer.ports());
-        handover.begin(offer.ports().stream().map(TakeoverMessage.Port::number).toList(), Role.WAITING);
+        handover.begin(offer.ports().stream().map(TakeoverPort::shared).toList(), Role.WAITING);
     }
 
     int pid() {
@@ -119,10 +124,19 @@ final class TakeoverPredecessor {
         return offer.fastOpenKeyLow();
     }
 
-    /** Returns the descriptor of the kernel's socket of a port, which stays this object's; -1 when none is offered. */
-    int claim(TakeoverMessage.Port port) {
+    /** Returns a descriptor of the kernel's socket of a port, which is the caller's; -1 when none is offered. */
+    int claim(TakeoverMessage.Port port) throws IOException {
         int place = offer.ports().indexOf(port);
-        return place < 0 ? -1 : descriptors.get(place);
+        synchronized (descriptors) {
+            if (place < 0 || descriptors.isEmpty()) {
+                return -1;
+            }
+            int made = Libc.duplicate(descriptors.get(place));
+            if (made < 0) {
+                throw new IOException("port " + port.number() + " cannot be taken over: " + Errno.describe(-made));
+            }
+            return made;
+        }
     }
 
     /**
@@ -157,16 +171,33 @@ final class TakeoverPredecessor {
             await(TakeoverMessage.Done.class);
             return true;
         } catch (EOFException e) {
-            if (isRevoked()) {
-                handover.role(Role.WAITING);
-                throw revoked();
-            }
+            requireItsEnd();
             LOGGER.info("process {} has ended during the takeover; its connections are lost", pid());
             serve(Role.ALONE);
             return false;
         } catch (IOException | RuntimeException e) {
             handover.role(Role.WAITING);
             throw e;
+        }
+    }
+
+    /**
+     * The connection has ended, which tells little: a predecessor that has waited for too long closes it and serves.
+     * Two processes that both opened connections would reset each other's.
+     *
+     * @throws IOException when the predecessor is there
+     */
+    private void requireItsEnd() throws IOException {
+        boolean ended = false;
+        try {
+            ended = !isRevoked() && !TakeoverConnection.isServed(path, ANSWER_LIMIT_NANOS);
+        } finally {
+            if (!ended) {
+                handover.role(Role.WAITING);
+            }
+        }
+        if (!ended) {
+            throw revoked();
         }
     }
 
@@ -253,14 +284,15 @@ final class TakeoverPredecessor {
 
     /** The predecessor goes on by itself, if it is there. */
     void close() {
-        descriptors.forEach(Libc::close);
-        descriptors.clear();
+        closeDescriptors();
         connection.close();
     }
 
     /** The sockets have been taken: the descriptors are no longer wanted. */
     void closeDescriptors() {
-        descriptors.forEach(Libc::close);
-        descriptors.clear();
+        synchronized (descriptors) {
+            descriptors.forEach(Libc::close);
+            descriptors.clear();
+        }
     }
 }

@@ -90,8 +90,12 @@ final class TakeoverSuccessors {
             LOGGER.warn("process {}, which had taken over the ports, has ended: this one serves again",
                     successor.peerPid());
             takeBack(handed);
-            listener = TakeoverListener.open(path);
-            tell(events::resumed);
+            try {
+                listener = TakeoverListener.open(path);
+            } finally {
+                // Also when no other one can come: or this process would go on to end, and nobody serve.
+                tell(events::resumed);
+            }
         }
     }
 
@@ -105,23 +109,25 @@ final class TakeoverSuccessors {
         }
         List<TakeoverPort> offered = takeover.ports();
         offer(successor, offered);
-        TakeoverMessage answer = awaitTake(successor);
-        if (answer == null) {
-            return List.of();
-        }
-        List<Integer> places = require(TakeoverMessage.Take.class, answer).places();
-        if (places.isEmpty() || places.stream().anyMatch(place -> place >= offered.size())) {
-            throw new IOException("it takes ports that were not offered");
-        }
-        List<TakeoverPort> handed = places.stream().map(offered::get).toList();
+        List<TakeoverPort> handed = List.of();
         boolean done = false;
         try {
+            TakeoverMessage answer = awaitTake(successor);
+            if (answer == null) {
+                return List.of();
+            }
+            List<Integer> places = require(TakeoverMessage.Take.class, answer).places();
+            if (places.isEmpty() || places.stream().anyMatch(place -> place >= offered.size())) {
+                throw new IOException("it takes ports that were not offered");
+            }
+            handed = places.stream().map(offered::get).toList();
             handOver(successor, handed, offered);
             done = true;
         } finally {
             if (!done) {
-                // In this order: two processes that both answer a SYN would reset its connection.
-                revoke(successor);
+                // In this order: two processes that both answer a SYN would reset its connection. One that was too slow
+                // to bind is told, too: to it the end of the connection looks like the end of this process.
+                successor.trySend(new TakeoverMessage.Revoked());
                 takeBack(handed);
             }
         }
@@ -142,8 +148,14 @@ final class TakeoverSuccessors {
     }
 
     private TakeoverMessage awaitTake(TakeoverConnection successor) throws IOException {
+        long deadline = System.nanoTime() + BIND_LIMIT_NANOS;
         try {
-            return successor.receive(BIND_LIMIT_NANOS);
+            while (!successor.isReadable(LOOK_NANOS)) {
+                if (closed || deadline - System.nanoTime() <= 0) {
+                    throw new IOException(closed ? "this process ends" : "it has not bound its ports in time");
+                }
+            }
+            return successor.receive(0);
         } catch (EOFException e) {
             LOGGER.info("process {} has ended before it took over the ports; nothing has changed",
                     successor.peerPid());
@@ -176,7 +188,7 @@ final class TakeoverSuccessors {
     private void handOver(TakeoverConnection successor, List<TakeoverPort> handed, List<TakeoverPort> offered)
             throws IOException {
         List<TcpStack> stacks = stacksOf(handed);
-        handover.passOn(handed.stream().map(port -> port.description().number()).toList(),
+        handover.passOn(handed.stream().map(port -> TakeoverPort.shared(port.description())).toList(),
                 passingOnTo(successor, handed, offered));
         PortHandover.settle(stacks).join();
         handed.forEach(port -> port.suspend().join());
@@ -197,13 +209,8 @@ final class TakeoverSuccessors {
         return (stack, frame) -> {
             byte[] bytes = new byte[frame.readableBytes()];
             frame.getBytes(frame.readerIndex(), bytes);
-            try {
-                successor.send(new TakeoverMessage.Frame(places.getOrDefault(stack, 0), bytes));
-                return true;
-            } catch (IOException e) {
-                // It has ended, or is behind: then the frame is counted as dropped, and its sender sends it again.
-                return false;
-            }
+            // If it has ended, or is behind, the frame is counted as dropped, and its sender sends it again.
+            return successor.trySend(new TakeoverMessage.Frame(places.getOrDefault(stack, 0), bytes));
         };
     }
 
@@ -219,18 +226,19 @@ final class TakeoverSuccessors {
         return wanted.cast(message);
     }
 
-    private static void revoke(TakeoverConnection successor) {
-        try {
-            successor.send(new TakeoverMessage.Revoked());
-        } catch (IOException e) {
-            // It has ended, which is why the ports are taken back, or it will see the end of the connection.
-        }
+    private void takeBack(List<TakeoverPort> handed) {
+        handed.forEach(port -> attempt(port, () -> port.share(false)));
+        handover.role(Role.ALONE);
+        handed.forEach(port -> attempt(port, () -> port.resume().join()));
     }
 
-    private void takeBack(List<TakeoverPort> handed) {
-        handed.forEach(port -> port.share(false));
-        handover.role(Role.ALONE);
-        handed.forEach(port -> port.resume().join());
+    /** What fails for one port keeps no other from being served. */
+    private static void attempt(TakeoverPort port, Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException e) {
+            LOGGER.error("{} is served again, but not all of it", port.description(), e);
+        }
     }
 
     private void awaitEnd(TakeoverConnection successor) throws IOException {

@@ -122,6 +122,9 @@ public abstract class ServerCommand implements Callable<Integer> {
             return new RunningServer(group, channels, restart);
         } catch (Throwable e) {
             RunningServer.shutDown(group);
+            if (restart != null) {
+                restart.close();
+            }
             throw e;
         }
     }

@@ -1,5 +1,11 @@
 package io.rdmaraw.testsuite.tcp;
 
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.socket.ServerDescriptor;
+import io.rdmaraw.net.takeover.TakeoverConnection;
+import io.rdmaraw.net.takeover.TakeoverListener;
+import io.rdmaraw.net.takeover.TakeoverMessage;
+import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
@@ -14,11 +20,15 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Path;
 import java.util.List;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -157,6 +167,50 @@ class RollingRestartOverVethTest {
             assertTrue(stopped.output().contains("serves again"), stopped::output);
             assertEquals(1, stopped.awaitEnd());
             echoOnNewConnections("after the successor has ended");
+        }
+    }
+
+    private static TakeoverConnection accept(TakeoverListener listener) throws IOException {
+        TakeoverConnection accepted = listener.accept(Await.PATIENCE.toNanos());
+        assertNotNull(accepted, "a successor");
+        return accepted;
+    }
+
+    /** This process is a predecessor that gives up waiting, and whose last words are lost. */
+    @Test
+    void aSuccessorDoesNotServeBesideAPredecessorThatHasGivenUp(TestNetwork network) throws Exception {
+        prepare(network);
+        try (ServerSocketChannel kernel = ServerSocketChannel.open();
+                TakeoverListener listener = TakeoverListener.open(directory.resolve("takeover.sock"))) {
+            int descriptor = ServerDescriptor.find(kernel);
+            kernel.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            try (RestartedServer successor = start(SoftDevice.PACKET, "")) {
+                try (TakeoverConnection connection = accept(listener)) {
+                    connection.receive(Await.PATIENCE.toNanos());
+                    TakeoverMessage.Port port = new TakeoverMessage.Port(SoftDevice.PACKET.on(pair.ours().name()),
+                            IpAddress.parse(address), PORT);
+                    connection.send(new TakeoverMessage.Offer(1, 2, 3, 4, System.nanoTime(), List.of(port)),
+                            List.of(descriptor));
+                    assertInstanceOf(TakeoverMessage.Take.class, connection.receive(Await.PATIENCE.toNanos()));
+                    acceptsFromKernel(kernel, "the successor is bound, and does not serve yet");
+                }
+                try (TakeoverConnection asked = accept(listener)) {
+                    asked.receive(Await.PATIENCE.toNanos());
+                    asked.send(new TakeoverMessage.Refusal("it serves"));
+                }
+                successor.await("refused: process");
+                assertTrue(successor.output().contains("serves again"), successor::output);
+                assertEquals(1, successor.awaitEnd());
+            }
+        }
+    }
+
+    private static void acceptsFromKernel(ServerSocketChannel kernel, String what) throws IOException {
+        kernel.socket().setSoTimeout(Await.PATIENCE_MILLIS);
+        InetSocketAddress local = (InetSocketAddress) kernel.getLocalAddress();
+        try (Socket client = new Socket(local.getAddress(), local.getPort());
+                Socket accepted = kernel.socket().accept()) {
+            assertEquals(client.getLocalPort(), accepted.getPort(), what);
         }
     }
 

@@ -12,13 +12,20 @@ import java.net.SocketTimeoutException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /**
- * A connection between two processes of one user that hand over ports. One thread receives; any thread sends, without
- * waiting. A process that ends, in whatever way, ends its connections.
+ * A connection between two processes of one user that hand over ports. One thread receives; any thread sends. A process
+ * that ends, in whatever way, ends its connections. A connection that has ended does not tell that its process has: see
+ * {@link #isServed}.
  */
 public final class TakeoverConnection implements AutoCloseable {
     private static final int SCM_RIGHTS = 1;
+    /** The other process reads when it runs. */
+    private static final long SEND_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final long ROOM_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     /** {@code struct msghdr}, {@code struct iovec} and {@code struct cmsghdr}. */
     private static final int MSG_IOV = 16;
     private static final int MSG_IOVLEN = 24;
@@ -41,6 +48,11 @@ public final class TakeoverConnection implements AutoCloseable {
     private FdWaiter waiter;
     private long scratch;
     private List<Integer> descriptors = List.of();
+    /** Messages that wait for room: frames leave it to them. */
+    private final AtomicInteger waitingForRoom = new AtomicInteger();
+    /** Guards sending against the end of the descriptor, whose number another file may get. */
+    private final Object sending = new Object();
+    private boolean closed;
 
     private TakeoverConnection(NativeSocket socket) throws IOException {
         this.socket = socket;
@@ -90,18 +102,63 @@ public final class TakeoverConnection implements AutoCloseable {
         };
     }
 
+    /**
+     * Tells whether a process listens at a path and is not just ending: it answers, with whatever.
+     *
+     * @throws IOException when one listens that does not answer
+     */
+    public static boolean isServed(Path path, long limitNanos) throws IOException {
+        TakeoverConnection found = connect(path);
+        if (found == null) {
+            return false;
+        }
+        try (found) {
+            found.send(new TakeoverMessage.Hello());
+            found.receive(limitNanos);
+            return true;
+        } catch (EOFException e) {
+            return false;
+        }
+    }
+
     /** Returns the process at the other end. */
     public int peerPid() {
         return peerPid;
     }
 
     /**
-     * Sends a message, and descriptors with it, without waiting.
+     * Sends a message, and descriptors with it. Frames may have filled the socket; what is said about the takeover is
+     * not lost by that, but waits for room.
      *
      * @throws EOFException when the other process has ended
-     * @throws IOException when it has not read what was sent before
+     * @throws IOException when it has not read what was sent before, for too long
      */
     public void send(TakeoverMessage message, List<Integer> fds) throws IOException {
+        long deadline = System.nanoTime() + SEND_LIMIT_NANOS;
+        int sent;
+        waitingForRoom.incrementAndGet();
+        try {
+            while ((sent = sendNow(message, fds)) == -Errno.EAGAIN && deadline - System.nanoTime() > 0) {
+                LockSupport.parkNanos(ROOM_INTERVAL_NANOS);
+            }
+        } finally {
+            waitingForRoom.decrementAndGet();
+        }
+        if (sent == -Errno.EPIPE || sent == -Errno.ECONNRESET) {
+            throw ended();
+        }
+        if (sent < 0) {
+            throw new IOException("process " + peerPid + " cannot be told: " + Errno.describe(-sent));
+        }
+    }
+
+    /** Sends a message without waiting; false when there is no room for it, or the other process has ended. */
+    public boolean trySend(TakeoverMessage message) {
+        return waitingForRoom.get() == 0 && sendNow(message, List.of()) >= 0;
+    }
+
+    /** Returns the bytes sent, or the negated error number. */
+    private int sendNow(TakeoverMessage message, List<Integer> fds) {
         byte[] packet = TakeoverMessage.encode(message);
         int controlBytes = fds.isEmpty() ? 0 : CMSG_DATA + Integer.BYTES * fds.size();
         long out = Libc.allocateZeroed(CONTROL_AT + (long) CONTROL_BYTES + packet.length);
@@ -117,12 +174,8 @@ public final class TakeoverConnection implements AutoCloseable {
                     NativeMemory.putInt(control + CMSG_DATA + (long) i * Integer.BYTES, fds.get(i));
                 }
             }
-            int sent = socket.sendMessage(out);
-            if (sent == -Errno.EPIPE || sent == -Errno.ECONNRESET) {
-                throw ended();
-            }
-            if (sent < 0) {
-                throw new IOException("process " + peerPid + " cannot be told: " + Errno.describe(-sent));
+            synchronized (sending) {
+                return closed ? -Errno.EPIPE : socket.sendMessage(out);
             }
         } finally {
             Libc.free(out);
@@ -227,7 +280,10 @@ public final class TakeoverConnection implements AutoCloseable {
     public void close() {
         if (scratch != 0) {
             closeDescriptors();
-            socket.close();
+            synchronized (sending) {
+                closed = true;
+                socket.close();
+            }
             waiter.close();
             Libc.free(scratch);
             scratch = 0;

@@ -11,7 +11,6 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.BasicFileAttributes;
 
 /**
  * Where a successor finds the process that serves: a Unix socket that its user alone may connect to.
@@ -22,6 +21,9 @@ import java.nio.file.attribute.BasicFileAttributes;
 public final class TakeoverListener implements AutoCloseable {
     private static final int OWNER_ALONE = 0600;
     private static final int BACKLOG = 8;
+    /** Of {@code st_mode}, see inode(7). */
+    private static final int S_IFMT = 0xF000;
+    private static final int S_IFSOCK = 0xC000;
 
     private final NativeSocket socket;
     private final FdWaiter waiter;
@@ -64,9 +66,8 @@ public final class TakeoverListener implements AutoCloseable {
     /** Refuses what is no socket: it is not to be replaced. */
     public static void requireSocketOrNothing(Path path) throws IOException {
         try {
-            boolean socket = Files.readAttributes(path, BasicFileAttributes.class,
-                    LinkOption.NOFOLLOW_LINKS).isOther();
-            if (!socket) {
+            int mode = (Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
+            if ((mode & S_IFMT) != S_IFSOCK) {
                 throw new IOException("'" + path + "' is there and is no socket; choose another path for the takeover");
             }
         } catch (NoSuchFileException e) {

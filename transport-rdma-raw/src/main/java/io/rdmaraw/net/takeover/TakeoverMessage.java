@@ -38,6 +38,11 @@ public sealed interface TakeoverMessage {
      */
     record Offer(long secret0, long secret1, long fastOpenKeyHigh, long fastOpenKeyLow, long clockNanos,
                  List<Port> ports) implements TakeoverMessage {
+        /** The keys are for no log. */
+        @Override
+        public String toString() {
+            return "Offer" + ports;
+        }
     }
 
     /** A listening port: the device, the address, which may be a wildcard, and the port. */

@@ -1,9 +1,9 @@
 package io.rdmaraw.tcp.stack;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.segment.Segment;
 
-import java.util.BitSet;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -30,9 +30,21 @@ public final class PortHandover {
         DRAINING
     }
 
+    /**
+     * A port that both processes have. The same number on another address may be the predecessor's alone.
+     *
+     * @param local may be a wildcard
+     */
+    public record Shared(IpAddress local, int port) {
+        boolean isFor(Segment segment) {
+            return port == segment.destinationPort && (local.isAny()
+                    || local.high() == segment.destinationHigh && local.low() == segment.destinationLow);
+        }
+    }
+
     private volatile Role role = Role.ALONE;
     /** Is never changed, only replaced. */
-    private volatile BitSet ports = new BitSet();
+    private volatile Shared[] ports = {};
     /** Takes a frame that stays the caller's; false when there is no room for it. */
     private volatile BiPredicate<TcpStack, ByteBuf> successor = (stack, frame) -> false;
 
@@ -42,15 +54,13 @@ public final class PortHandover {
     }
 
     /** Sets which ports both processes have, and what to do with what comes for them. */
-    public void begin(Collection<Integer> shared, Role first) {
-        BitSet set = new BitSet();
-        shared.forEach(set::set);
-        ports = set;
+    public void begin(Collection<Shared> shared, Role first) {
+        ports = shared.toArray(Shared[]::new);
         role = first;
     }
 
     /** As {@link #begin}, and has what opens connections passed on. */
-    public void passOn(Collection<Integer> shared, BiPredicate<TcpStack, ByteBuf> to) {
+    public void passOn(Collection<Shared> shared, BiPredicate<TcpStack, ByteBuf> to) {
         successor = to;
         begin(shared, Role.PASSING_ON);
     }
@@ -79,10 +89,19 @@ public final class PortHandover {
         return CompletableFuture.allOf(done.toArray(CompletableFuture[]::new));
     }
 
+    boolean isShared(Segment segment) {
+        for (Shared port : ports) {
+            if (port.isFor(segment)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** The core has no connection for a segment; returns whether it is taken care of. On the stack's loop. */
     boolean take(TcpStack stack, Segment segment) {
         Role now = role;
-        if (now == Role.ALONE || now == Role.BESIDE || !ports.get(segment.destinationPort)) {
+        if (now == Role.ALONE || now == Role.BESIDE || !isShared(segment)) {
             return false;
         }
         if (now == Role.PASSING_ON && successor.test(stack, stack.receiver().current().first())) {
@@ -95,7 +114,7 @@ public final class PortHandover {
 
     /** Tells whether a segment that is of no connection is answered by a reset. On the stack's loop. */
     boolean mayReset(TcpStack stack, Segment segment) {
-        if (role == Role.ALONE || !ports.get(segment.destinationPort)) {
+        if (role == Role.ALONE || !isShared(segment)) {
             return true;
         }
         stack.counters().droppedForOtherProcess++;

@@ -14,6 +14,7 @@ import java.util.stream.Stream;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -40,6 +41,14 @@ class TakeoverMessageTest {
     @MethodSource("messages")
     void areReadAsTheyWereWritten(TakeoverMessage message) throws IOException {
         assertEquals(message, TakeoverMessage.decode(TakeoverMessage.encode(message)));
+    }
+
+    @Test
+    void theKeysOfAnOfferAreForNoLog() {
+        TakeoverMessage.Offer offer = new TakeoverMessage.Offer(123456789L, 223456789L, 323456789L, 423456789L, 5,
+                offer().ports());
+        assertFalse(offer.toString().contains("23456789"), offer.toString());
+        assertTrue(offer.toString().contains("soft:packet:eth1"), offer.toString());
     }
 
     @Test

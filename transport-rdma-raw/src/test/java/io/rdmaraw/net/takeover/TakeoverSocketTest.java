@@ -11,6 +11,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,6 +36,7 @@ class TakeoverSocketTest {
     private static final int SETRESUID = 117;
     private static final int OTHER_USER = 65534;
     private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(30);
+    private static final int FRAME_BYTES = 60;
 
     @TempDir
     private Path directory;
@@ -167,6 +169,82 @@ class TakeoverSocketTest {
         IOException e = assertThrows(IOException.class, () -> TakeoverListener.open(path));
         assertTrue(e.getMessage().contains("no socket"), e.getMessage());
         assertEquals("something", Files.readString(path));
+    }
+
+    /** A device's file, such as /dev/null, is another thing that is no file of bytes. */
+    @Test
+    void aPipeIsNoSocketAndIsNotReplaced() throws Exception {
+        assertEquals(0, new ProcessBuilder("mkfifo", path.toString()).start().waitFor());
+        IOException e = assertThrows(IOException.class, () -> TakeoverListener.open(path));
+        assertTrue(e.getMessage().contains("no socket"), e.getMessage());
+    }
+
+    private interface Step {
+        void run() throws IOException;
+    }
+
+    private static CompletableFuture<Void> beside(Step step) {
+        return CompletableFuture.runAsync(() -> {
+            try {
+                step.run();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+    }
+
+    /** A flood of SYNs fills it at once. */
+    @Test
+    void whatIsSaidWaitsForTheRoomThatFramesHaveTaken() throws Exception {
+        try (TakeoverListener listener = TakeoverListener.open(path);
+                TakeoverConnection successor = TakeoverConnection.connect(path);
+                TakeoverConnection predecessor = accept(listener)) {
+            TakeoverMessage frame = new TakeoverMessage.Frame(0, new byte[FRAME_BYTES]);
+            int frames = 0;
+            while (predecessor.trySend(frame)) {
+                frames++;
+            }
+            CompletableFuture<Void> said = beside(() -> predecessor.send(new TakeoverMessage.Done()));
+            for (int i = 0; i < frames; i++) {
+                assertInstanceOf(TakeoverMessage.Frame.class, successor.receive(LIMIT_NANOS));
+            }
+            said.get();
+            assertInstanceOf(TakeoverMessage.Done.class, successor.receive(LIMIT_NANOS));
+        }
+    }
+
+    @Test
+    void nothingIsSentByADescriptorThatMayBeAnotherFilesByNow() throws IOException {
+        try (TakeoverListener listener = TakeoverListener.open(path);
+                TakeoverConnection successor = TakeoverConnection.connect(path)) {
+            TakeoverConnection predecessor = accept(listener);
+            predecessor.close();
+            try (NativeSocket next = NativeSocket.open(NativeSocket.AF_INET, NativeSocket.SOCK_DGRAM, 0)) {
+                assertNotNull(next);
+                assertFalse(predecessor.trySend(new TakeoverMessage.Hello()));
+                assertThrows(EOFException.class, () -> predecessor.send(new TakeoverMessage.Hello()));
+            }
+            assertNotNull(successor);
+        }
+    }
+
+    @Test
+    void whetherAProcessServesIsKnownWhenItsConnectionHasEnded() throws Exception {
+        try (TakeoverListener listener = TakeoverListener.open(path)) {
+            CompletableFuture<Void> answered = beside(() -> {
+                try (TakeoverConnection asked = accept(listener)) {
+                    asked.receive(LIMIT_NANOS);
+                    asked.send(new TakeoverMessage.Refusal("it serves"));
+                }
+            });
+            assertTrue(TakeoverConnection.isServed(path, LIMIT_NANOS), "it answers");
+            answered.get();
+            CompletableFuture<Void> ended = beside(() -> accept(listener).close());
+            assertFalse(TakeoverConnection.isServed(path, LIMIT_NANOS), "it is just ending");
+            ended.get();
+            listener.abandon();
+            assertFalse(TakeoverConnection.isServed(path, LIMIT_NANOS), "it has been killed");
+        }
     }
 
     @Test

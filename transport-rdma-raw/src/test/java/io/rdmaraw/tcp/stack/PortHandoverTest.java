@@ -1,0 +1,45 @@
+package io.rdmaraw.tcp.stack;
+
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.tcp.segment.Segment;
+import org.junit.jupiter.api.Test;
+
+import java.util.List;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class PortHandoverTest {
+    private static final int PORT = 443;
+    private final PortHandover handover = new PortHandover();
+
+    private static Segment segmentFor(String address, int port) {
+        IpAddress destination = IpAddress.parse(address);
+        return new Segment().destination(destination.high(), destination.low(), port);
+    }
+
+    private void drain(String local) {
+        handover.begin(List.of(new PortHandover.Shared(IpAddress.parse(local), PORT)), PortHandover.Role.DRAINING);
+    }
+
+    /** The successor has not bound the other address, so who drains is the one to answer there. */
+    @Test
+    void aPortIsSharedByItsAddressToo() {
+        drain("10.0.0.1");
+        assertTrue(handover.isShared(segmentFor("10.0.0.1", PORT)));
+        assertFalse(handover.isShared(segmentFor("10.0.0.1", PORT + 1)));
+        assertFalse(handover.isShared(segmentFor("10.0.0.2", PORT)));
+        // There is no stack to count what is dropped: nothing is.
+        assertFalse(handover.take(null, segmentFor("10.0.0.2", PORT)), "a SYN goes to the listener");
+        assertTrue(handover.mayReset(null, segmentFor("10.0.0.2", PORT)));
+    }
+
+    @Test
+    void aWildcardIsForEachAddress() {
+        drain("0.0.0.0");
+        assertTrue(handover.isShared(segmentFor("10.0.0.1", PORT)));
+        assertFalse(handover.isShared(segmentFor("10.0.0.1", PORT + 1)));
+        drain("::");
+        assertTrue(handover.isShared(segmentFor("2001:db8::1", PORT)));
+    }
+}
