@@ -17,7 +17,9 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -146,13 +148,13 @@ public final class RdmaRawTakeover implements AutoCloseable {
 
     /**
      * Waits until no connection lives by the ports that were handed over, those included whose channels are closed and
-     * whose last bytes are not acknowledged yet.
+     * whose last bytes are not acknowledged yet. Not to be called on an event loop, which has to count.
      *
      * @return false when some do after that time
      */
     public boolean awaitDrained(Duration limit) throws InterruptedException {
         long deadline = System.nanoTime() + limit.toNanos();
-        while (connectionCount() > 0) {
+        while (mayHaveConnections(deadline)) {
             if (deadline - System.nanoTime() <= 0) {
                 return false;
             }
@@ -164,9 +166,22 @@ public final class RdmaRawTakeover implements AutoCloseable {
         return true;
     }
 
-    /** Counts the connections that live by the ports. */
-    private int connectionCount() {
-        return ports.stream().mapToInt(port -> port.connectionCount().join()).sum();
+    /** Has the loops count the connections by the ports. A handler that blocks one keeps nobody beyond the deadline. */
+    private boolean mayHaveConnections(long deadlineNanos) throws InterruptedException {
+        List<CompletableFuture<Integer>> counts = ports.stream().map(TakeoverPort::connectionCount).toList();
+        try {
+            for (CompletableFuture<Integer> count : counts) {
+                long leftNanos = Math.max(COUNT_INTERVAL_NANOS, deadlineNanos - System.nanoTime());
+                if (count.get(leftNanos, TimeUnit.NANOSECONDS) > 0) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (TimeoutException e) {
+            return true;
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("the connections cannot be counted", e);
+        }
     }
 
     /**

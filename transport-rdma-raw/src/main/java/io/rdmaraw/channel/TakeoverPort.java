@@ -8,16 +8,22 @@ import io.rdmaraw.tcp.stack.PortHandover;
 import io.rdmaraw.tcp.stack.TcpStack;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /** A server channel's port, as a takeover sees it. Any thread. */
 final class TakeoverPort {
     private static final String PACKET = "soft:packet:";
     private static final String XDP = "soft:xdp:";
     private static final String XDP_MODE = "SOFTVERBS_XDP_MODE";
+    /** Neither process opens connections meanwhile. */
+    private static final long LOOP_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final RdmaRawTakeover takeover;
     private final RdmaRawServerSocketChannel server;
@@ -84,6 +90,29 @@ final class TakeoverPort {
     void share(boolean shared) {
         if (!description.device().startsWith(PACKET)) {
             port.share(shared);
+        }
+    }
+
+    /**
+     * Waits for what event loops do, but not for ever: a handler may block one.
+     *
+     * @throws IOException when they have not done it in time, or it has failed
+     */
+    static void await(CompletableFuture<?> done) throws IOException {
+        await(done, LOOP_LIMIT_NANOS);
+    }
+
+    static void await(CompletableFuture<?> done, long limitNanos) throws IOException {
+        try {
+            done.get(limitNanos, TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            throw new IOException("an event loop of this process has done nothing for "
+                    + TimeUnit.NANOSECONDS.toSeconds(limitNanos) + " s: a handler blocks it", e);
+        } catch (ExecutionException e) {
+            throw new IOException("an event loop of this process has failed: " + e.getCause().getMessage(), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new InterruptedIOException("interrupted while an event loop was waited for");
         }
     }
 

@@ -202,10 +202,10 @@ final class TakeoverPredecessor {
     }
 
     /** What the queues have now was there before the predecessor stopped, which has had it too. */
-    private void serve(Role role) {
+    private void serve(Role role) throws IOException {
         Set<TcpStack> stacks = new LinkedHashSet<>();
         taken.values().forEach(port -> stacks.addAll(port.stacks()));
-        PortHandover.settle(stacks).join();
+        TakeoverPort.await(PortHandover.settle(stacks));
         handover.role(role);
         early.forEach(this::deliver);
         early.clear();

@@ -190,14 +190,16 @@ final class TakeoverSuccessors {
         List<TcpStack> stacks = stacksOf(handed);
         handover.passOn(handed.stream().map(port -> TakeoverPort.shared(port.description())).toList(),
                 passingOnTo(successor, handed, offered));
-        PortHandover.settle(stacks).join();
-        handed.forEach(port -> port.suspend().join());
+        TakeoverPort.await(PortHandover.settle(stacks));
+        for (TakeoverPort port : handed) {
+            TakeoverPort.await(port.suspend());
+        }
         successor.send(new TakeoverMessage.Stopped(takeover.secrets().mayExpectCookie(System.nanoTime())));
         LOGGER.info("opens no more connections; process {} is to", successor.peerPid());
         require(TakeoverMessage.Serving.class, successor.receive(SERVE_LIMIT_NANOS));
         handed.forEach(port -> port.share(true));
         // What the queues have now may have come before the successor served, or was brought to this process alone.
-        PortHandover.settle(stacks).join();
+        TakeoverPort.await(PortHandover.settle(stacks));
         handover.role(Role.DRAINING);
         successor.send(new TakeoverMessage.Done());
     }
@@ -229,14 +231,18 @@ final class TakeoverSuccessors {
     private void takeBack(List<TakeoverPort> handed) {
         handed.forEach(port -> attempt(port, () -> port.share(false)));
         handover.role(Role.ALONE);
-        handed.forEach(port -> attempt(port, () -> port.resume().join()));
+        handed.forEach(port -> attempt(port, () -> TakeoverPort.await(port.resume())));
+    }
+
+    private interface Step {
+        void run() throws IOException;
     }
 
     /** What fails for one port keeps no other from being served. */
-    private static void attempt(TakeoverPort port, Runnable step) {
+    private static void attempt(TakeoverPort port, Step step) {
         try {
             step.run();
-        } catch (RuntimeException e) {
+        } catch (IOException | RuntimeException e) {
             LOGGER.error("{} is served again, but not all of it", port.description(), e);
         }
     }
