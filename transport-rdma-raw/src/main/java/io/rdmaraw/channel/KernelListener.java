@@ -118,7 +118,11 @@ final class KernelListener {
     }
 
     /** Returns a second descriptor of the socket, which is the caller's. */
-    int duplicate() throws IOException {
+    synchronized int duplicate() throws IOException {
+        if (!socket.isOpen()) {
+            // The descriptor may be another's by now.
+            throw new IOException("the server on port " + port + " is closed");
+        }
         int made = fd < 0 ? -Errno.EBADF : Libc.duplicate(fd);
         if (made < 0) {
             throw new IOException("port " + port + " cannot be handed over: " + Errno.describe(-made));

@@ -269,17 +269,7 @@ final class TakeoverPredecessor {
 
     /** Waits for the predecessor's end for some time; returns whether it has come. */
     boolean hasEnded(long timeoutNanos) {
-        if (!connection.isReadable(timeoutNanos)) {
-            return false;
-        }
-        try {
-            connection.receive(0);
-            return false;
-        } catch (SocketTimeoutException e) {
-            return false;
-        } catch (IOException e) {
-            return true;
-        }
+        return connection.isReadable(timeoutNanos) && connection.hasEnded();
     }
 
     /** The predecessor goes on by itself, if it is there. */

@@ -22,11 +22,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiPredicate;
 
 /** Hands over the ports of this process to the next one that asks, and takes them back if that ends. Has a thread. */
 final class TakeoverSuccessors {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawTakeover.class);
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long ASK_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** A JVM starts and opens its device; meanwhile this process serves as before. */
@@ -72,6 +74,8 @@ final class TakeoverSuccessors {
             successor = listener.accept(LOOK_NANOS);
         } catch (IOException e) {
             LOGGER.warn("a process was refused the ports: {}", e.getMessage());
+            // It still waits when no descriptor is left; the log is not to be filled.
+            LockSupport.parkNanos(PAUSE_NANOS);
             return;
         }
         if (successor == null) {
@@ -173,9 +177,7 @@ final class TakeoverSuccessors {
         TcpSecrets secrets = takeover.secrets();
         List<Integer> descriptors = new ArrayList<>();
         try {
-            for (TakeoverPort port : offered) {
-                descriptors.add(port.kernelDescriptor());
-            }
+            addDescriptors(offered, descriptors, successor);
             successor.send(new TakeoverMessage.Offer(secrets.key0(), secrets.key1(), takeover.fastOpenKeyHigh(),
                     takeover.fastOpenKeyLow(), System.nanoTime(),
                     offered.stream().map(TakeoverPort::description).toList()), descriptors);
@@ -183,6 +185,19 @@ final class TakeoverSuccessors {
             descriptors.forEach(Libc::close);
         }
         LOGGER.info("offers its ports to process {}", successor.peerPid());
+    }
+
+    /** A successor that heard nothing would take this process for one that has ended. */
+    private static void addDescriptors(List<TakeoverPort> offered, List<Integer> descriptors,
+            TakeoverConnection successor) throws IOException {
+        try {
+            for (TakeoverPort port : offered) {
+                descriptors.add(port.kernelDescriptor());
+            }
+        } catch (IOException e) {
+            successor.trySend(new TakeoverMessage.Refusal(e.getMessage()));
+            throw e;
+        }
     }
 
     private void handOver(TakeoverConnection successor, List<TakeoverPort> handed, List<TakeoverPort> offered)
@@ -247,14 +262,10 @@ final class TakeoverSuccessors {
         }
     }
 
-    private void awaitEnd(TakeoverConnection successor) throws IOException {
+    private void awaitEnd(TakeoverConnection successor) {
         while (!closed) {
-            if (successor.isReadable(LOOK_NANOS)) {
-                try {
-                    successor.receive(0);
-                } catch (EOFException e) {
-                    return;
-                }
+            if (successor.isReadable(LOOK_NANOS) && successor.hasEnded()) {
+                return;
             }
         }
     }

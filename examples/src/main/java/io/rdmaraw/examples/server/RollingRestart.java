@@ -67,8 +67,10 @@ public final class RollingRestart implements RdmaRawTakeover.Listener {
                 continue;
             }
             deadline = deadline != 0 ? deadline : System.nanoTime() + TimeUnit.SECONDS.toNanos(drainSeconds);
-            if (takeover.awaitDrained(LOOK_INTERVAL) || deadline - System.nanoTime() <= 0) {
-                return draining;
+            boolean over = takeover.awaitDrained(LOOK_INTERVAL) || deadline - System.nanoTime() <= 0;
+            // Meanwhile the next process may have ended: then this one serves again.
+            if (over && draining) {
+                return true;
             }
         }
         return false;
