@@ -166,7 +166,7 @@ public final class RdmaRawTakeover implements AutoCloseable {
         return true;
     }
 
-    /** Has the loops count the connections by the ports. A handler that blocks one keeps nobody beyond the deadline. */
+    /** Has the loops count the connections by the ports. None is waited for beyond the deadline. */
     private boolean mayHaveConnections(long deadlineNanos) throws InterruptedException {
         List<CompletableFuture<Integer>> counts = ports.stream().map(TakeoverPort::connectionCount).toList();
         try {

@@ -97,7 +97,7 @@ final class TakeoverSuccessors {
             try {
                 listener = TakeoverListener.open(path);
             } finally {
-                // Also when no other one can come: or this process would go on to end, and nobody serve.
+                // Also when no other one can come: or this process would go on to end, and none serve.
                 tell(events::resumed);
             }
         }

@@ -231,17 +231,17 @@ class TakeoverSocketTest {
     /** As another program, or a version to come, might do. */
     @Test
     void whatCannotBeReadIsNotTakenForTheEnd() throws IOException {
-        NativeSocket stranger = NativeSocket.open(NativeSocket.AF_UNIX, NativeSocket.SOCK_SEQPACKET, 0);
+        NativeSocket other = NativeSocket.open(NativeSocket.AF_UNIX, NativeSocket.SOCK_SEQPACKET, 0);
         try (TakeoverListener listener = TakeoverListener.open(path)) {
-            assertEquals(0, UnixSockets.connect(stranger, path));
+            assertEquals(0, UnixSockets.connect(other, path));
             try (TakeoverConnection predecessor = accept(listener)) {
                 long bytes = Libc.allocateZeroed(Long.BYTES);
-                assertEquals(Long.BYTES, stranger.send(bytes, Long.BYTES, 0, 0));
+                assertEquals(Long.BYTES, other.send(bytes, Long.BYTES, 0, 0));
                 Libc.free(bytes);
                 assertTrue(predecessor.isReadable(LIMIT_NANOS));
                 assertFalse(predecessor.hasEnded(), "no message of a takeover");
                 assertFalse(predecessor.hasEnded(), "nothing more");
-                stranger.close();
+                other.close();
                 assertTrue(predecessor.isReadable(LIMIT_NANOS));
                 assertTrue(predecessor.hasEnded());
             }
