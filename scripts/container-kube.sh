@@ -3,15 +3,20 @@
 # shellcheck disable=SC2154
 # The pods of examples/kubernetes, as podman's "kube play" runs them; and the broker without which they would not serve.
 
-# Debian's profile of podman refuses bpf(2), which the pods' RuntimeDefault has to allow: see pod.yaml.
-kube_begin() {
-  sed "s|^\\[containers\\]|&\\nseccomp_profile = \"$ROOT/examples/containers/seccomp.json\"|" \
-    "$container_work/containers.conf" >"$container_work/kube.conf"
+# Debian's profile of podman refuses bpf(2), which the pods' RuntimeDefault has to allow (see pod.yaml). This podman takes
+# a profile from an annotation alone, in the container's or the pod's name.
+with_profile() {
+  awk '/^kind: Pod$/ { is_pod = 1 } { print }
+    is_pod && /^metadata:$/ {
+      print "  annotations:\n    seccomp.security.alpha.kubernetes.io/pod: localhost/seccomp.json"
+      is_pod = 0
+    }'
 }
 
 # In a directory without a file of the image's name, which podman would look into for what to build it from.
 kube_play() {
-  (cd "$container_work/work" && CONTAINERS_CONF="$container_work/kube.conf" podman kube play "$@")
+  (cd "$container_work/work" && podman kube play --network "$container_network" \
+    --seccomp-profile-root "$ROOT/examples/containers" "$@")
 }
 
 # Podman knows no DaemonSet: the pod of its template, as it stands there, and the objects before it.
@@ -37,7 +42,7 @@ start_pod() {
   mkdir -m 0777 "$container_work/socket"
   chmod 0777 "$container_work/socket"
   sed "s|emptyDir: {}|hostPath: {path: $container_work/socket, type: Directory}|" \
-    "$ROOT/examples/kubernetes/pod.yaml" >"$container_work/pod.yaml"
+    "$ROOT/examples/kubernetes/pod.yaml" | with_profile >"$container_work/pod.yaml"
   kube_play "$container_work/pod.yaml"
   container_wait "the pod's server to listen" container_says rdma-raw-http-server "is listening on" ||
     { podman logs rdma-raw-http-server; podman logs rdma-raw-http-broker; return 1; }
@@ -60,9 +65,14 @@ pod_rights() {
   same "$(capabilities_of "$2-broker")" 0000008000003000 "capabilities of the broker"
 }
 
+# A container that podman itself kills is not started again.
+kill_container() {
+  kill -9 "$(podman inspect --format '{{.State.Pid}}' "$1")"
+}
+
 # The kubelet would start it again as podman does.
 broker_is_killed() {
-  podman kill --signal KILL rdma-raw-http-broker
+  kill_container rdma-raw-http-broker
   http_pages "$1"
   container_wait "the broker to serve again" broker_serves_again
   http_pages "$1"
@@ -74,7 +84,7 @@ broker_serves_again() {
 
 # The server's process is ended: its container is started again, and opens the interface once more.
 server_is_killed() {
-  podman kill --signal KILL rdma-raw-http-server
+  kill_container rdma-raw-http-server
   container_wait "the server to listen again" server_listens_again
   http_pages "$1"
 }
@@ -100,8 +110,8 @@ pod_steps() {
 # ---- a DaemonSet and a server on a node's interface
 
 kube_play_in_node() {
-  (cd "$container_work/work" && CONTAINERS_CONF="$container_work/kube.conf" \
-    nsenter --net="/run/netns/rdmaraw-$$-node" -- podman kube play "$@")
+  (cd "$container_work/work" && nsenter --net="/run/netns/rdmaraw-$$-node" -- \
+    podman kube play --seccomp-profile-root "$ROOT/examples/containers" "$@")
 }
 
 # A namespace in the node's place, with an interface eth1 to another one.
@@ -129,8 +139,9 @@ on_this_node() {
 
 start_daemonset() {
   make_node
-  daemonset_as_pod "$ROOT/examples/kubernetes/daemonset.yaml" | on_this_node >"$container_work/daemonset.yaml"
-  on_this_node <"$ROOT/examples/kubernetes/server.yaml" >"$container_work/server.yaml"
+  daemonset_as_pod "$ROOT/examples/kubernetes/daemonset.yaml" | on_this_node | with_profile \
+    >"$container_work/daemonset.yaml"
+  on_this_node <"$ROOT/examples/kubernetes/server.yaml" | with_profile >"$container_work/server.yaml"
   kube_play_in_node "$container_work/daemonset.yaml"
   container_wait "the broker to serve" container_says rdma-raw-broker-broker serves ||
     { podman logs rdma-raw-broker-broker; return 1; }
@@ -156,7 +167,6 @@ daemonset_steps() {
 }
 
 kube_steps() {
-  kube_begin
   pod_steps
   daemonset_steps
 }

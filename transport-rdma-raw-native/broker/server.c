@@ -76,12 +76,17 @@ static unsigned clients_of(const struct server *server, uid_t uid)
     return count;
 }
 
-/* Its process ends by itself when the pair is closed; the place is free when it has. */
-static void shut(struct client *client, const char *why)
+static void close_device(struct client *client, const char *why)
 {
     if (client->grant.open)
         journal("user %u, process %d: '%s' is closed (%s)", client->user.uid, client->pid, client->grant.netdev, why);
     grant_close(&client->grant);
+}
+
+/* Its process ends by itself when the pair is closed; the place is free when it has. */
+static void shut(struct client *client, const char *why)
+{
+    close_device(client, why);
     if (client->session < 0)
         return;
     close(client->session);
@@ -283,6 +288,9 @@ static int answer_to(struct server *server, struct client *client, struct sessio
         return port_error(server, client, question->port);
     case SESSION_OUTCOME:
         return outcome(question);
+    case SESSION_CLOSED:
+        close_device(client, "the process has closed it or has ended");
+        return 0;
     default:
         return sv_explain(EPROTO, "the message is no request of version %d", SV_BROKER_VERSION);
     }
@@ -306,7 +314,7 @@ static bool answer(struct server *server, struct client *client, struct session_
     memset(&reply, 0, sizeof reply);
     reply.version = SV_BROKER_VERSION;
     reply.namespace = server->namespace;
-    server->counters.requests += question->kind != SESSION_PORT;
+    server->counters.requests += question->kind != SESSION_PORT && question->kind != SESSION_CLOSED;
     int error = answer_to(server, client, question, &reply, fds, &fd_count);
     count(server, client, error);
     reply.error = error;
@@ -318,7 +326,7 @@ static bool answer(struct server *server, struct client *client, struct session_
         if (sent)
             journal("user %u, process %d: '%s' is open", client->user.uid, client->pid, client->grant.netdev);
     }
-    client->has_asked |= question->kind != SESSION_UNSOUND;
+    client->has_asked |= question->kind != SESSION_UNSOUND && question->kind != SESSION_CLOSED;
     /* What is refused does not prolong the stay of a client that has nothing. */
     if (error == 0)
         client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;

@@ -147,8 +147,11 @@ static void serve(struct session *session)
                                &whole, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got <= 0)
+    if (got <= 0) {
+        /* So that a client that waits for the end finds its device given back. */
+        ask_broker(session, SESSION_CLOSED);
         end();
+    }
     if (passed == 0)
         session->passed = -1;
     session->in_bytes = (size_t)got;

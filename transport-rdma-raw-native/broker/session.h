@@ -18,6 +18,7 @@ enum session_kind {
     SESSION_UNSOUND,        /* a message that is none; the session ends after the answer */
     SESSION_PORT,           /* may the client filter sockets of this TCP port? */
     SESSION_OUTCOME,        /* what the session has done itself, with the error and its text */
+    SESSION_CLOSED,         /* the client has closed the connection; after the answer it hears of the end */
     SESSION_DEAF,           /* the client does not read its answers; no answer */
     SESSION_KINDS
 };

@@ -17,7 +17,7 @@
 #define SO_NETNS_COOKIE 71      /* Linux 5.14 */
 #endif
 
-enum { ANSWER_MILLIS = 5000, BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
+enum { ANSWER_MILLIS = 5000, CLOSE_MILLIS = 1000, BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
 
 struct sv_broker {
     int socket;
@@ -235,12 +235,24 @@ int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, 
     return 0;
 }
 
+/* Waits for the broker's end of the connection: the device counts as this user's until then. */
+static void give_back(int fd)
+{
+    char byte;
+    int64_t until = now_millis() + CLOSE_MILLIS;
+    shutdown(fd, SHUT_WR);
+    while (wait_for(fd, POLLIN, until) == 0 && recv(fd, &byte, sizeof byte, MSG_DONTWAIT) > 0)
+        continue;
+}
+
 void sv_broker_close(struct sv_broker *broker)
 {
     if (broker == NULL)
         return;
-    if (broker->socket >= 0)
+    if (broker->socket >= 0) {
+        give_back(broker->socket);
         close(broker->socket);
+    }
     free(broker);
 }
 

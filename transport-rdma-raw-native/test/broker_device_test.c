@@ -72,7 +72,7 @@ static void frames_and_rules(const char *mode, unsigned queues)
         side_close(&wire.side[end]);
         world_close(&wire.world[end]);
     }
-    scene_stop(&scene);
+    scene_settle(&scene);
     CHECK_EQ(0, server_devices(scene.server));
     CHECK_EQ(3, server_counters(scene.server)->denied);
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
