@@ -130,7 +130,7 @@ final class DataInput {
             return;
         }
         if (report) {
-            reportDuplicate(c, held.duplicateStart(), held.duplicateEnd());
+            reportHeld(c, held);
         }
         c.engine.receiveMemory.count(held);
         held.ranges().removeBefore(c.is(Tcb.FIN_SEEN) && c.rcvNxt == c.finSeq ? c.rcvNxt + 1 : c.rcvNxt);
@@ -180,7 +180,7 @@ final class DataInput {
             held.ranges().add(end, end + 1);
         }
         // RFC 2883 section 4.2: also a part of a segment; of several parts the first.
-        reportDuplicate(c, held.duplicateStart(), held.duplicateEnd());
+        reportHeld(c, held);
         if (held.isEmpty()) {
             c.reassembly = null;
             c.engine.receiveMemory.give(held);
@@ -199,6 +199,13 @@ final class DataInput {
     private static void oweDuplicateAck(TcpConnection c) {
         if (c.is(Tcb.ACK_NOW) && c.duplicateAcksOwed < Byte.MAX_VALUE) {
             c.duplicateAcksOwed++;
+        }
+    }
+
+    /** Reports what the last segment brought of what was held already, if anything. */
+    private static void reportHeld(TcpConnection c, Reassembly held) {
+        if (Sequence.before(held.duplicateStart(), held.duplicateEnd())) {
+            reportDuplicate(c, held.duplicateStart(), held.duplicateEnd());
         }
     }
 
