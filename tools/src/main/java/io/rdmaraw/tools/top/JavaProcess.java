@@ -32,14 +32,15 @@ final class JavaProcess implements AutoCloseable {
     /** Attaches to a process. */
     static JavaProcess attach(String pid) {
         NetworkNamespaces namespaces = new NetworkNamespaces(Path.of("/proc"));
+        ManagementReplies.restrict();
         try {
             VirtualMachine machine = VirtualMachine.attach(pid);
             try {
                 // Its management agent listens on the loopback address of its own network namespace.
                 NamespaceSockets.enter(namespaces.isElsewhere(pid) ? pid : null);
-                String url = machine.startLocalManagementAgent();
+                JMXServiceURL url = ManagementReplies.localAgent(machine.startLocalManagementAgent());
                 String title = machine.getSystemProperties().getProperty("sun.java.command", "");
-                return new JavaProcess(pid, title, JMXConnectorFactory.connect(new JMXServiceURL(url)));
+                return new JavaProcess(pid, title, JMXConnectorFactory.connect(url));
             } finally {
                 machine.detach();
             }
