@@ -15,6 +15,7 @@ import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.SendWr;
 import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.WcStatus;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -94,9 +95,13 @@ abstract class CompletionConformance extends ProviderConformance {
         int rounds = 20_000;
         QueuePair queuePair = sender.readyQueuePair();
         AtomicInteger taken = new AtomicInteger();
+        AtomicBoolean over = new AtomicBoolean();
         Thread poster = Thread.ofPlatform().unstarted(() -> {
             for (int i = 0; i < rounds; i++) {
                 for (int spins = 0; taken.get() < i; spins++) {
+                    if (over.get()) {
+                        return;
+                    }
                     if (spins < 1000) {
                         Thread.onSpinWait();
                     } else {
@@ -128,6 +133,9 @@ abstract class CompletionConformance extends ProviderConformance {
             poster.join();
             assertTrue(sleeps > 0, "the test never slept");
         } finally {
+            // A poster that outlives a failed test would use the queue pair after its end.
+            over.set(true);
+            poster.join();
             Libc.free(wcs);
         }
     }
