@@ -62,7 +62,10 @@ readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils
   tshark:tshark iperf3:iperf3 haproxy:haproxy python3:python3)
 
 # Those that a demo or a measurement asks a server with, in the same form.
+# The launcher uses them.
+# shellcheck disable=SC2034
 readonly DEMO_PROGRAMS=(ip:iproute2 ethtool:ethtool curl:curl dig:bind9-dnsutils)
+# shellcheck disable=SC2034
 readonly BENCH_PROGRAMS=(ip:iproute2 ethtool:ethtool wrk:wrk dnsperf:dnsperf)
 
 # Prints the packages of the given PROGRAM:PACKAGE that are not there, one per line.

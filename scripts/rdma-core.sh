@@ -17,6 +17,8 @@ rdma_core_suite() {
 
 # The archive that this host's own packages come from.
 debian_archive() {
+  # apt-get replaces the name, not the shell.
+  # shellcheck disable=SC2016
   apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$'
 }
 
@@ -43,7 +45,7 @@ unpack_rdma_core() {
   if [ -d "$directory/root/lib/x86_64-linux-gnu" ] && [ ! -L "$directory/root/lib" ]; then
     cp -a "$directory/root/lib/x86_64-linux-gnu/." "$directory/root$RDMA_CORE_LIBRARIES/"
   fi
-  ls "$directory/archives" | grep '\.deb$' >"$directory/complete"
+  (cd "$directory/archives" && printf '%s\n' *.deb) >"$directory/complete"
 }
 
 # Runs a program where the unpacked libraries lie over the system's.
