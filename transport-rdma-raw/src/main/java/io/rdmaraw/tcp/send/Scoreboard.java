@@ -7,25 +7,29 @@ import io.rdmaraw.tcp.segment.Sequence;
  * sent, whether the peer has it (SACK, RFC 2018), whether it is taken for lost. Those in flight are linked in order of
  * their last transmission, which is the order in which RACK (RFC 8985) looks at them.
  *
- * <p>A ring of parallel arrays, without objects. Entries are named by positions that grow for ever and are masked into
+ * <p>A ring in two arrays, without objects. Entries are named by positions that grow for ever and are masked into
  * the ring; {@link #head()} to {@link #tail()} (exclusive) are valid.
  */
 public final class Scoreboard {
     public static final int NONE = -1;
-    private static final int INITIAL_CAPACITY = 8;
+    private static final int INITIAL_CAPACITY = 4;
     private static final int REBASE_AT = 1 << 30;
 
-    private static final byte SACKED = 1;
-    private static final byte LOST = 2;
-    private static final byte RETRANSMITTED = 4;
+    private static final int SACKED = 1;
+    private static final int LOST = 2;
+    private static final int RETRANSMITTED = 4;
+
+    /** The numbers of an entry lie side by side: with many connections each array costs a miss of the cache. */
+    private static final int WORDS = 4;
+    private static final int START = 0;
+    /** Of a sacked entry, which is in no list: one behind it, with only sacked ones between. */
+    private static final int LATER = 1;
+    private static final int EARLIER = 2;
+    private static final int FLAGS = 3;
 
     private int mask = INITIAL_CAPACITY - 1;
-    private int[] startSeqs = new int[INITIAL_CAPACITY];
+    private int[] words = new int[INITIAL_CAPACITY * WORDS];
     private long[] sentNanos = new long[INITIAL_CAPACITY];
-    /** Of a sacked entry, which is in no list: one behind it, with only sacked ones between. */
-    private int[] later = new int[INITIAL_CAPACITY];
-    private int[] earlier = new int[INITIAL_CAPACITY];
-    private byte[] flags = new byte[INITIAL_CAPACITY];
     private int head;
     private int tail;
     private int endSeq;
@@ -73,7 +77,7 @@ public final class Scoreboard {
     }
 
     public int startSeq() {
-        return head == tail ? endSeq : startSeqs[head & mask];
+        return head == tail ? endSeq : words[base(head) + START];
     }
 
     public int endSeq() {
@@ -81,11 +85,11 @@ public final class Scoreboard {
     }
 
     public int startSeq(int entry) {
-        return startSeqs[entry & mask];
+        return words[base(entry) + START];
     }
 
     public int endSeq(int entry) {
-        return entry + 1 == tail ? endSeq : startSeqs[entry + 1 & mask];
+        return entry + 1 == tail ? endSeq : words[base(entry + 1) + START];
     }
 
     public int lengthOf(int entry) {
@@ -97,16 +101,16 @@ public final class Scoreboard {
     }
 
     public boolean isSacked(int entry) {
-        return (flags[entry & mask] & SACKED) != 0;
+        return (words[base(entry) + FLAGS] & SACKED) != 0;
     }
 
     public boolean isLost(int entry) {
-        return (flags[entry & mask] & LOST) != 0;
+        return (words[base(entry) + FLAGS] & LOST) != 0;
     }
 
     /** Sent more than once. */
     public boolean isRetransmitted(int entry) {
-        return (flags[entry & mask] & RETRANSMITTED) != 0;
+        return (words[base(entry) + FLAGS] & RETRANSMITTED) != 0;
     }
 
     public int sackedBytes() {
@@ -134,7 +138,7 @@ public final class Scoreboard {
 
     /** The entry in flight that was sent next after {@code entry}, or NONE. */
     public int sentAfter(int entry) {
-        return later[entry & mask];
+        return words[base(entry) + LATER];
     }
 
     /** A segment up to {@code end} was sent for the first time. */
@@ -145,34 +149,34 @@ public final class Scoreboard {
         if (tail >= REBASE_AT) {
             rebase();
         }
-        int slot = tail & mask;
-        startSeqs[slot] = endSeq;
-        flags[slot] = 0;
+        int base = base(tail);
+        words[base + START] = endSeq;
+        words[base + FLAGS] = 0;
         endSeq = end;
         link(tail++, nowNanos);
     }
 
     /** An entry was sent again. */
     public void retransmitted(int entry, long nowNanos) {
-        int slot = entry & mask;
-        if ((flags[slot] & LOST) != 0) {
-            flags[slot] &= ~LOST;
+        int base = base(entry);
+        if ((words[base + FLAGS] & LOST) != 0) {
+            words[base + FLAGS] &= ~LOST;
             lostBytes -= lengthOf(entry);
-        } else if ((flags[slot] & SACKED) == 0) {
+        } else if ((words[base + FLAGS] & SACKED) == 0) {
             unlink(entry);
         }
-        flags[slot] |= RETRANSMITTED;
+        words[base + FLAGS] |= RETRANSMITTED;
         link(entry, nowNanos);
     }
 
     /** Takes an entry in flight for lost; it becomes due for retransmission. */
     public void markLost(int entry) {
-        int slot = entry & mask;
-        if ((flags[slot] & (LOST | SACKED)) != 0) {
+        int base = base(entry);
+        if ((words[base + FLAGS] & (LOST | SACKED)) != 0) {
             return;
         }
         unlink(entry);
-        flags[slot] |= LOST;
+        words[base + FLAGS] |= LOST;
         lostBytes += lengthOf(entry);
         if (entry < lossHint) {
             lossHint = entry;
@@ -181,15 +185,15 @@ public final class Scoreboard {
 
     /** The peer has this entry; it must not be sacked yet. */
     public void markSacked(int entry) {
-        int slot = entry & mask;
-        if ((flags[slot] & LOST) != 0) {
-            flags[slot] &= ~LOST;
+        int base = base(entry);
+        if ((words[base + FLAGS] & LOST) != 0) {
+            words[base + FLAGS] &= ~LOST;
             lostBytes -= lengthOf(entry);
         } else {
             unlink(entry);
         }
-        flags[slot] |= SACKED;
-        later[slot] = entry + 1;
+        words[base + FLAGS] |= SACKED;
+        words[base + LATER] = entry + 1;
         sackedBytes += lengthOf(entry);
         sackedCount++;
     }
@@ -202,23 +206,23 @@ public final class Scoreboard {
         int at = entry;
         while (at < tail && isSacked(at)) {
             visited++;
-            int next = later[at & mask];
+            int next = words[base(at) + LATER];
             if (next < tail && isSacked(next)) {
-                next = later[next & mask];
-                later[at & mask] = next;
+                next = words[base(next) + LATER];
+                words[base(at) + LATER] = next;
             }
             at = next;
         }
-        later[entry & mask] = at;
+        words[base(entry) + LATER] = at;
         return at;
     }
 
     /** RFC 2018 section 8: the peer has dropped what it had reported; everything sacked is in flight again, as lost. */
     public void forgetSacks() {
         for (int entry = head; entry != tail; entry++) {
-            int slot = entry & mask;
-            if ((flags[slot] & SACKED) != 0) {
-                flags[slot] = (byte) (flags[slot] & ~SACKED | LOST);
+            int base = base(entry);
+            if ((words[base + FLAGS] & SACKED) != 0) {
+                words[base + FLAGS] = words[base + FLAGS] & ~SACKED | LOST;
                 lostBytes += lengthOf(entry);
             }
         }
@@ -230,18 +234,18 @@ public final class Scoreboard {
     /** Nothing was lost after all: what was taken for lost is in flight, sent before everything else in flight. */
     public void forgetLosses() {
         for (int entry = tail - 1; lostBytes > 0 && entry >= head; entry--) {
-            int slot = entry & mask;
-            if ((flags[slot] & LOST) == 0) {
+            int base = base(entry);
+            if ((words[base + FLAGS] & LOST) == 0) {
                 continue;
             }
-            flags[slot] &= ~LOST;
+            words[base + FLAGS] &= ~LOST;
             lostBytes -= lengthOf(entry);
-            earlier[slot] = NONE;
-            later[slot] = oldest;
+            words[base + EARLIER] = NONE;
+            words[base + LATER] = oldest;
             if (oldest == NONE) {
                 newest = entry;
             } else {
-                earlier[oldest & mask] = entry;
+                words[base(oldest) + EARLIER] = entry;
             }
             oldest = entry;
         }
@@ -275,9 +279,9 @@ public final class Scoreboard {
 
     /** Drops the first entry, which is acknowledged as a whole. */
     public void removeHead() {
-        int slot = head & mask;
+        int base = base(head);
         int length = lengthOf(head);
-        int f = flags[slot];
+        int f = words[base + FLAGS];
         if ((f & SACKED) != 0) {
             sackedBytes -= length;
             sackedCount--;
@@ -291,14 +295,14 @@ public final class Scoreboard {
 
     /** The first bytes of the first entry are acknowledged; the rest is not. */
     public void trimHead(int seq) {
-        int slot = head & mask;
-        int bytes = seq - startSeqs[slot];
-        if ((flags[slot] & SACKED) != 0) {
+        int base = base(head);
+        int bytes = seq - words[base + START];
+        if ((words[base + FLAGS] & SACKED) != 0) {
             sackedBytes -= bytes;
-        } else if ((flags[slot] & LOST) != 0) {
+        } else if ((words[base + FLAGS] & LOST) != 0) {
             lostBytes -= bytes;
         }
-        startSeqs[slot] = seq;
+        words[base + START] = seq;
     }
 
     /** The entry that holds {@code seq}, which must lie in the scoreboard. */
@@ -307,7 +311,7 @@ public final class Scoreboard {
         int high = tail - 1;
         while (low < high) {
             int middle = low + high + 1 >>> 1;
-            if (Sequence.afterOrAt(seq, startSeqs[middle & mask])) {
+            if (Sequence.afterOrAt(seq, words[base(middle) + START])) {
                 low = middle;
             } else {
                 high = middle - 1;
@@ -329,15 +333,15 @@ public final class Scoreboard {
         }
         tail++;
         copy(entry, entry + 1);
-        startSeqs[entry + 1 & mask] = seq;
+        words[base(entry + 1) + START] = seq;
         for (int i = head; i != tail; i++) {
-            later[i & mask] = shifted(later[i & mask], entry);
-            earlier[i & mask] = shifted(earlier[i & mask], entry);
+            words[base(i) + LATER] = shifted(words[base(i) + LATER], entry);
+            words[base(i) + EARLIER] = shifted(words[base(i) + EARLIER], entry);
         }
         oldest = shifted(oldest, entry);
         newest = shifted(newest, entry);
         lossHint = Math.min(lossHint, entry);
-        byte f = flags[entry & mask];
+        int f = words[base(entry) + FLAGS];
         if ((f & SACKED) != 0) {
             sackedCount++;
         }
@@ -369,27 +373,24 @@ public final class Scoreboard {
             int step = isLost(entry) ? mostBytes : lengthOf(entry);
             for (int at = 0; at < lengthOf(entry); at += step) {
                 int slot = cut.tail++ & cut.mask;
-                cut.startSeqs[slot] = startSeq(entry) + at;
+                cut.words[slot * WORDS + START] = startSeq(entry) + at;
                 cut.sentNanos[slot] = sentNanos(entry);
-                cut.flags[slot] = flags[entry & mask];
+                cut.words[slot * WORDS + FLAGS] = words[base(entry) + FLAGS];
                 // Of a sacked one this steps over it; of one in flight it is said below.
-                cut.later[slot] = cut.tail;
+                cut.words[slot * WORDS + LATER] = cut.tail;
             }
         }
         // What is in flight keeps its order in time, at its new place.
-        for (int entry = oldest; entry != NONE; entry = later[entry & mask]) {
+        for (int entry = oldest; entry != NONE; entry = words[base(entry) + LATER]) {
             int slot = placeOf[entry - head] & cut.mask;
-            cut.later[slot] = placeOf(placeOf, later[entry & mask]);
-            cut.earlier[slot] = placeOf(placeOf, earlier[entry & mask]);
+            cut.words[slot * WORDS + LATER] = placeOf(placeOf, words[base(entry) + LATER]);
+            cut.words[slot * WORDS + EARLIER] = placeOf(placeOf, words[base(entry) + EARLIER]);
         }
         oldest = placeOf(placeOf, oldest);
         newest = placeOf(placeOf, newest);
         mask = cut.mask;
-        startSeqs = cut.startSeqs;
+        words = cut.words;
         sentNanos = cut.sentNanos;
-        later = cut.later;
-        earlier = cut.earlier;
-        flags = cut.flags;
         head = 0;
         tail = cut.tail;
         lossHint = 0;
@@ -399,79 +400,70 @@ public final class Scoreboard {
         return entry == NONE ? NONE : placeOf[entry - head];
     }
 
+    private int base(int entry) {
+        return (entry & mask) * WORDS;
+    }
+
     private static int shifted(int link, int entry) {
         return link > entry ? link + 1 : link;
     }
 
     private void copy(int from, int to) {
-        startSeqs[to & mask] = startSeqs[from & mask];
+        System.arraycopy(words, base(from), words, base(to), WORDS);
         sentNanos[to & mask] = sentNanos[from & mask];
-        later[to & mask] = later[from & mask];
-        earlier[to & mask] = earlier[from & mask];
-        flags[to & mask] = flags[from & mask];
     }
 
     private void insertAfter(int entry, int added) {
-        int next = later[entry & mask];
-        later[added & mask] = next;
-        earlier[added & mask] = entry;
-        later[entry & mask] = added;
+        int next = words[base(entry) + LATER];
+        words[base(added) + LATER] = next;
+        words[base(added) + EARLIER] = entry;
+        words[base(entry) + LATER] = added;
         if (next == NONE) {
             newest = added;
         } else {
-            earlier[next & mask] = added;
+            words[base(next) + EARLIER] = added;
         }
     }
 
     private void link(int entry, long nowNanos) {
         int slot = entry & mask;
         sentNanos[slot] = nowNanos;
-        later[slot] = NONE;
-        earlier[slot] = newest;
+        words[slot * WORDS + LATER] = NONE;
+        words[slot * WORDS + EARLIER] = newest;
         if (newest == NONE) {
             oldest = entry;
         } else {
-            later[newest & mask] = entry;
+            words[base(newest) + LATER] = entry;
         }
         newest = entry;
     }
 
     private void unlink(int entry) {
-        int slot = entry & mask;
-        int before = earlier[slot];
-        int after = later[slot];
+        int base = base(entry);
+        int before = words[base + EARLIER];
+        int after = words[base + LATER];
         if (before == NONE) {
             oldest = after;
         } else {
-            later[before & mask] = after;
+            words[base(before) + LATER] = after;
         }
         if (after == NONE) {
             newest = before;
         } else {
-            earlier[after & mask] = before;
+            words[base(after) + EARLIER] = before;
         }
     }
 
     private void grow() {
         int oldMask = mask;
-        int capacity = (mask + 1) * 2;
-        int[] oldStarts = startSeqs;
+        int[] oldWords = words;
         long[] oldSent = sentNanos;
-        int[] oldLater = later;
-        int[] oldEarlier = earlier;
-        byte[] oldFlags = flags;
-        mask = capacity - 1;
-        startSeqs = new int[capacity];
-        sentNanos = new long[capacity];
-        later = new int[capacity];
-        earlier = new int[capacity];
-        flags = new byte[capacity];
+        mask = oldMask * 2 + 1;
+        words = new int[oldWords.length * 2];
+        sentNanos = new long[oldSent.length * 2];
         for (int i = head; i != tail; i++) {
-            startSeqs[i & mask] = oldStarts[i & oldMask];
+            System.arraycopy(oldWords, (i & oldMask) * WORDS, words, base(i), WORDS);
             sentNanos[i & mask] = oldSent[i & oldMask];
-            later[i & mask] = oldLater[i & oldMask];
-            earlier[i & mask] = oldEarlier[i & oldMask];
-            flags[i & mask] = oldFlags[i & oldMask];
         }
     }
 
@@ -479,9 +471,9 @@ public final class Scoreboard {
     private void rebase() {
         int by = head & ~mask;
         for (int i = head; i != tail; i++) {
-            int slot = i & mask;
-            later[slot] = later[slot] == NONE ? NONE : later[slot] - by;
-            earlier[slot] = earlier[slot] == NONE ? NONE : earlier[slot] - by;
+            int base = base(i);
+            words[base + LATER] = words[base + LATER] == NONE ? NONE : words[base + LATER] - by;
+            words[base + EARLIER] = words[base + EARLIER] == NONE ? NONE : words[base + EARLIER] - by;
         }
         oldest = oldest == NONE ? NONE : oldest - by;
         newest = newest == NONE ? NONE : newest - by;

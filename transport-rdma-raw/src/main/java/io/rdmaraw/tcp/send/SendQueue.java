@@ -10,13 +10,11 @@ import java.util.Arrays;
  * It owns one reference to each buffer. Sequence numbers here count data only: our FIN lies behind {@link #endSeq()}.
  */
 public final class SendQueue {
-    private static final int INITIAL_CAPACITY = 8;
+    private static final int INITIAL_CAPACITY = 4;
 
     private ByteBuf[] buffers = new ByteBuf[INITIAL_CAPACITY];
-    /** Sequence number of the first byte of each buffer. */
-    private int[] starts = new int[INITIAL_CAPACITY];
-    /** Reader index of each buffer when it came. */
-    private int[] indices = new int[INITIAL_CAPACITY];
+    /** For each buffer the sequence number of its first byte, and its reader index when it came. */
+    private int[] places = new int[2 * INITIAL_CAPACITY];
     private int head;
     private int count;
     private int startSeq;
@@ -54,8 +52,8 @@ public final class SendQueue {
         }
         int slot = head + count & buffers.length - 1;
         buffers[slot] = buffer;
-        starts[slot] = endSeq;
-        indices[slot] = buffer.readerIndex();
+        places[2 * slot] = endSeq;
+        places[2 * slot + 1] = buffer.readerIndex();
         count++;
         endSeq += length;
     }
@@ -63,17 +61,15 @@ public final class SendQueue {
     private void grow() {
         int length = buffers.length;
         ByteBuf[] newBuffers = new ByteBuf[length * 2];
-        int[] newStarts = new int[length * 2];
-        int[] newIndices = new int[length * 2];
+        int[] newPlaces = new int[length * 4];
         for (int i = 0; i < count; i++) {
             int slot = head + i & length - 1;
             newBuffers[i] = buffers[slot];
-            newStarts[i] = starts[slot];
-            newIndices[i] = indices[slot];
+            newPlaces[2 * i] = places[2 * slot];
+            newPlaces[2 * i + 1] = places[2 * slot + 1];
         }
         buffers = newBuffers;
-        starts = newStarts;
-        indices = newIndices;
+        places = newPlaces;
         head = 0;
     }
 
@@ -96,8 +92,12 @@ public final class SendQueue {
         return bytes;
     }
 
+    private int startOf(int i) {
+        return places[2 * (head + i & buffers.length - 1)];
+    }
+
     private int endOf(int i) {
-        return i + 1 < count ? starts[head + i + 1 & buffers.length - 1] : endSeq;
+        return i + 1 < count ? startOf(i + 1) : endSeq;
     }
 
     /**
@@ -116,7 +116,7 @@ public final class SendQueue {
             int n = Math.min(left, endOf(i) - at);
             ByteBuf buffer = buffers[slot];
             buffer.retain();
-            out.addSlice(buffer, indices[slot] + (at - starts[slot]), n);
+            out.addSlice(buffer, places[2 * slot + 1] + (at - places[2 * slot]), n);
             at += n;
             left -= n;
             i++;
@@ -126,17 +126,16 @@ public final class SendQueue {
     }
 
     private int locate(int seq) {
-        int mask = buffers.length - 1;
         int low = 0;
         int high = count - 1;
         for (int guess = cursor; guess < Math.min(count, cursor + 2); guess++) {
-            if (Sequence.afterOrAt(seq, starts[head + guess & mask]) && Sequence.before(seq, endOf(guess))) {
+            if (Sequence.afterOrAt(seq, startOf(guess)) && Sequence.before(seq, endOf(guess))) {
                 return guess;
             }
         }
         while (low < high) {
             int middle = low + high + 1 >>> 1;
-            if (Sequence.afterOrAt(seq, starts[head + middle & mask])) {
+            if (Sequence.afterOrAt(seq, startOf(middle))) {
                 low = middle;
             } else {
                 high = middle - 1;
