@@ -47,6 +47,8 @@ final class DropRemedies {
             entry("unserved", "receive queues were added to the interface: open the device again"),
             entry("no-memory", "handlers hold too many frames: release them earlier, or set a larger slotCount"),
             entry("unroutable", "the host has no route to the peers: ip route get PEER"),
+            entry("route-not-asked", "the host has policy rules (ip rule), and very many addresses send: let a firewall"
+                    + " in front stop those that are forged"),
             entry("unresolved", NEXT_HOP),
             entry("timeouts", "peers do not answer, or our packets do not reach them: " + NEXT_HOP
                     + "; 'tcpdump' at the peer shows what arrives"),

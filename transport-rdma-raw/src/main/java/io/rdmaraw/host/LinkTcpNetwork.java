@@ -326,7 +326,22 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
                               int targetPort) {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress target = new IpAddress(targetHigh, targetLow);
-        NetworkSnapshot.Path path = path(snapshot, target, new IpAddress(sourceHigh, sourceLow));
+        return pathTo(target, snapshot, path(snapshot, target, new IpAddress(sourceHigh, sourceLow)));
+    }
+
+    @Override
+    public final TcpPath pathOfReply(long sourceHigh, long sourceLow, int sourcePort, long targetHigh,
+                                        long targetLow, int targetPort) {
+        NetworkSnapshot snapshot = host.snapshot();
+        IpAddress target = new IpAddress(targetHigh, targetLow);
+        IpAddress source = new IpAddress(sourceHigh, sourceLow);
+        if (!isOfLink(target) && !routes.knowsOrMayAsk(snapshot, target, source, System.nanoTime())) {
+            return TcpPath.NOT_ASKED;
+        }
+        return pathTo(target, snapshot, path(snapshot, target, source));
+    }
+
+    private TcpPath pathTo(IpAddress target, NetworkSnapshot snapshot, NetworkSnapshot.Path path) {
         if (path == null || !path.link().name().equals(linkName)) {
             return null;
         }

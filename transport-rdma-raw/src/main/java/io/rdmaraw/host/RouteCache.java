@@ -1,16 +1,22 @@
 package io.rdmaraw.host;
 
+import io.rdmaraw.loop.TokenBucket;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.NetworkSnapshot;
 
 /**
  * The ways between two addresses that were found last, for a host that has to ask its kernel for each: a system call,
  * which costs more than all else of a segment. Each pair has one place. For one loop.
+ *
+ * <p>A sender can use ever other addresses, and need not have them: each reply would be another question. So for
+ * replies to unknown senders the kernel is asked at a bounded rate, which takes a tenth of the loop's time or so.
  */
 final class RouteCache {
     private static final int PLACES = 4096;
     /** The golden ratio as a fraction of 2^32: spreads hash codes that differ in few bits. */
     private static final int SPREAD = 0x9e37_79b9;
+    private static final int REPLIES_AT_ONCE = 1024;
+    private static final long REPLY_INTERVAL_NANOS = 50_000;
     private static final int SHIFT = Integer.SIZE - Integer.numberOfTrailingZeros(PLACES);
 
     /** @param pathOrNull null when there is no way */
@@ -20,6 +26,7 @@ final class RouteCache {
     private final IpHost host;
     /** Made when it is needed: most hosts have no policy rules. */
     private Found[] places;
+    private final TokenBucket replies = new TokenBucket(REPLIES_AT_ONCE, REPLY_INTERVAL_NANOS);
 
     RouteCache(IpHost host) {
         this.host = host;
@@ -30,16 +37,29 @@ final class RouteCache {
         if (!snapshot.hasPolicyRules()) {
             return host.path(snapshot, target, source);
         }
+        int place = place(target, source);
+        if (!isFound(place, snapshot, target, source)) {
+            places[place] = new Found(snapshot.generation(), source, target, host.path(snapshot, target, source));
+        }
+        return places[place].pathOrNull;
+    }
+
+    /** Returns whether the way of a reply to an unknown sender is known, or may be asked for at this time. */
+    boolean knowsOrMayAsk(NetworkSnapshot snapshot, IpAddress target, IpAddress source, long nowNanos) {
+        return !snapshot.hasPolicyRules() || isFound(place(target, source), snapshot, target, source)
+                || replies.take(nowNanos) == 0;
+    }
+
+    private int place(IpAddress target, IpAddress source) {
         if (places == null) {
             places = new Found[PLACES];
         }
-        int place = (target.hashCode() * 31 + source.hashCode()) * SPREAD >>> SHIFT;
+        return (target.hashCode() * 31 + source.hashCode()) * SPREAD >>> SHIFT;
+    }
+
+    private boolean isFound(int place, NetworkSnapshot snapshot, IpAddress target, IpAddress source) {
         Found found = places[place];
-        if (found == null || found.generation != snapshot.generation() || !found.source.equals(source)
-                || !found.target.equals(target)) {
-            found = new Found(snapshot.generation(), source, target, host.path(snapshot, target, source));
-            places[place] = found;
-        }
-        return found.pathOrNull;
+        return found != null && found.generation == snapshot.generation() && found.source.equals(source)
+                && found.target.equals(target);
     }
 }

@@ -147,4 +147,13 @@ public interface TcpNetwork {
      * @param source of our segments, as are the other addresses
      */
     TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow, int targetPort);
+
+    /**
+     * Finds the way of a reply to an unknown sender, which need not be where its packets say: as {@link #path}, but
+     * {@link TcpPath#NOT_ASKED} when too many such ways have been looked for.
+     */
+    default TcpPath pathOfReply(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
+                                   int targetPort) {
+        return path(sourceHigh, sourceLow, sourcePort, targetHigh, targetLow, targetPort);
+    }
 }

@@ -13,6 +13,9 @@ package io.rdmaraw.host;
  */
 public record TcpPath(long generation, long sourceMac, long targetMac, int linkMtuBytes, int pathMtuBytes,
                       NextHop hopOrNull) {
+    /** In the place of a way that was not looked for, as too many have been. */
+    public static final TcpPath NOT_ASKED = new TcpPath(0, 0, 0, 0, 0, null);
+
     public boolean isResolved() {
         return targetMac != 0;
     }

@@ -1,8 +1,10 @@
 package io.rdmaraw.host;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Link;
@@ -65,5 +67,38 @@ class RouteCacheTest {
         assertSame(path, cache.path(snapshot, PEER, SECOND), "the source tells them apart");
         cache.path(Snapshots.withPolicyRules(2), PEER, SECOND);
         assertEquals(3, asked.size(), "the network has changed");
+    }
+
+    /** Anyone can send from any number of addresses: each costs a system call, so the rate is bounded. */
+    @Test
+    void routesOfRepliesAreAskedForAtABoundedRate() {
+        NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
+        long now = 5_000_000_000L;
+        int allowed = 0;
+        for (int i = 0; i < 100_000; i++) {
+            IpAddress sender = new IpAddress(0x2001_0db8_0000_0000L, i);
+            if (cache.knowsOrMayAsk(snapshot, sender, SECOND, now + i * 1_000L)) {
+                cache.path(snapshot, sender, SECOND);
+                allowed++;
+            }
+        }
+        assertEquals(allowed, asked.size());
+        assertEquals(1_024 + 2_000, allowed, 1, "a thousand at once, and then one in 50 microseconds");
+    }
+
+    /** Who has been asked for stays known, whatever others send; and without policy rules nothing is asked at all. */
+    @Test
+    void whatIsKnownIsNotLimited() {
+        NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
+        long now = 5_000_000_000L;
+        int i = 0;
+        while (cache.knowsOrMayAsk(snapshot, new IpAddress(0x2001_0db8_0000_0000L, i++), SECOND, now)) {
+            assertTrue(i < 10_000);
+        }
+        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND);
+        assertTrue(cache.knowsOrMayAsk(snapshot, PEER, SECOND, now));
+        assertSame(path, cache.path(snapshot, PEER, SECOND), "a connection asks whatever others send");
+        assertFalse(cache.knowsOrMayAsk(Snapshots.withPolicyRules(2), PEER, SECOND, now), "the network has changed");
+        assertTrue(cache.knowsOrMayAsk(Snapshots.of(3), PEER, SECOND, now));
     }
 }

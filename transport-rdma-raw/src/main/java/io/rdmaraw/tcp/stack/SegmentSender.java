@@ -111,8 +111,9 @@ final class SegmentSender {
 
     private void send() {
         TcpPath path = pathOf(out);
-        if (path == null) {
-            stack.counters().droppedUnroutable++;
+        if (path == null || path == TcpPath.NOT_ASKED) {
+            stack.counters().droppedUnroutable += path == null ? 1 : 0;
+            stack.counters().droppedUnasked += path == null ? 0 : 1;
             out.transmitted();
             return;
         }
@@ -152,8 +153,14 @@ final class SegmentSender {
         if (transport != null) {
             path = segment.connection() != null ? transport.path(network) : transport.lastPath(network);
         }
-        return path != null ? path : network.path(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
-                segment.destinationHigh, segment.destinationLow, segment.destinationPort);
+        if (path != null) {
+            return path;
+        }
+        return transport != null
+                ? network.path(segment.sourceHigh, segment.sourceLow, segment.sourcePort, segment.destinationHigh,
+                        segment.destinationLow, segment.destinationPort)
+                : network.pathOfReply(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
+                        segment.destinationHigh, segment.destinationLow, segment.destinationPort);
     }
 
     /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */

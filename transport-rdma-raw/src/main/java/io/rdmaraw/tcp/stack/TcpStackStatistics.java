@@ -74,6 +74,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .drop("syn-cookie", core(c -> c.synCookiesRejected),
                     "segments that should have opened a connection by a SYN cookie, which was forged or too old")
             .drop("unroutable", s -> s.droppedUnroutable, "there was no way to the peer")
+            .drop("route-not-asked", s -> s.droppedUnasked, "replies to unknown senders whose routes the kernel"
+                    + " would have been asked for too often")
             .drop("unresolved", s -> s.droppedUnresolved, "the next hop's MAC is not known")
             .drop("reply-queue-full", core(c -> c.replyDrops),
                     "answers to segments of no connection, of which there were too many")
@@ -130,6 +132,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     public long droppedBroadcasts;
     /** Segments to which there was no way. */
     public long droppedUnroutable;
+    /** Replies to unknown senders whose way was not looked for. */
+    public long droppedUnasked;
     /** Segments dropped because the next hop's MAC address was not resolved in time. */
     public long droppedUnresolved;
     /** Connections reset because the backlog of unaccepted ones was full. */
