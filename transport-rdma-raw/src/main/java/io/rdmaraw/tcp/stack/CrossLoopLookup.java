@@ -1,7 +1,6 @@
 package io.rdmaraw.tcp.stack;
 
 import io.netty.buffer.ByteBuf;
-import io.rdmaraw.loop.TokenBucket;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
@@ -18,15 +17,13 @@ import java.util.concurrent.TimeUnit;
  * the connection takes the segment, and the loop that it came to passes on what follows. For the loop's thread.
  */
 final class CrossLoopLookup {
-    /** Segments that other loops are being asked about at a time; what goes beyond is dropped, as peers send again. */
-    private static final int MAX_SEARCHED = 256;
     /**
      * For so long after a change the SYN of a connection may be another copy of one that another loop has answered:
      * Linux sends the second after one second and the third after three.
      */
     private static final long OPENING_NANOS = TimeUnit.SECONDS.toNanos(4);
 
-    /** For so long after a change nothing but {@link #MAX_SEARCHED} bounds the search. */
+    /** For so long after a change flows that have moved may come all at once. */
     private static final long SETTLING_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private final TcpStack stack;
@@ -34,12 +31,7 @@ final class CrossLoopLookup {
     private final SegmentReceiver receiver;
     private final SharedDevice device;
     private final TcpStackStatistics counters;
-    /**
-     * Anyone can send segments of unknown connections at any rate: they are to cost the other loops a bounded share of
-     * their time. A search is a task of about a microsecond on each loop, and 8 in a millisecond are allowed.
-     */
-    private final TokenBucket searches = new TokenBucket(256, 125_000);
-    private int searched;
+    private final SearchLimit searches = new SearchLimit();
     /** The segment that the core looks at has been asked about everywhere. */
     private boolean unknownToAll;
     /** No hash has chosen this loop for the segment that the core looks at. */
@@ -87,28 +79,21 @@ final class CrossLoopLookup {
         if (stacks.size() < 2 || opens && !device.rssFlows().haveMovedWithin(OPENING_NANOS)) {
             return false;
         }
-        if (searched == MAX_SEARCHED || !isWorthATurn()) {
+        // Later it is one now and then that has been silent since, for hours perhaps, so the search never ends.
+        if (!searches.begin(device.rssFlows().haveMovedWithin(SETTLING_NANOS), System.nanoTime())) {
+            // Peers send again.
             counters.droppedUnmatched++;
             return true;
         }
-        searched++;
         counters.searchedSegments++;
         ReceivedFrame frame = receiver.current();
         new Search(this, frame.take(), frame.isChecksumVerified(), stacks).ask(0);
         return true;
     }
 
-    /**
-     * Just after a change the flows that have moved come all at once. Later it is one now and then that has been silent
-     * since, for hours perhaps, so the search never ends; but what any host may send has a bound.
-     */
-    private boolean isWorthATurn() {
-        return device.rssFlows().haveMovedWithin(SETTLING_NANOS) || searches.take(System.nanoTime()) == 0;
-    }
-
     /** No stack has the connection: this loop answers. */
     private void answer(ByteBuf frame, boolean checksumVerified) {
-        searched--;
+        searches.end();
         unknownToAll = true;
         try {
             stack.receiveUnsteered(frame, checksumVerified);
@@ -135,7 +120,7 @@ final class CrossLoopLookup {
 
     /** The segment has found its connection; what follows it goes there at once. */
     private void found(TcpTransport transportOrNull) {
-        searched--;
+        searches.end();
         counters.foundSegments++;
         if (transportOrNull != null) {
             receiver.forwards().follow(transportOrNull, stack);

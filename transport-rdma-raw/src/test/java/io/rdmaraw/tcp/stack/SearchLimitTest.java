@@ -1,0 +1,41 @@
+package io.rdmaraw.tcp.stack;
+
+import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class SearchLimitTest {
+    private static final long SECOND = 1_000_000_000L;
+
+    private final SearchLimit limit = new SearchLimit();
+
+    private int begun(boolean settling, int wanted, long intervalNanos, boolean answered) {
+        int begun = 0;
+        for (int i = 0; i < wanted; i++) {
+            if (limit.begin(settling, SECOND + i * intervalNanos)) {
+                begun++;
+                if (answered) {
+                    limit.end();
+                }
+            }
+        }
+        return begun;
+    }
+
+    /** Long after loops have changed: a million segments of no connection in a second, each answered at once. */
+    @Test
+    void aFloodOfUnknownSegmentsCostsOtherLoopsABoundedShare() {
+        assertEquals(256 + 8_000, begun(false, 1_000_000, 1_000, true), 1);
+    }
+
+    @Test
+    void justAfterAChangeOnlyThoseUnderWayCount() {
+        assertEquals(10_000, begun(true, 10_000, 1_000, true));
+        assertEquals(256, begun(true, 10_000, 1_000, false));
+        assertFalse(limit.begin(true, 2 * SECOND));
+        limit.end();
+        assertTrue(limit.begin(true, 2 * SECOND));
+    }
+}
