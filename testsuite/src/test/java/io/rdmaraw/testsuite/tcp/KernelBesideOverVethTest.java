@@ -199,7 +199,9 @@ class KernelBesideOverVethTest {
         VethPair far = network.vethPair(router, network.namespace());
         NetworkNamespace client = far.peer().namespace();
         router.run("sysctl", "-qw", "net.ipv4.ip_forward=1");
-        router.run("ip", "link", "set", pair.peer().name(), "mtu", Integer.toString(NARROW_MTU));
+        // A route and not the interface, which would drop full-sized answers as too long for it.
+        router.run("ip", "route", "add", pair.ours().ipv4(), "dev", pair.peer().name(), "mtu", "lock",
+                Integer.toString(NARROW_MTU));
         client.run("sysctl", "-qw", "net.ipv4.ip_no_pmtu_disc=1");
         client.run("ip", "route", "add", pair.ours().ipv4(), "via", far.ours().ipv4());
         host.run("ip", "route", "add", far.peer().ipv4(), "via", pair.peer().ipv4());
