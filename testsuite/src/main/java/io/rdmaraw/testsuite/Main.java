@@ -2,6 +2,7 @@ package io.rdmaraw.testsuite;
 
 import io.rdmaraw.testsuite.goodput.GoodputMain;
 import io.rdmaraw.testsuite.net.LinkEmulatorMain;
+import io.rdmaraw.testsuite.script.ScriptMain;
 import io.rdmaraw.testsuite.sim.SimMain;
 
 import java.util.Arrays;
@@ -11,6 +12,7 @@ public final class Main {
     private static final String USAGE = """
             usage: ./rdma-raw sim [OPTIONS]            seeds of the simulation, in virtual time
                    ./rdma-raw sim goodput [OPTIONS]    bulk transfers over impaired paths, beside the kernel's TCP
+                   ./rdma-raw sim scripts [OPTIONS]    exact exchanges, played against the core and against Linux
                    ./rdma-raw sim link [OPTIONS]       an impaired path between two interfaces, until Ctrl-C
 
             sim:      --seeds N     how many seeds (1000)
@@ -24,6 +26,9 @@ public final class Main {
                       --runs N      transfers per case, each with another seed (3)
                       --case TEXT   only cases whose name contains TEXT
                       --sim         only virtual time: no root needed, and every run gives the same figures
+                      --json        print one JSON object as the last line
+            scripts:  --case TEXT   only scripts whose name contains TEXT
+                      --core        only against the core: the kernel wants root
                       --json        print one JSON object as the last line
             link:     --left IF, --right IF     the interfaces, without addresses and with their offloads off
                       --both TEXT, --to-right TEXT, --to-left TEXT
@@ -44,6 +49,7 @@ public final class Main {
         String[] rest = args.length == 0 ? args : Arrays.copyOfRange(args, 1, args.length);
         System.exit(switch (args.length == 0 ? "" : args[0]) {
             case "link" -> LinkEmulatorMain.run(rest, System.out);
+            case "scripts" -> ScriptMain.run(rest, System.out);
             case "goodput" -> GoodputMain.run(rest, System.out);
             default -> SimMain.run(args, System.out);
         });

@@ -35,6 +35,8 @@ final class KernelDriver implements ScriptDriver {
             run("ip", "link", "set", "rrscript0", "up");
             run("ip", "link", "set", "lo", "up");
             run("sh", "-c", "echo 0 > /proc/sys/net/ipv4/tcp_ecn");
+            // As RFC 6298 has it; Linux since 6.5 can send the first SYNs a second apart.
+            run("sh", "-c", "f=/proc/sys/net/ipv4/tcp_syn_linear_timeouts; test ! -e $f || echo 0 > $f");
             // What the host chooses for all its sockets, BBR for instance, is not what the scripts are about.
             run("ip", "route", "replace", "10.77.0.0/24", "dev", "rrscript0", "src", OUR_IP, "congctl", "cubic");
         } catch (IOException e) {
@@ -83,11 +85,17 @@ final class KernelDriver implements ScriptDriver {
         attempt(() -> {
             socket = SocketChannel.open();
             socket.setOption(StandardSocketOptions.SO_RCVBUF, RECEIVE_BUFFER_BYTES);
-            socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+            prepare();
             socket.bind(new InetSocketAddress(OUR_IP, OUR_PORT));
             socket.configureBlocking(false);
             socket.connect(new InetSocketAddress(PEER_IP, PEER_PORT));
         });
+    }
+
+    /** As the core is: small segments do not wait, and urgent data comes in line. */
+    private void prepare() throws IOException {
+        socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        socket.socket().setOOBInline(true);
     }
 
     /** A piece of work on sockets. */
@@ -143,7 +151,7 @@ final class KernelDriver implements ScriptDriver {
                 socket = server.accept();
                 if (socket != null) {
                     socket.configureBlocking(false);
-                    socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+                    prepare();
                 }
             }
             if (socket != null && socket.isOpen() && socket.isConnectionPending()) {
@@ -194,7 +202,11 @@ final class KernelDriver implements ScriptDriver {
         serveUser();
         if (socket != null && !readsAtOnce) {
             try {
-                take(scratch.capacity());
+                int before;
+                do {
+                    before = delivered;
+                    take(scratch.capacity());
+                } while (delivered > before);
             } catch (IOException e) {
                 reset = true;
             }

@@ -24,7 +24,7 @@ final class PacketText {
         flags = Character.isLowerCase(word.charAt(0)) ? 0 : flagsOf(word.replace("?", ""));
         for (int i = 1; i < words.length; i++) {
             switch (words[i]) {
-                case "sackOK", "badsum" -> fields.put(words[i], "");
+                case "sackOK", "badsum", "open" -> fields.put(words[i], "");
                 case "sack" -> {
                     String[] edges = words[++i].split("-");
                     sack.add(new long[] {Long.parseLong(edges[0]), Long.parseLong(edges[1])});
@@ -101,6 +101,9 @@ final class PacketText {
         }
         if (has("sackOK") != packet.sackPermitted && packet.has(Packet.SYN)) {
             return "sackOK";
+        }
+        if (has("open") && packet.window == 0) {
+            return "win";
         }
         return sackDiffers(packet, peerIss) ? "sack" : null;
     }

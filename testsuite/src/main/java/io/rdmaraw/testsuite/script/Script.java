@@ -21,7 +21,8 @@ import java.util.List;
  * <p>A packet is its flags in tcpdump's letters (S F R P . E W), then what it carries. Sequence and acknowledgment
  * numbers count from the initial sequence number of either side. {@code ts V} in a peer's packet echoes the last
  * timestamp of the endpoint; a packet of ours is compared in what is named, and always in flags (P is ignored, and with
- * {@code ?} at the end so is the ACK flag) and length. What only a peer sends: {@code urg N} the urgent pointer,
+ * {@code ?} at the end so is the ACK flag) and length; {@code open} means that
+ * its window is not 0. What only a peer sends: {@code urg N} the urgent pointer,
  * {@code opt HEX} options as they are, {@code from IP} and {@code to IP} other addresses, {@code badsum} a wrong
  * checksum.
  */
@@ -36,7 +37,7 @@ public final class Script {
 
     /** What a line is. */
     enum Kind { LISTEN, CONNECT, PEER, OURS, SILENCE, SEND, READ, DELIVERED, EOF, RESET, SHUTDOWN, CLOSE, ABORT, WAIT,
-        KEEP_ALIVE, NEW_CONNECTION, NAGLE, ICMP }
+        KEEP_ALIVE, NEW_CONNECTION, NAGLE, ICMP, FILL }
 
     private static final int FULL_SEGMENT_BYTES = 1460;
 
@@ -121,6 +122,14 @@ public final class Script {
         return add(Kind.WAIT, "", millis);
     }
 
+    /**
+     * The peer sends until the endpoint's window is closed; the user must not read. What it has sent lies before
+     * {@code seq 1} from then on.
+     */
+    public Script peerFillsWindow() {
+        return add(Kind.FILL, "", 0);
+    }
+
     /** The user sends bytes. */
     public Script userSends(int bytes) {
         return add(Kind.SEND, "", bytes);
@@ -190,10 +199,13 @@ public final class Script {
                 .peer(". seq 1 ack 1 win 65535");
     }
 
-    /** As {@link #established} with SACK. */
+    /**
+     * As {@link #established} with SACK, and with a round trip of 30 ms: what is sent behind it is not probed before
+     * twice that time, which a script in real time has then between its lines.
+     */
     public Script establishedWithSack() {
         return listen().peer("S seq 0 win 65535 mss 1460 sackOK").ours("S. seq 0 ack 1 mss 1460 sackOK")
-                .peer(". seq 1 ack 1 win 65535");
+                .waitMillis(30).peer(". seq 1 ack 1 win 65535");
     }
 
     /** As {@link #established} with timestamps; the peer's begin at 1000. */

@@ -3,12 +3,16 @@ package io.rdmaraw.testsuite.script;
 import io.rdmaraw.testsuite.sim.Packet;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 
 /** Plays a {@link Script} against a {@link ScriptDriver} and says where they differ. */
 public final class ScriptRunner {
     private static final long PATIENCE_MILLIS = 8_000;
     private static final int PEER_ISS = 0xffff_fff0;
     private static final int NEW_CONNECTION_STEP = 1 << 20;
+    private static final int FILLING_BYTES = 8_000;
+    private static final int MOST_FILLINGS = 1_000;
 
     private final Script script;
     private final ScriptDriver driver;
@@ -17,10 +21,41 @@ public final class ScriptRunner {
     private boolean ourIssKnown;
     private int peerIss = PEER_ISS;
     private int lastTsValue;
+    private int lastAck;
+    private int lastWindow;
 
     ScriptRunner(Script script, ScriptDriver driver) {
         this.script = script;
         this.driver = driver;
+    }
+
+    /**
+     * Plays a script against an endpoint of its own, on a thread of its own: the kernel's driver leaves the thread in
+     * another network namespace.
+     *
+     * @throws AssertionError at the first line that is not as written
+     */
+    static void play(Script script, Supplier<ScriptDriver> drivers) {
+        AtomicReference<Throwable> failure = new AtomicReference<>();
+        Thread thread = Thread.ofPlatform().name(script.name()).start(() -> {
+            try (ScriptDriver driver = drivers.get()) {
+                new ScriptRunner(script, driver).run();
+            } catch (Throwable e) {
+                failure.set(e);
+            }
+        });
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException(e);
+        }
+        if (failure.get() instanceof AssertionError error) {
+            throw error;
+        }
+        if (failure.get() != null) {
+            throw new IllegalStateException(script.name(), failure.get());
+        }
     }
 
     /** Throws {@link AssertionError} at the first line that is not as written. */
@@ -49,6 +84,9 @@ public final class ScriptRunner {
             case CLOSE -> driver.closeSocket();
             case ABORT -> driver.abort();
             case WAIT -> pass(step.number());
+            case FILL -> {
+                return fill();
+            }
             case NEW_CONNECTION -> {
                 peerIss += NEW_CONNECTION_STEP;
                 ourIssKnown = false;
@@ -78,6 +116,26 @@ public final class ScriptRunner {
         for (Packet packet = driver.await(millis); packet != null; packet = driver.await(1)) {
             seen.add("(ours " + relative(packet) + ")");
         }
+    }
+
+    private void note(Packet packet) {
+        lastTsValue = packet.timestamps ? packet.tsValue : lastTsValue;
+        lastAck = packet.ack;
+        lastWindow = packet.window;
+    }
+
+    private String fill() {
+        for (int i = 0; lastWindow > 0 && i < MOST_FILLINGS; i++) {
+            peerIss = lastAck - 1;
+            inject(new PacketText(". seq 1 ack 1 len " + Math.min(lastWindow, FILLING_BYTES)));
+            Packet packet = driver.await(PATIENCE_MILLIS);
+            if (packet == null) {
+                return "nothing was sent";
+            }
+            note(packet);
+        }
+        peerIss = lastAck - 1;
+        return lastWindow == 0 ? null : "the window does not close";
     }
 
     private void icmp(PacketText text) {
@@ -127,7 +185,7 @@ public final class ScriptRunner {
             ourIss = packet.seq;
             ourIssKnown = true;
         }
-        lastTsValue = packet.timestamps ? packet.tsValue : lastTsValue;
+        note(packet);
         String wrong = text.difference(packet, ourIssKnown ? ourIss : 0, peerIss);
         return wrong == null ? null : wrong + " differs: sent " + relative(packet);
     }
