@@ -209,11 +209,28 @@ bool cx_cq_is_arming(const struct cx_cq *cq, uint32_t word)
     return be32toh(atomic_load_explicit(&cq->record[1], memory_order_acquire)) == word;
 }
 
+/* What completes there can tell of nothing any more, and stops. */
+static void stop_queues(const struct cx_cq *cq)
+{
+    const struct cx_device *device = cq->object.context->device;
+    for (struct cx_qp *qp = device->qps; qp != NULL; qp = qp->next) {
+        if (qp->has_sq && qp->sq.cq == cq && qp->sq.state == CX_READY)
+            cx_sq_enter_error(qp);
+        if (qp->has_rq && qp->rq.cq == cq && qp->rq.state == CX_READY)
+            cx_rq_enter_error(&qp->rq);
+    }
+    for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
+        if (wq->rq.cq == cq && wq->rq.state == CX_READY)
+            cx_rq_enter_error(&wq->rq);
+}
+
 void cx_cq_overrun(struct cx_cq *cq)
 {
     if (cq->overrun)
         return;
     cq->overrun = true;
+    if (!cx_mutant(CX_MUTANT_OVERRUN_STOPS_NOTHING))
+        stop_queues(cq);
     cx_raise(&cq->object, IBV_EVENT_CQ_ERR);
 }
 
@@ -243,7 +260,7 @@ static bool compress(struct cx_cq *cq, const struct cx_completion *completion, c
     return true;
 }
 
-void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
+bool cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
 {
     struct mlx5_cqe64 cqe;
     if (is_full(cq)) {
@@ -251,13 +268,14 @@ void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
         if (completion->syndrome != MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
             cq->object.context->device->counters.cq_overruns++;
         cx_cq_overrun(cq);
-        return;
+        return false;
     }
     build_cqe(&cqe, completion);
     if (compress(cq, completion, &cqe))
-        return;
+        return true;
     publish_cqe(cq, &cqe, opcode_and_flags(completion->opcode, 0, completion->solicited));
     if (cq->armed == CX_ARM_ANY ||
         (cq->armed == CX_ARM_SOLICITED && (completion->solicited || is_error(completion))))
         raise_event(cq);
+    return true;
 }

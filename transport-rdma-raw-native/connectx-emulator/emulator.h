@@ -106,6 +106,8 @@ void cx_sq_ring(struct cx_qp *qp, uint16_t index);
 /* Has the queue execute what its record says, without a bell. */
 void cx_sq_look(struct cx_qp *qp);
 void cx_sq_flush(struct cx_qp *qp);
+/* The queue is reset or destroyed: what it has sent and not told of, nobody will know. */
+void cx_sq_forget(struct cx_qp *qp);
 uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_bytes, const uint8_t *payload,
                       uint32_t payload_bytes, uint32_t mss);
 
@@ -147,7 +149,8 @@ struct cx_completion {
     bool vlan;
 };
 
-void cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion);
+/* Returns false when the queue has overrun. */
+bool cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion);
 /* Writes the completions that the device's queues have compressed so far. Called when no more frames are available. */
 void cx_cqs_close_sessions(struct cx_device *device);
 /* Reads the arming record after its doorbell rang. */

@@ -27,6 +27,7 @@ static const char *const names[CX_MUTANT_COUNT] = {
     [CX_MUTANT_STRIDE_INDEX_STALE] = "stride-index-stale",
     [CX_MUTANT_FILLER_UNMARKED] = "filler-unmarked",
     [CX_MUTANT_STRIDES_OVERLAP] = "strides-overlap",
+    [CX_MUTANT_OVERRUN_STOPS_NOTHING] = "overrun-stops-nothing",
 };
 
 void cx_mutant_choose(void)

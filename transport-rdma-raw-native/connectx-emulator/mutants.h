@@ -28,6 +28,7 @@ enum cx_mutant {
     CX_MUTANT_STRIDE_INDEX_STALE,       /* every CQE of a request names its first stride */
     CX_MUTANT_FILLER_UNMARKED,          /* the rest of a request looks like a frame */
     CX_MUTANT_STRIDES_OVERLAP,          /* a frame begins one stride too early */
+    CX_MUTANT_OVERRUN_STOPS_NOTHING,    /* queues go on whose completion queue has overrun */
     CX_MUTANT_COUNT,
 };
 

@@ -161,6 +161,7 @@ struct cx_sq {
     uint8_t blueflame_bytes[CX_BF_BYTES / 2];
     enum cx_ring_state state;
     uint8_t fail_next;
+    uint32_t unreported;            /* requests executed since the last completion that was written */
     struct sv_steer_cache cache;
     struct softverbs_queue_counters counters;
 };

@@ -305,6 +305,7 @@ void cx_qp_destroy(struct cx_object *object)
 {
     struct cx_qp *qp = (struct cx_qp *)object;
     unlink_qp(object->context->device, qp);
+    cx_sq_forget(qp);
     if (qp->has_sq)
         qp->sq.cq->object.users--;
     if (qp->has_rq)

@@ -44,7 +44,8 @@ static void complete_request(struct cx_qp *qp, const struct request *request, ui
         .number = qp->number,
         .uidx = qp->uidx,
     };
-    cx_cq_add(qp->sq.cq, &completion);
+    if (cx_cq_add(qp->sq.cq, &completion))
+        qp->sq.unreported = 0;
 }
 
 /* ---- reading a request ---- */
@@ -272,10 +273,13 @@ static bool run_one(struct cx_qp *qp)
     sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
     if (request.index == sq->last && sq->bounded)
         sq->bounded = sq->rung = false;
+    if (syndrome == 0 && request.opcode != MLX5_OPCODE_NOP)
+        sq->unreported++;
     if (syndrome != 0 || request.signalled)
         complete_request(qp, &request, syndrome);
+    /* The completion may have been the one too many. */
     if (syndrome == 0)
-        return true;
+        return sq->state == CX_READY;
     qp->object.context->device->counters.send_errors++;
     cx_sq_enter_error(qp);
     return false;
@@ -302,6 +306,12 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
     if (!bounded || !ready)
         sq->rung = sq->ring.consumed != sq->ring.produced;
     return done;
+}
+
+void cx_sq_forget(struct cx_qp *qp)
+{
+    qp->object.context->device->counters.unreported_sends += qp->sq.unreported;
+    qp->sq.unreported = 0;
 }
 
 /* In the error state each request completes, signaled or not. */

@@ -37,6 +37,7 @@ struct cxemu_counters {
     uint64_t events;
     uint64_t foreign_mac;           /* for an address that the list of a virtual function does not have */
     uint64_t own_blocked;           /* sent by the port itself to a queue pair that receives no such frames */
+    uint64_t unreported_sends;      /* sent by requests of which no completion told before their queue was reset */
 };
 
 int cxemu_query_counters(const char *device, struct cxemu_counters *counters);
@@ -65,7 +66,7 @@ int cxemu_step(const char *device, uint32_t requests, uint32_t *done);
 int cxemu_fail_next_completion(const char *device, uint32_t number, int receive, uint8_t syndrome);
 /* The queue pair goes to ERR, with IBV_EVENT_QP_FATAL. */
 int cxemu_fail_qp(const char *device, uint32_t number);
-/* As if the program had let the queue overrun. */
+/* As if the program had let the queue overrun: the queues that complete there go to the state of error. */
 int cxemu_overrun_cq(const char *device, uint32_t cqn);
 /* The same for the completion queue of a queue pair's or work queue's receives, or of its sends. */
 int cxemu_overrun_completions(const char *device, uint32_t number, int receive);

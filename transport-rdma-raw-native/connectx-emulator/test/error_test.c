@@ -162,14 +162,19 @@ static void completions_fail_on_request(void)
     close_side(&world, &side, flow);
 }
 
-/* More completions than the queue holds, as nobody polls: an event, and nothing that was not polled is overwritten. */
+/*
+ * More completions than the queue holds, as nobody polls: an event, and nothing that was not polled is overwritten. The
+ * queues that complete there stop: the fifth request is the last that is executed, and nothing tells of it.
+ */
 static void full_completion_queues_say_so(void)
 {
     struct world world;
     struct side side;
     struct ibv_wc wc;
+    struct cxemu_counters before, after;
     length = build_frame(frame, 17, 1000, 100, 1);
     world_open(&world, "mlx5_0");
+    CHECK_EQ(0, emulator.query_counters("mlx5_0", &before));
     side_open(&world, &side, 3, false);
     for (unsigned i = 0; i < 6; i++)
         post_send(&side, FIRST_SEND + i, frame, length, IBV_SEND_SIGNALED);
@@ -180,7 +185,11 @@ static void full_completion_queues_say_so(void)
     for (unsigned i = 0; i < 4; i++)
         CHECK_EQ(FIRST_SEND + i, next_success(side.cq).wr_id);
     CHECK_EQ(0, ibv_poll_cq(side.cq, 1, &wc));
+    CHECK_EQ(IBV_QPS_ERR, state_of(side.qp));
     side_close(&side);
+    CHECK_EQ(0, emulator.query_counters("mlx5_0", &after));
+    CHECK_EQ(5, after.sent_frames - before.sent_frames);
+    CHECK_EQ(1, after.unreported_sends - before.unreported_sends);
     world_close(&world);
 }
 
