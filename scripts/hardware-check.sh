@@ -35,6 +35,7 @@ hardware_step() {
   if [ "$status" != 0 ]; then
     verdict="FAILED ($status)"
     hardware_failed=$((hardware_failed + 1))
+    hardware_failures+=("$file")
   fi
   printf '| %s | %s | %s | %s s | [%s](%s) |\n' "$name" "$right" "$verdict" $((SECONDS - started)) "$file" "$file" \
     >>"$hardware_out/REPORT.md"
@@ -65,6 +66,36 @@ hardware_figures() {
     file="$(basename "$file" .txt)"
     printf '| %s | %s |\n' "${file#*-}" "${figure:-none}" >>"$hardware_out/REPORT.md"
   done
+}
+
+# What a reader of the report alone has to know of the card and its host.
+hardware_facts() {
+  local file="$hardware_out/REPORT.md" key
+  printf '\n| host and card | |\n|---|---|\n' >>"$file"
+  printf '| kernel | %s |\n' "$(uname -srm)" >>"$file"
+  printf '| processor | %s |\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" >>"$file"
+  printf '| lockable memory (KiB) | %s |\n' "$(ulimit -l)" >>"$file"
+  for key in hca_id fw_ver board_id vendor_part_id link_layer active_mtu; do
+    sed -n "s/^[[:space:]]*$key:[[:space:]]*\(.*[^[:space:]]\)[[:space:]]*\$/| $key | \1 |/p" \
+      "$hardware_out"/*-ibv-devinfo.txt 2>/dev/null | head -1 >>"$file" || true
+  done
+  for key in driver version firmware-version; do
+    sed -n "s/^$key: \(.*\)\$/| ethtool: $key | \1 |/p" "$hardware_out"/*-ethtool.txt 2>/dev/null |
+      head -1 >>"$file" || true
+  done
+  sed -n 's/^\(libibverbs1\|ibverbs-providers\|perftest\)[[:space:]]\+\(.*\)$/| \1 | \2 |/p
+    s/^openjdk version "\(.*\)".*/| Java | \1 |/p
+    s/^\([0-9a-f]\{40\}\) .*/| this project, commit | \1 |/p' "$hardware_out"/*-host.txt >>"$file"
+}
+
+# The end of what each failed step printed, so that the report says by itself what went wrong.
+hardware_list_failures() {
+  local file
+  for file in "${hardware_failures[@]}"; do
+    printf '\n### %s\n\n~~~\n' "$(basename "$file" .txt)"
+    tail -n 25 "$hardware_out/$file"
+    printf '~~~\n'
+  done >>"$hardware_out/REPORT.md"
 }
 
 hardware_skip() {
@@ -219,7 +250,7 @@ run_hardware_check() {
       --setup) setup="${2:?--setup needs words}" && shift 2 ;;
       --out) hardware_out="${2:?--out needs a directory}" && shift 2 ;;
       -h | --help) hardware_usage && return ;;
-      --device=* | --peer=* | --out=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+      --device=* | --peer=* | --out=* | --setup=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
       *) hardware_usage >&2 && die "unknown option '$1'" ;;
     esac
   done
@@ -234,6 +265,7 @@ run_hardware_check() {
   mkdir -p "$hardware_out"
   hardware_steps=0
   hardware_failed=0
+  hardware_failures=()
   # Of the device itself, of frames from end to end, the ways of driving it; the suite with two devices only.
   hardware_total=$((6 + 3 + 5 + (${#peer} > 0 ? 1 : 0)))
   printf '# Hardware check of %s\n\n%s\n\n| step | expected | verdict | time | output |\n|---|---|---|---|---|\n' \
@@ -242,7 +274,9 @@ run_hardware_check() {
   # Frames to itself show everything of the transport but the cable.
   hardware_steps_of_two "$device" "${peer:-$device}"
   hardware_figures
+  hardware_facts
   printf '\n%s of %s steps failed.\n' "$hardware_failed" "$hardware_steps" >>"$hardware_out/REPORT.md"
+  hardware_list_failures
   cat "$hardware_out/REPORT.md"
   hardware_pack
   [ "$hardware_failed" = 0 ]

@@ -24,6 +24,11 @@ class DevicePairConformanceTest {
         public String receiver() {
             return System.getenv("RDMA_RAW_TEST_RECEIVER");
         }
+
+        @Override
+        public boolean filtersAddresses() {
+            return true;
+        }
     };
 
     /** What was sent before a frame that has arrived has met its fate. */

@@ -2,12 +2,16 @@ package io.rdmaraw.testsuite.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.rdmaraw.net.rdma.PortAddresses;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -34,11 +38,24 @@ abstract class ProviderConformance {
         default int mtuBytes() {
             return 1500;
         }
+
+        /**
+         * Tells whether a port may let in only frames for the unicast addresses in its interface's list, as a virtual
+         * function does. Most rules here name no address, so the tests put those of their frames into it.
+         */
+        default boolean filtersAddresses() {
+            return false;
+        }
     }
+
+    /** What the frames of all tests are sent to, those that no rule takes among them. */
+    private static final List<String> ADDRESSES = List.of("02:00:00:00:00:02", "02:00:00:00:00:03", "02:00:00:00:00:09",
+            "02:00:00:00:00:0f", "06:00:00:00:00:02");
 
     final Devices devices;
     Port sender;
     Port receiver;
+    private final List<PortAddresses> addresses = new ArrayList<>();
 
     ProviderConformance(Devices devices) {
         this.devices = devices;
@@ -48,10 +65,21 @@ abstract class ProviderConformance {
     void open() {
         sender = new Port(devices.sender());
         receiver = new Port(devices.receiver());
+        if (devices.filtersAddresses()) {
+            ADDRESSES.forEach(this::letIn);
+        }
+    }
+
+    private void letIn(String mac) {
+        long number = HexFormat.fromHexDigitsToLong(mac.replace(":", ""));
+        PortAddresses address = PortAddresses.use(devices.receiver(), 1, number);
+        addresses.add(address);
+        assertNull(address.problem());
     }
 
     @AfterEach
     void close() {
+        addresses.forEach(PortAddresses::release);
         sender.close();
         receiver.close();
     }
