@@ -364,6 +364,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         if (gone) {
             return;
         }
+        takeWhatIsLeft();
         gone = true;
         fireEvent(new QueueEvent(QueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
                 queue.inFlight()));
@@ -371,6 +372,15 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             channel.queueGone();
         }
         onGone.accept(this);
+    }
+
+    /** The device has written it to memory before it went: only what it had not done is lost. */
+    private void takeWhatIsLeft() {
+        try {
+            takeWhatHasCompleted();
+        } catch (VerbsException e) {
+            LOGGER.debug("{} port {}: what came in last cannot be read", device.name(), portNumber, e);
+        }
     }
 
     private QueueRecovery.Owner recoveryOwner() {

@@ -10,6 +10,7 @@ import io.rdmaraw.queue.RssFlows;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.Flow;
+import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.verbs.flow.FlowType;
 
@@ -73,6 +74,7 @@ final class FlowTagTable {
 
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(FlowTagTable.class);
     private static final int MAX_TAG = 0xffffff;
+    private static final int MAX_STEER_ATTEMPTS = 3;
     private static final int FIRST_SHAREABLE_TAG = 1 << 23;
     /** Odd, and its bits are spread: of 2^32 divided by the golden ratio. */
     private static final int HASH_FACTOR = 0x9e3779b9;
@@ -267,6 +269,14 @@ final class FlowTagTable {
         }
     }
 
+    private void stopSteering(Entry entry) {
+        if (entry.isRss()) {
+            device.rssFlows().leave(entry.rss, queue);
+        } else {
+            entry.flow.close();
+        }
+    }
+
     private void unsteer(Entry entry) {
         if (!entry.isRss()) {
             entry.flow.close();
@@ -280,18 +290,39 @@ final class FlowTagTable {
         }
     }
 
-    /** Removes all rules while {@code action} replaces the queue, and attaches them again. */
+    /**
+     * Removes all rules from the device while {@code action} replaces the queue, and attaches them again. What has come
+     * in by them can still be told apart while the action runs: no more comes then, so none is lost between.
+     */
     void rebuild(Runnable action) {
-        List<Entry> entries = entries();
-        entries.forEach(this::unsteer);
+        entries().forEach(this::stopSteering);
         action.run();
+        List<Entry> entries = entries();
+        // Rules that handlers have made meanwhile lead to the old queue.
+        entries.forEach(this::unsteer);
         for (Entry entry : entries) {
-            if (entry.isRss()) {
-                if (!entry.rss.isWithdrawn()) {
+            steerAgain(entry);
+        }
+    }
+
+    /** The kernel may be out of memory for a moment; a rule that it refuses for good ends the queue. */
+    private void steerAgain(Entry entry) {
+        if (entry.isRss() && entry.rss.isWithdrawn()) {
+            return;
+        }
+        for (int attempt = 1; ; attempt++) {
+            try {
+                if (entry.isRss()) {
                     joinRss(entry);
+                } else {
+                    steer(entry);
                 }
-            } else {
-                steer(entry);
+                return;
+            } catch (VerbsException e) {
+                if (attempt == MAX_STEER_ATTEMPTS) {
+                    throw e;
+                }
+                LOGGER.debug("{}: the rule \"{}\" is refused, and tried again", device.name(), entry.spec, e);
             }
         }
     }

@@ -91,9 +91,7 @@ final class QueueRecovery {
         }
         // The queue gives up itself when one that was made anew fails again and again.
         while (queue.needsNewQueues()) {
-            // While the rules are there: without them the frames' channels could not be found.
-            owner.takeWhatHasCompleted();
-            tags.rebuild(() -> queue.recover(() -> { }));
+            tags.rebuild(() -> queue.recover(owner::takeWhatHasCompleted));
         }
         return queue.counters().lostInFlightFrames - lostBefore;
     }

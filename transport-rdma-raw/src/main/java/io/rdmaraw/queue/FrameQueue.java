@@ -195,7 +195,8 @@ public interface FrameQueue extends AutoCloseable {
      * <p>Where the device refuses the reset, nothing is recovered, and {@link #needsNewQueues()} says so.
      *
      * @param takeReceived takes what has come in by {@link #receive}, until nothing does. Called before the reset,
-     *        which may throw away completions that were not polled, and again after it for those that came meanwhile
+     *        which may throw away completions that were not polled, and again after it for those that came meanwhile;
+     *        with new queues called once, before they are used
      */
     void recover(Runnable takeReceived);
 

@@ -25,7 +25,7 @@ public final class VerbsFrameQueue implements FrameQueue {
     /** A device flushes a queue within microseconds; one that is broken must not hold the loop. */
     private static final long FLUSH_NANOS = 1_000_000;
 
-    /** A queue pair may fail between two steps of its start; a device on which every one does is of no use. */
+    /** The kernel may be out of memory for a moment, or a queue pair fail between two steps of its start. */
     private static final int MAX_FAILED_STARTS = 3;
 
     private final SharedDevice device;
@@ -319,8 +319,10 @@ public final class VerbsFrameQueue implements FrameQueue {
     @Override
     public void recover(Runnable takeReceived) {
         if (completionsLost) {
-            takeReceived.run();
-            replaceQueues();
+            replaceQueues(takeReceived);
+            if (completionsLost) {
+                return;
+            }
         } else {
             try {
                 recoverInPlace(takeReceived);
@@ -381,6 +383,8 @@ public final class VerbsFrameQueue implements FrameQueue {
         device.dispatchAsyncEvents();
         resets = new Resets(resets.queuePair() + 1, resets.workQueue());
         takeReceived.run();
+        // Sends that the device has completed since.
+        sendRing.reclaim();
         sendRing.afterReset();
         sendRing.abandon();
         receiveRing.own().afterReset();
@@ -400,11 +404,20 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     /** The old ones go when the new ones are there: if they cannot be had, what is open can still be closed. */
-    private void replaceQueues() {
+    private void replaceQueues(Runnable takeReceived) {
         QueuePairResources old = queues;
         ReceiveRing oldReceives = receiveRing;
         SendRing oldSends = sendRing;
-        use(openQueues());
+        QueuePairResources opened;
+        try {
+            opened = openQueues();
+        } catch (VerbsException e) {
+            noteFailedStart(e);
+            return;
+        }
+        // No rule leads to the old ones any more.
+        takeReceived.run();
+        use(opened);
         closeQueues(old, oldReceives, oldSends);
         completionsLost = false;
         try {
@@ -412,12 +425,16 @@ public final class VerbsFrameQueue implements FrameQueue {
             startLarge();
             failedStarts = 0;
         } catch (VerbsException e) {
-            if (++failedStarts == MAX_FAILED_STARTS) {
-                throw e;
-            }
-            LOGGER.debug("a queue that was made anew has failed while it was started, and is replaced", e);
-            completionsLost = true;
+            noteFailedStart(e);
         }
+    }
+
+    private void noteFailedStart(VerbsException e) {
+        if (++failedStarts == MAX_FAILED_STARTS) {
+            throw e;
+        }
+        LOGGER.debug("a queue cannot be made anew, or has failed while it was started; that is tried again", e);
+        completionsLost = true;
     }
 
     private void closeQueues(QueuePairResources old, ReceiveRing receives, SendRing sends) {
@@ -432,6 +449,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         if (old.large() != null) {
             old.large().close();
         }
+        sends.reclaim();
         sends.close();
         receives.abandon();
         receives.closeCompletions();

@@ -1,7 +1,9 @@
 package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
 import io.rdmaraw.queue.QueueFixture;
@@ -25,7 +27,8 @@ final class EmulatedFaults implements DeviceFaults {
     /** One that libmlx5 does not know, which it calls a general error. */
     private static final int UNKNOWN = 0x7f;
     /** The members of {@code struct cxemu_counters}. */
-    private static final int COUNTERS = 21;
+    private static final int COUNTERS = 22;
+    private static final int UNREPORTED_SENDS = 21;
     /** no_match, no_receive, not_ready, port_down and cq_overruns among them. */
     private static final int[] LOSSES = {4, 5, 6, 7, 14};
 
@@ -53,6 +56,12 @@ final class EmulatedFaults implements DeviceFaults {
                 receive ? 1 : 0, syndrome));
     }
 
+    /** The same by number and syndrome, {@code MLX5_CQE_SYNDROME_*}; nothing when the device knows no such queue. */
+    void failNextCompletionOf(int number, boolean receive, int syndrome) {
+        int errno = NativeCall.status(function("cxemu_fail_next_completion"), device, number, receive ? 1 : 0, syndrome);
+        assertTrue(errno == 0 || errno == Errno.EINVAL, () -> "errno " + errno);
+    }
+
     @Override
     public void failQueuePair(QueuePair queuePair) {
         assertEquals(0, NativeCall.status(function("cxemu_fail_qp"), device, queuePair.number()));
@@ -64,13 +73,21 @@ final class EmulatedFaults implements DeviceFaults {
                 LOCAL_PROT_ERR));
     }
 
+    /** The same with the next frame that comes by the work queue of a queue, if it has one. */
+    void failWorkQueueOf(VerbsFrameQueue queue) {
+        if (QueueFixture.hasWorkQueue(queue)) {
+            failWorkQueue(queue);
+        }
+    }
+
     @Override
     public void overrunCompletions(VerbsFrameQueue queue, boolean receive) {
         assertEquals(0, NativeCall.status(function("cxemu_overrun_completions"), device, number(queue, receive),
                 receive ? 1 : 0));
     }
 
-    private static int number(VerbsFrameQueue queue, boolean receive) {
+    /** Returns the number by which the device knows the queue of receives or sends. */
+    static int number(VerbsFrameQueue queue, boolean receive) {
         return receive ? QueueFixture.receiveQueueNumber(queue) : queue.queuePair().number();
     }
 
@@ -79,12 +96,25 @@ final class EmulatedFaults implements DeviceFaults {
         assertEquals(0, NativeCall.status(function("cxemu_fail_commands"), device, command, errno, count));
     }
 
+    void failNoCommands() {
+        failCommands(0, Errno.EINVAL, 0);
+    }
+
     @Override
     public long lostFrames() {
+        return sum(LOSSES);
+    }
+
+    /** Returns how many frames were sent by requests of which no completion tells. */
+    long unreportedSends() {
+        return sum(UNREPORTED_SENDS);
+    }
+
+    private long sum(int... places) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment counters = arena.allocate(ValueLayout.JAVA_LONG, COUNTERS);
             assertEquals(0, NativeCall.status(function("cxemu_query_counters"), device, counters.address()));
-            return Arrays.stream(LOSSES).mapToLong(place -> counters.getAtIndex(ValueLayout.JAVA_LONG, place)).sum();
+            return Arrays.stream(places).mapToLong(place -> counters.getAtIndex(ValueLayout.JAVA_LONG, place)).sum();
         }
     }
 

@@ -36,7 +36,7 @@ final class LoopDevice {
         this(System.getProperty("io.rdmaraw.test.device", nameInMemory()));
     }
 
-    private LoopDevice(String name) {
+    LoopDevice(String name) {
         this.name = name;
     }
 

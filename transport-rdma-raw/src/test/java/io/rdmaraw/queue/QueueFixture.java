@@ -22,6 +22,11 @@ public final class QueueFixture {
         return isStriding(queue) ? queue.workQueue().number() : queue.queuePair().number();
     }
 
+    /** Returns whether there is a work queue that rules of several loops lead to. */
+    public static boolean hasWorkQueue(VerbsFrameQueue queue) {
+        return queue.receiveRing().sharedOrNull() != null;
+    }
+
     /** Takes the work queue for failed, though the device does not: as when a completion cannot be right. */
     public static void failWorkQueue(VerbsFrameQueue queue) {
         queue.receiveRing().sharedOrNull().fail(WcStatus.LOC_QP_OP_ERR);
