@@ -9,6 +9,7 @@
  *   no-netlink        the kernel knows no RDMA netlink
  *   vf                a virtual function: it receives what is for an address of its interface's list, nothing else
  *   no-tags           rules have no tags, as those of mlx4
+ *   kernel-interface  the port's interface is one of the kernel's, to which goes what no rule takes (root)
  *   no-raw-packets    there are no queue pairs for raw packets, as with irdma
  */
 #include "emulator.h"
@@ -64,7 +65,7 @@ static struct cx_device *new_device(unsigned index, const char *wire)
 static void choose_setup(void)
 {
     static const char *const known[] = {"roce-off", "bond", "switchdev", "dual-port", "other-namespace", "no-netlink",
-                                        "vf", "no-tags", "no-raw-packets"};
+                                        "vf", "no-tags", "no-raw-packets", "kernel-interface"};
     const char *words = getenv("CONNECTX_EMULATOR_SETUP");
     if (words == NULL || *words == '\0')
         return;

@@ -193,7 +193,8 @@ void cx_wire_deliver(struct cx_device *device);
 unsigned cx_wire_receive(struct cx_device *device);
 /* Receives a frame from outside. */
 void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length);
-/* The descriptor that is readable when frames arrive, or -1. */
-int cx_wire_descriptor(const struct cx_device *device);
+enum { CX_WIRE_DESCRIPTORS = 2 };
+/* The descriptors that are readable when frames arrive, or -1. */
+void cx_wire_descriptors(const struct cx_device *device, int descriptors[CX_WIRE_DESCRIPTORS]);
 
 #endif

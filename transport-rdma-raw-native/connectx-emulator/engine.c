@@ -56,8 +56,12 @@ static void rest(struct cx_device *device, uint64_t idle_micros)
     if (idle_micros < SPIN_MICROS)
         return;
     struct timespec nap = {0, idle_micros < SHORT_NAPS_MICROS ? SHORT_NAP_NANOS : LONG_NAP_NANOS};
-    struct pollfd wire = {.fd = cx_wire_descriptor(device), .events = POLLIN};
-    ppoll(&wire, 1, &nap, NULL);
+    int descriptors[CX_WIRE_DESCRIPTORS];
+    struct pollfd wires[CX_WIRE_DESCRIPTORS];
+    cx_wire_descriptors(device, descriptors);
+    for (unsigned i = 0; i < CX_WIRE_DESCRIPTORS; i++)
+        wires[i] = (struct pollfd){.fd = descriptors[i], .events = POLLIN};
+    ppoll(wires, CX_WIRE_DESCRIPTORS, &nap, NULL);
 }
 
 static void *run(void *argument)

@@ -3,7 +3,15 @@
 #include "uverbs.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <rdma/mlx5-abi.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Pages that are registered in this process, by any of its devices: mm->pinned_vm. */
+static atomic_uint_fast64_t pinned_pages;
 
 int cx_alloc_pd(struct cx_command *command)
 {
@@ -32,6 +40,31 @@ int cx_dealloc_pd(struct cx_command *command)
 }
 
 /* ---- memory regions ---- */
+
+static uint64_t pages_of(uint64_t start, uint64_t length)
+{
+    return (start + length - 1) / CX_PAGE_BYTES - start / CX_PAGE_BYTES + 1;
+}
+
+/* CAP_IPC_LOCK */
+static bool may_lock_all(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+    return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & 1u << CAP_IPC_LOCK);
+}
+
+/* __ib_umem_get() of the kernel: what is registered counts against the limit of locked memory. */
+static int pin(uint64_t pages)
+{
+    struct rlimit limit;
+    uint64_t pinned = atomic_fetch_add(&pinned_pages, pages) + pages;
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        pinned <= limit.rlim_cur / CX_PAGE_BYTES || may_lock_all())
+        return 0;
+    atomic_fetch_sub(&pinned_pages, pages);
+    return ENOMEM;
+}
 
 static int check_registration(const struct ib_uverbs_reg_mr *request)
 {
@@ -78,11 +111,15 @@ int cx_reg_mr(struct cx_command *command)
     int error = check_registration(&request);
     if (error == 0)
         error = take_mkey(device, &index);
+    if (error == 0)
+        error = pin(pages_of(request.start, request.length));
     if (error != 0)
         return error;
     struct cx_mr *mr = cx_object_new(context, CX_MR, sizeof *mr, 0);
-    if (mr == NULL)
+    if (mr == NULL) {
+        atomic_fetch_sub(&pinned_pages, pages_of(request.start, request.length));
         return ENOMEM;
+    }
     struct cx_mkey *mkey = &device->mkeys[index];
     mkey->variant++;
     mkey->key = (index + CX_FIRST_MKEY) << 8 | mkey->variant;
@@ -102,7 +139,9 @@ int cx_reg_mr(struct cx_command *command)
 void cx_mr_destroy(struct cx_object *object)
 {
     struct cx_mr *mr = (struct cx_mr *)object;
-    mr->object.context->device->mkeys[mr->index].key = 0;
+    struct cx_mkey *mkey = &mr->object.context->device->mkeys[mr->index];
+    mkey->key = 0;
+    atomic_fetch_sub(&pinned_pages, pages_of((uintptr_t)mkey->base, mkey->length));
     mr->pd->object.users--;
     cx_object_free(object);
 }

@@ -7,6 +7,9 @@
  *   cable       the next device with a cable: the first of the process to the second, the third to the fourth, ...
  *   tap:NAME    a TAP device of the kernel, created if none has that name
  *   unix:A:B    the device unix:B:A of another process: datagrams between abstract sockets, without privileges
+ *
+ * With the setup kernel-interface the port has an interface of the kernel, a TAP device by the port's name, as mlx5e makes
+ * one: it gets what no rule takes.
  */
 #include "emulator.h"
 
@@ -17,6 +20,7 @@
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -47,6 +51,7 @@ struct cx_wire {
     socklen_t peer_bytes;
     struct cx_wire *other;          /* end of the cable; NULL until it is connected */
     struct inbox *inbox;
+    int kernel;                     /* the TAP device that is the port's interface of the kernel; -1: none */
     uint8_t buffer[CX_MAX_FRAME];
 };
 
@@ -54,16 +59,27 @@ static struct cx_wire *loose_end;
 
 /* ---- opening ---- */
 
-static int open_tap(struct cx_wire *wire, const char *name)
+static int open_tap(const char *name, int *fd)
 {
     struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI};
     if (strlen(name) >= sizeof request.ifr_name || *name == '\0')
         return EINVAL;
     strcpy(request.ifr_name, name);
-    wire->fd = cx_real()->open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (wire->fd < 0)
+    *fd = cx_real()->open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (*fd < 0)
         return errno;
-    return cx_real()->ioctl(wire->fd, TUNSETIFF, &request) == 0 ? 0 : errno;
+    return cx_real()->ioctl(*fd, TUNSETIFF, &request) == 0 ? 0 : errno;
+}
+
+/* The port's interface has the port's address, as mlx5e's has. */
+static int open_kernel_interface(struct cx_wire *wire)
+{
+    struct ifreq request = {.ifr_hwaddr.sa_family = ARPHRD_ETHER};
+    int error = open_tap(wire->device->interface, &wire->kernel);
+    memcpy(request.ifr_hwaddr.sa_data, wire->device->mac, sizeof wire->device->mac);
+    if (error == 0 && cx_real()->ioctl(wire->kernel, SIOCSIFHWADDR, &request) != 0)
+        error = errno;
+    return error;
 }
 
 static socklen_t name_socket(struct sockaddr_un *address, const char *name, size_t length)
@@ -100,14 +116,8 @@ static int open_cable(struct cx_wire *wire)
     return 0;
 }
 
-int cx_wire_open(struct cx_device *device, const char *kind)
+static int open_kind(struct cx_wire *wire, const char *kind)
 {
-    struct cx_wire *wire = calloc(1, sizeof *wire);
-    if (wire == NULL)
-        return ENOMEM;
-    wire->fd = -1;
-    wire->device = device;
-    device->wire = wire;
     if (strcmp(kind, "loop") == 0) {
         wire->kind = WIRE_LOOP;
         return 0;
@@ -122,7 +132,7 @@ int cx_wire_open(struct cx_device *device, const char *kind)
     }
     if (strncmp(kind, "tap:", 4) == 0) {
         wire->kind = WIRE_TAP;
-        return open_tap(wire, kind + 4);
+        return open_tap(kind + 4, &wire->fd);
     }
     if (strncmp(kind, "unix:", 5) == 0) {
         wire->kind = WIRE_SOCKET;
@@ -131,9 +141,22 @@ int cx_wire_open(struct cx_device *device, const char *kind)
     return EINVAL;
 }
 
-int cx_wire_descriptor(const struct cx_device *device)
+int cx_wire_open(struct cx_device *device, const char *kind)
 {
-    return device->wire->fd;
+    struct cx_wire *wire = calloc(1, sizeof *wire);
+    if (wire == NULL)
+        return ENOMEM;
+    wire->fd = wire->kernel = -1;
+    wire->device = device;
+    device->wire = wire;
+    int error = open_kind(wire, kind);
+    return error == 0 && cx_setup("kernel-interface") ? open_kernel_interface(wire) : error;
+}
+
+void cx_wire_descriptors(const struct cx_device *device, int descriptors[CX_WIRE_DESCRIPTORS])
+{
+    descriptors[0] = device->wire->fd;
+    descriptors[1] = device->wire->kernel;
 }
 
 /* ---- sending ---- */
@@ -186,6 +209,10 @@ static void steer(struct cx_device *device, struct cx_qp *sender, struct sv_fram
     uint64_t before = counters->no_match;
     sv_dispatch(&device->flows, sender != NULL ? &sender->steering : NULL, cache, counters, frame, 1);
     device->counters.no_match += counters->no_match - before;
+    /* What no rule takes is the kernel's. */
+    if (sender == NULL && counters->no_match != before && device->wire->kernel >= 0 &&
+        cx_real()->write(device->wire->kernel, frame->data, frame->length) != (ssize_t)frame->length)
+        device->counters.wire_lost++;
 }
 
 static void send_one(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frame)
@@ -299,7 +326,7 @@ static unsigned receive_from_descriptor(struct cx_device *device)
     return received;
 }
 
-unsigned cx_wire_receive(struct cx_device *device)
+static unsigned receive_from_wire(struct cx_device *device)
 {
     switch (device->wire->kind) {
     case WIRE_CABLE:
@@ -310,6 +337,27 @@ unsigned cx_wire_receive(struct cx_device *device)
     default:
         return 0;
     }
+}
+
+/* What the kernel sends by the port's interface goes out with the rest. */
+static unsigned send_from_kernel(struct cx_device *device)
+{
+    struct cx_wire *wire = device->wire;
+    unsigned sent = 0;
+    for (; wire->kernel >= 0 && sent < TAP_BURST; sent++) {
+        ssize_t length = cx_real()->read(wire->kernel, wire->buffer, sizeof wire->buffer);
+        if (length <= 0)
+            break;
+        struct sv_frame frame = {.data = wire->buffer, .length = (uint32_t)length};
+        if (device->port_up)
+            send_one(device, NULL, &frame);
+    }
+    return sent;
+}
+
+unsigned cx_wire_receive(struct cx_device *device)
+{
+    return send_from_kernel(device) + receive_from_wire(device);
 }
 
 /*
