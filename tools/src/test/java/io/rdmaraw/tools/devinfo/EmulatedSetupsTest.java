@@ -80,6 +80,18 @@ class EmulatedSetupsTest {
         assertTrue(result.contains("\"lost\" : 0") || result.contains("\"lost\":0"), result);
     }
 
+    /** As in a container without CAP_IPC_LOCK: the user is told which limit to raise, and what it is. */
+    @Test
+    void theLimitOfLockedMemoryIsNamed() throws Exception {
+        assumeTrue("root".equals(System.getProperty("user.name")), "only root can take a capability from a program");
+        List<String> command = new ArrayList<>(List.of("prlimit", "--memlock=1048576", "setpriv",
+                "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"));
+        command.addAll(java("demo", "--device", "mlx5_0", "--seconds", "1"));
+        String refusal = run(null, 1, command);
+        assertTrue(refusal.contains("ibv_reg_mr"), refusal);
+        assertTrue(refusal.contains("memlock limit, now 1048576 bytes"), refusal);
+    }
+
     /** The stock tool of iproute2 reads what the emulated kernel answers: the format is not ours alone. */
     @Test
     void theToolOfIproute2ShowsTheSame() throws Exception {
