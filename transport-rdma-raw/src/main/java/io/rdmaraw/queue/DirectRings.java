@@ -3,6 +3,7 @@ package io.rdmaraw.queue;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.abi.StridingLimits;
+import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.WorkQueue;
 
@@ -23,6 +24,16 @@ public interface DirectRings {
     /** Returns whether the calls of libibverbs can send payloads that this device cuts into segments. */
     default boolean callsCanSegment(VerbsContext context) {
         return true;
+    }
+
+    /**
+     * Takes note of a queue pair that the calls of libibverbs send by: they may write to a register of the device that
+     * rings of this process are written to as well.
+     *
+     * @return to be run once, when the queue pair has been destroyed
+     */
+    default Runnable noteCalls(VerbsContext context, QueuePair queuePair) {
+        return () -> { };
     }
 
     /**

@@ -4,6 +4,7 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.DirectAccess;
+import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsContext;
 
 import java.util.ArrayList;
@@ -79,6 +80,15 @@ final class DirectRingsRegistry {
     static boolean callsCanSegment(VerbsContext context) {
         // Without a kind that knows the device's library it is not known to be right.
         return isSoft(context) || !KINDS.isEmpty() && KINDS.stream().allMatch(kind -> kind.callsCanSegment(context));
+    }
+
+    /** As {@link DirectRings#noteCalls}, for whichever kind of device it is. */
+    static Runnable noteCalls(VerbsContext context, QueuePair queuePair) {
+        List<Runnable> ends = new ArrayList<>();
+        if (!isSoft(context)) {
+            KINDS.forEach(kind -> ends.add(kind.noteCalls(context, queuePair)));
+        }
+        return () -> ends.forEach(Runnable::run);
     }
 
     /** Returns the devices whose rings can be used in place, for messages. */

@@ -21,6 +21,7 @@ final class VerbsSendRing extends SendRing {
     private static final int LENGTH_AND_LKEY_WORD = Sge.LENGTH_OFFSET / Long.BYTES;
 
     private final QueuePair queuePair;
+    private final Runnable endOfCalls;
     private final CompletionQueue completions;
     private final long workRequests;
     /** One element for each request: all that most frames need, side by side so that they share cache lines. */
@@ -47,6 +48,7 @@ final class VerbsSendRing extends SendRing {
     VerbsSendRing(QueuePairResources queues) {
         super(queues);
         queuePair = queues.queuePair();
+        endOfCalls = DirectRingsRegistry.noteCalls(queues.setup().device().context(), queuePair);
         completions = queues.sendCompletions();
         NativeArena arrays = queues.arrays();
         int maxSge = maxSge();
@@ -226,5 +228,10 @@ final class VerbsSendRing extends SendRing {
         // libibverbs takes the queue pair's completions out of the queue at the reset; what a provider leaves behind is
         // polled here and names frames that are released anyway.
         reclaim();
+    }
+
+    @Override
+    protected void afterDestroy() {
+        endOfCalls.run();
     }
 }

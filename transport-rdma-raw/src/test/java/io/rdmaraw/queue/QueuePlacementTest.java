@@ -1,7 +1,9 @@
 package io.rdmaraw.queue;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
@@ -11,11 +13,14 @@ import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.mlx5.BlueFlameFixture;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -41,6 +46,11 @@ class QueuePlacementTest {
                 DirectAccess.ofProperty(), false, StridingReceive.NEVER));
     }
 
+    private VerbsFrameQueue openByCalls() {
+        return VerbsFrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
+                DirectAccess.NEVER, false, StridingReceive.NEVER));
+    }
+
     private int ask(String function, int what) {
         MemorySegment answer = arena.allocate(ValueLayout.JAVA_INT);
         assertEquals(0, NativeCall.status(EMULATOR.findOrThrow(function).address(),
@@ -61,6 +71,29 @@ class QueuePlacementTest {
             assertNotEquals(vector, vectorOf(second.receiveCompletions()));
             assertEquals(vector, vectorOf(third.receiveCompletions()));
         }
+    }
+
+    /** libmlx5 gives a register to one queue pair after the other, and begins again when all have some. */
+    @Test
+    void callsAreNotedWhereTheyWriteToTheRegisterOfRings() {
+        List<VerbsFrameQueue> byCalls = new ArrayList<>();
+        try (VerbsFrameQueue rings = open()) {
+            long register = Mlx5dv.rings(rings.queuePair()).blueFlameRegister();
+            while (byCalls.stream().noneMatch(queue -> registerOf(queue) == register)) {
+                assertFalse(BlueFlameFixture.isShared(register));
+                assertTrue(byCalls.size() < 64, "every queue pair has a register of its own");
+                byCalls.add(openByCalls());
+            }
+            assertTrue(BlueFlameFixture.isShared(register));
+            byCalls.removeLast().close();
+            assertFalse(BlueFlameFixture.isShared(register));
+        } finally {
+            byCalls.forEach(VerbsFrameQueue::close);
+        }
+    }
+
+    private static long registerOf(VerbsFrameQueue queue) {
+        return Mlx5dv.rings(queue.queuePair()).blueFlameRegister();
     }
 
     @Test

@@ -10,8 +10,10 @@ import io.rdmaraw.queue.StridingPlan;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.abi.StridingLimits;
+import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.mlx5.Mlx5SendQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
 
 /** The rings of devices that libmlx5 drives: ConnectX-4 and later, and BlueField. */
@@ -33,6 +35,11 @@ public final class Mlx5DirectRings implements DirectRings {
     @Override
     public boolean callsCanSegment(VerbsContext context) {
         return !Mlx5dv.isDriverOf(context);
+    }
+
+    @Override
+    public Runnable noteCalls(VerbsContext context, QueuePair queuePair) {
+        return Mlx5dv.isDriverOf(context) ? Mlx5SendQueue.noteCalls(Mlx5dv.rings(queuePair)) : () -> { };
     }
 
     @Override

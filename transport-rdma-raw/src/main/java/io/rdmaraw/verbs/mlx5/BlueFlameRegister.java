@@ -37,6 +37,10 @@ final class BlueFlameRegister {
         return users > 1;
     }
 
+    int users() {
+        return users;
+    }
+
     /** A queue writes to it no more. */
     void release() {
         IN_USE.computeIfPresent(address, (key, register) -> {

@@ -49,6 +49,16 @@ public final class Mlx5SendQueue {
         blueFlame = BlueFlameRegister.claim(register);
     }
 
+    /**
+     * Takes note of a queue pair that libmlx5's calls send by. A queue that shares its register rings by doorbells alone
+     * from now on: libmlx5's lock keeps its own requests apart from one another, and from nothing else.
+     *
+     * @return to be run once, when the queue pair has been destroyed
+     */
+    public static Runnable noteCalls(QueuePairRings rings) {
+        return BlueFlameRegister.claim(rings.blueFlameRegister())::release;
+    }
+
     /** Returns how many blocks a frame of that many elements takes at most. */
     public static int blocksOf(int elements) {
         return (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES + elements * Wqe.DATA_SIZE_BYTES + Wqe.BLOCK_BYTES - 1)

@@ -33,8 +33,7 @@ class BlueFlameRegisterTest {
 
         Sender(int number) {
             long record = arena.allocate(Long.BYTES, Long.BYTES).address();
-            queue = new Mlx5SendQueue(new QueuePairRings(number, ring.address(), BLOCKS,
-                    new ReceiveQueueRing(0, 1, Wqe.UNIT_BYTES, record), record, register.address(), HALF_BYTES));
+            queue = new Mlx5SendQueue(rings(number, ring.address(), record));
         }
 
         /** Sends a frame; returns whether all of its request went to the register, and not its first eight bytes. */
@@ -50,6 +49,11 @@ class BlueFlameRegisterTest {
             }
             return differs < 0;
         }
+    }
+
+    private QueuePairRings rings(int number, long ring, long record) {
+        return new QueuePairRings(number, ring, BLOCKS, new ReceiveQueueRing(0, 1, Wqe.UNIT_BYTES, record), record,
+                register.address(), HALF_BYTES);
     }
 
     @Test
@@ -74,5 +78,15 @@ class BlueFlameRegisterTest {
         Sender third = new Sender(3);
         assertTrue(third.copiesItsRequest(), "a register that was given back");
         third.queue.close();
+    }
+
+    @Test
+    void aQueuePairThatIsSentByWithCallsSharesItsRegisterToo() {
+        Sender rings = new Sender(1);
+        Runnable end = Mlx5SendQueue.noteCalls(rings(2, 0, 0));
+        assertFalse(rings.copiesItsRequest());
+        end.run();
+        assertTrue(rings.copiesItsRequest(), "the other queue pair is gone");
+        rings.queue.close();
     }
 }
