@@ -11,6 +11,11 @@ import java.util.concurrent.TimeUnit;
 
 /** Sets a loop's queue going again after it has failed, at a bounded rate. Used by the loop's thread. */
 final class QueueRecovery {
+    /** Each costs two commands of a device: with many the loop would stand still for longer than a few frames are worth. */
+    private static final int MAX_RULES_TAKEN_AWAY = 64;
+    /** The kernel may be out of memory for a moment; a device that refuses for a second is given up. */
+    private static final int MAX_FAILURES = 10;
+    private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(QueueRecovery.class);
 
     /** Who has the queue. */
@@ -35,8 +40,12 @@ final class QueueRecovery {
     private final Executor loop;
     private final Owner owner;
     private final RecoveryRateLimiter pace = new RecoveryRateLimiter(System.nanoTime());
-    /** The queue has failed too often lately; it is recovered when its time has come. */
+    /** The queue has failed too often lately, or could not be recovered; that is done when its time has come. */
     private boolean pending;
+    /** The last recovery did not get to its end: rules are missing, and perhaps queues. */
+    private boolean unfinished;
+    private int failures;
+    private long lostBefore;
 
     QueueRecovery(String name, FrameQueue queue, FlowTagTable tags, DeviceEvents events, Executor loop, Owner owner) {
         this.name = name;
@@ -58,7 +67,19 @@ final class QueueRecovery {
             recoverLater(waitNanos);
             return;
         }
-        long lost = events.recovery(this::recoverQueue);
+        long lost;
+        try {
+            lost = events.recovery(this::recoverQueue);
+        } catch (VerbsException e) {
+            if (++failures == MAX_FAILURES) {
+                throw e;
+            }
+            LOGGER.debug("{}: the queue cannot be recovered yet", name, e);
+            pending = true;
+            recoverLater(RETRY_NANOS);
+            return;
+        }
+        failures = 0;
         String report = pace.report(System.nanoTime(), lost);
         if (report != null) {
             LOGGER.warn("{}: {}", name, report);
@@ -85,14 +106,29 @@ final class QueueRecovery {
     }
 
     private long recoverQueue() {
-        long lostBefore = queue.counters().lostInFlightFrames;
-        if (!queue.needsNewQueues()) {
+        boolean again = unfinished;
+        if (!again) {
+            lostBefore = queue.counters().lostInFlightFrames;
+        }
+        unfinished = true;
+        if (again) {
+            tags.rebuild(this::recoverIfFailed);
+        } else if (!queue.needsNewQueues() && queue.resetLosesFrames() && tags.ruleCount() <= MAX_RULES_TAKEN_AWAY) {
+            tags.rebuild(() -> queue.recover(owner::takeWhatHasCompleted));
+        } else if (!queue.needsNewQueues()) {
             queue.recover(owner::takeWhatHasCompleted);
         }
-        // The queue gives up itself when one that was made anew fails again and again.
+        // It says so itself when one that was made anew fails again and again.
         while (queue.needsNewQueues()) {
             tags.rebuild(() -> queue.recover(owner::takeWhatHasCompleted));
         }
+        unfinished = false;
         return queue.counters().lostInFlightFrames - lostBefore;
+    }
+
+    private void recoverIfFailed() {
+        if (queue.needsNewQueues() || queue.failed()) {
+            queue.recover(owner::takeWhatHasCompleted);
+        }
     }
 }

@@ -189,6 +189,12 @@ public interface FrameQueue extends AutoCloseable {
     boolean needsNewQueues();
 
     /**
+     * Tells whether a reset throws away frames that come in after the last look, and that nobody counts: the rules that
+     * lead here are better taken away for so long.
+     */
+    boolean resetLosesFrames();
+
+    /**
      * Resets the queue pair in place, or makes another when {@link #needsNewQueues()}; counts the frames lost, and
      * receives and sends again.
      *

@@ -9,6 +9,7 @@ import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.memory.StrideLayout;
 import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsException;
@@ -316,6 +317,12 @@ public final class VerbsFrameQueue implements FrameQueue {
         return completionsLost;
     }
 
+    /** libmlx5 takes the completions of a queue pair that is reset out of their queue; the rings are read to the end. */
+    @Override
+    public boolean resetLosesFrames() {
+        return setup.rings() == null && !new DeviceName(device.name()).isSoftware();
+    }
+
     @Override
     public void recover(Runnable takeReceived) {
         if (completionsLost) {
@@ -430,11 +437,12 @@ public final class VerbsFrameQueue implements FrameQueue {
     }
 
     private void noteFailedStart(VerbsException e) {
+        completionsLost = true;
         if (++failedStarts == MAX_FAILED_STARTS) {
+            failedStarts = 0;
             throw e;
         }
         LOGGER.debug("a queue cannot be made anew, or has failed while it was started; that is tried again", e);
-        completionsLost = true;
     }
 
     private void closeQueues(QueuePairResources old, ReceiveRing receives, SendRing sends) {

@@ -22,8 +22,6 @@ import org.junit.jupiter.params.provider.MethodSource;
  * connections carry data on a second device. Faults of queues are meant for the first pair and for the connections: no
  * frame of the second pair is lost by them. Every frame of the pairs is received once and whole, or counted by someone.
  * Every byte of the connections comes back in its place. No slot is lost, and nothing hangs.
- *
- * <p>By rings alone: in libmlx5's mode a reset takes completions out of the queue that nobody has seen.
  */
 @Tag("emulated")
 class FaultRunTest {
@@ -112,12 +110,14 @@ class FaultRunTest {
 
     /**
      * Frames are received or counted by the device or by a queue. A queue takes those for lost of which no completion
-     * tells; the device knows which of them it has sent all the same.
+     * tells; the device knows which of them it has sent all the same. By libmlx5's calls a reset also throws away
+     * completions of sends that are not read yet: of those that the queue takes for lost some may have been sent.
      */
     private void awaitAccount(Losses before, boolean bothSuffer) {
         long endNanos = System.nanoTime() + Patience.NANOS;
         long sent;
         long accounted;
+        long maySurplus;
         do {
             take();
             Losses now = losses();
@@ -128,10 +128,14 @@ class FaultRunTest {
                 sent += other.sent;
                 accounted += other.received + other.counted();
             }
-        } while ((accounted != sent || !bothSuffer && other.received != other.sent)
+            maySurplus = struck.queueOf(false).isDirect() ? 0 : struck.lostInFlight();
+        } while ((accounted < sent || accounted > sent + maySurplus || !bothSuffer && other.received != other.sent)
                 && System.nanoTime() - endNanos < 0);
-        assertEquals(sent, accounted, () -> "frames accounted for: " + struck + "; " + other + "; " + losses()
-                + " since " + before);
+        String account = struck + "; " + other + "; " + losses() + " since " + before;
+        if (maySurplus == 0) {
+            assertEquals(sent, accounted, account);
+        }
+        assertTrue(accounted >= sent && accounted <= sent + maySurplus, account);
         if (!bothSuffer) {
             assertEquals(other.sent, other.received, "frames of channels that no fault was meant for");
             assertEquals(0, other.counted());

@@ -99,6 +99,10 @@ final class FramePair implements AutoCloseable {
         return counters.lostInFlightFrames + counters.sendErrors + receives.counters().receiveErrors;
     }
 
+    long lostInFlight() {
+        return sends.counters().lostInFlightFrames;
+    }
+
     long recoveries() {
         return sends.counters().recoveries + receives.counters().recoveries;
     }

@@ -32,7 +32,7 @@ final class RandomFaults {
         return SYNDROMES[random.nextInt(SYNDROMES.length)];
     }
 
-    /** Has at most two commands fail: a queue is given up when it cannot be started three times. */
+    /** Has one command or two fail. */
     static void failCommands(EmulatedFaults faults, Random random) {
         faults.failCommands(COMMANDS[random.nextInt(COMMANDS.length)], ERRNOS[random.nextInt(ERRNOS.length)],
                 1 + random.nextInt(2));
