@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Sets a loop's queue going again after it has failed, at a bounded rate. Used by the loop's thread. */
 final class QueueRecovery {
-    /** Each costs two commands of a device: with many the loop would stand still for longer than a few frames are worth. */
+    /** Each costs two commands of a device: with many the loop would stand still for too long. */
     private static final int MAX_RULES_TAKEN_AWAY = 64;
     /** The kernel may be out of memory for a moment; a device that refuses for a second is given up. */
     private static final int MAX_FAILURES = 10;

@@ -189,7 +189,7 @@ public interface FrameQueue extends AutoCloseable {
     boolean needsNewQueues();
 
     /**
-     * Tells whether a reset throws away frames that come in after the last look, and that nobody counts: the rules that
+     * Tells whether a reset throws away frames that come in after the last look, without counting them: the rules that
      * lead here are better taken away for so long.
      */
     boolean resetLosesFrames();

@@ -317,7 +317,7 @@ public final class VerbsFrameQueue implements FrameQueue {
         return completionsLost;
     }
 
-    /** libmlx5 takes the completions of a queue pair that is reset out of their queue; the rings are read to the end. */
+    /** libmlx5 takes completions of a queue pair that is reset out of their queue; the rings are read to the end. */
     @Override
     public boolean resetLosesFrames() {
         return setup.rings() == null && !new DeviceName(device.name()).isSoftware();

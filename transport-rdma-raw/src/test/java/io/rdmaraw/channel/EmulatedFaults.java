@@ -58,7 +58,8 @@ final class EmulatedFaults implements DeviceFaults {
 
     /** The same by number and syndrome, {@code MLX5_CQE_SYNDROME_*}; nothing when the device knows no such queue. */
     void failNextCompletionOf(int number, boolean receive, int syndrome) {
-        int errno = NativeCall.status(function("cxemu_fail_next_completion"), device, number, receive ? 1 : 0, syndrome);
+        int errno = NativeCall.status(function("cxemu_fail_next_completion"), device, number, receive ? 1 : 0,
+                syndrome);
         assertTrue(errno == 0 || errno == Errno.EINVAL, () -> "errno " + errno);
     }
 

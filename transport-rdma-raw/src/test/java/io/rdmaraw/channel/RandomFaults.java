@@ -22,8 +22,8 @@ final class RandomFaults {
     private static final int[] ERRNOS = {Errno.EIO, Errno.EINVAL, Errno.ENOMEM, Errno.EAGAIN, Errno.ETIMEDOUT,
         REMOTE_IO};
     /** {@code MLX5_CQE_SYNDROME_*} but the flush, which is of requests without a frame, and two that nobody knows. */
-    private static final int[] SYNDROMES = {0x01, 0x02, 0x04, 0x06, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x22, 0x23,
-        0x7f};
+    private static final int[] SYNDROMES = {0x01, 0x02, 0x04, 0x06, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x22,
+        0x23, 0x7f};
 
     private RandomFaults() {
     }

@@ -50,8 +50,8 @@ public final class Mlx5SendQueue {
     }
 
     /**
-     * Takes note of a queue pair that libmlx5's calls send by. A queue that shares its register rings by doorbells alone
-     * from now on: libmlx5's lock keeps its own requests apart from one another, and from nothing else.
+     * Takes note of a queue pair that libmlx5's calls send by. A queue that shares its register rings by doorbells
+     * alone from now on: libmlx5's lock keeps its own requests apart from one another, and from nothing else.
      *
      * @return to be run once, when the queue pair has been destroyed
      */
