@@ -25,14 +25,19 @@ static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *
     return done == frame->length ? IBV_WC_SUCCESS : IBV_WC_LOC_LEN_ERR;
 }
 
+/* A test has said what becomes of the next receive: see fault.c. */
+static enum ibv_wc_status take_injected(struct sv_rq *rq)
+{
+    enum ibv_wc_status status = (enum ibv_wc_status)rq->fail_next;
+    rq->fail_next = 0;
+    rq->counters.injected_errors++;
+    return status;
+}
+
 static inline enum ibv_wc_status fill(struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
 {
-    if (SV_UNLIKELY(rq->fail_next != 0)) {
-        enum ibv_wc_status status = (enum ibv_wc_status)rq->fail_next;
-        rq->fail_next = 0;
-        rq->counters.injected_errors++;
-        return status;
-    }
+    if (SV_UNLIKELY(rq->fail_next != 0))
+        return take_injected(rq);
     enum ibv_wc_status status;
     if (SV_LIKELY(wqe[0].length >= frame->length)) {
         uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[0].lkey, wqe[0].addr, frame->length,
@@ -178,22 +183,34 @@ static bool suits(const struct ibv_sge *element, uint32_t length)
 }
 
 /* With deliver_lock held. */
+static enum ibv_wc_status fill_whole(struct sv_rq *rq, const struct ibv_sge *element, const struct sv_whole *whole,
+                                     bool *lost)
+{
+    if (SV_UNLIKELY(rq->fail_next != 0))
+        return take_injected(rq);
+    uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, element->lkey, element->addr, whole->length,
+                                  IBV_ACCESS_LOCAL_WRITE);
+    rq->counters.protection_errors += to == NULL;
+    *lost = to != NULL && !whole->copy(whole, to);
+    return to != NULL ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
+}
+
+/* With deliver_lock held. */
 static enum sv_whole_result deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag)
 {
+    bool lost = false;
     if (atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_ON || receives_for(rq, 1) == 0)
         return SV_WHOLE_REFUSED;
     const struct ibv_sge *element = sv_rq_wqe(rq, atomic_load_explicit(&rq->delivered, memory_order_relaxed));
     if (!suits(element, whole->length))
         return SV_WHOLE_REFUSED;
-    uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, element->lkey, element->addr, whole->length,
-                                  IBV_ACCESS_LOCAL_WRITE);
-    if (to != NULL && !whole->copy(whole, to))
+    enum ibv_wc_status status = fill_whole(rq, element, whole, &lost);
+    if (lost)
         return SV_WHOLE_LOST;
-    bool completed = complete_whole(rq, to != NULL ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, whole->length, tag);
-    rq->counters.protection_errors += to == NULL;
-    if (to == NULL || (!completed && !rq->cq->ignore_overrun))
+    bool completed = complete_whole(rq, status, whole->length, tag);
+    if (stops_queue(status) || (!completed && !rq->cq->ignore_overrun))
         enter_error(rq, !completed);
-    if (to == NULL)
+    if (status != IBV_WC_SUCCESS)
         return SV_WHOLE_REFUSED;        /* it has not been read yet */
     return completed ? SV_WHOLE_DELIVERED : SV_WHOLE_LOST;
 }

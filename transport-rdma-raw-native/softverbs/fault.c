@@ -75,15 +75,36 @@ SV_EXPORT int softverbs_overrun_cq(struct ibv_cq *ibcq)
     return 0;
 }
 
+static bool is_failure(enum ibv_wc_status status)
+{
+    return status != IBV_WC_SUCCESS && (unsigned)status <= IBV_WC_TM_RNDV_INCOMPLETE;
+}
+
+static void set_next(struct sv_spin *lock, uint32_t *fail_next, enum ibv_wc_status status)
+{
+    sv_spin_lock(lock);
+    *fail_next = status;
+    sv_spin_unlock(lock);
+}
+
 SV_EXPORT int softverbs_fail_next_completion(struct ibv_qp *ibqp, int receive, enum ibv_wc_status status)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
-    if (qp->ind_table != NULL || status == IBV_WC_SUCCESS || (unsigned)status > IBV_WC_TM_RNDV_INCOMPLETE)
+    if (qp->ind_table != NULL || !is_failure(status))
         return EINVAL;
-    struct sv_spin *lock = receive ? &qp->rq.deliver_lock : &qp->sq.lock;
-    sv_spin_lock(lock);
-    *(receive ? &qp->rq.fail_next : &qp->sq.fail_next) = status;
-    sv_spin_unlock(lock);
+    if (receive)
+        set_next(&qp->rq.deliver_lock, &qp->rq.fail_next, status);
+    else
+        set_next(&qp->sq.lock, &qp->sq.fail_next, status);
+    return 0;
+}
+
+SV_EXPORT int softverbs_fail_next_wq_completion(struct ibv_wq *ibwq, enum ibv_wc_status status)
+{
+    struct sv_wq *wq = (struct sv_wq *)ibwq;
+    if (!is_failure(status))
+        return EINVAL;
+    set_next(&wq->rq.deliver_lock, &wq->rq.fail_next, status);
     return 0;
 }
 

@@ -356,6 +356,50 @@ static void test_no_memory_of_ours(void)
     for_each_kind(no_memory_of_ours);
 }
 
+static void expect_failed(struct receiver *r, uint64_t id, enum ibv_wc_status status)
+{
+    struct ibv_wc wc = wait_one(r->side->cq);
+    CHECK_EQ(id, wc.wr_id);
+    CHECK_EQ(status, wc.status);
+}
+
+/* A fault is of one receive. What it is of comes in another way, and only some faults stop the queue. */
+static void injected_faults(const char *kind)
+{
+    struct receiver r;
+    struct softverbs_queue_counters counters;
+    receiver_open(&r, kind);
+    make(&packet, false, -1, SHORT_PAYLOAD, SEGMENT);
+    for (unsigned i = 0; i < LARGE_RECEIVES; i++)
+        post_large(&r, i, packet.length, r.mr->lkey);
+    post_slots(&r, 15);
+    CHECK_EQ(EINVAL, softverbs_fail_next_wq_completion(r.large, IBV_WC_SUCCESS));
+    CHECK_EQ(0, softverbs_fail_next_wq_completion(r.large, IBV_WC_FATAL_ERR));
+    CHECK(inject(&r.wire, &packet));
+    expect_failed(&r, LARGE_ID, IBV_WC_FATAL_ERR);
+    check_cut(&r, &packet);
+    CHECK(inject(&r.wire, &packet));
+    check_whole(&r, &packet, 1);
+    CHECK_EQ(0, softverbs_fail_next_wq_completion(r.large, IBV_WC_LOC_QP_OP_ERR));
+    CHECK_EQ(0, to_state(r.side->qp, IBV_QPS_RESET));
+    to_ready(r.side->qp);
+    post_slots(&r, 15);
+    CHECK(inject(&r.wire, &packet));
+    expect_failed(&r, LARGE_ID + 2, IBV_WC_LOC_QP_OP_ERR);
+    expect_failed(&r, LARGE_ID + 3, IBV_WC_WR_FLUSH_ERR);
+    check_cut(&r, &packet);
+    CHECK_EQ(0, softverbs_query_wq_counters(r.large, &counters));
+    CHECK_EQ(2, counters.injected_errors);
+    CHECK_EQ(1, counters.frames);
+    CHECK_EQ(0, counters.protection_errors);
+    receiver_close(&r);
+}
+
+static void test_injected_faults(void)
+{
+    for_each_kind(injected_faults);
+}
+
 static void test_objects(void)
 {
     struct receiver r;
@@ -458,6 +502,7 @@ const struct test whole_tests[] = {
     {"whole frames: they keep their places among others", test_keeps_order},
     {"whole frames: they are cut for who is not ready", test_is_cut},
     {"whole frames: a receive outside of memory fails", test_no_memory_of_ours},
+    {"whole frames: faults are of their receives", test_injected_faults},
     {"whole frames: queues that are named stay", test_objects},
     {"whole frames: a device in memory has none", test_loop},
     {"whole frames: no lie about a frame leads beyond its receive", test_lies},

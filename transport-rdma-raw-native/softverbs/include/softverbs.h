@@ -43,7 +43,7 @@ struct softverbs_queue_counters {
     uint64_t length_errors;     /* frame above the MTU when sending, buffer too small when receiving */
     uint64_t protection_errors; /* a scatter or gather element outside its memory region */
     uint64_t flushed;           /* work requests completed with WR_FLUSH_ERR */
-    uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() */
+    uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() and its like */
     uint64_t cq_overruns;       /* completions lost because the completion queue was full */
     uint64_t wire_full;         /* sent: the interface took no more; received: its ring was full (a device's counter) */
     uint64_t copied;            /* frames copied between registered memory and the interface's rings */
@@ -129,6 +129,8 @@ int softverbs_repair_device(struct ibv_context *context);
  * ERR.
  */
 int softverbs_fail_next_completion(struct ibv_qp *qp, int receive, enum ibv_wc_status status);
+/* The same of a work queue: its next receive, whether of an ordinary frame or of one that is received whole. */
+int softverbs_fail_next_wq_completion(struct ibv_wq *wq, enum ibv_wc_status status);
 /*
  * The completion queue takes no more, as if it had overrun: IBV_EVENT_CQ_ERR; the next completion is lost and brings
  * its queue pair to ERR. It works again when a queue pair or work queue that completes to it has been reset.
