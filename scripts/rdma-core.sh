@@ -15,37 +15,14 @@ rdma_core_suite() {
   esac
 }
 
-# The archive that this host's own packages come from.
-debian_archive() {
-  # apt-get replaces the name, not the shell.
-  # shellcheck disable=SC2016
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$'
-}
-
-# Downloads and unpacks the packages of a suite, once; DIR/root is then what lies over the system.
+# DIRECTORY/root is what lies over the system.
 unpack_rdma_core() {
-  local suite="$1" directory="$2" archive package
-  [ ! -e "$directory/complete" ] || return 0
-  archive="$(debian_archive)" || die "apt-get knows no archive of Debian: the other generations come from there"
-  rm -rf "$directory"
-  mkdir -p "$directory/lists/partial" "$directory/archives/partial" "$directory/root"
-  printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$archive" "$suite" \
-    >"$directory/sources.list"
-  local -a options=(-qq -o Dir::Etc::sourcelist="$directory/sources.list" -o Dir::Etc::sourceparts=-
-    -o Dir::State::lists="$directory/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$directory"
-    -o Dir::Cache::archives="$directory/archives" -o APT::Sandbox::User=root)
-  say "rdma-core of Debian $suite: downloading"
-  apt-get "${options[@]}" update >&2 || die "the package lists of Debian $suite cannot be had"
-  (cd "$directory/archives" && apt-get "${options[@]}" download "${RDMA_CORE_PACKAGES[@]}" >&2) ||
-    die "the packages of Debian $suite cannot be had: ${RDMA_CORE_PACKAGES[*]}"
-  for package in "$directory"/archives/*.deb; do
-    dpkg-deb -x "$package" "$directory/root"
-  done
+  local suite="$1" directory="$2"
+  unpack_of_suite "rdma-core" "$suite" "$directory" alone "${RDMA_CORE_PACKAGES[@]}"
   # Before merged /usr they are in /lib.
   if [ -d "$directory/root/lib/x86_64-linux-gnu" ] && [ ! -L "$directory/root/lib" ]; then
     cp -a "$directory/root/lib/x86_64-linux-gnu/." "$directory/root$RDMA_CORE_LIBRARIES/"
   fi
-  (cd "$directory/archives" && printf '%s\n' *.deb) >"$directory/complete"
 }
 
 # Runs a program where the unpacked libraries lie over the system's.

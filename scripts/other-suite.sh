@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# Packages of another suite of Debian than this host's, unpacked into a directory of their own: nothing is installed.
+
+# The archive that this host's own packages come from.
+debian_archive() {
+  # apt-get replaces the name, not the shell.
+  # shellcheck disable=SC2016
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$'
+}
+
+# unpack_of_suite WHAT SUITE DIRECTORY alone|with-dependencies PACKAGE...
+# Downloads and unpacks packages, once: into DIRECTORY/root. Without their dependencies they lie over the system's.
+unpack_of_suite() {
+  local what="$1" suite="$2" directory="$3" kind="$4" archive package
+  shift 4
+  [ ! -e "$directory/complete" ] || return 0
+  archive="$(debian_archive)" || die "apt-get knows no archive of Debian: $what comes from there"
+  rm -rf "$directory"
+  mkdir -p "$directory/lists/partial" "$directory/archives/partial" "$directory/root"
+  printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$archive" "$suite" \
+    >"$directory/sources.list"
+  local -a options=(-qq -o Dir::Etc::sourcelist="$directory/sources.list" -o Dir::Etc::sourceparts=-
+    -o Dir::State::lists="$directory/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$directory"
+    -o Dir::Cache::archives="$directory/archives" -o APT::Sandbox::User=root)
+  local -a command=(download)
+  [ "$kind" = alone ] || command=(-y --no-install-recommends --download-only -o Debug::NoLocking=1 install)
+  say "$what of Debian $suite: downloading"
+  apt-get "${options[@]}" update >&2 || die "the package lists of Debian $suite cannot be had"
+  (cd "$directory/archives" && apt-get "${options[@]}" "${command[@]}" "$@" >&2) ||
+    die "the packages of Debian $suite cannot be had: $*"
+  for package in "$directory"/archives/*.deb; do
+    dpkg-deb -x "$package" "$directory/root"
+  done
+  (cd "$directory/archives" && printf '%s\n' *.deb) >"$directory/complete"
+  rm -rf "$directory"/{lists,archives,pkgcache.bin,srcpkgcache.bin}
+}
