@@ -15,7 +15,8 @@ usage: ./rdma-raw test --conformance [--out FILE] [SUITE...] [OPTIONS of Maven]
   The same servers run on epoll beside. It fetches the suites from Maven Central and npm, and packages from the
   distribution.
 
-  SUITE        h2spec (HTTP/2), autobahn (WebSocket), clients (curl, node, dnsperf); all unless some are named
+  SUITE        h2spec (HTTP/2), autobahn (WebSocket), clients (curl, also by HTTP/3, node, dnsperf); all unless some
+               are named
   --out FILE   write the results as a page of Markdown (target/conformance/README.md)
 USAGE
 }
@@ -59,6 +60,12 @@ fetch_clients() {
     say "npm cannot be reached: its clients are skipped"
 }
 
+# Where nothing of Debian can be had, its cases are skipped and say so.
+fetch_http3_client() {
+  want_programs "the test of HTTP/3" strace:strace
+  (fetch_http3_curl "$1/http3-curl") || say "its cases are skipped"
+}
+
 conformance_page() {
   cat <<PAGE
 # Foreign suites and clients
@@ -97,7 +104,7 @@ run_conformance_tests() {
     case "$suite" in
       h2spec) fetch_h2spec "$directory/suites" && classes+=(H2specTest) ;;
       autobahn) fetch_autobahn "$directory/suites" && classes+=(AutobahnTest) ;;
-      clients) fetch_clients "$directory/suites" && classes+=(ForeignClientsTest) ;;
+      clients) fetch_clients "$directory/suites" && fetch_http3_client "$directory/suites" && classes+=(ForeignClientsTest) ;;
       *) conformance_usage >&2 && die "there is no suite '$suite'" ;;
     esac
   done

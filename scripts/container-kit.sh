@@ -6,7 +6,7 @@
 # Programs that run as clients, and what podman's bridge needs, as PROGRAM:PACKAGE.
 readonly CONTAINER_PROGRAMS=(podman:podman netavark:netavark iptables:iptables crun:crun runc:runc ip:iproute2 curl:curl wrk:wrk
   dig:bind9-dnsutils iperf3:iperf3 socat:socat gtlsclient:ngtcp2-client jq:jq
-  strace:strace)
+  strace:strace catatonit:catatonit)
 # What a step may take; each waits for conditions, and only a step that fails takes so long.
 readonly CONTAINER_PATIENCE_SECONDS=120
 

@@ -22,11 +22,11 @@ unpack_of_suite() {
   local -a options=(-qq -o Dir::Etc::sourcelist="$directory/sources.list" -o Dir::Etc::sourceparts=-
     -o Dir::State::lists="$directory/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$directory"
     -o Dir::Cache::archives="$directory/archives" -o APT::Sandbox::User=root)
-  local -a command=(download)
-  [ "$kind" = alone ] || command=(-y --no-install-recommends --download-only -o Debug::NoLocking=1 install)
+  local -a getting=(download)
+  [ "$kind" = alone ] || getting=(-y --no-install-recommends --download-only -o Debug::NoLocking=1 install)
   say "$what of Debian $suite: downloading"
   apt-get "${options[@]}" update >&2 || die "the package lists of Debian $suite cannot be had"
-  (cd "$directory/archives" && apt-get "${options[@]}" "${command[@]}" "$@" >&2) ||
+  (cd "$directory/archives" && apt-get "${options[@]}" "${getting[@]}" "$@" >&2) ||
     die "the packages of Debian $suite cannot be had: $*"
   for package in "$directory"/archives/*.deb; do
     dpkg-deb -x "$package" "$directory/root"

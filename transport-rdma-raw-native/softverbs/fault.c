@@ -99,12 +99,26 @@ SV_EXPORT int softverbs_fail_next_completion(struct ibv_qp *ibqp, int receive, e
     return 0;
 }
 
-SV_EXPORT int softverbs_fail_next_wq_completion(struct ibv_wq *ibwq, enum ibv_wc_status status)
+static void fail_large(struct sv_rq *rq, enum ibv_wc_status status)
 {
-    struct sv_wq *wq = (struct sv_wq *)ibwq;
+    struct sv_wq *large = atomic_load(&rq->large);
+    if (large != NULL)
+        set_next(&large->rq.deliver_lock, &large->rq.fail_next, status);
+}
+
+SV_EXPORT int softverbs_fail_next_whole(const char *device_name, enum ibv_wc_status status)
+{
+    struct sv_device *device = sv_device_by_name(device_name);
+    if (device == NULL)
+        return ENODEV;
     if (!is_failure(status))
         return EINVAL;
-    set_next(&wq->rq.deliver_lock, &wq->rq.fail_next, status);
+    pthread_mutex_lock(&device->mutex);
+    for (struct sv_qp *qp = device->qps; qp != NULL; qp = qp->next)
+        fail_large(&qp->rq, status);
+    for (struct sv_wq *wq = device->wqs; wq != NULL; wq = wq->next)
+        fail_large(&wq->rq, status);
+    pthread_mutex_unlock(&device->mutex);
     return 0;
 }
 

@@ -373,14 +373,15 @@ static void injected_faults(const char *kind)
     for (unsigned i = 0; i < LARGE_RECEIVES; i++)
         post_large(&r, i, packet.length, r.mr->lkey);
     post_slots(&r, 15);
-    CHECK_EQ(EINVAL, softverbs_fail_next_wq_completion(r.large, IBV_WC_SUCCESS));
-    CHECK_EQ(0, softverbs_fail_next_wq_completion(r.large, IBV_WC_FATAL_ERR));
+    CHECK_EQ(ENODEV, softverbs_fail_next_whole("soft:packet:none", IBV_WC_FATAL_ERR));
+    CHECK_EQ(EINVAL, softverbs_fail_next_whole(r.side->world->context->device->name, IBV_WC_SUCCESS));
+    CHECK_EQ(0, softverbs_fail_next_whole(r.side->world->context->device->name, IBV_WC_FATAL_ERR));
     CHECK(inject(&r.wire, &packet));
     expect_failed(&r, LARGE_ID, IBV_WC_FATAL_ERR);
     check_cut(&r, &packet);
     CHECK(inject(&r.wire, &packet));
     check_whole(&r, &packet, 1);
-    CHECK_EQ(0, softverbs_fail_next_wq_completion(r.large, IBV_WC_LOC_QP_OP_ERR));
+    CHECK_EQ(0, softverbs_fail_next_whole(r.side->world->context->device->name, IBV_WC_LOC_QP_OP_ERR));
     CHECK_EQ(0, to_state(r.side->qp, IBV_QPS_RESET));
     to_ready(r.side->qp);
     post_slots(&r, 15);

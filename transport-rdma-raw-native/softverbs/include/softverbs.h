@@ -129,8 +129,8 @@ int softverbs_repair_device(struct ibv_context *context);
  * ERR.
  */
 int softverbs_fail_next_completion(struct ibv_qp *qp, int receive, enum ibv_wc_status status);
-/* The same of a work queue: its next receive, whether of an ordinary frame or of one that is received whole. */
-int softverbs_fail_next_wq_completion(struct ibv_wq *wq, enum ibv_wc_status status);
+/* The same of each queue on the device that softverbs_receive_whole() has named: its next receive of a whole frame. */
+int softverbs_fail_next_whole(const char *device_name, enum ibv_wc_status status);
 /*
  * The completion queue takes no more, as if it had overrun: IBV_EVENT_CQ_ERR; the next completion is lost and brings
  * its queue pair to ERR. It works again when a queue pair or work queue that completes to it has been reset.

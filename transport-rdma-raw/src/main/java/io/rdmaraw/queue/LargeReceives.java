@@ -1,5 +1,6 @@
 package io.rdmaraw.queue;
 
+import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.memory.StrideLayout;
 import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.QueuePair;
@@ -16,6 +17,8 @@ final class LargeReceives {
     static final int DEPTH = 32;
     /** With those that connections and handlers hold. */
     private static final int FRAMES = 2 * DEPTH;
+    /** Frames' room that is left when received ones are copied out of it. */
+    private static final int RESERVED = 8;
 
     private LargeReceives() {
     }
@@ -23,6 +26,14 @@ final class LargeReceives {
     /** Returns where they lie in a slab; {@code frameBytes}: {@link Softverbs#wholeFrameBytes}. */
     static StrideLayout layout(int frameBytes) {
         return frameBytes == 0 ? new StrideLayout(0, 1, Long.BYTES) : StrideLayout.ofFrames(FRAMES, frameBytes);
+    }
+
+    /**
+     * Tells whether readers that are slow hold so many that what comes in now has to be copied. Else a few of them
+     * would hold all, and the device would cut every connection's frames until they read. To be asked once per poll.
+     */
+    static boolean mustCopyOut(SlotPool slots, ReceiveRequests posted) {
+        return slots.availableChunks() - posted.missing() < RESERVED;
     }
 
     /** Makes their queue, in RESET, and has those of a queue pair come by it. */

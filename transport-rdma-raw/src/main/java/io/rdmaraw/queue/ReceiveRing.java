@@ -124,7 +124,7 @@ public abstract class ReceiveRing {
             copy = copyAllocator.directBuffer(lengthBytes);
         } catch (OutOfMemoryError e) {
             counters.noMemoryFrames++;
-            slots.returnClosed(slotIndex);
+            slots.openReceived(slotIndex, lengthBytes).release();
             return null;
         }
         FrameBuf slot = slots.openReceived(slotIndex, lengthBytes);

@@ -64,14 +64,15 @@ final class VerbsReceiveRing extends ReceiveRing {
         int polled = completions.poll(FrameQueue.BURST_FRAMES, workCompletions);
         if (polled > 0) {
             boolean copyOut = mustCopyOut();
+            boolean copyLargeOut = large != null && LargeReceives.mustCopyOut(slots, large);
             for (int i = 0; i < polled; i++) {
-                complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut);
+                complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut, copyLargeOut);
             }
         }
         return polled;
     }
 
-    private void complete(long wc, ReceiveBurst burst, boolean copyOut) {
+    private void complete(long wc, ReceiveBurst burst, boolean copyOut, boolean copyLargeOut) {
         long wrId = Wc.wrId(wc);
         VerbsReceiveRequests from = own;
         if (!own.isOurs(wrId)) {
@@ -86,9 +87,8 @@ final class VerbsReceiveRing extends ReceiveRing {
             from.fail(status, slotIndex);
             return;
         }
-        // The slots that copies spare are not those of frames beyond the MTU, which the device cuts when these run out.
         deliver(burst, slotIndex, Wc.byteLen(wc), Wc.qpNum(wc), (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0,
-                copyOut && from != large);
+                from == large ? copyLargeOut : copyOut);
     }
 
     @Override

@@ -93,6 +93,11 @@ public final class SoftverbsFaults {
                         wcStatus), device);
     }
 
+    /** Makes the next receive of a TCP frame beyond the MTU complete so, in each queue of the device for such. */
+    public void failNextWhole(int wcStatus) {
+        callByName("softverbs_fail_next_whole", wcStatus);
+    }
+
     /** Makes a completion queue take no more, as if it had overrun, until one of its queues has been reset. */
     public void overrun(CompletionQueue completionQueue) {
         VerbsException.check("softverbs_overrun_cq",

@@ -8,6 +8,7 @@ import io.rdmaraw.examples.Setup;
 import io.rdmaraw.examples.Stage;
 import io.rdmaraw.examples.dns.DnsServer;
 import io.rdmaraw.examples.http.Http2Server;
+import io.rdmaraw.examples.http.Http3Server;
 import io.rdmaraw.examples.http.HttpServer;
 import io.rdmaraw.examples.server.ServerCommand;
 import io.rdmaraw.testsuite.net.PeerProcess;
@@ -22,12 +23,15 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** Clients that others wrote, beyond what the ordinary tests ask of curl and dnsperf. */
 @Tag("conformance")
@@ -36,6 +40,8 @@ class ForeignClientsTest {
     private static final Duration LIMIT = Duration.ofMinutes(4);
     private static final int NAMES = 100_000;
     private static final int PATTERN_PERIOD = 251;
+    /** As strace has it, which may know the message's number alone. */
+    private static final Pattern SUPER_DATAGRAM = Pattern.compile("cmsg_type=(UDP_SEGMENT|0x67)");
 
     private static byte[] pattern(int length) {
         byte[] bytes = new byte[length];
@@ -128,6 +134,34 @@ class ForeignClientsTest {
         }
         ForeignSuites.record("curl", setup, "all",
                 "chunked, expect-continue, slow reader, 100 at a time, 100 MB; HTTP/1.1, TLS, HTTP/2");
+    }
+
+    /** A curl that hands its kernel up to 64 KB of datagrams at once, which the trace has to show. */
+    @ParameterizedTest
+    @EnumSource(mode = Mode.INCLUDE, names = {"EPOLL_VETH", "RDMA_RAW_PACKET", "RDMA_RAW_XDP"})
+    void curlByHttp3(Setup setup, @TempDir Path directory) throws Exception {
+        Stage.require("strace:strace");
+        byte[] bytes = pattern(20_000_000);
+        String digest = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+        Path sent = Files.write(directory.resolve("sent"), bytes);
+        Path got = directory.resolve("got");
+        Path trace = directory.resolve("trace");
+        String[] http3 = {"strace", "-f", "-qq", "-e", "trace=sendmsg", "-o", trace.toString(),
+                ForeignSuites.require("http3-curl/curl").toString(), "--http3-only", "-sSk",
+                "--max-time", "200"};
+        try (Stage stage = new Stage(setup)) {
+            String site = url("https", stage, new Http3Server());
+            run(stage, with(http3, "-o", got.toString(), site + "/bytes/" + bytes.length));
+            assertArrayEquals(bytes, Files.readAllBytes(got));
+            String answer = run(stage, with(http3, "--data-binary", "@" + sent, site + "/sha256")).strip();
+            assertEquals(digest, answer);
+            assertTrue(SUPER_DATAGRAM.matcher(Files.readString(trace)).find(), "the client has sent by UDP_SEGMENT");
+        }
+        ForeignSuites.record("curl, HTTP/3", setup, "all", "20 MB down and up, by UDP_SEGMENT");
+    }
+
+    private static String[] with(String[] command, String... more) {
+        return Stream.of(command, more).flatMap(Stream::of).toArray(String[]::new);
     }
 
     private static String curl(Stage stage, String... arguments) {

@@ -1,0 +1,201 @@
+package io.rdmaraw.testsuite.tcp;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.faults.SoftverbsFaults;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.testsuite.leak.LeakExtension;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.NetworkNamespace;
+import io.rdmaraw.testsuite.net.TestNetwork;
+import io.rdmaraw.testsuite.net.VethPair;
+import io.rdmaraw.testsuite.net.WithTestNetwork;
+import io.rdmaraw.verbs.abi.WcStatus;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** TCP frames beyond the MTU that are received whole, where their memory is short or their queue fails. */
+@Timeout(300)
+@WithTestNetwork
+@ExtendWith(LeakExtension.class)
+class WholeFramesOverVethTest {
+    private static final long BYTES = 20_000_000;
+    private static final int SLOW_READERS = 20;
+    private static final long READ_BYTES = 4_000_000;
+    /** Twice the memory that a loop has for whole frames. */
+    private static final long UNREAD_BYTES = 8_000_000;
+    private static final byte[] PATTERN = new byte[1 << 18];
+
+    private final BulkContent toUs = new BulkContent(1);
+    private final BulkContent toPeer = new BulkContent(2);
+    private final BulkHandler handler = new BulkHandler(toPeer, 1);
+    private final AtomicLong readByAll = new AtomicLong();
+    private EventLoopGroup group;
+    private NetworkNamespace clients;
+    private String device;
+    private InetSocketAddress server;
+
+    @AfterEach
+    void shutDown() {
+        SoftDevice.restore();
+        if (group != null) {
+            group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** The first connections are not read to their end, the next one is. */
+    private void serve(SoftDevice kind, int slowReaders, TestNetwork network) throws Exception {
+        VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
+        clients = pair.peer().namespace();
+        device = kind.on(pair.ours().name());
+        group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+        server = TcpHost.listen(group, group, TcpHost.address(pair.ours().ipv4(), 0),
+                new ChannelInitializer<>() {
+                    private int opened;
+
+                    @Override
+                    protected void initChannel(Channel child) {
+                        child.config().setOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
+                        if (opened++ < slowReaders) {
+                            child.pipeline().addLast(new StopsReading(readByAll));
+                        } else {
+                            child.pipeline().addLast(handler);
+                        }
+                    }
+                }).localAddress();
+    }
+
+    /** Reads for as long as it takes the window to grow, and then no more. */
+    private static final class StopsReading extends ChannelInboundHandlerAdapter {
+        private long readBytes;
+        private final AtomicLong readByAll;
+
+        StopsReading(AtomicLong readByAll) {
+            this.readByAll = readByAll;
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            int bytes = ((ByteBuf) msg).readableBytes();
+            ((ByteBuf) msg).release();
+            readBytes += bytes;
+            readByAll.addAndGet(bytes);
+            if (readBytes > READ_BYTES) {
+                ctx.channel().config().setAutoRead(false);
+            }
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            ctx.close();
+        }
+    }
+
+    private FutureTask<String> startBulk() throws Exception {
+        KernelBulk bulk = new KernelBulk(TcpHost.socket(clients, server.getHostString(), server.getPort()), toUs,
+                BYTES);
+        FutureTask<String> sending = new FutureTask<>(bulk::run);
+        Thread.ofPlatform().daemon().name("kernel's sender").start(sending);
+        return sending;
+    }
+
+    private void check(FutureTask<String> sending) throws Exception {
+        assertEquals(toPeer.digest(1), sending.get(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
+        assertEquals(toUs.digest(BYTES), handler.received().get(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
+    }
+
+    private long whole() {
+        return TcpHost.ofDevice(device, "super-frames.whole");
+    }
+
+    /** Sends until the server's window is full, and the kernel takes no more. */
+    private SocketChannel fill() throws Exception {
+        SocketChannel socket = clients.call(() -> SocketChannel.open(server));
+        ByteBuffer bytes = ByteBuffer.wrap(PATTERN);
+        for (long sent = 0; sent <= READ_BYTES;) {
+            sent += socket.write(bytes.clear());
+        }
+        socket.configureBlocking(false);
+        while (socket.write(bytes.clear()) > 0) {
+            Thread.onSpinWait();
+        }
+        return socket;
+    }
+
+    /** Others' frames are whole as before, whoever does not read. */
+    @ParameterizedTest
+    @EnumSource(names = {"PACKET", "XDP_GENERIC"})
+    void slowReadersDoNotHoldAllMemoryForThem(SoftDevice kind, TestNetwork network) throws Exception {
+        serve(kind, SLOW_READERS, network);
+        List<SocketChannel> unread = new ArrayList<>();
+        try {
+            for (int i = 0; i < SLOW_READERS; i++) {
+                unread.add(fill());
+            }
+            Await.until("frames that are not read", () -> unreadBytes() > UNREAD_BYTES);
+            long before = whole();
+            check(startBulk());
+            long came = whole() - before;
+            assertTrue(came * 65_536 > BYTES / 2, () -> came + " frames of " + BYTES + " bytes came whole");
+        } finally {
+            for (SocketChannel socket : unread) {
+                socket.close();
+            }
+        }
+    }
+
+    /** It is reset, and what it did not take is cut; no byte is lost, and then frames are whole again. */
+    @ParameterizedTest
+    @CsvSource({"PACKET,LOC_QP_OP_ERR", "PACKET,FATAL_ERR", "XDP_GENERIC,LOC_QP_OP_ERR"})
+    void theirQueueFailsAndIsRecovered(SoftDevice kind, String status, TestNetwork network) throws Exception {
+        serve(kind, 0, network);
+        SharedDevice shared = SharedDevice.acquire(device);
+        try {
+            FutureTask<String> sending = startBulk();
+            Await.until("whole frames", () -> whole() > 10);
+            SoftverbsFaults.of(shared.context()).failNextWhole(
+                    status.equals("FATAL_ERR") ? WcStatus.FATAL_ERR : WcStatus.LOC_QP_OP_ERR);
+            Await.until("the failed receive", () -> ofQueue("receive-error") > 0);
+            long failedAt = whole();
+            check(sending);
+            assertTrue(whole() > failedAt + 10, () -> whole() + " frames came whole, " + failedAt + " before");
+            assertEquals(1, ofQueue("receive-error"));
+            assertEquals(status.equals("FATAL_ERR") ? 0 : 1, ofQueue("recoveries"));
+        } finally {
+            shared.release();
+        }
+    }
+
+    /** What the connections have not read. */
+    private long unreadBytes() {
+        return TcpHost.tcp(device, "received.payload.bytes") - readByAll.get();
+    }
+
+    private long ofQueue(String name) {
+        return TcpHost.ofDevice(device, name);
+    }
+}
