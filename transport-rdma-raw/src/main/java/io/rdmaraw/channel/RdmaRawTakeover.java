@@ -103,7 +103,8 @@ public final class RdmaRawTakeover implements AutoCloseable {
      * one when that comes. Returns when this process opens the connections; not to be called on an event loop.
      *
      * @param listener hears of the next process
-     * @throws IOException when the process before goes on to serve; this one should then end
+     * @throws IOException when the process before goes on to serve, or the first process cannot make its socket; this
+     *         one should then end. One that has taken over serves without a socket, and tries again to make it
      */
     public synchronized void begin(Listener listener) throws IOException {
         synchronized (ports) {
@@ -112,11 +113,12 @@ public final class RdmaRawTakeover implements AutoCloseable {
             }
             begun = true;
         }
-        if (predecessor != null) {
+        boolean takesOver = predecessor != null;
+        if (takesOver) {
             takeOver();
         }
         serving.complete(null);
-        successors = new TakeoverSuccessors(this, path, listener);
+        successors = new TakeoverSuccessors(this, path, listener, takesOver);
     }
 
     private void takeOver() throws IOException {

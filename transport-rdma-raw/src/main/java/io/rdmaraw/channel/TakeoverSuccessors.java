@@ -41,34 +41,63 @@ final class TakeoverSuccessors {
     private final Path path;
     private final RdmaRawTakeover.Listener events;
     private final Thread thread;
+    /** Null where none can be made for now, and it is tried again. */
     private TakeoverListener listener;
     private volatile boolean closed;
 
-    TakeoverSuccessors(RdmaRawTakeover takeover, Path path, RdmaRawTakeover.Listener events) throws IOException {
+    /**
+     * @param serves whether this process has taken over the ports: then it goes on without a socket that cannot be made
+     * @throws IOException when that cannot be made, else
+     */
+    TakeoverSuccessors(RdmaRawTakeover takeover, Path path, RdmaRawTakeover.Listener events, boolean serves)
+            throws IOException {
         this.takeover = takeover;
         this.path = path;
         this.events = events;
         handover = takeover.handover();
-        listener = TakeoverListener.open(path);
+        if (serves) {
+            listen();
+        } else {
+            listener = TakeoverListener.open(path);
+        }
         thread = Thread.ofPlatform().daemon().name("rdma-raw-takeover").start(this::run);
     }
 
     private void run() {
-        try {
-            while (!closed) {
-                takeover.lookAtPredecessor();
-                serveNext();
-            }
-        } catch (IOException e) {
-            LOGGER.error("no process can take over the ports any more", e);
-        } finally {
+        while (!closed) {
+            takeover.lookAtPredecessor();
             if (listener != null) {
-                listener.close();
+                serveNext();
+            } else if (!listenAgain()) {
+                LockSupport.parkNanos(LOOK_NANOS);
             }
+        }
+        if (listener != null) {
+            listener.close();
         }
     }
 
-    private void serveNext() throws IOException {
+    /** The ports are served in any case. */
+    private void listen() {
+        try {
+            listener = TakeoverListener.open(path);
+        } catch (IOException e) {
+            LOGGER.error("no process can take over the ports for now, which is tried again: {}", e.getMessage());
+        }
+    }
+
+    private boolean listenAgain() {
+        try {
+            listener = TakeoverListener.open(path);
+            LOGGER.info("a process can take over the ports again");
+            return true;
+        } catch (IOException e) {
+            // It was said when it began.
+            return false;
+        }
+    }
+
+    private void serveNext() {
         TakeoverConnection successor;
         try {
             successor = listener.accept(LOOK_NANOS);
@@ -94,12 +123,9 @@ final class TakeoverSuccessors {
             LOGGER.warn("process {}, which had taken over the ports, has ended: this one serves again",
                     successor.peerPid());
             takeBack(handed);
-            try {
-                listener = TakeoverListener.open(path);
-            } finally {
-                // Also when no other one can come: or this process would go on to end, and none serve.
-                tell(events::resumed);
-            }
+            listen();
+            // Also when no other one can come: or this process would go on to end, and none serve.
+            tell(events::resumed);
         }
     }
 

@@ -104,12 +104,20 @@ public final class PortHandover {
         if (now == Role.ALONE || now == Role.BESIDE || !isShared(segment)) {
             return false;
         }
-        if (now == Role.PASSING_ON && successor.test(stack, stack.receiver().current().first())) {
-            stack.counters().handedOverSegments++;
-        } else {
-            stack.counters().droppedForOtherProcess++;
-        }
+        ReceivedFrame received = stack.receiver().current();
+        int passed = now == Role.PASSING_ON ? passOn(stack, received) : 0;
+        stack.counters().handedOverSegments += passed;
+        stack.counters().droppedForOtherProcess += received.count() - passed;
         return true;
+    }
+
+    /** Passes on each of the frames that the core has taken for one segment; returns for how many there was room. */
+    int passOn(TcpStack stack, ReceivedFrame received) {
+        int passed = 0;
+        for (int i = 0; i < received.count(); i++) {
+            passed += successor.test(stack, received.frame(i)) ? 1 : 0;
+        }
+        return passed;
     }
 
     /** Tells whether a segment that is of no connection is answered by a reset. On the stack's loop. */

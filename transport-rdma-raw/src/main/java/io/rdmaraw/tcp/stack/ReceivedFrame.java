@@ -33,6 +33,16 @@ final class ReceivedFrame {
         return frames[0];
     }
 
+    /** Returns how many there are: several when the core takes their segments for one. */
+    int count() {
+        return count;
+    }
+
+    /** Returns one of them, all of whose bytes can be read. */
+    ByteBuf frame(int index) {
+        return frames[index];
+    }
+
     /** Tells whether the device has verified the frame's checksums. */
     boolean isChecksumVerified() {
         return checksumVerified;

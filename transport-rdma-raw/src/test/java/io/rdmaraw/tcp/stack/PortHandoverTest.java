@@ -1,11 +1,15 @@
 package io.rdmaraw.tcp.stack;
 
+import io.netty.buffer.Unpooled;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.segment.Segment;
 import org.junit.jupiter.api.Test;
 
+import java.util.ArrayList;
 import java.util.List;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -41,5 +45,19 @@ class PortHandoverTest {
         assertFalse(handover.isShared(segmentFor("10.0.0.1", PORT + 1)));
         drain("::");
         assertTrue(handover.isShared(segmentFor("2001:db8::1", PORT)));
+    }
+
+    /** The core takes segments that follow each other for one; each has a frame of its own. */
+    @Test
+    void eachFrameOfASegmentIsPassedOn() {
+        List<String> passed = new ArrayList<>();
+        handover.passOn(List.of(), (stack, frame) -> passed.size() < 2 && passed.add(frame.toString(US_ASCII)));
+        ReceivedFrame received = new ReceivedFrame();
+        received.begin(Unpooled.copiedBuffer("first", US_ASCII), true);
+        received.add(Unpooled.copiedBuffer("second", US_ASCII));
+        received.add(Unpooled.copiedBuffer("third", US_ASCII));
+        assertEquals(2, handover.passOn(null, received), "there was room for two");
+        assertEquals(List.of("first", "second"), passed);
+        received.end();
     }
 }
