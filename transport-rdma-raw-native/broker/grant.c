@@ -135,7 +135,11 @@ static int make_device(struct grant *grant, const struct sv_broker_open *wanted,
         return error;
     int link = attach(grant, wanted);
     fds[SV_BROKER_LINK] = link;
-    return link >= 0 ? 0 : -link;
+    if (link < 0)
+        return -link;
+    error = sv_steering_seal(grant->steering);
+    return error == 0 ? 0 : sv_explain(error, "the programs for '%s' can't be sealed: BPF_MAP_FREEZE failed",
+                                       grant->netdev);
 }
 
 /* The maps among the descriptors are the grant's. */

@@ -60,6 +60,14 @@ void sv_map_delete(int map, const void *key)
     (void)sv_bpf(BPF_MAP_DELETE_ELEM, &attr);
 }
 
+int sv_map_freeze(int map)
+{
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)map;
+    return sv_bpf(BPF_MAP_FREEZE, &attr) == 0 ? 0 : errno;
+}
+
 void *sv_map_memory(int map, size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);

@@ -20,6 +20,8 @@ int sv_map_create(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t
 int sv_map_update(int map, const void *key, const void *value);
 bool sv_map_lookup(int map, const void *key, void *value);
 void sv_map_delete(int map, const void *key);
+/* No process can change the map from now on, whatever descriptor it has. Returns 0 or an errno. */
+int sv_map_freeze(int map);
 /* The memory of an array that is BPF_F_MMAPABLE, or NULL with errno. */
 void *sv_map_memory(int map, size_t bytes);
 

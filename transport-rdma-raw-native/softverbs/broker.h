@@ -17,7 +17,7 @@
  * All numbers are in the host's byte order, as both ends are on one machine. An open device is a connection. When the
  * broker has ended, what is open goes on with the rules that it has.
  */
-enum { SV_BROKER_VERSION = 1, SV_BROKER_TEXT_BYTES = 192, SV_BROKER_MAX_INSTRUCTIONS = 4096 };
+enum { SV_BROKER_VERSION = 2, SV_BROKER_TEXT_BYTES = 192, SV_BROKER_MAX_INSTRUCTIONS = 4096 };
 
 enum sv_broker_call {
     SV_BROKER_OPEN,         /* an interface; the reply has descriptors */

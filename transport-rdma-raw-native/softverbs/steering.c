@@ -300,13 +300,21 @@ void sv_steering_close(struct sv_steering *steering)
 
 /* ---- shared with a broker ---- */
 
-/* In this order they are handed over. */
-static const int shared_map[SV_STEERING_SHARED_MAPS] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING};
+/*
+ * In this order they are handed over. The process only keeps the map of programs: the kernel empties such a map with its
+ * last descriptor, though a program uses it, and the broker may end before the process.
+ */
+static const int shared_map[SV_STEERING_SHARED_MAPS] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING, SV_MAP_PROGRAMS};
 
 void sv_steering_shared(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS])
 {
     for (int i = 0; i < SV_STEERING_SHARED_MAPS; i++)
         maps[i] = steering->map[shared_map[i]];
+}
+
+int sv_steering_seal(const struct sv_steering *steering)
+{
+    return sv_map_freeze(steering->map[SV_MAP_PROGRAMS]);
 }
 
 /* The programs hold the maps that they use, and the mapped directory stays. */

@@ -78,10 +78,12 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
  * Between a broker, which has the rules, and the process that it serves, which has the traffic (broker.h). Neither can
  * take the other's part: rules are in maps of which the process has no descriptor.
  */
-enum { SV_STEERING_SHARED_MAPS = 3 };
+enum { SV_STEERING_SHARED_MAPS = 4 };
 
 /* The broker's part. The descriptors of the maps to hand over; they still belong to `steering`. */
 void sv_steering_shared(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS]);
+/* Once it is attached: no process can replace its programs any more. Returns 0 or an errno. */
+int sv_steering_seal(const struct sv_steering *steering);
 /* Gives up all but the rules, after the others were handed over. From then on only rules and the address can change. */
 void sv_steering_keep_rules(struct sv_steering *steering);
 /* The process's part, without rules. Takes the descriptors, also on an error. Returns 0 or an errno. */

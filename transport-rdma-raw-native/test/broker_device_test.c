@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "broker_scene.h"
 
+#include <linux/bpf.h>
 #include <linux/if_xdp.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #endif
 
 enum { GRANTED = 2000, NOT_GRANTED = 2001 };
+enum { TCP_FLAGS = 47, TCP_SYN = 0x02, TCP_ACK = 0x10 };
 
 /* ---- devices ---- */
 
@@ -87,6 +89,54 @@ static void test_frames(void)
     frames_and_rules("generic", 1);
     frames_and_rules("generic", 3);
     frames_and_rules("native", 2);
+}
+
+enum { TCP_PORT = 80, SYNS = 20 };
+
+static void send_segment(struct wire *wire, uint16_t from, uint8_t flags)
+{
+    struct frame_spec spec = default_frame();
+    uint8_t frame[256];
+    spec.protocol = 6;
+    spec.dst_port = TCP_PORT;
+    spec.src_port = from;
+    uint32_t length = build_frame(&spec, frame);
+    frame[TCP_FLAGS] = flags;
+    CHECK_EQ(0, send_frame(&wire->side[0], frame, length, IBV_SEND_SIGNALED));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[0].cq).status);
+}
+
+/* Nobody polls until all are sent. */
+static void check_syns_come_last(struct wire *wire, uint16_t from)
+{
+    CHECK_EQ(0, post_recv_slot(&wire->side[1], 0, SLOT_BYTES));
+    for (uint16_t i = 0; i < SYNS; i++)
+        send_segment(wire, (uint16_t)(from + i), TCP_SYN);
+    send_segment(wire, (uint16_t)(from + SYNS), TCP_ACK);
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[1].cq).status);
+    CHECK_EQ(TCP_ACK, slot_at(&wire->side[1], 0)[TCP_FLAGS]);
+}
+
+/* The program's part that tells SYNs apart is the device's for as long as that is open. */
+static void test_syns(void)
+{
+    struct wire wire;
+    struct scene scene;
+    struct rule rule;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    scene_open_for(&scene, &wire, "modes=generic ports=tcp:80 devices=2");
+    wire_open_on(&wire, "xdp");
+    rule_init(&rule, 0);
+    rule_ports(&rule, IBV_FLOW_SPEC_TCP, 0, TCP_PORT);
+    struct ibv_flow *flow = must_create(&wire.side[1], &rule);
+    check_syns_come_last(&wire, 1);
+    scene_end_broker(&scene);
+    check_syns_come_last(&wire, 1000);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+    scene_close(&scene);
 }
 
 /* With ports of their own users may not have rules that take other ports, or make the interface promiscuous. */
@@ -228,8 +278,9 @@ static int bind_error(int fd, const char *netdev)
 }
 
 /* A map of rules would have keys of more than four bytes; see proc_pid_fdinfo(5). */
-static void check_is_array(int fd)
+static void check_is_map(int fd, enum bpf_map_type type, bool frozen)
 {
+    char line[64];
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
     FILE *file = fopen(path, "r");
@@ -237,7 +288,10 @@ static void check_is_array(int fd)
     size_t length = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[length] = '\0';
-    CHECK(strstr(text, "map_type:\t2\n") != NULL);
+    snprintf(line, sizeof line, "map_type:\t%d\n", type);
+    CHECK(strstr(text, line) != NULL);
+    snprintf(line, sizeof line, "frozen:\t%d\n", frozen);
+    CHECK(strstr(text, line) != NULL);
     CHECK(strstr(text, "key_size:\t4\n") != NULL);
 }
 
@@ -263,7 +317,8 @@ static void test_descriptors(void)
     CHECK_EQ(0, reply.error);
     CHECK_EQ(if_nametoindex(wire.name[0]), reply.ifindex);
     for (int i = SV_BROKER_MAPS; i < SV_BROKER_SOCKETS; i++)
-        check_is_array(fds[i]);
+        check_is_map(fds[i], i < SV_BROKER_SOCKETS - 1 ? BPF_MAP_TYPE_ARRAY : BPF_MAP_TYPE_PROG_ARRAY,
+                     i == SV_BROKER_SOCKETS - 1);
     CHECK_EQ(EINVAL, bind_error(fds[SV_BROKER_SOCKETS], wire.name[1]));
     CHECK_EQ(EINVAL, bind_error(fds[SV_BROKER_SOCKETS + 1], "lo"));
     CHECK_EQ(0, bind_error(fds[SV_BROKER_SOCKETS + 2], wire.name[0]));
@@ -308,6 +363,7 @@ static void test_interface_in_use(void)
 
 const struct test broker_device_tests[] = {
     {"broker: xdp frames and rules of a device that it opened", test_frames},
+    {"broker: xdp SYNs come after all else, also when it has ended", test_syns},
     {"broker: xdp rules that name no port of the policy", test_rules_without_a_port},
     {"broker: xdp devices that the policy refuses", test_refused_devices},
     {"broker: xdp as many devices as the policy grants", test_number_of_devices},

@@ -37,7 +37,7 @@ public final class CapabilityBroker implements AutoCloseable {
     private static final int CMSG_DATA = 16;
     private static final int CMSG_BYTES = 24;
     /** {@code struct sv_broker_request} and {@code struct sv_broker_reply}. */
-    static final int VERSION = 1;
+    static final int VERSION = 2;
     static final int REQUEST_BYTES = 312;
     static final int REPLY_BYTES = 216;
     static final int CALL_FILTER = 4;
