@@ -112,10 +112,10 @@ final class LoadedTransport {
     private static void requireVersion(ClassLoader netty, String nettyPackage, String version) throws IOException {
         try {
             Class.forName(nettyPackage + ".channel.IoHandlerFactory", false, netty);
-            // Until 4.2.4 handles could not say that they were registered.
+            // Before 4.2.7 handles were not told that they were registered.
             Class.forName(nettyPackage + ".channel.IoHandle", false, netty).getMethod("registered");
         } catch (ReflectiveOperationException e) {
-            throw new IOException(version + " is too old for the transport, which wants Netty 4.2.8 or newer", e);
+            throw new IOException(version + " is too old for the transport, which wants Netty 4.2.7 or newer", e);
         }
     }
 

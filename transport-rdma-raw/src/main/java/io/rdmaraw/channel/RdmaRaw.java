@@ -28,6 +28,10 @@ public final class RdmaRaw {
             return new UnsupportedOperationException(
                     "native transports are switched off by -Dio.netty.transport.noNative=true");
         }
+        Throwable nettyCause = NettyVersion.unavailabilityCause();
+        if (nettyCause != null) {
+            return nettyCause;
+        }
         try {
             return VerbsDevices.names().isEmpty() ? VerbsDevices.softwareUnavailabilityCause() : null;
         } catch (Throwable t) {

@@ -5,9 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.buffer.AdaptiveByteBufAllocator;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -27,9 +31,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
@@ -183,6 +189,67 @@ class RdmaRawSocketChannelWriteTest {
         });
         silence.countDown();
         writer.writeAndFlush(Unpooled.wrappedBuffer(content, SEND_BUFFER_BYTES, CONTENT_BYTES - SEND_BUFFER_BYTES));
+        awaitContent();
+    }
+
+    /** The writer's own memory, which the writer may use again once the write is complete. */
+    @ParameterizedTest
+    @ValueSource(strings = {"array", "part of an array", "part of a message", "message of many parts",
+            "read-only array", "memory", "read-only memory"})
+    void whatWasOnlyWrappedIsCopied(String kind) throws InterruptedException {
+        byte[] array = Arrays.copyOf(content, SEND_BUFFER_BYTES);
+        ByteBuffer memory = ByteBuffer.allocateDirect(SEND_BUFFER_BYTES).put(array).flip();
+        ByteBuf message = switch (kind) {
+            case "array" -> Unpooled.wrappedBuffer(array);
+            case "part of an array" -> Unpooled.wrappedBuffer(array, 0, SEND_BUFFER_BYTES - 1);
+            case "part of a message" -> Unpooled.compositeBuffer().addComponent(true, Unpooled.wrappedBuffer(array));
+            case "message of many parts" -> ofManyParts(array);
+            case "read-only array" -> Unpooled.wrappedBuffer(ByteBuffer.wrap(array).asReadOnlyBuffer());
+            case "memory" -> Unpooled.wrappedBuffer(memory);
+            default -> Unpooled.wrappedBuffer(memory.asReadOnlyBuffer());
+        };
+        int bytes = message.readableBytes();
+        CountDownLatch silence = new CountDownLatch(1);
+        StreamFixture.silence(reader.eventLoop(), silence);
+        StreamFixture.on(writer.eventLoop(), () -> {
+            assertTrue(writer.writeAndFlush(message).isSuccess());
+            assertTrue(writer.tcpInfo().getNow().unsentBytes() > 0, "all of it has left already");
+            Arrays.fill(array, (byte) 0);
+            return memory.put(array);
+        });
+        silence.countDown();
+        writer.writeAndFlush(Unpooled.wrappedBuffer(content, bytes, CONTENT_BYTES - bytes));
+        awaitContent();
+    }
+
+    private static ByteBuf ofManyParts(byte[] array) {
+        CompositeByteBuf message = Unpooled.compositeBuffer(array.length);
+        for (int from = 0; from < array.length; from += 100) {
+            message.addComponent(true, Unpooled.wrappedBuffer(array, from, 100));
+        }
+        return message;
+    }
+
+    /** What came from an allocator is sent from where it lies. */
+    @ParameterizedTest
+    @ValueSource(strings = {"unpooled", "pooled", "adaptive", "registered"})
+    void whatWasAllocatedIsNotCopied(String kind) throws InterruptedException {
+        ByteBufAllocator allocator = switch (kind) {
+            case "unpooled" -> UnpooledByteBufAllocator.DEFAULT;
+            case "pooled" -> PooledByteBufAllocator.DEFAULT;
+            case "adaptive" -> new AdaptiveByteBufAllocator(true);
+            default -> RdmaRawByteBufAllocator.DEFAULT;
+        };
+        ByteBuf message = allocator.directBuffer(1_000).writeBytes(content, 0, 1_000);
+        CountDownLatch silence = new CountDownLatch(1);
+        StreamFixture.silence(reader.eventLoop(), silence);
+        StreamFixture.on(writer.eventLoop(), () -> {
+            assertTrue(writer.writeAndFlush(message).isSuccess());
+            assertTrue(message.refCnt() > 0, "released, so it was copied");
+            return null;
+        });
+        silence.countDown();
+        writer.writeAndFlush(Unpooled.wrappedBuffer(content, 1_000, CONTENT_BYTES - 1_000));
         awaitContent();
     }
 

@@ -3,6 +3,10 @@ package io.rdmaraw.tcp.stack;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledDirectByteBuf;
+import io.netty.buffer.UnpooledHeapByteBuf;
+import io.netty.buffer.UnpooledUnsafeDirectByteBuf;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.FileRegion;
@@ -53,19 +57,18 @@ final class StreamSender {
             }
             in.remove();
         } else {
-            transport.send(isShared(data) ? copy(data, room, allocator)
+            transport.send(mayChange(data) ? copy(data, room, allocator)
                     : data.retainedSlice(data.readerIndex(), room));
             in.removeBytes(room);
         }
     }
 
     private static void sendWhole(TcpTransport transport, ByteBuf data, int bytes, ByteBufAllocator allocator) {
-        if (isShared(data)) {
-            transport.send(copy(data, bytes, allocator));
-        } else if (data instanceof CompositeByteBuf composite && composite.numComponents() <= MAX_COMPONENTS) {
+        if (data instanceof CompositeByteBuf composite && composite.numComponents() <= MAX_COMPONENTS
+                && !isShared(data)) {
             sendComponents(transport, composite, allocator);
         } else {
-            transport.send(data.retain());
+            transport.send(mayChange(data) ? copy(data, bytes, allocator) : data.retain());
         }
     }
 
@@ -80,15 +83,46 @@ final class StreamSender {
             ByteBuf part = composite.internalComponent(i);
             int from = index - composite.toByteIndex(i);
             int bytes = componentEnd - index;
-            transport.send(isShared(part) ? copy(composite.slice(index, bytes), bytes, allocator)
+            transport.send(mayChange(part) ? copy(composite.slice(index, bytes), bytes, allocator)
                     : part.retainedSlice(from, bytes));
             index = componentEnd;
         }
     }
 
-    /** Someone else holds the buffer too, and may change its content once the write is complete. */
+    /** Tells whether the content may be changed once the write is complete, while it is not acknowledged yet. */
+    private static boolean mayChange(ByteBuf data) {
+        return isShared(data) || wrapsMemory(data);
+    }
+
+    /** Someone else holds the buffer too. */
     private static boolean isShared(ByteBuf data) {
         return data.refCnt() > 1;
+    }
+
+    /**
+     * The buffer came from no allocator, but was put around an array or a {@link ByteBuffer}, as by {@link
+     * Unpooled#wrappedBuffer}: that is still its maker's. Allocators have classes of their own for what they give out.
+     */
+    private static boolean wrapsMemory(ByteBuf data) {
+        ByteBuf root = data;
+        for (ByteBuf inner = root.unwrap(); inner != null; inner = root.unwrap()) {
+            root = inner;
+        }
+        if (root instanceof CompositeByteBuf composite) {
+            return hasWrappedPart(composite);
+        }
+        Class<?> type = root.getClass();
+        return type == UnpooledHeapByteBuf.class || type == UnpooledUnsafeDirectByteBuf.class
+                || type == UnpooledDirectByteBuf.class || root.isReadOnly();
+    }
+
+    private static boolean hasWrappedPart(CompositeByteBuf composite) {
+        for (int i = 0; i < composite.numComponents(); i++) {
+            if (mayChange(composite.internalComponent(i))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static ByteBuf copy(ByteBuf data, int bytes, ByteBufAllocator allocator) {
