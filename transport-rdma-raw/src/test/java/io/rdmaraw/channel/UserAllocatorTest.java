@@ -41,6 +41,7 @@ class UserAllocatorTest {
     private static final ByteBufAllocator POOLED = PooledByteBufAllocator.DEFAULT;
     private static final int PIECE_BYTES = 700;
     private static final int BYTES = 100_000;
+    private static final int MANY_SEGMENTS_BYTES = 20_000;
     private static final int MANY = 60;
 
     /** Keeps what a stream brings. */
@@ -78,8 +79,12 @@ class UserAllocatorTest {
     }
 
     private static byte[] randomBytes() {
-        byte[] bytes = new byte[BYTES];
-        new Random(BYTES).nextBytes(bytes);
+        return randomBytes(BYTES);
+    }
+
+    private static byte[] randomBytes(int count) {
+        byte[] bytes = new byte[count];
+        new Random(count).nextBytes(bytes);
         return bytes;
     }
 
@@ -107,6 +112,28 @@ class UserAllocatorTest {
             RdmaRawSocketChannel reader = fixture.accepted();
             long copies = on(reader.eventLoop(), () -> reader.loopStack().counters().copiedForAllocator);
             assertEquals(pieces, copies);
+        }
+    }
+
+    /** What is copied anyway fills a buffer, in however many segments it came. */
+    @Test
+    void aBufferOfTheUsersTakesTheBytesOfManySegments() throws Exception {
+        Pieces received = new Pieces();
+        byte[] sent = randomBytes(MANY_SEGMENTS_BYTES);
+        try (StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1)) {
+            InetSocketAddress server = fixture.listen("127.0.0.1", received, settings -> settings
+                    .childOption(ChannelOption.AUTO_READ, false).childOption(ChannelOption.ALLOCATOR, POOLED)
+                    .childOption(ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(MANY_SEGMENTS_BYTES)));
+            RdmaRawSocketChannel client = fixture.connect(server, new ChannelInboundHandlerAdapter());
+            client.writeAndFlush(Unpooled.wrappedBuffer(sent)).sync();
+            while (client.tcpInfo().get().bytesAcked() < MANY_SEGMENTS_BYTES) {
+                Thread.onSpinWait();
+            }
+            assertTrue(client.tcpInfo().get().segmentBytes() < MANY_SEGMENTS_BYTES / 4);
+            fixture.accepted().read();
+            ByteBuf piece = FrameQueueHandler.take(received.pieces, "piece");
+            assertEquals(Unpooled.wrappedBuffer(sent), piece);
+            assertTrue(piece.release());
         }
     }
 
