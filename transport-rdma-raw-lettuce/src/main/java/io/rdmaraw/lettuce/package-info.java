@@ -1,0 +1,2 @@
+/** The transport for Lettuce. */
+package io.rdmaraw.lettuce;

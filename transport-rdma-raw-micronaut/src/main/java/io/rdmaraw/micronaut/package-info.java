@@ -1,0 +1,2 @@
+/** The transport for Micronaut. */
+package io.rdmaraw.micronaut;
