@@ -35,12 +35,14 @@ class SourceStyleTest {
     }
 
     private static List<Path> sources() throws IOException {
+        List<Path> modules = new ArrayList<>(List.of(Path.of("..", "examples", "frameworks")));
+        try (Stream<Path> beside = Files.list(Path.of(".."))) {
+            beside.forEach(modules::add);
+        }
         List<Path> files = new ArrayList<>();
-        try (Stream<Path> modules = Files.list(Path.of(".."))) {
-            for (Path source : modules.map(module -> module.resolve("src")).filter(Files::isDirectory).toList()) {
-                try (Stream<Path> all = Files.walk(source)) {
-                    all.filter(file -> file.toString().endsWith(".java")).forEach(files::add);
-                }
+        for (Path source : modules.stream().map(module -> module.resolve("src")).filter(Files::isDirectory).toList()) {
+            try (Stream<Path> all = Files.walk(source)) {
+                all.filter(file -> file.toString().endsWith(".java")).forEach(files::add);
             }
         }
         return files;

@@ -1,0 +1,45 @@
+package io.rdmaraw.examples.frameworks;
+
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What the servers take from their command lines.
+ *
+ * @param address      where to listen
+ * @param port         the TCP port
+ * @param threads      event loops
+ * @param deviceOrNull the device, such as {@code soft:xdp:eth0}; null for the framework's own transport
+ */
+record Settings(String address, int port, int threads, String deviceOrNull) {
+    private static final List<String> NAMES = List.of("--address", "--port", "--threads", "--device");
+
+    static Settings parse(String[] args) {
+        Map<String, String> values = new HashMap<>(Map.of("--address", "127.0.0.1", "--port", "8080", "--threads",
+                "1"));
+        for (int i = 0; i < args.length; i += 2) {
+            if (!NAMES.contains(args[i]) || i + 1 == args.length) {
+                System.err.println("'" + args[i] + "' is no option with a value; the options are --address A, --port P,"
+                        + " --threads N and --device D, such as --device soft:xdp:eth0");
+                System.exit(2);
+            }
+            values.put(args[i], args[i + 1]);
+        }
+        return new Settings(values.get("--address"), Integer.parseInt(values.get("--port")),
+                Integer.parseInt(values.get("--threads")), values.get("--device"));
+    }
+
+    /** Returns the settings of loops on the device. */
+    RdmaRawIoHandlerConfig config() {
+        return RdmaRawIoHandlerConfig.builder().ipDevice(deviceOrNull).build();
+    }
+
+    /** Says that a server is ready. */
+    void sayListening(String server) {
+        System.out.println(server + " is listening on " + address + " port " + port + " by "
+                + (deviceOrNull == null ? "its own transport" : "rdma-raw on " + deviceOrNull));
+    }
+}
