@@ -86,6 +86,7 @@ public record BenchRow(String caseName, String transport, String device, String 
         CONNECTIONS_PER_SECOND("connections/s", true),
         CONNECTIONS_PER_CPU_SECOND("connections/CPU s", true),
         PERCENT_OF_CORE("% of a core", false),
+        PERCENT_OF_LOOP("% of the loop's time", false),
         PERCENT_WAITED("% of the time", false),
         PERCENT_KEPT("% kept", true),
         MEGABYTES_MORE("MB more", false),

@@ -37,8 +37,8 @@ final class Dnsperf implements LoadGenerator {
     }
 
     @Override
-    public String example() {
-        return "dns";
+    public List<String> serverCommand() {
+        return ServerNetwork.exampleCommand("dns");
     }
 
     @Override

@@ -18,8 +18,13 @@ interface LoadGenerator {
     record Load(long answers, long lost, double loadSeconds, Map<Measure, Double> figures, String doubtOrNull) {
     }
 
-    /** Returns the name of the server in {@code ./rdma-raw example}. */
-    String example();
+    /** Returns the command of the server, to which options can be added. */
+    List<String> serverCommand();
+
+    /** Returns the options by which the server has a transport. */
+    default String[] options(ServerTransport transport, String networkInterface) {
+        return transport.options(networkInterface);
+    }
 
     /** Returns the name of the case, which scripts read. */
     String caseName();
@@ -38,5 +43,10 @@ interface LoadGenerator {
 
     /** Receives the answers per second of each run that counts. */
     default void measured(double answersPerSecond) {
+    }
+
+    /** Returns whether it is to be told where the time of the server's loops goes under its load. */
+    default boolean wantsShares() {
+        return false;
     }
 }

@@ -26,8 +26,8 @@ final class PacedHttp implements LoadGenerator {
     }
 
     @Override
-    public String example() {
-        return "http";
+    public List<String> serverCommand() {
+        return ServerNetwork.exampleCommand("http");
     }
 
     @Override

@@ -4,8 +4,10 @@ import io.rdmaraw.microbench.process.CompilerTime;
 import io.rdmaraw.microbench.process.CpuTimes;
 import io.rdmaraw.microbench.process.ProcessAffinity;
 import io.rdmaraw.microbench.process.RunQueueDelay;
+import io.rdmaraw.microbench.profile.LoopShares;
 import io.rdmaraw.microbench.result.BenchReport;
 import io.rdmaraw.microbench.result.BenchRow;
+import io.rdmaraw.microbench.result.BenchRow.Unit;
 import io.rdmaraw.microbench.result.OffloadsOption;
 import io.rdmaraw.microbench.server.LoadGenerator.Load;
 import io.rdmaraw.testsuite.net.Offloads;
@@ -17,6 +19,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * One server on one transport after the other, in turns, under the same generators: answers per second of the server's
@@ -29,6 +32,8 @@ final class ServerBench {
     private static final int GENERATOR_CORE = 0;
     private static final int SERVER_CORE = 1;
     private static final double PERCENT = 100;
+    /** A generator under a profiler begins earlier and ends later. */
+    private static final double PROFILE_MARGIN_SECONDS = 1;
 
     /** A compiler that used less than this share of a second has finished. */
     private static final double COMPILED_SHARE = 0.05;
@@ -57,6 +62,7 @@ final class ServerBench {
     private final List<LoadGenerator> generators;
     private final Options options;
     private final PrintWriter progress;
+    private final Optional<LoopShares> loopShares = LoopShares.find();
 
     /** @param name the bench's, as in {@code bench dns} */
     ServerBench(String name, List<LoadGenerator> generators, Options options, PrintWriter progress) {
@@ -67,9 +73,15 @@ final class ServerBench {
     }
 
     BenchReport run() {
-        ServerNetwork.require("taskset", "util-linux");
         say(OffloadsOption.describe(options.offloads()));
         BenchReport report = new BenchReport(name);
+        run(report);
+        return report;
+    }
+
+    /** Adds what it measures to a report. */
+    void run(BenchReport report) {
+        ServerNetwork.require("taskset", "util-linux");
         List<Map<ServerTransport, Series>> all = new ArrayList<>();
         generators.forEach(generator -> all.add(new EnumMap<>(ServerTransport.class)));
         Map<ServerTransport, Stand> stands = new EnumMap<>(ServerTransport.class);
@@ -85,13 +97,36 @@ final class ServerBench {
                     report(generators.get(i).caseName(), all.get(i), report);
                 }
             }
+            stands.forEach((transport, stand) -> tellShares(transport, stand, report));
         } finally {
             stands.values().forEach(Stand::close);
         }
         for (int i = 0; i < generators.size(); i++) {
             tellLosses(generators.get(i).caseName(), all.get(i));
         }
-        return report;
+    }
+
+    /** Tells where the time of the server's loops goes, of each generator that wants it. */
+    private void tellShares(ServerTransport transport, Stand stand, BenchReport report) {
+        for (LoadGenerator generator : generators) {
+            if (generator.wantsShares() && loopShares.isPresent()) {
+                say("profiling " + transport.text());
+                Thread load = Thread.ofPlatform().start(() -> generator.run(stand.network(), pinnedTo(GENERATOR_CORE),
+                        PORT, options.runSeconds() + 2 * PROFILE_MARGIN_SECONDS));
+                loopShares.get().sample(stand.server().pid(), PROFILE_MARGIN_SECONDS, options.runSeconds())
+                        .forEach((layer, percent) -> report.add(BenchRow.of(generator.caseName() + ".share." + layer,
+                                transport.text(), transport.device(), Unit.PERCENT_OF_LOOP, List.of(percent))));
+                joined(load);
+            }
+        }
+    }
+
+    private static void joined(Thread load) {
+        try {
+            load.join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void say(String what) {
@@ -146,9 +181,10 @@ final class ServerBench {
         ServerNetwork network = new ServerNetwork(options.offloads());
         try {
             network.receiveOn(SERVER_CORE, GENERATOR_CORE);
-            List<String> words = new ArrayList<>(List.of(transport.options(network.serverInterface())));
+            LoadGenerator first = generators.getFirst();
+            List<String> words = new ArrayList<>(List.of(first.options(transport, network.serverInterface())));
             words.addAll(List.of("--port", Integer.toString(PORT)));
-            return new Stand(network, network.start(pinnedTo(SERVER_CORE), generators.getFirst().example(),
+            return new Stand(network, network.start(pinnedTo(SERVER_CORE), first.serverCommand(),
                     words.toArray(String[]::new)));
         } catch (RuntimeException e) {
             network.close();

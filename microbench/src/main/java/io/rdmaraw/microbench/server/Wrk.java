@@ -19,8 +19,8 @@ final class Wrk implements LoadGenerator {
     }
 
     @Override
-    public String example() {
-        return "http";
+    public List<String> serverCommand() {
+        return ServerNetwork.exampleCommand("http");
     }
 
     @Override

@@ -104,8 +104,13 @@ public final class ServerNetwork implements AutoCloseable {
      * @param example its name in {@code ./rdma-raw example}
      */
     public PeerProcess start(List<String> prefix, String example, String... options) {
+        return start(prefix, exampleCommand(example), options);
+    }
+
+    /** As {@link #start(List, String, String...)}, for the command of a server that takes the same options. */
+    public PeerProcess start(List<String> prefix, List<String> server, String... options) {
         List<String> command = new ArrayList<>(prefix);
-        command.addAll(exampleCommand(example));
+        command.addAll(server);
         command.addAll(List.of("--address", serverAddress()));
         command.addAll(List.of(options));
         return awaitListening(serverSide().start(command.toArray(String[]::new)));

@@ -1,0 +1,124 @@
+package io.rdmaraw.microbench.server;
+
+import io.rdmaraw.tools.command.ToolException;
+import io.rdmaraw.tools.server.ServerNetwork;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** Asks a server of {@code examples/frameworks}, with one request at a time on each of a number of connections. */
+final class FrameworkLoad implements LoadGenerator {
+    /** What is asked of each framework. */
+    enum Framework {
+        VERTX("vertx", "VertxServer"), REACTOR_NETTY("reactor-netty", "ReactorNettyServer"), GRPC("grpc", "GrpcServer");
+
+        private final String text;
+        private final String mainClass;
+
+        Framework(String text, String mainClass) {
+            this.text = text;
+            this.mainClass = mainClass;
+        }
+
+        String text() {
+            return text;
+        }
+    }
+
+    private static final String DIRECTORY = "examples/frameworks/target";
+    private static final String PACKAGE = "io.rdmaraw.examples.frameworks.";
+    private static final String NAME = "bench";
+    /** A server that is not compiled yet may take a second for its first answer. */
+    private static final long LEAST_GRPC_SECONDS = 3;
+
+    private final Framework framework;
+    private final int connections;
+
+    FrameworkLoad(Framework framework, int connections) {
+        this.framework = framework;
+        this.connections = connections;
+        if (framework == Framework.GRPC) {
+            ServerNetwork.require("h2load", "nghttp2-client");
+        } else {
+            ServerNetwork.require("wrk", "wrk");
+        }
+    }
+
+    @Override
+    public List<String> serverCommand() {
+        Path built = Path.of(System.getProperty("rdmaraw.home", "."), DIRECTORY).toAbsolutePath();
+        if (!Files.isDirectory(built.resolve("lib"))) {
+            throw new ToolException(built + " has no built servers: run ./rdma-raw build");
+        }
+        // A profiler sees the methods as they are, inlined ones too.
+        return List.of(ProcessHandle.current().info().command().orElseThrow(), "--enable-native-access=ALL-UNNAMED",
+                "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-cp", built + "/*:" + built + "/lib/*",
+                PACKAGE + framework.mainClass);
+    }
+
+    /** Without a device the framework has its own transport, which is epoll. */
+    @Override
+    public String[] options(ServerTransport transport, String networkInterface) {
+        return transport == ServerTransport.RDMA_RAW
+                ? new String[] {"--device", transport.device() + ':' + networkInterface} : new String[0];
+    }
+
+    @Override
+    public String caseName() {
+        return "frameworks." + framework.text() + ".conns" + connections;
+    }
+
+    @Override
+    public boolean wantsShares() {
+        return true;
+    }
+
+    @Override
+    public Load run(ServerNetwork network, List<String> prefix, int port, double seconds) {
+        String site = "http://" + network.serverAddress() + ':' + port;
+        List<String> command = new ArrayList<>(prefix);
+        long wholeSeconds = Math.max(1, Math.round(seconds));
+        if (framework != Framework.GRPC) {
+            command.addAll(List.of("wrk", "--latency", "-t1", "-c" + connections, "-d" + wholeSeconds + 's',
+                    site + '/'));
+            return WrkReport.read(network.runClient(command.toArray(String[]::new)));
+        }
+        Path request = request();
+        try {
+            command.addAll(List.of("h2load", "-t1", "-c" + connections, "-m1", "-D"
+                    + Math.max(LEAST_GRPC_SECONDS, wholeSeconds), "-d",
+                    request.toString(), "-H", "content-type: application/grpc", "-H", "te: trailers",
+                    site + "/hello/Say"));
+            return read(network.runClient(command.toArray(String[]::new)));
+        } finally {
+            request.toFile().delete();
+        }
+    }
+
+    /** A message of gRPC: not compressed, its length in four bytes, and the text that it is. */
+    private static Path request() {
+        byte[] message = new byte[5 + NAME.length()];
+        message[4] = (byte) NAME.length();
+        System.arraycopy(NAME.getBytes(StandardCharsets.US_ASCII), 0, message, 5, NAME.length());
+        try {
+            return Files.write(Files.createTempFile("rdma-raw-grpc", ".request"), message);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Reads a report of h2load. */
+    static Load read(String report) {
+        long right = Patterns.count("status codes: (\\d+) 2xx", report);
+        if (right == 0) {
+            throw new ToolException("h2load had no answer at all: " + report.strip());
+        }
+        long wrong = Patterns.count("requests: .* (\\d+) failed", report);
+        return new Load(right, wrong, Double.NaN, Map.of(), null);
+    }
+}
