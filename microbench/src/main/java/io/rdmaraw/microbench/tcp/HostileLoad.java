@@ -21,17 +21,26 @@ import java.util.concurrent.locks.LockSupport;
  * let them misbehave.
  */
 final class HostileLoad implements AutoCloseable, HostileWire {
-    private static final int FRAME_BYTES = 2048;
+    private static final int SENT_BYTES = 2048;
+    /** A server whose interface cuts segments hands over many together, as long as a packet can be. */
+    private static final int RECEIVED_BYTES = 1 << 17;
     /** In the header of IPv4. */
     private static final int TOTAL_LENGTH_OFFSET = 2;
+    private static final int SOURCE_OFFSET = 12;
+    private static final int ADDRESSES_BYTES = 8;
+    private static final int WORDS_OF_HEADER = 0xF;
+    /** In the header of TCP. */
+    private static final int CHECKSUM_OFFSET = 16;
+    private static final int TCP_BYTES = 20;
+    private static final int TCP = 6;
     private static final long MAPPED = 0xFFFF_0000_0000L;
     private static final long PAUSE_NANOS = 200_000;
     private static final double NANOS_PER_SECOND = 1e9;
     /** Actions that are caught up on at most; later ones are dropped. */
     private static final long MOST_BEHIND = 2_000;
 
-    private final long received = Libc.allocateZeroed((long) PacketPort.BURST * FRAME_BYTES);
-    private final long sending = Libc.allocateZeroed((long) PacketPort.BURST * FRAME_BYTES);
+    private final long received = Libc.allocateZeroed((long) PacketPort.BURST * RECEIVED_BYTES);
+    private final long sending = Libc.allocateZeroed((long) PacketPort.BURST * SENT_BYTES);
     private final ArrayDeque<byte[]> toSend = new ArrayDeque<>();
     private final HostileKind kind;
     private final HostilePeers peers;
@@ -44,6 +53,7 @@ final class HostileLoad implements AutoCloseable, HostileWire {
     private volatile boolean ended;
     private volatile long sent;
     private volatile int count;
+    private volatile int most;
 
     /** Starts the thread. */
     HostileLoad(String address, int firstPort, HostileKind kind) {
@@ -60,7 +70,7 @@ final class HostileLoad implements AutoCloseable, HostileWire {
             throw new UncheckedIOException(e);
         }
         for (int i = 0; i < PacketPort.BURST; i++) {
-            port.receiveInto(i, received + (long) i * FRAME_BYTES, FRAME_BYTES);
+            port.receiveInto(i, received + (long) i * RECEIVED_BYTES, RECEIVED_BYTES);
         }
         peers = kind.on(this);
         thread.start();
@@ -81,6 +91,7 @@ final class HostileLoad implements AutoCloseable, HostileWire {
             }
             peers.tend(System.nanoTime());
             count = peers.count();
+            most = Math.max(most, count);
             boolean busy = heard > 0 || done < due;
             flush();
             if (!busy) {
@@ -91,14 +102,14 @@ final class HostileLoad implements AutoCloseable, HostileWire {
 
     /** Handles a received frame unless it belongs to the connections of the bench, which the kernel serves. */
     private void hear(int i, int lengthBytes) {
-        long frame = received + (long) i * FRAME_BYTES;
+        long frame = received + (long) i * RECEIVED_BYTES;
         if (lengthBytes <= EthernetHeader.LENGTH_BYTES || EthernetHeader.etherType(frame) != EtherType.IPV4
                 || EthernetHeader.destination(frame) == ownMac) {
             return;
         }
         byte[] bytes = NativeMemory.segment(frame + EthernetHeader.LENGTH_BYTES,
                 lengthBytes - EthernetHeader.LENGTH_BYTES).toArray(ValueLayout.JAVA_BYTE);
-        Packet packet = Packet.decode(withoutPadding(bytes));
+        Packet packet = Packet.decode(withChecksum(withoutPadding(bytes)));
         if (packet != null) {
             peers.hears(packet);
         }
@@ -114,6 +125,42 @@ final class HostileLoad implements AutoCloseable, HostileWire {
         return totalBytes < packet.length ? Arrays.copyOf(packet, totalBytes) : packet;
     }
 
+    /**
+     * Completes the checksum of TCP where the sender has left it to its interface: then the sum of the pseudo header is
+     * in its place.
+     */
+    static byte[] withChecksum(byte[] packet) {
+        int at = packet.length == 0 ? 0 : (packet[0] & WORDS_OF_HEADER) * Integer.BYTES;
+        if (packet.length < at + TCP_BYTES) {
+            return packet;
+        }
+        int pseudo = fold(sum(packet, SOURCE_OFFSET, SOURCE_OFFSET + ADDRESSES_BYTES) + TCP + packet.length - at);
+        int checksum = at + CHECKSUM_OFFSET;
+        int found = Byte.toUnsignedInt(packet[checksum]) << Byte.SIZE | Byte.toUnsignedInt(packet[checksum + 1]);
+        if (found == pseudo) {
+            int complete = ~fold(sum(packet, at, packet.length));
+            packet[checksum] = (byte) (complete >> Byte.SIZE);
+            packet[checksum + 1] = (byte) complete;
+        }
+        return packet;
+    }
+
+    private static long sum(byte[] bytes, int from, int end) {
+        long sum = 0;
+        for (int i = from; i < end; i++) {
+            sum += (long) Byte.toUnsignedInt(bytes[i]) << ((i - from & 1) == 0 ? Byte.SIZE : 0);
+        }
+        return sum;
+    }
+
+    private static int fold(long sum) {
+        long folded = sum;
+        while (folded >> Short.SIZE != 0) {
+            folded = (folded & 0xFFFF) + (folded >> Short.SIZE);
+        }
+        return (int) folded;
+    }
+
     @Override
     public void send(Packet packet) {
         toSend.add(packet.encode());
@@ -126,7 +173,7 @@ final class HostileLoad implements AutoCloseable, HostileWire {
                 if (count == PacketPort.BURST) {
                     break;
                 }
-                long frame = sending + (long) count * FRAME_BYTES;
+                long frame = sending + (long) count * SENT_BYTES;
                 EthernetHeader.write(frame, serverMac, ownMac, EtherType.IPV4);
                 MemorySegment.copy(packet, 0, NativeMemory.segment(frame + EthernetHeader.LENGTH_BYTES, packet.length),
                         ValueLayout.JAVA_BYTE, 0, packet.length);
@@ -156,8 +203,16 @@ final class HostileLoad implements AutoCloseable, HostileWire {
         return sent;
     }
 
-    /** Returns how many peers the server deals with. */
+    /**
+     * Returns how many peers the server deals with.
+     *
+     * @throws IllegalStateException if there was never one, so that nothing has been measured
+     */
     int count() {
+        if (most == 0) {
+            throw new IllegalStateException("no hostile peer has got as far as a connection: look with tcpdump at what"
+                    + " the server answers them");
+        }
         return count;
     }
 

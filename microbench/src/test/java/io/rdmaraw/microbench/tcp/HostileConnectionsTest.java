@@ -101,4 +101,23 @@ class HostileConnectionsTest {
         assertArrayEquals(packet, HostileLoad.withoutPadding(Arrays.copyOf(packet, 46)));
         assertArrayEquals(packet, HostileLoad.withoutPadding(packet));
     }
+
+    /** What an interface is to complete has the sum of its pseudo header alone. */
+    @Test
+    void theirPacketsAreReadWithoutAChecksum() {
+        Packet data = fromServer(1, Packet.ACK);
+        data.payload = new byte[] {1, 2, 3, 4, 5};
+        byte[] packet = data.encode();
+        byte[] partial = packet.clone();
+        int pseudo = 0xC612 + 0x0001 + 0xC612 + 0x0002 + 6 + packet.length - 20;
+        pseudo = (pseudo & 0xFFFF) + (pseudo >> 16);
+        partial[36] = (byte) (pseudo >> 8);
+        partial[37] = (byte) pseudo;
+        assertNull(Packet.decode(partial));
+        assertArrayEquals(packet, HostileLoad.withChecksum(partial));
+        partial[36] ^= 1;
+        assertNull(Packet.decode(HostileLoad.withChecksum(partial)), "a wrong one stays wrong");
+        assertArrayEquals(packet, HostileLoad.withChecksum(packet.clone()));
+        assertEquals(0, HostileLoad.withChecksum(new byte[0]).length);
+    }
 }
