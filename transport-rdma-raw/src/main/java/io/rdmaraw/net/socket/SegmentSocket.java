@@ -190,9 +190,7 @@ public final class SegmentSocket implements AutoCloseable {
         }
         ByteBuf frame = ByteBufAllocator.DEFAULT.directBuffer(EthernetHeader.LENGTH_BYTES + packetBytes);
         frame.writeZero(EthernetHeader.LENGTH_BYTES - Short.BYTES).writeShort(etherType);
-        for (int i = 0; i < packetBytes; i++) {
-            frame.writeByte(NativeMemory.getByte(packet + i));
-        }
+        frame.writeBytes(NativeMemory.segment(packet, packetBytes).asByteBuffer());
         listener.accept(frame);
     }
 
