@@ -28,6 +28,7 @@ final class EmulatedFaults implements DeviceFaults {
     private static final int UNKNOWN = 0x7f;
     /** The members of {@code struct cxemu_counters}. */
     private static final int COUNTERS = 22;
+    private static final int RECEIVED_FRAMES = 2;
     private static final int UNREPORTED_SENDS = 21;
     /** no_match, no_receive, not_ready, port_down and cq_overruns among them. */
     private static final int[] LOSSES = {4, 5, 6, 7, 14};
@@ -109,6 +110,10 @@ final class EmulatedFaults implements DeviceFaults {
     /** Returns how many frames were sent by requests of which no completion tells. */
     long unreportedSends() {
         return sum(UNREPORTED_SENDS);
+    }
+
+    long receivedFrames() {
+        return sum(RECEIVED_FRAMES);
     }
 
     private long sum(int... places) {

@@ -174,6 +174,24 @@ class FaultRunTest {
         }
     }
 
+    /** The receiver's loop is busy until the device has gone; then it hears of that before it polls. */
+    @Test
+    void whatHadComeInIsHandedUpBeforeTheChannelCloses() throws InterruptedException {
+        struck.receiver.eventLoop().submit(() -> {
+            long before = faults.receivedFrames();
+            struck.send(40);
+            long endNanos = System.nanoTime() + Patience.NANOS;
+            while (faults.receivedFrames() < before + 40 && System.nanoTime() - endNanos < 0) {
+                Thread.onSpinWait();
+            }
+            faults.failDevice();
+            return struck.sender.closeFuture().await(Patience.NANOS, TimeUnit.NANOSECONDS);
+        }).sync();
+        assertTrue(struck.receiver.closeFuture().await(Patience.NANOS, TimeUnit.NANOSECONDS), "a receiver hangs");
+        struck.take();
+        assertEquals(40, struck.received);
+    }
+
     /** As when another fault meets it between two of the steps. */
     @Test
     void aQueueThatFailsWhileItIsStartedIsReplacedOnceMore() throws InterruptedException {
