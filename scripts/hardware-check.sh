@@ -52,8 +52,8 @@ hardware_figure() {
   local file="$1"
   awk '/#iterations/ { table = 1; next } table && $2 ~ /^[0-9]+$/ { figure = $5 " Mpps" }
     END { if (figure != "") print figure }' "$file"
-  sed -n 's/.*"MsgRate":\([0-9.]*\).*/\1 Mpps/p; s/.*"results":{[^}]*"t_typical":\([0-9.]*\).*/\1 us/p
-    s/.*"mfps":\([0-9.]*\).*/\1 Mframe\/s there and back/p' "$file" | head -n 1
+  sed -n 's/.*"MsgRate":\([0-9.E-]*\).*/\1 Mpps/p; s/.*"results":{[^}]*"t_typical":\([0-9.E-]*\).*/\1 us/p
+    s/.*"mfps":\([0-9.E-]*\).*/\1 Mframe\/s there and back/p' "$file" | head -n 1
 }
 
 # Figures side by side: what the transport's tools measured, and perftest on the same device.
@@ -83,7 +83,7 @@ hardware_facts() {
     sed -n "s/^$key: \(.*\)\$/| ethtool: $key | \1 |/p" "$hardware_out"/*-ethtool.txt 2>/dev/null |
       head -1 >>"$file" || true
   done
-  sed -n 's/^\(libibverbs1\|ibverbs-providers\|perftest\)[[:space:]]\+\(.*\)$/| \1 | \2 |/p
+  sed -n 's/^\(libibverbs1\|ibverbs-providers\|perftest\)[:a-z0-9]*[[:space:]]\+\(.*\)$/| \1 | \2 |/p
     s/^openjdk version "\(.*\)".*/| Java | \1 |/p
     s/^\([0-9a-f]\{40\}\) .*/| this project, commit | \1 |/p' "$hardware_out"/*-host.txt >>"$file"
 }

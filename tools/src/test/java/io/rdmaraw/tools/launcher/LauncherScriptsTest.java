@@ -196,6 +196,23 @@ class LauncherScriptsTest {
             assertEquals(each.getValue(), result.exitCode, each.getKey().toString());
         }
         assertEquals("1.000000 Mpps", script("hardware-check.sh", "hardware_figure " + rows).output);
+        Path slow = Files.writeString(directory.resolve("slow"), "{\"frames\":4288,\"mfps\":8.134E-4,\"x\":1}\n");
+        assertEquals("8.134E-4 Mframe/s there and back",
+                script("hardware-check.sh", "hardware_figure " + slow).output);
+    }
+
+    /** A report is read without the files beside it. */
+    @Test
+    void theReportSaysWhatTheHostIsAndHowAStepFailed() throws Exception {
+        Files.writeString(directory.resolve("01-host.txt"), "libibverbs1:amd64\t44.0-2\n");
+        Files.writeString(directory.resolve("02-ibv-devinfo.txt"), "hca_id:\tmlx5_0\n\tfw_ver:\t\t\t16.35.2000\n");
+        Files.writeString(directory.resolve("03-doctor.txt"), "$ doctor\nthe port is down\n");
+        Result result = script("hardware-check.sh", "hardware_out=" + directory + "; hardware_facts;"
+                + " hardware_failures=(03-doctor.txt); hardware_list_failures; cat " + directory + "/REPORT.md");
+        assertTrue(result.output.contains("| libibverbs1 | 44.0-2 |"), result.output);
+        assertTrue(result.output.contains("| fw_ver | 16.35.2000 |"), result.output);
+        assertTrue(result.output.contains("### 03-doctor"), result.output);
+        assertTrue(result.output.contains("the port is down"), result.output);
     }
 
     @Test
