@@ -70,22 +70,23 @@ hardware_figures() {
 
 # What a reader of the report alone has to know of the card and its host.
 hardware_facts() {
-  local file="$hardware_out/REPORT.md" key
-  printf '\n| host and card | |\n|---|---|\n' >>"$file"
-  printf '| kernel | %s |\n' "$(uname -srm)" >>"$file"
-  printf '| processor | %s |\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" >>"$file"
-  printf '| lockable memory (KiB) | %s |\n' "$(ulimit -l)" >>"$file"
-  for key in hca_id fw_ver board_id vendor_part_id link_layer active_mtu; do
-    sed -n "s/^[[:space:]]*$key:[[:space:]]*\(.*[^[:space:]]\)[[:space:]]*\$/| $key | \1 |/p" \
-      "$hardware_out"/*-ibv-devinfo.txt 2>/dev/null | head -1 >>"$file" || true
-  done
-  for key in driver version firmware-version; do
-    sed -n "s/^$key: \(.*\)\$/| ethtool: $key | \1 |/p" "$hardware_out"/*-ethtool.txt 2>/dev/null |
-      head -1 >>"$file" || true
-  done
-  sed -n 's/^\(libibverbs1\|ibverbs-providers\|perftest\)[:a-z0-9]*[[:space:]]\+\(.*\)$/| \1 | \2 |/p
-    s/^openjdk version "\(.*\)".*/| Java | \1 |/p
-    s/^\([0-9a-f]\{40\}\) .*/| this project, commit | \1 |/p' "$hardware_out"/*-host.txt >>"$file"
+  local key
+  {
+    printf '\n| host and card | |\n|---|---|\n'
+    printf '| kernel | %s |\n' "$(uname -srm)"
+    printf '| processor | %s |\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
+    printf '| lockable memory (KiB) | %s |\n' "$(ulimit -l)"
+    for key in hca_id fw_ver board_id vendor_part_id link_layer active_mtu; do
+      sed -n "s/^[[:space:]]*$key:[[:space:]]*\(.*[^[:space:]]\)[[:space:]]*\$/| $key | \1 |/p" \
+        "$hardware_out"/*-ibv-devinfo.txt 2>/dev/null | head -1 || true
+    done
+    for key in driver version firmware-version; do
+      sed -n "s/^$key: \(.*\)\$/| ethtool: $key | \1 |/p" "$hardware_out"/*-ethtool.txt 2>/dev/null | head -1 || true
+    done
+    sed -n 's/^\(libibverbs1\|ibverbs-providers\|perftest\)[:a-z0-9]*[[:space:]]\+\(.*\)$/| \1 | \2 |/p
+      s/^openjdk version "\(.*\)".*/| Java | \1 |/p
+      s/^\([0-9a-f]\{40\}\) .*/| this project, commit | \1 |/p' "$hardware_out"/*-host.txt
+  } >>"$hardware_out/REPORT.md"
 }
 
 # The end of what each failed step printed, so that the report says by itself what went wrong.
