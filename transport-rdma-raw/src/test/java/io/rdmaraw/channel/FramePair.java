@@ -96,7 +96,8 @@ final class FramePair implements AutoCloseable {
     /** Returns how many frames the queues have lost and said so. */
     long counted() {
         QueueCounters counters = sends.counters();
-        return counters.lostInFlightFrames + counters.sendErrors + receives.counters().receiveErrors;
+        return counters.lostInFlightFrames + counters.sendErrors + counters.refusedFrames
+                + receives.counters().receiveErrors;
     }
 
     long lostInFlight() {
@@ -135,7 +136,8 @@ final class FramePair implements AutoCloseable {
     public String toString() {
         QueueCounters counters = sends.counters();
         return sent + " sent, " + received + " received, " + counters.lostInFlightFrames + " lost in flight, "
-                + counters.sendErrors + " send errors, " + receives.counters().receiveErrors + " receive errors, "
+                + counters.sendErrors + " send errors, " + counters.refusedFrames + " refused, "
+                + receives.counters().receiveErrors + " receive errors, "
                 + recoveries() + " recoveries";
     }
 }
