@@ -2,7 +2,7 @@
 # Adds up what Surefire reported over all modules.
 
 remove_old_test_reports() {
-  rm -rf "$1"/*/target/surefire-reports
+  rm -rf "$1"/{*,examples/frameworks}/target/surefire-reports
 }
 
 # Prints "TESTS FAILED SKIPPED" of the test reports named. Counts the cases: the sums in a report's head leave out the
@@ -39,7 +39,7 @@ print_test_summary() {
   local root="$1" status="$2" tests failed skipped
   local -a reports
   shopt -s nullglob
-  reports=("$root"/*/target/surefire-reports/TEST-*.xml)
+  reports=("$root"/{*,examples/frameworks}/target/surefire-reports/TEST-*.xml)
   shopt -u nullglob
   read -r tests failed skipped < <(sum_test_reports "${reports[@]}")
   print_skip_reasons "${reports[@]}"

@@ -100,12 +100,13 @@ class LauncherScriptsTest {
                 "    <failure message=\"1 &lt; 2&#10;and more\" type=\"T\"><![CDATA[", "  <testcase quoted",
                 "    ]]></failure>", "    <system-out><![CDATA[<error>]]></system-out>", "  </testcase>",
                 "  <testcase name=\"four(int)[2]\" classname=\"CTest\">", "    <error type=\"E\"/>", "  </testcase>");
+        report("examples/frameworks", "  <testcase name=\"five\"/>");
         Result result = script("test-summary.sh", "print_test_summary " + directory + " 0");
         assertEquals("""
                 1 skipped: needs <root>
                 failed: a.BTest.three: 1 < 2
                 failed: CTest.four(int)[2]
-                1 passed, 2 failed""", result.output);
+                2 passed, 2 failed""", result.output);
         assertEquals(1, result.exitCode);
     }
 
@@ -242,7 +243,7 @@ class LauncherScriptsTest {
     }
 
     private void report(String module, String... lines) throws IOException {
-        Files.writeString(file(module + "/target/surefire-reports/TEST-" + module + ".xml"),
+        Files.writeString(file(module + "/target/surefire-reports/TEST-" + Path.of(module).getFileName() + ".xml"),
                 "<testsuite tests=\"0\">\n" + String.join("\n", lines) + "\n</testsuite>\n");
     }
 
