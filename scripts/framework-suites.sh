@@ -2,19 +2,26 @@
 # ./rdma-raw test --frameworks: the tests that frameworks publish of themselves, in a JVM with this project's agent, whose
 # device is in memory, and once more on the kernel's sockets: what fails on both is not this transport's.
 
-# The classes of Vert.x' tests that open sockets.
-readonly VERTX_TESTS='NetTest,NetBandwidthLimitingTest,Http1xTest,Http2Test,Http1xSendFileTest,Http1xClientTimeoutTest,
-Http1xCompressionTest,Http1xServerFileUploadTest,Http1xClientFileUploadTest,HttpBandwidthLimitingTest,
-Http1xProxyTest,Http2ServerTest,Http2ClientTest,WebSocketTest,DatagramTest'
+# The classes that open sockets.
+declare -rA FRAMEWORK_TESTS=(
+  [vertx]='NetTest,NetBandwidthLimitingTest,SharedServersConcurrencyTest,DatagramTest,DNSTest,NameResolverTest,
+Http1xTest,Http1xTLSTest,Http1xSendFileTest,Http1xTLSSendFileTest,Http1xClientTimeoutTest,Http1xCompressionTest,
+Http1xServerFileUploadTest,Http1xClientFileUploadTest,Http1ClientConnectionTest,Http1xProxyTest,Http1xHAProxyTest,
+Http2Test,Http2TLSTest,Http2SendFileTest,Http2ClientTimeoutTest,Http2CompressionTest,Http2ServerFileUploadTest,
+Http2ClientFileUploadTest,Http2ClientConnectionTest,Http2ServerTest,Http2ClientTest,Http2HAProxyTest,
+HttpBandwidthLimitingTest,HttpServerCloseSequenceTest,HttpConnectionEarlyResetTest,HttpPoolCapacityTest,
+SharedHttpClientTest,WebSocketTest'
+  [grpc]='PlaintextInteropTest,TlsInteropTest')
 
 framework_suites_usage() {
   cat <<'USAGE'
 usage: ./rdma-raw test --frameworks [--out FILE] [--tests CLASSES] [SUITE...]
 
   Runs the tests that frameworks publish of themselves with this project's agent, on a device in memory, and again on
-  the kernel's sockets. Fails where a test fails on this transport alone and no reason is written down.
+  the kernel's sockets. A test that fails is run twice more. Fails where a test fails on this transport alone and no
+  reason is written down, and where a buffer is leaked on this transport alone.
 
-  SUITE            vertx (its only one so far)
+  SUITE            vertx, grpc; without any, both
   --tests CLASSES  only these, as Maven's -Dtest takes them
   --out FILE       write the results as a page of Markdown (target/frameworks/README.md)
 USAGE
@@ -26,28 +33,43 @@ run_framework_suite() {
   rm -rf "$reports"
   mkdir -p "$reports"
   run_maven -B -ntp -f "scripts/framework-suites/$suite/pom.xml" test -Dmaven.test.failure.ignore=true \
+    -Dsurefire.failIfNoSpecifiedTests=false -Dsurefire.rerunFailingTestsCount=2 -Dsurefire.timeout=7200 \
     -Dtest="$tests" -Dsuite.reports="$reports" -Dsuite.jvmArgs="$jvm_options" >"$reports.log" 2>&1 || {
     tail -n 30 "$reports.log" >&2
     die "Maven could not run the tests of $suite: $reports.log has all that it said"
   }
 }
 
+# What one suite's two runs came to, with what was run.
+framework_suite_section() {
+  local suite="$1" versions commit
+  commit="$(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)"
+  [ -z "$(git -C "$ROOT" status --porcelain -uno 2>/dev/null)" ] || commit+=" with changes"
+  versions="$(sed -n 's|^ *<\([a-z]*\).version>\([0-9].*\)</.*|\1 \2|p' "$ROOT/scripts/framework-suites/$suite/pom.xml")"
+  cat <<PAGE
+## $suite
+
+Commit $commit, $(date -u +%F), Linux $(uname -r), ${versions//$'\n'/, }.
+PAGE
+  python3 "$ROOT/scripts/framework-suites/compare.py" "$suite" "$ROOT/target/frameworks/$suite-ours" \
+    "$ROOT/target/frameworks/$suite-kernel" "$ROOT/scripts/framework-suites/$suite/reasons.txt"
+}
+
 framework_suites_page() {
   cat <<PAGE
 # The tests of frameworks
 
-Made by \`./rdma-raw test --frameworks\`, do not edit. Commit $(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null ||
-    echo unknown), $(date -u +%F), Linux $(uname -r). The tests that a framework publishes of itself ran in a JVM with
-[the agent](../frameworks.md#the-agent) on \`soft:loop\`, and again without it, on the kernel's sockets.
-
-| suite | class | passed | failed on both | on this transport alone |
-|---|---|---|---|---|
+Made by \`./rdma-raw test --frameworks\`, do not edit. The tests that a framework publishes of itself ran in a JVM with
+[the agent](../frameworks.md#the-agent) on \`soft:loop\`, and again without it, on the kernel's sockets. Of each suite the last run is shown.
 PAGE
-  cat "$1"
+  local suite
+  for suite in "${!FRAMEWORK_TESTS[@]}"; do
+    [ ! -f "$ROOT/target/frameworks/$suite.md" ] || { echo && cat "$ROOT/target/frameworks/$suite.md"; }
+  done
 }
 
 run_framework_suites() {
-  local page="" tests="" suite status=0 table="$ROOT/target/frameworks/table.md"
+  local page="" tests="" suite classes status=0
   local agent="$ROOT/transport-rdma-raw-agent/target/netty-transport-rdma-raw-agent-0.1.0-SNAPSHOT.jar"
   local common="--enable-native-access=ALL-UNNAMED -Dio.netty.leakDetection.level=paranoid"
   local -a wanted=()
@@ -56,26 +78,24 @@ run_framework_suites() {
       --out) page="$(realpath -m "${2:?--out needs a file}")" && shift 2 ;;
       --tests) tests="${2:?--tests needs names of classes}" && shift 2 ;;
       -h | --help) framework_suites_usage && return ;;
-      vertx) wanted+=("$1") && shift ;;
+      vertx | grpc) wanted+=("$1") && shift ;;
       *) framework_suites_usage >&2 && die "there is no suite '$1'" ;;
     esac
   done
-  [ "${#wanted[@]}" -gt 0 ] || wanted=(vertx)
+  [ "${#wanted[@]}" -gt 0 ] || wanted=(vertx grpc)
   require_jdk
   require_built
   mkdir -p "$ROOT/target/frameworks"
-  : >"$table"
   for suite in "${wanted[@]}"; do
     say "frameworks: $suite on this transport"
-    run_framework_suite "$suite" "${tests:-${VERTX_TESTS//[[:space:]]/}}" "$ROOT/target/frameworks/$suite-ours" \
+    classes="${tests:-${FRAMEWORK_TESTS[$suite]//[[:space:]]/}}"
+    run_framework_suite "$suite" "$classes" "$ROOT/target/frameworks/$suite-ours" \
       "$common -javaagent:$agent=device=soft:loop"
     say "frameworks: $suite on the kernel's sockets"
-    run_framework_suite "$suite" "${tests:-${VERTX_TESTS//[[:space:]]/}}" "$ROOT/target/frameworks/$suite-kernel" \
-      "$common"
-    python3 "$ROOT/scripts/framework-suites/compare.py" "$suite" "$ROOT/target/frameworks/$suite-ours" \
-      "$ROOT/target/frameworks/$suite-kernel" "$ROOT/scripts/framework-suites/$suite/reasons.txt" >>"$table" || status=1
+    run_framework_suite "$suite" "$classes" "$ROOT/target/frameworks/$suite-kernel" "$common"
+    framework_suite_section "$suite" >"$ROOT/target/frameworks/$suite.md" || status=1
   done
-  framework_suites_page "$table" >"${page:-$ROOT/target/frameworks/README.md}"
+  framework_suites_page >"${page:-$ROOT/target/frameworks/README.md}"
   cat "${page:-$ROOT/target/frameworks/README.md}"
   return "$status"
 }

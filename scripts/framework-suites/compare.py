@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares Surefire's reports of one suite on this transport with those of the same suite on the kernel's.
 
-Prints rows of Markdown, a row for each class. Ends with 1 if a test fails on this transport alone, and no line of the
-file of reasons says why it has to.
+Prints a table in Markdown, a row for each class. Ends with 1 if a test fails on this transport alone, and no line of
+the file of reasons says why it has to; and if buffers are leaked on this transport alone.
 """
 import argparse
 import collections
@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 
 
 def read(directory):
-    """Returns for each class its tests, and whether each passed, failed or was skipped."""
+    """Returns for each class its tests, and whether each passed, at once or late, failed or was skipped."""
     classes = collections.defaultdict(dict)
     for file in sorted(pathlib.Path(directory).glob("TEST-*.xml")):
         for case in xml.etree.ElementTree.parse(file).getroot().iter("testcase"):
@@ -20,6 +20,8 @@ def read(directory):
                 verdict = "skipped"
             elif case.find("failure") is not None or case.find("error") is not None:
                 verdict = "failed"
+            elif case.find("flakyFailure") is not None or case.find("flakyError") is not None:
+                verdict = "late"
             else:
                 verdict = "passed"
             classes[case.get("classname")][case.get("name")] = verdict
@@ -36,6 +38,12 @@ def read_reasons(file):
     return reasons
 
 
+def leaks(directory):
+    """Returns what Netty's leak detection has reported."""
+    return sum(file.read_text(encoding="utf-8", errors="replace").count("LEAK: ")
+               for file in pathlib.Path(directory).glob("*-output.txt"))
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("suite")
@@ -46,17 +54,23 @@ def main():
     ours, kernels = read(options.ours), read(options.kernels)
     reasons = read_reasons(options.reasons)
     unexplained, explained = [], []
+    print(f"\n| {options.suite} | passed | only when run again | failed on both | on this transport alone |")
+    print("|---|---|---|---|---|")
     for name, tests in sorted(ours.items()):
         short = name.rsplit(".", 1)[-1]
         failed = {test for test, verdict in tests.items() if verdict == "failed"}
-        both = {test for test in failed if kernels.get(name, {}).get(test) != "passed"}
+        both = {test for test in failed if kernels.get(name, {}).get(test) not in ("passed", "late")}
         alone = sorted(failed - both)
         for test in alone:
             why = reasons.get(f"{short}.{test}") or reasons.get(f"{short}.*")
             (explained if why else unexplained).append((short, test, why))
-        passed = sum(verdict == "passed" for verdict in tests.values())
+        late = sum(verdict == "late" for verdict in tests.values())
+        passed = sum(verdict == "passed" for verdict in tests.values()) + late
         ran = sum(verdict != "skipped" for verdict in tests.values())
-        print(f"| {options.suite} | {short} | {passed} of {ran} | {len(both)} | {len(alone)} |")
+        if ran:
+            print(f"| {short} | {passed} of {ran} | {late} | {len(both)} | {len(alone)} |")
+    ours_leaks, kernels_leaks = leaks(options.ours), leaks(options.kernels)
+    print(f"\nLeaked buffers that Netty reports at level paranoid: {ours_leaks}, {kernels_leaks} on the kernel's sockets.")
     if explained or unexplained:
         print(f"\n{options.suite}, on this transport alone:\n")
     for short, test, why in explained:
@@ -65,7 +79,7 @@ def main():
         print(f"* `{short}.{test}`: **not explained**")
     if not ours:
         print(f"{options.suite}: no test has run", file=sys.stderr)
-    return 1 if unexplained or not ours else 0
+    return 1 if unexplained or not ours or ours_leaks > kernels_leaks else 0
 
 
 if __name__ == "__main__":
