@@ -9,16 +9,20 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
 /**
- * Clients on the kernel's sockets that ask an echo server without a pause: some by a connection for each request, some
- * by connections that live for many. Whatever is refused, reset or ended is a failure, and kept.
+ * Clients on the kernel's sockets that ask an echo server some thousand times in a second: some by a connection for
+ * each request, some by connections that live for many. Whatever is refused, reset or ended is a failure, and kept.
  */
 final class RequestLoad implements AutoCloseable {
     private static final int SHORT_CLIENTS = 4;
     private static final int LONG_CLIENTS = 4;
     private static final int REQUESTS_OF_LONG = 500;
+    /** Or the clients would take all processors from the JVM that is starting. */
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final NetworkNamespace namespace;
     private final String address;
@@ -53,6 +57,7 @@ final class RequestLoad implements AutoCloseable {
                 for (; asked < requestsOfEach && !ending; asked++) {
                     TcpHost.exchange(socket, "request " + asked + " of connection " + number);
                     requests.incrementAndGet();
+                    LockSupport.parkNanos(PAUSE_NANOS);
                 }
             } catch (IOException e) {
                 failures.add("request " + asked + " of connection " + number + ": " + e);
