@@ -238,7 +238,8 @@ public final class RssFlows {
     }
 
     private void take(RssFlow flow, List<FrameQueue> members, Flow made, RssQueuePair path) {
-        if (made != null && !flow.members().isEmpty()) {
+        if (!flow.members().isEmpty()) {
+            // Also when the rule goes: where it comes back it may lead to other loops than those of the connections.
             movedNanos = System.nanoTime();
             moved = true;
         }

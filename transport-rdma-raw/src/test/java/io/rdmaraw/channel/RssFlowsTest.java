@@ -33,6 +33,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -191,6 +192,14 @@ class RssFlowsTest {
         awaitReceived(20);
         assertEquals(0, SoftverbsFaults.of(shared.context()).received(only.port.queue().workQueue()).frames(),
                 "by its queue pair, not by way of a table");
+    }
+
+    @Test
+    void aRuleThatGoesMayComeBackForAnotherLoop() {
+        Member first = join();
+        assertFalse(shared.rssFlows().haveMoved(), "nothing has moved yet");
+        first.detach();
+        assertTrue(shared.rssFlows().haveMoved(), "what was the first one's may come to another one from now on");
     }
 
     @Test
