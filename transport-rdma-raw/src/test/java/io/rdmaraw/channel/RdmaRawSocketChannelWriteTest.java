@@ -12,6 +12,7 @@ import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -195,10 +196,12 @@ class RdmaRawSocketChannelWriteTest {
     /** The writer's own memory, which the writer may use again once the write is complete. */
     @ParameterizedTest
     @ValueSource(strings = {"array", "part of an array", "part of a message", "message of many parts",
-            "read-only array", "memory", "read-only memory"})
+            "read-only array", "memory", "read-only memory", "unmodifiable parts", "never released",
+            "part of one never released", "kept by its maker"})
     void whatWasOnlyWrappedIsCopied(String kind) throws InterruptedException {
         byte[] array = Arrays.copyOf(content, SEND_BUFFER_BYTES);
         ByteBuffer memory = ByteBuffer.allocateDirect(SEND_BUFFER_BYTES).put(array).flip();
+        ByteBuf kept = UnpooledByteBufAllocator.DEFAULT.heapBuffer(SEND_BUFFER_BYTES, SEND_BUFFER_BYTES);
         ByteBuf message = switch (kind) {
             case "array" -> Unpooled.wrappedBuffer(array);
             case "part of an array" -> Unpooled.wrappedBuffer(array, 0, SEND_BUFFER_BYTES - 1);
@@ -206,6 +209,11 @@ class RdmaRawSocketChannelWriteTest {
             case "message of many parts" -> ofManyParts(array);
             case "read-only array" -> Unpooled.wrappedBuffer(ByteBuffer.wrap(array).asReadOnlyBuffer());
             case "memory" -> Unpooled.wrappedBuffer(memory);
+            case "unmodifiable parts" -> Unpooled.wrappedUnmodifiableBuffer(Unpooled.wrappedBuffer(array, 0, 100),
+                    Unpooled.wrappedBuffer(array, 100, SEND_BUFFER_BYTES - 100));
+            case "never released" -> new NeverReleased(array);
+            case "part of one never released" -> new NeverReleased(array).slice(0, SEND_BUFFER_BYTES - 1);
+            case "kept by its maker" -> Unpooled.unreleasableBuffer(kept.writeBytes(array));
             default -> Unpooled.wrappedBuffer(memory.asReadOnlyBuffer());
         };
         int bytes = message.readableBytes();
@@ -215,11 +223,29 @@ class RdmaRawSocketChannelWriteTest {
             assertTrue(writer.writeAndFlush(message).isSuccess());
             assertTrue(writer.tcpInfo().getNow().unsentBytes() > 0, "all of it has left already");
             Arrays.fill(array, (byte) 0);
+            kept.setZero(0, kept.capacity());
             return memory.put(array);
         });
         silence.countDown();
         writer.writeAndFlush(Unpooled.wrappedBuffer(content, bytes, CONTENT_BYTES - bytes));
         awaitContent();
+    }
+
+    /** As those behind the buffers of Vert.x are: its users write them as often as they like. */
+    private static final class NeverReleased extends UnpooledHeapByteBuf {
+        NeverReleased(byte[] array) {
+            super(UnpooledByteBufAllocator.DEFAULT, array, array.length);
+        }
+
+        @Override
+        public ByteBuf retain() {
+            return this;
+        }
+
+        @Override
+        public boolean release() {
+            return false;
+        }
     }
 
     private static ByteBuf ofManyParts(byte[] array) {

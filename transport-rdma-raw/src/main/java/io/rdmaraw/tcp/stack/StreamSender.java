@@ -26,6 +26,11 @@ final class StreamSender {
 
     private static final int MAX_COMPONENTS = 64;
 
+    /** Classes of Netty that it has no other name for. */
+    private static final Class<?> UNRELEASABLE = Unpooled.unreleasableBuffer(Unpooled.EMPTY_BUFFER).getClass();
+    private static final Class<?> UNMODIFIABLE = Unpooled.wrappedUnmodifiableBuffer(Unpooled.wrappedBuffer(new byte[1]),
+            Unpooled.wrappedBuffer(new byte[1])).getClass();
+
     private StreamSender() {
     }
 
@@ -105,7 +110,9 @@ final class StreamSender {
      */
     private static boolean wrapsMemory(ByteBuf data) {
         ByteBuf root = data;
+        boolean neverReleased = false;
         for (ByteBuf inner = root.unwrap(); inner != null; inner = root.unwrap()) {
+            neverReleased |= root.getClass() == UNRELEASABLE;
             root = inner;
         }
         if (root instanceof CompositeByteBuf composite) {
@@ -113,7 +120,16 @@ final class StreamSender {
         }
         Class<?> type = root.getClass();
         return type == UnpooledHeapByteBuf.class || type == UnpooledUnsafeDirectByteBuf.class
-                || type == UnpooledDirectByteBuf.class || root.isReadOnly();
+                || type == UnpooledDirectByteBuf.class || type == UNMODIFIABLE || root.isReadOnly()
+                || root.hasArray() && (neverReleased || !isOfNetty(type));
+    }
+
+    /**
+     * Others, such as Vert.x, have buffers on the heap that are never released: their makers may change the content and
+     * write them again.
+     */
+    private static boolean isOfNetty(Class<?> type) {
+        return type.getPackageName().equals(ByteBuf.class.getPackageName());
     }
 
     private static boolean hasWrappedPart(CompositeByteBuf composite) {
