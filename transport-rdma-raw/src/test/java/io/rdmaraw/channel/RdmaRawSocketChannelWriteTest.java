@@ -12,6 +12,7 @@ import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledDirectByteBuf;
 import io.netty.buffer.UnpooledHeapByteBuf;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
@@ -254,6 +255,43 @@ class RdmaRawSocketChannelWriteTest {
             message.addComponent(true, Unpooled.wrappedBuffer(array, from, 100));
         }
         return message;
+    }
+
+    /** Counts how often it is asked for its references. */
+    private static final class Watched extends UnpooledDirectByteBuf {
+        private int asked;
+
+        Watched(int bytes) {
+            super(UnpooledByteBufAllocator.DEFAULT, bytes, bytes);
+        }
+
+        @Override
+        public int refCnt() {
+            asked++;
+            return super.refCnt();
+        }
+    }
+
+    /** A message of very many parts goes part by part: looking at all of them each time would take for ever. */
+    @Test
+    void onlyPartsThatAreSentNowAreLookedAt() throws InterruptedException {
+        Watched last = new Watched(CONTENT_BYTES - SEND_BUFFER_BYTES);
+        last.writeBytes(content, SEND_BUFFER_BYTES, last.capacity());
+        CompositeByteBuf message = Unpooled.compositeBuffer()
+                .addComponent(true, Unpooled.directBuffer(SEND_BUFFER_BYTES).writeBytes(content, 0, SEND_BUFFER_BYTES))
+                .addComponent(true, last);
+        CountDownLatch silence = new CountDownLatch(1);
+        StreamFixture.silence(reader.eventLoop(), silence);
+        ChannelFuture sent = StreamFixture.on(writer.eventLoop(), () -> {
+            last.asked = 0;
+            ChannelFuture written = writer.writeAndFlush(message);
+            assertEquals(0, last.asked);
+            return written;
+        });
+        silence.countDown();
+        awaitContent();
+        assertTrue(sent.await(30, TimeUnit.SECONDS));
+        assertTrue(StreamFixture.on(writer.eventLoop(), () -> last.asked > 0), "it has been sent");
     }
 
     /** What came from an allocator is sent from where it lies. */

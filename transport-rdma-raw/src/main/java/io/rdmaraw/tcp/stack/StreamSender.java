@@ -62,7 +62,7 @@ final class StreamSender {
             }
             in.remove();
         } else {
-            transport.send(mayChange(data) ? copy(data, room, allocator)
+            transport.send(mayChange(data, room) ? copy(data, room, allocator)
                     : data.retainedSlice(data.readerIndex(), room));
             in.removeBytes(room);
         }
@@ -73,7 +73,7 @@ final class StreamSender {
                 && !isShared(data)) {
             sendComponents(transport, composite, allocator);
         } else {
-            transport.send(mayChange(data) ? copy(data, bytes, allocator) : data.retain());
+            transport.send(mayChange(data, bytes) ? copy(data, bytes, allocator) : data.retain());
         }
     }
 
@@ -88,15 +88,17 @@ final class StreamSender {
             ByteBuf part = composite.internalComponent(i);
             int from = index - composite.toByteIndex(i);
             int bytes = componentEnd - index;
-            transport.send(mayChange(part) ? copy(composite.slice(index, bytes), bytes, allocator)
+            transport.send(mayChange(part, part.capacity()) ? copy(composite.slice(index, bytes), bytes, allocator)
                     : part.retainedSlice(from, bytes));
             index = componentEnd;
         }
     }
 
-    /** Tells whether the content may be changed once the write is complete, while it is not acknowledged yet. */
-    private static boolean mayChange(ByteBuf data) {
-        return isShared(data) || wrapsMemory(data);
+    /** Tells whether the next bytes may be changed once the write is complete, while they are not acknowledged yet. */
+    private static boolean mayChange(ByteBuf data, int bytes) {
+        return isShared(data) || (data instanceof CompositeByteBuf composite
+                ? hasWrappedPart(composite, composite.readerIndex(), composite.readerIndex() + bytes)
+                : wrapsMemory(data));
     }
 
     /** Someone else holds the buffer too. */
@@ -116,7 +118,7 @@ final class StreamSender {
             root = inner;
         }
         if (root instanceof CompositeByteBuf composite) {
-            return hasWrappedPart(composite);
+            return hasWrappedPart(composite, 0, composite.capacity());
         }
         Class<?> type = root.getClass();
         return type == UnpooledHeapByteBuf.class || type == UnpooledUnsafeDirectByteBuf.class
@@ -132,9 +134,12 @@ final class StreamSender {
         return type.getPackageName().equals(ByteBuf.class.getPackageName());
     }
 
-    private static boolean hasWrappedPart(CompositeByteBuf composite) {
-        for (int i = 0; i < composite.numComponents(); i++) {
-            if (mayChange(composite.internalComponent(i))) {
+    /** Only the parts that hold these bytes count: of a long message a part goes at a time. */
+    private static boolean hasWrappedPart(CompositeByteBuf composite, int from, int end) {
+        int first = from < end ? composite.toComponentIndex(from) : composite.numComponents();
+        for (int i = first; i < composite.numComponents() && composite.toByteIndex(i) < end; i++) {
+            ByteBuf part = composite.internalComponent(i);
+            if (mayChange(part, part.capacity())) {
                 return true;
             }
         }
