@@ -11,7 +11,6 @@ import io.rdmaraw.tcp.TcpSecrets;
 import io.rdmaraw.tcp.stack.PortHandover;
 import io.rdmaraw.tcp.stack.PortHandover.Role;
 import io.rdmaraw.tcp.stack.TcpStack;
-import io.rdmaraw.verbs.VerbsException;
 
 import java.io.EOFException;
 import java.io.IOException;
@@ -20,7 +19,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiPredicate;
@@ -64,16 +62,20 @@ final class TakeoverSuccessors {
     }
 
     private void run() {
-        while (!closed) {
-            takeover.lookAtPredecessor();
-            if (listener != null) {
-                serveNext();
-            } else if (!listenAgain()) {
-                LockSupport.parkNanos(LOOK_NANOS);
+        try {
+            while (!closed) {
+                takeover.lookAtPredecessor();
+                if (listener != null) {
+                    serveNext();
+                } else if (!listenAgain()) {
+                    LockSupport.parkNanos(LOOK_NANOS);
+                }
             }
-        }
-        if (listener != null) {
-            listener.close();
+        } finally {
+            // In any case: the next process would wait for an answer of this one.
+            if (listener != null) {
+                listener.close();
+            }
         }
     }
 
@@ -112,11 +114,11 @@ final class TakeoverSuccessors {
         }
         List<TakeoverPort> handed = List.of();
         try (successor) {
-            handed = handOver(successor);
+            handed = handOverOrRefuse(successor);
             if (!handed.isEmpty()) {
                 awaitEnd(successor);
             }
-        } catch (IOException | CompletionException | VerbsException e) {
+        } catch (IOException e) {
             LOGGER.warn("process {} has not taken over the ports: {}", successor.peerPid(), e.getMessage());
         }
         if (!handed.isEmpty() && !closed) {
@@ -126,6 +128,17 @@ final class TakeoverSuccessors {
             listen();
             // Also when no other one can come: or this process would go on to end, and none serve.
             tell(events::resumed);
+        }
+    }
+
+    /** A fault of this process costs the one takeover: this one serves on, and others can ask. */
+    private List<TakeoverPort> handOverOrRefuse(TakeoverConnection successor) throws IOException {
+        try {
+            return handOver(successor);
+        } catch (RuntimeException e) {
+            // To a successor that heard nothing the end of the connection looks like the end of this process.
+            successor.trySend(new TakeoverMessage.Refusal("it has failed to hand over its ports: " + e));
+            throw new IOException("the ports cannot be handed over: " + e, e);
         }
     }
 

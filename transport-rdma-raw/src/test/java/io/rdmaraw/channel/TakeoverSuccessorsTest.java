@@ -62,6 +62,24 @@ class TakeoverSuccessorsTest {
         }
     }
 
+    /** It would take the end of the connection for the end of this process, and its successors would find none. */
+    @Test
+    void aFaultOfThisProcessIsToldAndCostsNoMoreThanTheOneTakeover() throws IOException {
+        Path socket = directory.resolve("socket");
+        try (RdmaRawTakeover takeover = RdmaRawTakeover.open(socket)) {
+            takeover.begin(NOTHING);
+            // There is no such port, which nobody expects.
+            takeover.add(null, false);
+            for (int i = 0; i < 2; i++) {
+                try (TakeoverConnection next = connect(socket)) {
+                    next.send(new TakeoverMessage.Hello());
+                    assertInstanceOf(TakeoverMessage.Refusal.class, next.receive(PATIENCE_NANOS));
+                }
+            }
+        }
+        assertFalse(Files.exists(socket));
+    }
+
     private static TakeoverConnection connect(Path socket) throws IOException {
         TakeoverConnection connection = TakeoverConnection.connect(socket);
         while (connection == null) {
