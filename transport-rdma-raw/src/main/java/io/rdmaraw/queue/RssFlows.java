@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -37,6 +38,9 @@ public final class RssFlows {
     /** Enough entries that any number of loops gets nearly equal shares. */
     private static final int EVEN_TABLE_ENTRIES = 128;
 
+    /** Rules that have gone and are remembered; of more it is enough to know that flows may have moved. */
+    private static final int MOST_GONE = 4096;
+
     private record PathKey(long fields, List<FrameQueue> members) {
     }
 
@@ -49,6 +53,8 @@ public final class RssFlows {
     private final BitSet tagsInUse = new BitSet();
     /** Queues that are about to close: no rule may lead to them any more. */
     private final Set<FrameQueue> retired = Collections.newSetFromMap(new WeakHashMap<>());
+    /** Rules that have gone: where one comes back it may lead to other loops than those of its connections. */
+    private final Set<FlowSpec> gone = new HashSet<>();
     private volatile boolean moved;
     private volatile long movedNanos;
 
@@ -68,7 +74,10 @@ public final class RssFlows {
         return maxTableEntries > 1;
     }
 
-    /** Tells whether the queues of a rule have ever changed, so that flows lead elsewhere than before. Any thread. */
+    /**
+     * Tells whether the queues of a rule have ever changed, or one that had gone has come back, so that flows lead
+     * elsewhere than before. Any thread.
+     */
     public boolean haveMoved() {
         return moved;
     }
@@ -163,7 +172,12 @@ public final class RssFlows {
 
     private RssFlow add(FlowSpec spec, List<FrameQueue> members, Object ownerOrNull) {
         RssFlow flow = new RssFlow(spec, FIRST_TAG + tagsInUse.nextClearBit(0), ownerOrNull);
+        if (gone.contains(spec)) {
+            // Before its frames come.
+            noteMoved();
+        }
         steer(flow, members);
+        gone.remove(spec);
         flows.put(spec, flow);
         tagsInUse.set(flow.tag() - FIRST_TAG);
         return flow;
@@ -239,12 +253,19 @@ public final class RssFlows {
 
     private void take(RssFlow flow, List<FrameQueue> members, Flow made, RssQueuePair path) {
         if (!flow.members().isEmpty()) {
-            // Also when the rule goes: where it comes back it may lead to other loops than those of the connections.
-            movedNanos = System.nanoTime();
-            moved = true;
+            if (made != null || gone.size() == MOST_GONE) {
+                noteMoved();
+            } else {
+                gone.add(flow.spec());
+            }
         }
         flow.setMembers(members);
         release(flow.replace(made, path));
+    }
+
+    private void noteMoved() {
+        movedNanos = System.nanoTime();
+        moved = true;
     }
 
     private RssQueuePair path(long fields, List<FrameQueue> members) {
