@@ -74,7 +74,10 @@ public final class RdmaRawServerSocketChannelConfig
         return reuseAddress;
     }
 
-    /** Kept for programs that ask for it: connections in TIME-WAIT never keep a port from being listened on. */
+    /**
+     * Kept for programs that ask for it: connections of an earlier server never keep a port from the next one on the
+     * same event loops.
+     */
     @Override
     public RdmaRawServerSocketChannelConfig setReuseAddress(boolean reuse) {
         reuseAddress = reuse;

@@ -15,10 +15,13 @@ import io.rdmaraw.net.PortSharing;
  * @param remotePort the peer's port when connected
  * @param sharing with which other sockets it shares the number
  * @param ownerOrNull gets the packets for the port; null on a loopback device, where rules bring them
+ * @param use the same for all entries of one bind
  */
 public record BoundPort(int protocol, long id, IpAddress local, boolean dualStack, int port, IpAddress remoteOrNull,
-        int remotePort, PortSharing sharing, PortOwner ownerOrNull) {
+        int remotePort, PortSharing sharing, PortOwner ownerOrNull, PortUse use) {
     private static final int CONNECTED_SCORE = 2;
+    /** More than all else together: what is new is for who listens, not for what is left of who did. */
+    private static final int IN_USE_SCORE = 4;
 
     /** Returns whether packets of an IP version can be for it. */
     public boolean takesVersion(int ipVersion) {
@@ -27,7 +30,7 @@ public record BoundPort(int protocol, long id, IpAddress local, boolean dualStac
 
     BoundPort with(IpAddress newLocal, IpAddress newRemoteOrNull, int newRemotePort) {
         return new BoundPort(protocol, id, newLocal, dualStack, port, newRemoteOrNull, newRemotePort, sharing,
-                ownerOrNull);
+                ownerOrNull, use);
     }
 
     boolean overlaps(BoundPort other) {
@@ -45,6 +48,6 @@ public record BoundPort(int protocol, long id, IpAddress local, boolean dualStac
         if (connected && (remotePort != sourcePort || !remoteOrNull.equals(source))) {
             return -1;
         }
-        return (connected ? CONNECTED_SCORE : 0) + (any ? 0 : 1);
+        return (use.isForConnectionsOnly() ? 0 : IN_USE_SCORE) + (connected ? CONNECTED_SCORE : 0) + (any ? 0 : 1);
     }
 }

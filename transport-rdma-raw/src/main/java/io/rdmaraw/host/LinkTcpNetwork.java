@@ -61,8 +61,12 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         }
     }
 
-    /** A port that was taken, and how it is given back. */
-    public record Port(int number, Runnable giveBack) {
+    /**
+     * A port that was taken, and how it is given back.
+     *
+     * @param useOrNull that of a port to listen on; null for others, and where the kernel has the ports
+     */
+    public record Port(int number, PortUse useOrNull, Runnable giveBack) {
     }
 
     /** Takes a port to listen on. */
@@ -169,6 +173,13 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             Link link = host.snapshot().link(linkName);
             return link == null || !isKernelServed() ? null
                     : new Steered(link.index(), rules.stream().map(flows::get).filter(Objects::nonNull).toList());
+        }
+
+        @Override
+        public void setListening(boolean listening) {
+            if (port.useOrNull != null) {
+                port.useOrNull.setListening(listening);
+            }
         }
 
         @Override

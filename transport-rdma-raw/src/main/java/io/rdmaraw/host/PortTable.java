@@ -2,6 +2,7 @@ package io.rdmaraw.host;
 
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.wire.IpProtocol;
 
 import java.net.BindException;
 import java.util.ArrayList;
@@ -47,13 +48,34 @@ public final class PortTable {
      * @param ownerOrNull see {@link BoundPort#ownerOrNull}
      * @throws BindException when the address is not this host's or the port is taken
      */
-    public synchronized BoundPort bind(int protocol, long id, IpAddress local, boolean dualStack, int port,
+    public BoundPort bind(int protocol, long id, IpAddress local, boolean dualStack, int port,
             PortSharing sharing, PortOwner ownerOrNull) throws BindException {
+        return bind(protocol, id, local, dualStack, port, sharing, ownerOrNull, new PortUse(false));
+    }
+
+    /**
+     * Binds a port of TCP to listen on. One that only connections of earlier listeners keep is free.
+     *
+     * @param id see {@link BoundPort#id}
+     * @param port the port, 0 for a free one
+     * @param sharing of which {@code SO_REUSEPORT} alone counts here
+     * @param ownerOrNull see {@link BoundPort#ownerOrNull}
+     * @throws BindException when the address is not this host's or the port is taken
+     */
+    public BoundPort listen(long id, IpAddress local, int port, PortSharing sharing, PortOwner ownerOrNull)
+            throws BindException {
+        return bind(IpProtocol.TCP, id, local, local.isAny(), port, new PortSharing(false, sharing.reusePort()),
+                ownerOrNull, new PortUse(true));
+    }
+
+    private synchronized BoundPort bind(int protocol, long id, IpAddress local, boolean dualStack, int port,
+            PortSharing sharing, PortOwner ownerOrNull, PortUse use) throws BindException {
         if (!local.isAny() && !local.isMulticast() && !local.equals(IpAddress.BROADCAST) && !addresses.test(local)) {
             throw Refusals.notLocal(local);
         }
         int chosen = port == 0 ? freePort(protocol) : port;
-        BoundPort bound = new BoundPort(protocol, id, local, dualStack, chosen, null, 0, sharing, ownerOrNull);
+        BoundPort bound = new BoundPort(protocol, id, local, dualStack, chosen, null, 0, sharing, ownerOrNull,
+                use);
         if (port != 0 && !isFree(bound)) {
             throw new BindException("Address already in use: " + local + " port " + port);
         }
@@ -63,7 +85,7 @@ public final class PortTable {
     /** Adds one more to those that share a port number; the hash of the flow chooses among them. */
     public synchronized BoundPort share(BoundPort bound, long id) {
         return add(new BoundPort(bound.protocol(), id, bound.local(), bound.dualStack(), bound.port(), null, 0,
-                bound.sharing(), bound.ownerOrNull()));
+                bound.sharing(), bound.ownerOrNull(), bound.use()));
     }
 
     /** A port that the system chooses has no other user yet, even if its owner would share it. */
@@ -83,7 +105,8 @@ public final class PortTable {
 
     private boolean isFree(BoundPort wanted) {
         for (BoundPort other : ports.get(wanted.protocol(), wanted.port())) {
-            if (other.overlaps(wanted) && !other.sharing().agreesWith(wanted.sharing())) {
+            if (other.overlaps(wanted) && !other.sharing().agreesWith(wanted.sharing())
+                    && !other.use().admits(wanted.use())) {
                 return false;
             }
         }
@@ -112,7 +135,7 @@ public final class PortTable {
         BoundPort connected = bound.with(local, remoteOrNull, remotePort);
         BoundPort[] after = ports.get(bound.protocol(), bound.port()).clone();
         for (int i = 0; i < after.length; i++) {
-            if (after[i].id() == bound.id()) {
+            if (isSame(after[i], bound)) {
                 after[i] = connected;
             }
         }
@@ -137,7 +160,7 @@ public final class PortTable {
     }
 
     private static boolean isSame(BoundPort first, BoundPort second) {
-        return first.id() == second.id() && first.local().equals(second.local());
+        return first.id() == second.id() && first.use() == second.use();
     }
 
     /** Returns the port that a unicast packet is for, or null if there is none. */

@@ -34,7 +34,8 @@ public final class SharedDatagramNetwork extends LinkDatagramNetwork {
     @Override
     protected BoundPort takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
         int port = kernel.bind(wanted, sharing);
-        return new BoundPort(IpProtocol.UDP, 0, localOf(wanted), !isIpv4Only(), port, null, 0, sharing, null);
+        return new BoundPort(IpProtocol.UDP, 0, localOf(wanted), !isIpv4Only(), port, null, 0, sharing, null,
+                new PortUse(false));
     }
 
     @Override

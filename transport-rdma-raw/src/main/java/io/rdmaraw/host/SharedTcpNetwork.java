@@ -63,10 +63,10 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     private Port held(int port, Runnable giveBack) {
         HostSegments from = segments;
         if (from == null) {
-            return new Port(port, giveBack);
+            return new Port(port, null, giveBack);
         }
         from.hold(port);
-        return new Port(port, () -> {
+        return new Port(port, null, () -> {
             from.release(port);
             giveBack.run();
         });

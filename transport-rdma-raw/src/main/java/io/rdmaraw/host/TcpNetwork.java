@@ -39,6 +39,13 @@ public interface TcpNetwork {
             return null;
         }
 
+        /**
+         * Says whether a server listens on the port, as at first, or only connections keep it: another server may
+         * listen beside them then.
+         */
+        default void setListening(boolean listening) {
+        }
+
         /** Gives the port back. */
         void close();
     }

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.util.Random;
@@ -82,6 +83,7 @@ class UserspaceStreamTest {
 
     /** Sends as long as the channel is writable, ends its output, and compares what comes back. */
     private static final class Client extends ChannelInboundHandlerAdapter {
+        private final CompletableFuture<Void> begun = new CompletableFuture<>();
         private final CompletableFuture<Integer> done = new CompletableFuture<>();
         private final Random sending = new Random(SEED);
         private final Random expected = new Random(SEED);
@@ -116,6 +118,7 @@ class UserspaceStreamTest {
 
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            begun.complete(null);
             ByteBuf content = (ByteBuf) msg;
             while (content.isReadable() && !done.isDone()) {
                 if (content.readByte() != (byte) expected.nextInt()) {
@@ -138,6 +141,10 @@ class UserspaceStreamTest {
     }
 
     private Channel serve(String address) throws InterruptedException {
+        return serve(address, 0);
+    }
+
+    private Channel serve(String address, int port) throws InterruptedException {
         return new ServerBootstrap().group(servers).channel(RdmaRawServerSocketChannel.class)
                 .childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)
                 .childHandler(new ChannelInitializer<>() {
@@ -145,7 +152,34 @@ class UserspaceStreamTest {
                     protected void initChannel(Channel child) {
                         child.pipeline().addLast(new Echo());
                     }
-                }).bind(new InetSocketAddress(address, 0)).sync().channel();
+                }).bind(new InetSocketAddress(address, port)).sync().channel();
+    }
+
+    /** The connections that an earlier server leaves keep its rule, and not the port. */
+    @ParameterizedTest
+    @ValueSource(strings = {"10.10.0.1", "fd10::1"})
+    void aServerListensAgainBesideOpenConnections(String address) throws Exception {
+        Client[] connections = new Client[3];
+        int port = 0;
+        for (int i = 0; i < connections.length; i++) {
+            Channel server = serve(address, port);
+            port = ((InetSocketAddress) server.localAddress()).getPort();
+            connections[i] = new Client();
+            new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class)
+                    .option(ChannelOption.ALLOW_HALF_CLOSURE, false).handler(connections[i])
+                    .connect(server.localAddress()).sync();
+            // A server that closes resets what it has not accepted.
+            connections[i].begun.get(100, TimeUnit.SECONDS);
+            server.close().sync();
+        }
+        Channel last = serve(address, port);
+        Throwable cause = new ServerBootstrap().group(servers).channel(RdmaRawServerSocketChannel.class)
+                .childHandler(new Echo()).bind(last.localAddress()).await().cause();
+        assertInstanceOf(BindException.class, cause);
+        assertTrue(cause.getMessage().startsWith("Address already in use: "), cause.toString());
+        for (Client connection : connections) {
+            assertEquals(BYTES, connection.done.get(100, TimeUnit.SECONDS));
+        }
     }
 
     @ParameterizedTest

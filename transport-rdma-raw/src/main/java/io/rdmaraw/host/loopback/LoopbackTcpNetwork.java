@@ -13,7 +13,6 @@ import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.wire.IpProtocol;
 
 import java.io.IOException;
-import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -53,6 +52,11 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
         }
 
         @Override
+        public void setListening(boolean listening) {
+            bound.use().setListening(listening);
+        }
+
+        @Override
         public void close() {
             ports.close(bound);
         }
@@ -67,7 +71,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
     @Override
     public Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException {
         IpAddress address = IpAddress.of(local.getAddress());
-        return take(address, address.isAny(), local.getPort(), sharing);
+        return new Taken(ports, ports.listen(mac, address, local.getPort(), sharing, null));
     }
 
     @Override
@@ -86,11 +90,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
             }
             throw new ConnectException("Connection refused");
         }
-        return take(source, false, port, PortSharing.NONE);
-    }
-
-    private Taken take(IpAddress local, boolean dualStack, int port, PortSharing sharing) throws BindException {
-        return new Taken(ports, ports.bind(IpProtocol.TCP, mac, local, dualStack, port, sharing, null));
+        return new Taken(ports, ports.bind(IpProtocol.TCP, mac, source, false, port, PortSharing.NONE, null));
     }
 
     @Override

@@ -186,6 +186,11 @@ public final class UserspaceIpHost implements IpHost {
         return ports.bind(protocol, portIds.incrementAndGet(), local, dualStack, port, sharing, owner);
     }
 
+    /** Takes a port of TCP to listen on. */
+    BoundPort listen(IpAddress local, int port, PortSharing sharing, PortOwner owner) throws BindException {
+        return ports.listen(portIds.incrementAndGet(), local, port, sharing, owner);
+    }
+
     BoundPort connect(BoundPort bound, IpAddress local, IpAddress remoteOrNull, int remotePort) {
         return ports.connect(bound, local, remoteOrNull, remotePort);
     }

@@ -38,9 +38,8 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
 
     @Override
     protected Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException {
-        BoundPort bound = host.bind(IpProtocol.TCP, local, local.isAny(), port, sharing,
-                new Unsteered(host, stack));
-        return new Port(bound.port(), () -> host.unbind(bound));
+        BoundPort bound = host.listen(local, port, sharing, new Unsteered(host, stack));
+        return new Port(bound.port(), bound.use(), () -> host.unbind(bound));
     }
 
     @Override
@@ -48,7 +47,7 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
         BoundPort bound = host.bind(IpProtocol.TCP, local, false, port, PortSharing.NONE,
                 new Unsteered(host, stack));
         BoundPort connected = host.connect(bound, local, remote, remotePort);
-        return new Port(connected.port(), () -> host.unbind(connected));
+        return new Port(connected.port(), null, () -> host.unbind(connected));
     }
 
     @Override

@@ -384,6 +384,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             return false;
         }
         server = next;
+        binding().setListening(true);
         synchronized (this) {
             keepFromKernel(rules);
         }
@@ -436,6 +437,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     /** The server listens no more; its connections live on. Any thread. */
     public void stopListening() {
         server = null;
+        binding().setListening(false);
         for (Member member : members) {
             member.stack.onLoop(member::stopListening);
         }
