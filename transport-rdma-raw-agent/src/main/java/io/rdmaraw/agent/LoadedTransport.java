@@ -182,6 +182,26 @@ final class LoadedTransport {
                         family);
     }
 
+    /**
+     * Has channels receive into buffers of Netty's default allocator, as Netty's own transports do.
+     *
+     * @param newChannel makes them
+     */
+    MethodHandle withDefaultAllocator(MethodHandle newChannel, String nettyPackage)
+            throws ReflectiveOperationException {
+        Class<?> channelType = Class.forName(nettyPackage + ".channel.Channel", false, netty);
+        Class<?> configType = Class.forName(nettyPackage + ".channel.ChannelConfig", false, netty);
+        Class<?> allocatorType = Class.forName(nettyPackage + ".buffer.ByteBufAllocator", true, netty);
+        MethodHandles.Lookup lookup = MethodHandles.publicLookup();
+        MethodHandle setDefault = MethodHandles.insertArguments(lookup.findVirtual(configType, "setAllocator",
+                MethodType.methodType(configType, allocatorType)), 1, allocatorType.getField("DEFAULT").get(null));
+        MethodHandle set = MethodHandles.filterReturnValue(lookup.findVirtual(channelType, "config",
+                MethodType.methodType(configType)), setDefault);
+        Class<?> made = newChannel.type().returnType();
+        return MethodHandles.filterReturnValue(newChannel, MethodHandles.foldArguments(MethodHandles.identity(made),
+                set.asType(MethodType.methodType(void.class, made))));
+    }
+
     /** Returns what makes factories of the transport's I/O handlers. */
     MethodHandle newFactory() throws ReflectiveOperationException {
         Class<?> handlerType = type("RdmaRawIoHandler");

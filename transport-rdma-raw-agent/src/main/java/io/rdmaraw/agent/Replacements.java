@@ -16,6 +16,8 @@ import java.util.List;
  */
 public final class Replacements {
     private static final MethodHandles.Lookup LOOKUP = MethodHandles.lookup();
+    /** It releases datagrams only if they are of an allocator of Netty's own; for TCP it sets one itself. */
+    private static final String VERTX = "io.vertx.";
 
     private Replacements() {
     }
@@ -62,6 +64,9 @@ public final class Replacements {
             String original, String descriptor, String nettyPackage, MethodType type)
             throws ReflectiveOperationException {
         MethodHandle made = transport.newChannel(kind, nettyPackage);
+        if (kind == NettyNames.Kind.DATAGRAM && caller.lookupClass().getName().startsWith(VERTX)) {
+            made = transport.withDefaultAllocator(made, nettyPackage);
+        }
         Class<?> family = made.type().parameterType(0);
         MethodHandle found = null;
         for (Class<?> parameter : type.parameterList()) {

@@ -37,7 +37,11 @@ class AgentTest {
     }
 
     private static String run(String... jvmOptions) throws Exception {
-        Process process = new ProcessBuilder(AgentJar.java(List.of(jvmOptions), "program.Callers"))
+        return run("program.Callers", List.of(jvmOptions));
+    }
+
+    private static String run(String program, List<String> jvmOptions) throws Exception {
+        Process process = new ProcessBuilder(AgentJar.java(jvmOptions, program))
                 .redirectErrorStream(true).start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertEquals(0, process.waitFor(), output);
@@ -71,6 +75,18 @@ class AgentTest {
                 Map.entry("server", "RdmaRawServerSocketChannel"), Map.entry("client", "RdmaRawSocketChannel"),
                 Map.entry("datagrams", "RdmaRawDatagramChannel"),
                 Map.entry("the kernel's client", "Connection refused")), output);
+        assertTrue(output.contains("rdma-raw agent: on, with Netty 4.2"), output);
+    }
+
+    /** Vert.x does not release buffers that it does not know, and hands them on as they are. */
+    @Test
+    void datagramsOfVertxAreCopiedAndReleased() throws Exception {
+        String output = run("program.VertxDatagrams", List.of(jar.option("device=soft:loop:agent,udp=all")));
+        List<String> answers = output.lines().filter(line -> line.startsWith("answer: ")).toList();
+        assertEquals(100, answers.size(), output);
+        assertEquals("answer: datagram 99", answers.getLast());
+        assertEquals(List.of("buffer: Vert.x' own"),
+                output.lines().filter(line -> line.startsWith("buffer: ")).distinct().toList(), output);
         assertTrue(output.contains("rdma-raw agent: on, with Netty 4.2"), output);
     }
 
