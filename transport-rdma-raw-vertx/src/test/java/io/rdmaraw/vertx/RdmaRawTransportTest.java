@@ -26,12 +26,18 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
+import java.net.InetAddress;
+import java.net.NetworkInterface;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -130,6 +136,30 @@ class RdmaRawTransportTest {
         client.handler(packet -> answer.tryComplete(packet.data()));
         await(client.send("a question", server.localAddress().port(), "127.0.0.1"));
         assertEquals("a question", await(answer.future()).toString());
+    }
+
+    /** Vert.x keeps them from members on the same host unless told; Netty's NIO takes the option the other way. */
+    @ParameterizedTest
+    @ValueSource(strings = {"0.0.0.0", "230.0.0.1"})
+    void multicastReachesMembersUntilTheyLeave(String address) throws Exception {
+        String loopback = NetworkInterface.getByInetAddress(InetAddress.getByName("127.0.0.1")).getName();
+        DatagramSocketOptions options = new DatagramSocketOptions().setMulticastNetworkInterface(loopback);
+        DatagramSocket member = await(vertx.createDatagramSocket(options).listen(0, address));
+        int port = member.localAddress().port();
+        BlockingQueue<String> received = new LinkedBlockingQueue<>();
+        member.handler(packet -> received.add(packet.data().toString()));
+        await(member.listenMulticastGroup("230.0.0.1"));
+        DatagramSocket silent = vertx.createDatagramSocket(options);
+        DatagramSocket sender = vertx.createDatagramSocket(new DatagramSocketOptions(options)
+                .setLoopbackModeDisabled(false));
+        await(silent.send("kept from this host", port, "230.0.0.1"));
+        await(sender.send("to members", port, "230.0.0.1"));
+        assertEquals("to members", received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
+        await(member.unlistenMulticastGroup("230.0.0.1"));
+        await(sender.send("to none", port, "230.0.0.1"));
+        await(member.listenMulticastGroup("230.0.0.1"));
+        await(sender.send("to members again", port, "230.0.0.1"));
+        assertEquals("to members again", received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
     }
 
     @Test
