@@ -28,7 +28,16 @@ def main(results_file, bytes_file, records):
     if len(results) != 1:
         print("the results differ", file=sys.stderr)
         return 1
+    # Else the counters say nothing of who carried the shuffle.
+    for wire, kernel in carried["kernel"]:
+        if kernel < wire / 2:
+            print(f"of {wire} bytes the kernel's IP counted {kernel} where it carried all", file=sys.stderr)
+            return 1
+    least = min(wire for wire, _ in carried["kernel"]) / 2
     for wire, kernel in carried["agent"]:
+        if wire < least:
+            print(f"the workers received {wire} bytes, less than half of what the kernel brought", file=sys.stderr)
+            return 1
         if kernel > wire / 10:
             print(f"of {wire} bytes the kernel carried {kernel}: the shuffle was not on the device", file=sys.stderr)
             return 1
