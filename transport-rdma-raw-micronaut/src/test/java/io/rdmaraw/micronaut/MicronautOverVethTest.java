@@ -43,18 +43,30 @@ class MicronautOverVethTest {
 
     @Test
     void oneProperty(TestNetwork network, @TempDir Path directory) throws IOException {
+        serves(network, directory);
+    }
+
+    /** Micronaut makes the loops that are configured in another way than those of its own choice. */
+    @Test
+    void withConfiguredLoops(TestNetwork network, @TempDir Path directory) throws IOException {
+        serves(network, directory, "-micronaut.netty.event-loops.default.num-threads=2");
+    }
+
+    private void serves(TestNetwork network, Path directory, String... more) throws IOException {
         VethPair pair = network.vethPair(network.namespace(), network.namespace());
         peer = pair.peer().namespace();
         Files.writeString(directory.resolve("page"), "a page of the peer's");
         peer.start("python3", "-m", "http.server", "-d", directory.toString(), String.valueOf(STOCK_PORT));
         String page = "http://" + pair.peer().ipv4() + ":" + STOCK_PORT + "/page";
         Await.until("the stock server", () -> peer.attempt("curl", "-s", "-m", "2", page).exitCode() == 0);
-        PeerProcess application = pair.ours().namespace().start(jdk("java"), "--enable-native-access=ALL-UNNAMED",
+        List<String> command = new ArrayList<>(List.of(jdk("java"), "--enable-native-access=ALL-UNNAMED",
                 "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dio.netty.leakDetection.level=paranoid", "-cp",
                 System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
                 "program.MicronautApplication", "-rdmaraw.device=soft:xdp:" + pair.ours().name(),
-                "-micronaut.netty.event-loops.default.num-threads=2", "-micronaut.server.host=" + pair.ours().ipv4(),
-                "-micronaut.server.port=" + PORT, "-micronaut.server.max-request-size=20MB");
+                "-micronaut.server.host=" + pair.ours().ipv4(), "-micronaut.server.port=" + PORT,
+                "-micronaut.server.max-request-size=20MB"));
+        command.addAll(List.of(more));
+        PeerProcess application = pair.ours().namespace().start(command.toArray(String[]::new));
         application.awaitOutput("started", Await.PATIENCE.multipliedBy(2));
         String site = "http://" + pair.ours().ipv4() + ":" + PORT;
 
