@@ -33,6 +33,8 @@ final class FrameworkLoad implements LoadGenerator {
     private static final String DIRECTORY = "examples/frameworks/target";
     private static final String PACKAGE = "io.rdmaraw.examples.frameworks.";
     private static final String NAME = "bench";
+    private static final int PREFIX_BYTES = 5;
+    private static final int ANSWER_BYTES = PREFIX_BYTES + ("Hello, " + NAME + "!").length();
     /** A server that is not compiled yet may take a second for its first answer. */
     private static final long LEAST_GRPC_SECONDS = 3;
 
@@ -102,9 +104,9 @@ final class FrameworkLoad implements LoadGenerator {
 
     /** A message of gRPC: not compressed, its length in four bytes, and the text that it is. */
     private static Path request() {
-        byte[] message = new byte[5 + NAME.length()];
-        message[4] = (byte) NAME.length();
-        System.arraycopy(NAME.getBytes(StandardCharsets.US_ASCII), 0, message, 5, NAME.length());
+        byte[] message = new byte[PREFIX_BYTES + NAME.length()];
+        message[PREFIX_BYTES - 1] = (byte) NAME.length();
+        System.arraycopy(NAME.getBytes(StandardCharsets.US_ASCII), 0, message, PREFIX_BYTES, NAME.length());
         try {
             return Files.write(Files.createTempFile("rdma-raw-grpc", ".request"), message);
         } catch (IOException e) {
@@ -117,6 +119,11 @@ final class FrameworkLoad implements LoadGenerator {
         long right = Patterns.count("status codes: (\\d+) 2xx", report);
         if (right == 0) {
             throw new ToolException("h2load had no answer at all: " + report.strip());
+        }
+        // gRPC tells of its errors behind a status of 200, without a message. The last answers may not be there whole.
+        long dataBytes = Patterns.count("headers .* \\((\\d+)\\) data", report);
+        if (dataBytes < right * ANSWER_BYTES / 2) {
+            throw new ToolException("gRPC's server answered by errors: " + report.strip());
         }
         long wrong = Patterns.count("requests: .* (\\d+) failed", report);
         return new Load(right, wrong, Double.NaN, Map.of(), null);

@@ -26,6 +26,11 @@ class FrameworkLoadTest {
     }
 
     @Test
+    void answersWithoutAMessageAreErrorsOfGrpc() {
+        assertThrows(ToolException.class, () -> FrameworkLoad.read(REPORT.replace("4.11KB (4212)", "0B (0)")));
+    }
+
+    @Test
     void noAnswerAtAllIsAnError() {
         assertThrows(ToolException.class, () -> FrameworkLoad.read(REPORT.replace("234 2xx", "0 2xx")));
     }
