@@ -13,6 +13,7 @@ import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 
+import java.io.Closeable;
 import java.net.InetSocketAddress;
 import java.util.Objects;
 
@@ -20,7 +21,7 @@ import java.util.Objects;
  * Gives connections of Lettuce the channels and loops of a device. Lettuce's bootstrap has the class of channels that
  * it chose itself, which cannot be changed any more; so this takes all else of it over into another one. Thread-safe.
  */
-final class DeviceConnections {
+final class DeviceConnections implements Closeable {
     private final RdmaRawEventLoopGroup loops;
     private final AddressResolverGroup<InetSocketAddress> resolver;
 
@@ -28,6 +29,12 @@ final class DeviceConnections {
         this.loops = Objects.requireNonNull(loops, "loops");
         resolver = new DnsAddressResolverGroup(new DnsNameResolverBuilder()
                 .datagramChannelType(RdmaRawDatagramChannel.class).socketChannelType(RdmaRawSocketChannel.class));
+    }
+
+    /** Ends what asked for names on the loops, which outlive the client. */
+    @Override
+    public void close() {
+        resolver.close();
     }
 
     void take(ConnectionBuilder builder, RedisURI uri) {

@@ -18,6 +18,7 @@ public final class RdmaRawRedisClusterClient extends RedisClusterClient {
                                       Iterable<RedisURI> nodes) {
         super(resourcesOrNull, nodes);
         connections = new DeviceConnections(loops);
+        closeableResources.add(connections);
     }
 
     /**
