@@ -19,9 +19,11 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * Maps flow tags to channels. Every rule of a loop has its own tag; rules that loops share have higher
@@ -241,8 +243,10 @@ final class FlowTagTable {
         return bySpec.size() + rssBySpec.size();
     }
 
-    private List<Entry> entries() {
-        List<Entry> entries = new ArrayList<>(bySpec.values());
+    private Set<Entry> entries() {
+        Set<Entry> entries = new LinkedHashSet<>(bySpec.values());
+        // One that could not be joined again yet is found here alone.
+        entries.addAll(rssBySpec.values());
         // A rule that was withdrawn may have been followed by one of the same kind already.
         Arrays.stream(byRssTag).filter(Objects::nonNull).forEach(entries::add);
         return entries;
@@ -297,7 +301,7 @@ final class FlowTagTable {
     void rebuild(Runnable action) {
         entries().forEach(this::stopSteering);
         action.run();
-        List<Entry> entries = entries();
+        Set<Entry> entries = entries();
         // Rules that handlers have made meanwhile lead to the old queue.
         entries.forEach(this::unsteer);
         for (Entry entry : entries) {

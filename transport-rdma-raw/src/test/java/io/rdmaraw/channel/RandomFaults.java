@@ -10,12 +10,13 @@ final class RandomFaults {
     static final int MODIFY_QP = 26;
     private static final int CREATE_CQ = 18;
     private static final int CREATE_QP = 24;
-    private static final int CREATE_FLOW = 50;
     /** {@code IB_USER_VERBS_CMD_FLAG_EXTENDED}. */
     private static final int EXTENDED = 1 << 31;
+    /** {@code IB_USER_VERBS_EX_CMD_CREATE_FLOW}. */
+    static final int CREATE_FLOW = 50 | EXTENDED;
     /** Those of a recovery. */
     static final int[] COMMANDS = {MODIFY_QP, CREATE_CQ, CREATE_QP, CREATE_CQ | EXTENDED, CREATE_QP | EXTENDED,
-        CREATE_FLOW | EXTENDED};
+        CREATE_FLOW};
     /** {@code EREMOTEIO}. */
     private static final int REMOTE_IO = 121;
     /** What {@code mlx5_cmd_check} of the kernel's mlx5_core makes of the firmware's answers, or of none. */

@@ -7,6 +7,7 @@ import io.netty.channel.EventLoop;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.FrameReceiver;
 import io.rdmaraw.faults.SoftverbsFaults;
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
@@ -300,6 +301,36 @@ class RssFlowsTest {
                 assertTrue(member.clientPorts.size() > 100 / 2 / 3, "an uneven share of 100 flows in round " + round
                         + ": " + member.clientPorts.size());
             }
+        }
+    }
+
+    /** As when the kernel is out of memory for a moment: the rule is asked for until it is there. */
+    @Test
+    @Tag("emulated")
+    void aRuleThatIsRefusedAfterARecoveryIsJoinedLater() throws InterruptedException {
+        Member first = join();
+        join();
+        EmulatedFaults faults = new EmulatedFaults(shared.context().deviceName());
+        first.onLoop(() -> {
+            faults.failCommands(RandomFaults.CREATE_FLOW, Errno.ENOMEM, 5);
+            faults.overrunCompletions((VerbsFrameQueue) first.port.queue(), true);
+            return null;
+        });
+        awaitShares(first);
+        faults.failNoCommands();
+    }
+
+    /** Frames reach all members of the rule. */
+    private void awaitShares(Member recovered) throws InterruptedException {
+        long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (recovered.port.queue().counters().recoveries == 0 && System.nanoTime() - endNanos < 0) {
+            recovered.onLoop(() -> null);
+        }
+        while (members.stream().anyMatch(member -> member.clientPorts.isEmpty()) && System.nanoTime() - endNanos < 0) {
+            send(1000, 40);
+        }
+        for (Member member : members) {
+            assertFalse(member.clientPorts.isEmpty(), "a loop gets nothing by the rule");
         }
     }
 
