@@ -415,6 +415,9 @@ public final class VerbsFrameQueue implements FrameQueue {
         QueuePairResources old = queues;
         ReceiveRing oldReceives = receiveRing;
         SendRing oldSends = sendRing;
+        // Until the new ones are started, which may take several attempts, frames wait: a post to them would be refused
+        // by libmlx5, and by rings sent some time later, or never.
+        oldSends.suspend(true);
         QueuePairResources opened;
         try {
             opened = openQueues();
@@ -425,11 +428,13 @@ public final class VerbsFrameQueue implements FrameQueue {
         // No rule leads to the old ones any more.
         takeReceived.run();
         use(opened);
+        sendRing.suspend(true);
         closeQueues(old, oldReceives, oldSends);
         completionsLost = false;
         try {
             start();
             startLarge();
+            sendRing.suspend(false);
             failedStarts = 0;
         } catch (VerbsException e) {
             noteFailedStart(e);

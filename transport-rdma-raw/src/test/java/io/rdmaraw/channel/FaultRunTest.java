@@ -216,6 +216,28 @@ class FaultRunTest {
         }
     }
 
+    /** Attempt after attempt fails: what is written meanwhile is sent when the queue works. */
+    @Test
+    void framesWaitForAQueueThatCannotBeStartedYet() throws InterruptedException {
+        VerbsFrameQueue queue = struck.queueOf(false);
+        struck.sender.eventLoop().submit(() -> {
+            faults.failCommands(RandomFaults.MODIFY_QP, Errno.ENOMEM, 7);
+            faults.overrunCompletions(queue, false);
+        }).sync();
+        long endNanos = System.nanoTime() + Patience.NANOS;
+        while (!struck.sender.eventLoop().submit(queue::needsNewQueues).sync().getNow()
+                && System.nanoTime() - endNanos < 0) {
+            Thread.onSpinWait();
+        }
+        struck.send(10);
+        while (struck.received < 10 && System.nanoTime() - endNanos < 0) {
+            struck.take();
+        }
+        assertEquals(10, struck.received, struck::toString);
+        assertEquals(1, struck.recoveries());
+        struck.awaitSlots();
+    }
+
     private void awaitWorks() throws InterruptedException {
         Object event;
         do {

@@ -53,6 +53,7 @@ final class FramePair implements AutoCloseable {
     /** The device may be gone: those whose writer is told so were not sent. */
     void sendToNobody(int frames) throws InterruptedException {
         List<ChannelFuture> writes = new ArrayList<>();
+        long refusedBefore = sends.counters().refusedFrames;
         for (int i = 0; i < frames; i++) {
             writes.add(sender.writeAndFlush(LoopDevice.frame(to, from, sent++, FRAME_BYTES)));
         }
@@ -62,6 +63,8 @@ final class FramePair implements AutoCloseable {
                 sent--;
             }
         }
+        // Those are counted.
+        sent += (int) (sends.counters().refusedFrames - refusedBefore);
     }
 
     /** Takes what has come in: in order, each once, and whole. */
