@@ -52,6 +52,11 @@ public final class RssFlow {
         return withdrawn;
     }
 
+    /** Tells whether the device has the rule: it may have refused to replace it. */
+    boolean isInForce() {
+        return flow != null;
+    }
+
     void markWithdrawn() {
         withdrawn = true;
     }

@@ -40,6 +40,8 @@ public final class RssFlows {
 
     /** Rules that have gone and are remembered; of more it is enough to know that flows may have moved. */
     private static final int MOST_GONE = 4096;
+    /** The kernel may be out of memory for a moment. */
+    private static final int MAX_STEER_ATTEMPTS = 3;
 
     private record PathKey(long fields, List<FrameQueue> members) {
     }
@@ -223,21 +225,32 @@ public final class RssFlows {
             tagsInUse.clear(flow.tag() - FIRST_TAG);
             return;
         }
-        try {
-            steer(flow, members);
-        } catch (RuntimeException e) {
-            // The frames go to the kernel from now on, which has a socket on the port.
-            take(flow, members, null, null);
-            LOGGER.warn("the loops that remain do not receive \"{}\" any more", flow.spec(), e);
+        for (int attempt = 1; ; attempt++) {
+            try {
+                steer(flow, members);
+                return;
+            } catch (RuntimeException e) {
+                if (attempt == MAX_STEER_ATTEMPTS) {
+                    // The frames go to the kernel from now on, which has a socket on the port.
+                    take(flow, members, null, null);
+                    LOGGER.warn("the loops that remain do not receive \"{}\" any more", flow.spec(), e);
+                    return;
+                }
+                LOGGER.debug("the rule \"{}\" is refused for the loops that remain, and tried again", flow.spec(), e);
+            }
         }
     }
 
     private void steer(RssFlow flow, List<FrameQueue> members) {
         boolean isRss = isSupported() && members.size() > 1;
-        if (!isRss && flow.path() == null && !flow.members().isEmpty()
+        if (!isRss && flow.isInForce() && flow.path() == null && !flow.members().isEmpty()
                 && flow.members().getFirst() == members.getFirst()) {
             flow.setMembers(members);
             return;
+        }
+        // Before the device brings the first frame by the new rule, which may be looked at before this thread goes on.
+        if (!flow.members().isEmpty()) {
+            noteMoved();
         }
         RssQueuePair path = isRss ? path(RssOptions.fieldsOf(flow.spec()), members) : null;
         Flow made;
@@ -252,8 +265,8 @@ public final class RssFlows {
     }
 
     private void take(RssFlow flow, List<FrameQueue> members, Flow made, RssQueuePair path) {
-        if (!flow.members().isEmpty()) {
-            if (made != null || gone.size() == MOST_GONE) {
+        if (made == null && !flow.members().isEmpty()) {
+            if (gone.size() == MOST_GONE) {
                 noteMoved();
             } else {
                 gone.add(flow.spec());

@@ -320,6 +320,21 @@ class RssFlowsTest {
         faults.failNoCommands();
     }
 
+    /** The kernel is out of memory for a moment, while a loop leaves. */
+    @Test
+    @Tag("emulated")
+    void theLoopThatRemainsKeepsARuleThatIsRefusedAtFirst() throws InterruptedException {
+        Member leaving = join();
+        join();
+        EmulatedFaults faults = new EmulatedFaults(shared.context().deviceName());
+        faults.failCommands(RandomFaults.CREATE_FLOW, Errno.ENOMEM, 2);
+        leaving.detach();
+        faults.failNoCommands();
+        members.remove(leaving);
+        send(1000, 40);
+        awaitReceived(40);
+    }
+
     /** Frames reach all members of the rule. */
     private void awaitShares(Member recovered) throws InterruptedException {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
