@@ -40,6 +40,8 @@ public final class VerbsFrameQueue implements FrameQueue {
     private SendRing sendRing;
     /** Where rules that are spread over several loops lead to; made on first use. */
     private WorkQueue workQueue;
+    /** Other loops may open rules over the work queue; only this one may make it. */
+    private boolean hasShared;
     /** A completion queue has overrun: what completed on its requests will never be known. */
     private boolean completionsLost;
     private int failedStarts;
@@ -257,6 +259,7 @@ public final class VerbsFrameQueue implements FrameQueue {
                         + options.slotCount());
             }
             workQueue = openWorkQueue(depth);
+            hasShared = true;
         }
         return workQueue;
     }
@@ -434,6 +437,9 @@ public final class VerbsFrameQueue implements FrameQueue {
         try {
             start();
             startLarge();
+            if (hasShared) {
+                workQueue();
+            }
             sendRing.suspend(false);
             failedStarts = 0;
         } catch (VerbsException e) {

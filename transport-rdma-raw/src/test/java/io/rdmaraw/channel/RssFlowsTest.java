@@ -335,6 +335,20 @@ class RssFlowsTest {
         awaitReceived(40);
     }
 
+    /** The loop that opens a rule for several is seldom the one that has been recovered. */
+    @Test
+    void aQueueThatIsMadeAnewMakesItsWorkQueueItself() {
+        Member first = join();
+        first.detach();
+        VerbsFrameQueue queue = (VerbsFrameQueue) first.port.queue();
+        DeviceFaults.of(shared.context()).overrunCompletions(queue, true);
+        while (queue.counters().recoveries == 0) {
+            first.onLoop(() -> null);
+        }
+        assertTrue(first.onLoop(() -> QueueFixture.isStriding(queue) || QueueFixture.hasWorkQueue(queue)),
+                "another loop's thread would make it");
+    }
+
     /** Frames reach all members of the rule. */
     private void awaitShares(Member recovered) throws InterruptedException {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
