@@ -300,6 +300,8 @@ final class FlowTagTable {
      */
     void rebuild(Runnable action) {
         entries().forEach(this::stopSteering);
+        // A server may have opened a rule that this loop has yet to join: with the queue it would go for all loops.
+        device.leaveRules(queue);
         action.run();
         Set<Entry> entries = entries();
         // Rules that handlers have made meanwhile lead to the old queue.

@@ -115,6 +115,11 @@ public final class RssFlows {
     /** A queue is about to close: takes it out of all rules, of those too that it has not joined yet. */
     synchronized void retire(FrameQueue member) {
         retired.add(member);
+        leaveAll(member);
+    }
+
+    /** A queue is about to be replaced: takes it out of all rules, of those too that it has not joined yet. */
+    synchronized void leaveAll(FrameQueue member) {
         List.copyOf(flows.values()).forEach(flow -> leave(flow, member));
     }
 

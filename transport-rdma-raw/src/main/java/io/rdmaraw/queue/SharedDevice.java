@@ -169,6 +169,13 @@ public final class SharedDevice {
         return rssFlows;
     }
 
+    /** A queue is about to be replaced: no rule that loops share leads to it until it joins again. */
+    public synchronized void leaveRules(FrameQueue queue) {
+        if (rssFlows != null) {
+            rssFlows.leaveAll(queue);
+        }
+    }
+
     /** A queue is about to close: no rule leads to it any more. Asks nothing of the device, which may be gone. */
     public synchronized void retire(FrameQueue queue) {
         if (rssFlows != null) {

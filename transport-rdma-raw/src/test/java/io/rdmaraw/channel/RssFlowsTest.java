@@ -349,6 +349,28 @@ class RssFlowsTest {
                 "another loop's thread would make it");
     }
 
+    /** As when the queue fails after a server has been bound, and before the loop hears of that. */
+    @Test
+    void aRuleThatTheLoopHasNotJoinedYetOutlivesItsQueue() throws InterruptedException {
+        Member first = join();
+        Member second = join();
+        first.detach();
+        second.detach();
+        first.onLoop(() -> first.port.queue().workQueue());
+        second.onLoop(() -> second.port.queue().workQueue());
+        shared.rssFlows().open(spec, List.of(first.port.queue(), second.port.queue()), this);
+        second.attach(spec);
+        VerbsFrameQueue queue = (VerbsFrameQueue) first.port.queue();
+        DeviceFaults.of(shared.context()).overrunCompletions(queue, true);
+        while (queue.counters().recoveries == 0) {
+            first.onLoop(() -> null);
+        }
+        first.onLoop(() -> null);
+        first.attach(spec);
+        send(1000, 100);
+        awaitReceived(100);
+    }
+
     /** Frames reach all members of the rule. */
     private void awaitShares(Member recovered) throws InterruptedException {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
