@@ -150,6 +150,9 @@ class LettuceOverVethTest {
                 directory.toString())) {
             peer.run("redis-cli", "-h", theirs, "-p", String.valueOf(CLUSTER_PORT), "cluster", "addslotsrange", "0",
                     "16383");
+            // The node says so itself, a moment after it has all slots.
+            Await.until("the cluster", () -> peer.attempt("redis-cli", "-h", theirs, "-p", String.valueOf(CLUSTER_PORT),
+                    "cluster", "info").output().contains("cluster_state:ok"));
             try (RdmaRawRedisClusterClient cluster = RdmaRawRedisClusterClient.create(loops,
                     List.of(RedisURI.create(theirs, CLUSTER_PORT)));
                     StatefulRedisClusterConnection<String, String> connection = cluster.connect()) {
