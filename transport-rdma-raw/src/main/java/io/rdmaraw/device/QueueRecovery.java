@@ -118,9 +118,8 @@ final class QueueRecovery {
         } else if (!queue.needsNewQueues()) {
             queue.recover(owner::takeWhatHasCompleted);
         }
-        // It says so itself when one that was made anew fails again and again.
         while (queue.needsNewQueues()) {
-            tags.rebuild(() -> queue.recover(owner::takeWhatHasCompleted));
+            tags.rebuild(this::recoverUntilStarted);
         }
         unfinished = false;
         return queue.counters().lostInFlightFrames - lostBefore;
@@ -128,7 +127,14 @@ final class QueueRecovery {
 
     private void recoverIfFailed() {
         if (queue.needsNewQueues() || queue.failed()) {
-            queue.recover(owner::takeWhatHasCompleted);
+            recoverUntilStarted();
         }
+    }
+
+    /** Rules are made once, for queues that work. The queue says so itself when new ones fail again and again. */
+    private void recoverUntilStarted() {
+        do {
+            queue.recover(owner::takeWhatHasCompleted);
+        } while (queue.needsNewQueues());
     }
 }
