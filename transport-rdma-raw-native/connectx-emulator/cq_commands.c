@@ -39,16 +39,20 @@ static bool is_power_of_two(uint32_t value)
     return value != 0 && (value & (value - 1)) == 0;
 }
 
+static uint64_t ring_bytes(uint32_t cqe, const struct mlx5_ib_create_cq *driver)
+{
+    return ((uint64_t)cqe + 1) * driver->cqe_size;
+}
+
 static int check_ring(uint32_t cqe, const struct mlx5_ib_create_cq *driver)
 {
-    uint64_t bytes = ((uint64_t)cqe + 1) * driver->cqe_size;
     if (cqe == 0 || cqe > CX_MAX_CQE || !is_power_of_two(cqe + 1))
         return EINVAL;
     if (driver->cqe_size != 64 && driver->cqe_size != 128)
         return EINVAL;
     if (driver->db_addr % 8 != 0 || driver->buf_addr % 64 != 0)
         return EINVAL;
-    return cx_is_mapped(driver->buf_addr, bytes, true) && cx_is_mapped(driver->db_addr, 8, true) ? 0 : EFAULT;
+    return cx_is_mapped(driver->buf_addr, ring_bytes(cqe, driver), true) && cx_is_mapped(driver->db_addr, 8, true) ? 0 : EFAULT;
 }
 
 /* Takes a reference on the channel; the caller stores or releases it. */
@@ -121,9 +125,11 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
         error = make_session(&driver, &session);
     if (error == 0) {
         cq = cx_object_new(context, CX_CQ, sizeof *cq, wanted->user_handle);
-        error = cq == NULL ? ENOMEM : 0;
+        error = cq == NULL ? ENOMEM : cx_object_pin(&cq->object, driver.buf_addr, ring_bytes(wanted->cqe, &driver));
     }
     if (error != 0) {
+        if (cq != NULL)
+            cx_object_free(&cq->object);
         free(session);
         if (channel != NULL)
             cx_events_release(channel);
@@ -207,8 +213,12 @@ int cx_resize_cq(struct cx_command *command)
     error = check_ring(request.cqe, &ring);
     if (error == 0 && request.cqe + 1 < cx_cq_waiting(cq))
         error = EINVAL;
+    uint64_t pages_before = cq->object.pinned_pages;
+    if (error == 0)
+        error = cx_object_pin(&cq->object, driver.buf_addr, ring_bytes(request.cqe, &ring));
     if (error != 0)
         return error;
+    cx_object_unpin(&cq->object, pages_before);
     const struct cx_completion last = {.opcode = MLX5_CQE_RESIZE_CQ};
     cx_cq_add(cq, &last);
     cq->ring = (uint8_t *)(uintptr_t)driver.buf_addr;

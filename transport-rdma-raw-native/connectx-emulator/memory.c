@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Pages that are registered in this process, by any of its devices: mm->pinned_vm. */
+/* Pages that devices of this process read or write, registered memory and rings: mm->pinned_vm. */
 static atomic_uint_fast64_t pinned_pages;
 
 int cx_alloc_pd(struct cx_command *command)
@@ -39,7 +39,7 @@ int cx_dealloc_pd(struct cx_command *command)
     return cx_object_destroy(command->context, CX_PD, request.pd_handle, cx_pd_destroy);
 }
 
-/* ---- memory regions ---- */
+/* ---- locked memory ---- */
 
 static uint64_t pages_of(uint64_t start, uint64_t length)
 {
@@ -54,17 +54,27 @@ static bool may_lock_all(void)
     return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & 1u << CAP_IPC_LOCK);
 }
 
-/* __ib_umem_get() of the kernel: what is registered counts against the limit of locked memory. */
-static int pin(uint64_t pages)
+/* ib_umem_get() of the kernel, which mlx5_ib calls for memory regions and for the rings of queues. */
+int cx_object_pin(struct cx_object *object, uint64_t address, uint64_t bytes)
 {
     struct rlimit limit;
+    uint64_t pages = pages_of(address, bytes);
     uint64_t pinned = atomic_fetch_add(&pinned_pages, pages) + pages;
+    object->pinned_pages += pages;
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
         pinned <= limit.rlim_cur / CX_PAGE_BYTES || may_lock_all())
         return 0;
-    atomic_fetch_sub(&pinned_pages, pages);
+    cx_object_unpin(object, pages);
     return ENOMEM;
 }
+
+void cx_object_unpin(struct cx_object *object, uint64_t pages)
+{
+    object->pinned_pages -= pages;
+    atomic_fetch_sub(&pinned_pages, pages);
+}
+
+/* ---- memory regions ---- */
 
 static int check_registration(const struct ib_uverbs_reg_mr *request)
 {
@@ -111,14 +121,15 @@ int cx_reg_mr(struct cx_command *command)
     int error = check_registration(&request);
     if (error == 0)
         error = take_mkey(device, &index);
-    if (error == 0)
-        error = pin(pages_of(request.start, request.length));
     if (error != 0)
         return error;
     struct cx_mr *mr = cx_object_new(context, CX_MR, sizeof *mr, 0);
-    if (mr == NULL) {
-        atomic_fetch_sub(&pinned_pages, pages_of(request.start, request.length));
+    if (mr == NULL)
         return ENOMEM;
+    error = cx_object_pin(&mr->object, request.start, request.length);
+    if (error != 0) {
+        cx_object_free(&mr->object);
+        return error;
     }
     struct cx_mkey *mkey = &device->mkeys[index];
     mkey->variant++;
@@ -141,7 +152,6 @@ void cx_mr_destroy(struct cx_object *object)
     struct cx_mr *mr = (struct cx_mr *)object;
     struct cx_mkey *mkey = &mr->object.context->device->mkeys[mr->index];
     mkey->key = 0;
-    atomic_fetch_sub(&pinned_pages, pages_of((uintptr_t)mkey->base, mkey->length));
     mr->pd->object.users--;
     cx_object_free(object);
 }

@@ -65,6 +65,7 @@ struct cx_object {
     uint32_t handle;
     uint32_t users;                 /* objects that refer to this one and so keep it */
     uint64_t user_handle;           /* the program's name for it in events */
+    uint64_t pinned_pages;          /* of its memory, which count against the limit of locked memory */
     struct cx_context *context;
     struct cx_event_source events;
 };
@@ -242,6 +243,9 @@ void *cx_object_new(struct cx_context *context, enum cx_kind kind, size_t bytes,
 void cx_object_free(struct cx_object *object);
 /* Returns NULL for an unknown handle or one of another kind. */
 void *cx_object_find(struct cx_context *context, enum cx_kind kind, uint32_t handle);
+/* memory.c: the device reads or writes these bytes until the object is freed. 0, or ENOMEM at the limit. */
+int cx_object_pin(struct cx_object *object, uint64_t address, uint64_t bytes);
+void cx_object_unpin(struct cx_object *object, uint64_t pages);
 /* Whether [address, address + length) is memory of this process. */
 bool cx_is_mapped(uint64_t address, uint64_t length, bool writable);
 

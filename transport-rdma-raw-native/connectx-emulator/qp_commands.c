@@ -28,7 +28,8 @@ static void unlink_qp(struct cx_device *device, struct cx_qp *qp)
     *link = qp->next;
 }
 
-int cx_ring_init(struct cx_ring *ring, uint64_t memory, uint32_t units, uint32_t unit_shift, uint64_t record)
+int cx_ring_init(struct cx_ring *ring, struct cx_object *owner, uint64_t memory, uint32_t units, uint32_t unit_shift,
+                 uint64_t record)
 {
     if (units == 0 || (units & (units - 1)) != 0 || units > 32768 || unit_shift < 4 || unit_shift > 16)
         return EINVAL;
@@ -40,7 +41,7 @@ int cx_ring_init(struct cx_ring *ring, uint64_t memory, uint32_t units, uint32_t
     ring->units = units;
     ring->unit_shift = unit_shift;
     ring->record = (_Atomic uint32_t *)(uintptr_t)record;
-    return 0;
+    return cx_object_pin(owner, memory, (uint64_t)units << unit_shift);
 }
 
 /* ---- plain queue pairs ---- */
@@ -78,8 +79,8 @@ static int init_send(struct cx_qp *qp, const struct wanted *wanted)
     qp->sq.cq = cx_object_find(context, CX_CQ, wanted->request.send_cq_handle);
     if (qp->sq.cq == NULL)
         return EINVAL;
-    int error = cx_ring_init(&qp->sq.ring, driver->sq_buf_addr, driver->sq_wqe_count, MLX5_SEND_WQE_SHIFT,
-                             driver->db_addr + 4);
+    int error = cx_ring_init(&qp->sq.ring, &qp->object, driver->sq_buf_addr, driver->sq_wqe_count,
+                             MLX5_SEND_WQE_SHIFT, driver->db_addr + 4);
     if (error != 0)
         return error;
     if (driver->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) {
@@ -105,7 +106,7 @@ static int init_receive(struct cx_qp *qp, const struct wanted *wanted)
     qp->rq.cq = cx_object_find(qp->object.context, CX_CQ, wanted->request.recv_cq_handle);
     if (qp->rq.cq == NULL)
         return EINVAL;
-    int error = cx_ring_init(&qp->rq.ring, driver->buf_addr, driver->rq_wqe_count, driver->rq_wqe_shift,
+    int error = cx_ring_init(&qp->rq.ring, &qp->object, driver->buf_addr, driver->rq_wqe_count, driver->rq_wqe_shift,
                              driver->db_addr);
     if (error != 0)
         return error;

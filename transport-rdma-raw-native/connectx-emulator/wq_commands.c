@@ -40,7 +40,7 @@ static int init_wq(struct cx_wq *wq, const struct ib_uverbs_ex_create_wq *reques
     rq->cq = cx_object_find(context, CX_CQ, request->cq_handle);
     if (rq->pd == NULL || rq->cq == NULL)
         return EINVAL;
-    int error = cx_ring_init(&rq->ring, driver->buf_addr, driver->rq_wqe_count, driver->rq_wqe_shift,
+    int error = cx_ring_init(&rq->ring, &wq->object, driver->buf_addr, driver->rq_wqe_count, driver->rq_wqe_shift,
                              driver->db_addr);
     if (error == 0)
         error = init_strides(rq, driver);

@@ -3,7 +3,11 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <rdma/ib_user_verbs.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { FIRST_SEND = SLOTS / 2 };
 
@@ -282,7 +286,64 @@ static void what_a_queue_pair_sends_itself_may_fail_it(void)
     close_side(&world, &side, flow);
 }
 
+/* ---- locked memory ---- */
+
+static void may_lock_all(bool may)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+    CHECK_EQ(0, syscall(SYS_capget, &header, data));
+    data[0].effective &= ~(1u << CAP_IPC_LOCK);
+    if (may)
+        data[0].effective |= data[0].permitted & 1u << CAP_IPC_LOCK;
+    CHECK_EQ(0, syscall(SYS_capset, &header, data));
+}
+
+static void limit_locked_memory(rlim_t bytes)
+{
+    struct rlimit limit;
+    CHECK_EQ(0, getrlimit(RLIMIT_MEMLOCK, &limit));
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    CHECK_EQ(0, setrlimit(RLIMIT_MEMLOCK, &limit));
+}
+
+/* ib_umem_get() of the kernel: memory regions, and the rings of completion queues, queue pairs and work queues. */
+static void rings_count_as_locked_memory(void)
+{
+    enum { ENTRIES = 4000, RING_BYTES = 4096 * 64, TIMES = 40 };
+    struct world world;
+    struct rlimit before;
+    static _Alignas(4096) uint8_t memory[4096];
+    world_open(&world, "mlx5_0");
+    struct ibv_cq *cq = ibv_create_cq(world.context, 10, NULL, NULL, 0);
+    CHECK(cq != NULL);
+    struct ibv_qp_init_attr qp = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RAW_PACKET,
+                                  .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = world.pd, .cq = cq};
+    CHECK_EQ(0, getrlimit(RLIMIT_MEMLOCK, &before));
+    may_lock_all(false);
+    limit_locked_memory(0);
+    CHECK(ibv_reg_mr(world.pd, memory, sizeof memory, 0) == NULL && errno == ENOMEM);
+    CHECK(ibv_create_cq(world.context, 10, NULL, NULL, 0) == NULL && errno == ENOMEM);
+    CHECK(ibv_create_qp(world.pd, &qp) == NULL && errno == ENOMEM);
+    CHECK(ibv_create_wq(world.context, &wq) == NULL && errno == ENOMEM);
+    CHECK_EQ(ENOMEM, ibv_resize_cq(cq, ENTRIES));
+    /* What was freed counts no more, nor what was refused. */
+    limit_locked_memory(10 * RING_BYTES);
+    for (unsigned i = 0; i < TIMES; i++) {
+        struct ibv_cq *large = ibv_create_cq(world.context, ENTRIES, NULL, NULL, 0);
+        CHECK(large != NULL);
+        CHECK_EQ(0, ibv_resize_cq(large, ENTRIES / 2));
+        CHECK_EQ(0, ibv_destroy_cq(large));
+    }
+    limit_locked_memory(before.rlim_cur);
+    may_lock_all(true);
+    CHECK_EQ(0, ibv_destroy_cq(cq));
+    world_close(&world);
+}
+
 const struct test error_tests[] = {
+    {"rings count as locked memory", rings_count_as_locked_memory},
     {"what a queue pair sends itself may fail it", what_a_queue_pair_sends_itself_may_fail_it},
     {"the halves of a queue pair fail apart", halves_fail_apart},
     {"wrong keys are protection errors", wrong_keys_are_protection_errors},

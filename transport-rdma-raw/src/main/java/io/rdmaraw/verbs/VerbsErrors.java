@@ -79,7 +79,7 @@ final class VerbsErrors {
                     + " have not: soft:xdp:NETDEV (AF_XDP) runs on their network interfaces";
             case Errno.EINVAL -> "a size is beyond what the device offers (max_qp_wr, max_sge, max_inline_data),"
                     + " a flag is unknown, or the device has no raw-packet queue pairs";
-            case Errno.ENOMEM -> "no memory for rings of this size, or the device has no queue pair left";
+            case Errno.ENOMEM -> noMemoryForRings("queue pair");
             default -> "";
         };
     }
@@ -88,13 +88,17 @@ final class VerbsErrors {
         return switch (errno) {
             case Errno.EINVAL -> "the number of entries is 0 or beyond max_cqe, or there is no such completion vector"
                     + " or option";
-            case Errno.ENOMEM -> "no memory for rings of this size, or the device has no completion queue left";
+            case Errno.ENOMEM -> noMemoryForRings("completion queue");
             default -> "";
         };
     }
 
     private static String createWorkQueue(int errno) {
-        return errno == Errno.EINVAL ? "a size is beyond what the device offers (max_qp_wr, max_sge)" : "";
+        return switch (errno) {
+            case Errno.EINVAL -> "a size is beyond what the device offers (max_qp_wr, max_sge)";
+            case Errno.ENOMEM -> noMemoryForRings("work queue");
+            default -> "";
+        };
     }
 
     private static String createTable(int errno) {
@@ -136,6 +140,12 @@ final class VerbsErrors {
                     + " (18 bytes on mlx5)";
             default -> "";
         };
+    }
+
+    /** {@code mlx5_ib} pins rings as it pins registered memory. */
+    private static String noMemoryForRings(String object) {
+        return "no memory for rings of this size, or the device has no " + object + " left; a card's rings count"
+                + " against the memlock limit, now " + memlockLimit() + " (ulimit -l)";
     }
 
     /** Returns the soft memlock limit for a message, as {@code 8388608 bytes} or {@code unlimited}. */
