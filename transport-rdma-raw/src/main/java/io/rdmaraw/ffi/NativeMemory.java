@@ -21,9 +21,19 @@ public final class NativeMemory {
     private static final VarHandle BYTE = ValueLayout.JAVA_BYTE.varHandle();
     private static final VarHandle ALIGNED_INT = ValueLayout.JAVA_INT.varHandle();
     private static final VarHandle ALIGNED_LONG = ValueLayout.JAVA_LONG.varHandle();
+    private static final long BASE_MASK = Long.MAX_VALUE >>> 1;
     private static final boolean SWAP = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
     private NativeMemory() {
+    }
+
+    /**
+     * Returns an address as it is, for several accesses at small offsets from it. What it changes is what the compiler
+     * knows: user space ends far below the bits that are cleared, and what begins there cannot leave the range of
+     * {@link #ALL}, so these accesses have no check each. Hot.
+     */
+    public static long base(long address) {
+        return address & BASE_MASK;
     }
 
     /** Returns the byte at {@code address}. */

@@ -77,12 +77,20 @@ abstract class CountedByteBuf extends AbstractByteBuf {
         return this;
     }
 
-    @Override
-    public final boolean release() {
+    /** Drops the last reference without {@link #deallocate}; returns false, and does nothing, if it is not the last. */
+    final boolean releaseLast() {
         if (refCnt() != 1) {
-            return release0(1);
+            return false;
         }
         REFERENCES.setOpaque(this, 0);
+        return true;
+    }
+
+    @Override
+    public final boolean release() {
+        if (!releaseLast()) {
+            return release0(1);
+        }
         deallocate();
         return true;
     }

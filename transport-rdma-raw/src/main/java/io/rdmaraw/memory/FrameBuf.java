@@ -247,6 +247,18 @@ public final class FrameBuf extends NativeByteBuf {
         return window;
     }
 
+    /**
+     * Releases the last reference of a slot that holds nothing but its frame, without giving the slot back: the caller
+     * does. Returns whether that could be done; else nothing has changed. Hot.
+     */
+    boolean releaseAlone() {
+        if (attachedSlot != NONE || attachedForeign != null || overflow != null || !releaseLast()) {
+            return false;
+        }
+        address = slotAddress;
+        return true;
+    }
+
     private void releaseAttached() {
         ByteBuf payload = attached();
         if (attachedSlot == NONE) {

@@ -34,6 +34,10 @@ public final class SlotPoison {
         return violations.sum();
     }
 
+    boolean isOn() {
+        return on;
+    }
+
     void onFree(FrameBuf buf) {
         if (on) {
             for (int i = 0; i < buf.slotBytes(); i += Long.BYTES) {

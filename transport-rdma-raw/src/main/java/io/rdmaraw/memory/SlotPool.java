@@ -16,6 +16,8 @@ import java.util.stream.IntStream;
  * locks and there is no ABA problem. Only the owner takes slots.
  */
 public final class SlotPool {
+    /** No slot's number. */
+    public static final int NONE = -1;
     private static final int COLOURS = 8;
     private static final int CACHE_LINE_BYTES = 64;
     private static final int LEAST_COLOURED_BYTES = 2048;
@@ -222,6 +224,33 @@ public final class SlotPool {
 
     boolean isOwner(Thread thread) {
         return thread == owner;
+    }
+
+    /**
+     * Releases slots that the caller alone has a reference to, up to the first that someone else has one to, or that is
+     * more than a slot: a stride, or a buffer with others attached. The same as {@link FrameBuf#release} for each, but
+     * what is the same for all is looked at once. Hot.
+     *
+     * @param slotIndices {@value #NONE} takes the place of each that is released, and ends what can be
+     * @return how many were released
+     */
+    public int releaseRun(int[] slotIndices, int from, int end) {
+        if (Thread.currentThread() != owner || poison.isOn()) {
+            return 0;
+        }
+        int[] stack = free;
+        int count = freeCount;
+        int i = from;
+        while (i < end) {
+            int slotIndex = slotIndices[i];
+            if (slotIndex < strideSlots || !slots[slotIndex].releaseAlone()) {
+                break;
+            }
+            slotIndices[i++] = NONE;
+            stack[count++] = slotIndex;
+        }
+        freeCount = count;
+        return i - from;
     }
 
     void giveBack(FrameBuf buf) {

@@ -2,16 +2,12 @@ package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.IllegalReferenceCountException;
-import io.netty.util.internal.logging.InternalLogger;
-import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
-
-import java.util.Arrays;
 
 /**
  * The sending half of a {@link VerbsFrameQueue}: takes frames, keeps them as long as the device may read them, and
@@ -22,11 +18,9 @@ import java.util.Arrays;
  * their own) is polled: only every {@link #SIGNAL_INTERVAL}th and the last of a burst ask for one.
  */
 public abstract class SendRing {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SendRing.class);
     protected static final int SIGNAL_INTERVAL = 32;
     /** Least length of an Ethernet frame without FCS: IEEE 802.3, 64 octets with it. */
     private static final int MIN_FRAME_BYTES = 60;
-    private static final int NONE = -1;
 
     private final SlotPool slots;
     private final RegisteredRanges ranges;
@@ -36,19 +30,16 @@ public abstract class SendRing {
     private final QueueCounters counters;
     private final int maxSge;
     private final FrameBuf padding;
-    /** The frames in flight that lie in slots of this queue, by number; -1 where {@link #foreignInFlight} has one. */
-    private final int[] slotsInFlight;
-    private final ByteBuf[] foreignInFlight;
-    /** What frames consist of beside what the two above hold, {@link #maxSge} places for each; null from the end. */
-    private final ByteBuf[] partsInFlight;
+    private final FramesInFlight frames;
     /** How long the parts are of each frame of the burst that has some; what the others' places hold means nothing. */
     private final int[] offeredPartsBytes = new int[FrameQueue.BURST_FRAMES];
-    private final int mask;
     /** Sequence number of the next frame to be posted. */
     private long postedSequence;
     /** Sequence number of the oldest frame not known to be sent. */
     private long reclaimedSequence;
     private int offered;
+    /** As many frames of the burst as there is room for in any case. */
+    private int roomEnd;
     private long offeredBytes;
     private boolean failed;
     private boolean suspended;
@@ -62,12 +53,7 @@ public abstract class SendRing {
         counters = queues.counters();
         elements = new ScatterGatherList(ranges, counters);
         maxSge = queues.setup().options().maxSendSge();
-        int depth = queues.setup().options().sendQueueDepth();
-        slotsInFlight = new int[depth];
-        foreignInFlight = new ByteBuf[depth];
-        partsInFlight = new ByteBuf[depth * maxSge];
-        Arrays.fill(slotsInFlight, NONE);
-        mask = depth - 1;
+        frames = new FramesInFlight(slots, counters, queues.setup().options().sendQueueDepth(), maxSge);
         NativeMemory.fill(padding.slotAddress(), MIN_FRAME_BYTES, (byte) 0);
     }
 
@@ -125,13 +111,15 @@ public abstract class SendRing {
     /** Takes no frames for the time being. */
     void suspend(boolean suspended) {
         this.suspended = suspended;
+        roomEnd = 0;
     }
 
     int room() {
         if (suspended) {
             return 0;
         }
-        return Math.min(Math.min(mask + 1 - inFlight() - offered, FrameQueue.BURST_FRAMES - offered), ringRoom());
+        int places = Math.min(frames.places() - inFlight(), FrameQueue.BURST_FRAMES);
+        return Math.min(places - offered, ringRoom());
     }
 
     /** Returns how many frames of the longest kind the device's ring has room for. */
@@ -171,20 +159,35 @@ public abstract class SendRing {
     }
 
     int offer(ByteBuf frame) {
-        if (room() == 0) {
+        if (isFull()) {
             return FrameQueue.FULL;
         }
-        int lengthBytes = frame.readableBytes();
-        if (frame instanceof FrameBuf slot && slots.owns(slot) && slot.isRegistered()
-                && lengthBytes >= MIN_FRAME_BYTES) {
-            int index = offered;
-            describe(index, slot.readableAddress(), lengthBytes, slot.lkey());
-            slotsInFlight[(int) (postedSequence + index) & mask] = slot.slotIndex();
-            offered = index + 1;
-            offeredBytes += lengthBytes;
-            return FrameQueue.ACCEPTED;
+        if (frame instanceof FrameBuf slot && slots.owns(slot) && slot.isRegistered()) {
+            int lengthBytes = slot.readableBytes();
+            if (lengthBytes >= MIN_FRAME_BYTES) {
+                offerSlot(slot, lengthBytes);
+                return FrameQueue.ACCEPTED;
+            }
         }
-        return offerInParts(frame, lengthBytes);
+        return offerInParts(frame, frame.readableBytes());
+    }
+
+    /** Hot. */
+    private void offerSlot(FrameBuf slot, int lengthBytes) {
+        int index = offered;
+        describe(index, slot.readableAddress(), lengthBytes, slot.lkey());
+        frames.holdSlot(postedSequence + index, slot.slotIndex());
+        offered = index + 1;
+        offeredBytes += lengthBytes;
+    }
+
+    /** Tells whether there is room for no frame; counts what room there is once for many frames. */
+    private boolean isFull() {
+        if (offered < roomEnd) {
+            return false;
+        }
+        roomEnd = offered + room();
+        return offered >= roomEnd;
     }
 
     /** Returns how many of the frames were taken. */
@@ -197,7 +200,7 @@ public abstract class SendRing {
                 continue;
             }
             int lengthBytes = slot.readableBytes();
-            if (room() == 0) {
+            if (isFull()) {
                 return i - from;
             }
             if (lengthBytes < MIN_FRAME_BYTES || !slot.isRegistered()) {
@@ -206,11 +209,7 @@ public abstract class SendRing {
                 }
                 continue;
             }
-            int index = offered;
-            describe(index, slot.readableAddress(), lengthBytes, slot.lkey());
-            slotsInFlight[(int) (postedSequence + index) & mask] = slotIndices[i];
-            offered = index + 1;
-            offeredBytes += lengthBytes;
+            offerSlot(slot, lengthBytes);
         }
         return end - from;
     }
@@ -241,7 +240,7 @@ public abstract class SendRing {
     }
 
     int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums) {
-        if (room() == 0) {
+        if (isFull()) {
             return FrameQueue.FULL;
         }
         int headerBytes = headers.readableBytes();
@@ -289,7 +288,7 @@ public abstract class SendRing {
 
     int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
               boolean fillChecksums) {
-        if (room() == 0) {
+        if (isFull()) {
             return FrameQueue.FULL;
         }
         long sge = elementsOf(offered);
@@ -302,7 +301,7 @@ public abstract class SendRing {
 
     int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
                        int segmentBytes) {
-        if (room() == 0) {
+        if (isFull()) {
             return FrameQueue.FULL;
         }
         int headerBytes = headers.readableBytes();
@@ -315,13 +314,12 @@ public abstract class SendRing {
 
     /** Keeps the parts of the frame to come; returns their length. */
     private int holdParts(long sge, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
-        int place = ((int) (postedSequence + offered) & mask) * maxSge;
         int bytes = 0;
         for (int i = 0; i < count; i++) {
             long address = buffers[i].memoryAddress() + indices[i];
             Sge.write(sge + (long) i * Sge.SIZE_BYTES, address, lengthsBytes[i],
                     (int) lkeyOf(address, lengthsBytes[i]));
-            partsInFlight[place + i] = buffers[i];
+            frames.holdPart(postedSequence + offered, i, buffers[i]);
             bytes += lengthsBytes[i];
         }
         offeredPartsBytes[offered] = bytes;
@@ -345,7 +343,7 @@ public abstract class SendRing {
     }
 
     private void accept(ByteBuf held, int lengthBytes) {
-        hold((int) (postedSequence + offered) & mask, held);
+        frames.hold(postedSequence + offered, held);
         offered++;
         offeredBytes += lengthBytes;
     }
@@ -368,6 +366,7 @@ public abstract class SendRing {
         postedSequence += Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
         offered = 0;
         offeredBytes = 0;
+        roomEnd = 0;
         return refused;
     }
 
@@ -375,67 +374,12 @@ public abstract class SendRing {
     private void dropRefused(long refused, int count) {
         for (int i = 0; i < count; i++) {
             if ((refused >>> i & 1) != 0) {
-                int index = (int) (postedSequence + i) & mask;
-                offeredBytes -= lengthOf(held(index)) + (hasParts(index) ? offeredPartsBytes[i] : 0);
-                releaseHeld(index);
+                long sequence = postedSequence + i;
+                offeredBytes -= frames.lengthBytes(sequence)
+                        + (frames.hasParts(sequence) ? offeredPartsBytes[i] : 0);
+                frames.release(sequence);
             }
         }
-    }
-
-    private void hold(int index, ByteBuf frame) {
-        // What has parts goes the way on which they are released too.
-        if (!hasParts(index) && frame instanceof FrameBuf slot && slots.owns(slot)) {
-            slotsInFlight[index] = slot.slotIndex();
-        } else {
-            foreignInFlight[index] = frame;
-        }
-    }
-
-    private boolean hasParts(int index) {
-        return partsInFlight[index * maxSge] != null;
-    }
-
-    private ByteBuf held(int index) {
-        int slotIndex = slotsInFlight[index];
-        return slotIndex == NONE ? foreignInFlight[index] : slots.slot(slotIndex);
-    }
-
-    /** Returns whether the place held a frame. */
-    private boolean releaseHeld(int index) {
-        ByteBuf frame = held(index);
-        if (frame == null) {
-            return false;
-        }
-        if (slotsInFlight[index] == NONE) {
-            foreignInFlight[index] = null;
-        } else {
-            slotsInFlight[index] = NONE;
-        }
-        releaseSent(frame);
-        releaseParts(index * maxSge);
-        return true;
-    }
-
-    private void releaseParts(int first) {
-        for (int i = first; partsInFlight[i] != null; i++) {
-            ByteBuf part = partsInFlight[i];
-            partsInFlight[i] = null;
-            releaseSent(part);
-        }
-    }
-
-    /** Releases the queue's reference, unless a handler without a reference has done so. */
-    private void releaseSent(ByteBuf frame) {
-        try {
-            frame.release();
-        } catch (IllegalReferenceCountException e) {
-            counters.releasedEarlyFrames++;
-            LOGGER.debug("a handler released a frame while it was sent", e);
-        }
-    }
-
-    private static int lengthOf(ByteBuf frame) {
-        return frame.readableBytes() + (frame instanceof FrameBuf slot ? slot.attachedBytes() : 0);
     }
 
     int reclaim() {
@@ -472,18 +416,7 @@ public abstract class SendRing {
     }
 
     private int releaseUpTo(long endSequence) {
-        int released = 0;
-        for (long s = reclaimedSequence; s < endSequence; s++) {
-            int index = (int) s & mask;
-            int slotIndex = slotsInFlight[index];
-            if (slotIndex != NONE) {
-                slotsInFlight[index] = NONE;
-                releaseSent(slots.slot(slotIndex));
-                released++;
-            } else if (releaseHeld(index)) {
-                released++;
-            }
-        }
+        int released = frames.release(reclaimedSequence, endSequence);
         reclaimedSequence = Math.max(reclaimedSequence, endSequence);
         return released;
     }
@@ -497,7 +430,7 @@ public abstract class SendRing {
 
     void close() {
         for (int i = 0; i < offered; i++) {
-            releaseHeld((int) (postedSequence + i) & mask);
+            frames.release(postedSequence + i);
         }
         counters.lostInFlightFrames += offered;
         offered = 0;

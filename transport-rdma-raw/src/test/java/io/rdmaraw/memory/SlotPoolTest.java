@@ -1,6 +1,7 @@
 package io.rdmaraw.memory;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.ffi.PageMemory;
@@ -83,6 +84,68 @@ class SlotPoolTest {
         for (int i = 0; i < SLOTS; i++) {
             assertNotNull(pool.take());
         }
+    }
+
+    private int[] takeNumbers(int count) {
+        int[] numbers = new int[count];
+        for (int i = 0; i < count; i++) {
+            numbers[i] = pool.take().slotIndex();
+        }
+        return numbers;
+    }
+
+    @Test
+    void releasesARunOfSlotsUpToOneThatSomeoneElseHolds() {
+        int[] numbers = takeNumbers(SLOTS);
+        int[] before = numbers.clone();
+        FrameBuf moved = pool.slot(numbers[1]);
+        moved.writeZero(100);
+        moved.window(50, 50);
+        FrameBuf held = pool.slot(numbers[4]);
+        held.retain();
+        assertEquals(3, pool.releaseRun(numbers, 1, SLOTS));
+        for (int i = 0; i < SLOTS; i++) {
+            boolean released = i >= 1 && i < 4;
+            assertEquals(released ? SlotPool.NONE : before[i], numbers[i]);
+            assertEquals(released ? 0 : i == 4 ? 2 : 1, pool.slot(before[i]).refCnt());
+        }
+        assertEquals(3, pool.available());
+        assertEquals(moved.slotAddress(), moved.readableAddress(), "the next user has the whole slot");
+        assertEquals(0, pool.releaseRun(numbers, 1, SLOTS), "nothing is released twice");
+        held.release();
+        assertEquals(SLOTS - 4, pool.releaseRun(numbers, 4, SLOTS));
+        assertEquals(SLOTS - 1, pool.available());
+    }
+
+    @Test
+    void whatIsMoreThanASlotEndsARun() {
+        int[] numbers = takeNumbers(3);
+        pool.slot(numbers[0]).attach(pool.take());
+        pool.slot(numbers[1]).attach(Unpooled.directBuffer());
+        pool.slot(numbers[2]).capacity(2 * STRIDE_BYTES);
+        for (int i = 0; i < numbers.length; i++) {
+            assertEquals(0, pool.releaseRun(numbers, i, numbers.length));
+            pool.slot(numbers[i]).release();
+            assertEquals(0, pool.releaseRun(numbers, i, numbers.length), "released early");
+        }
+        assertEquals(SLOTS, pool.available());
+        SlotPool strides = striding(SlotPoison.OFF);
+        int first = strides.takeChunk();
+        FrameBuf frame = strides.openReceived(first, 600);
+        assertEquals(0, strides.releaseRun(new int[] {first}, 0, 1));
+        assertEquals(1, frame.refCnt());
+    }
+
+    @Test
+    void onlyTheOwnerReleasesRunsAndNotWhereSlotsArePoisoned() throws InterruptedException {
+        int[] numbers = takeNumbers(2);
+        AtomicInteger released = new AtomicInteger();
+        Thread other = Thread.ofPlatform().start(() -> released.set(pool.releaseRun(numbers, 0, 2)));
+        other.join();
+        assertEquals(0, released.get());
+        assertEquals(2, pool.releaseRun(numbers, 0, 2));
+        SlotPool poisoned = owned(new SlotPool(memory.address(), StrideLayout.NONE, SLOTS, STRIDE_BYTES, 7, poison));
+        assertEquals(0, poisoned.releaseRun(new int[] {poisoned.take().slotIndex()}, 0, 1));
     }
 
     @Test

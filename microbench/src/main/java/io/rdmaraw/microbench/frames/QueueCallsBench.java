@@ -22,7 +22,9 @@ final class QueueCallsBench {
     private static final String STRIDING = "rdma-raw-striding";
     private static final String STRIDING_COMPRESSED = "rdma-raw-striding-compressed";
     private static final int BURSTS = 2000;
-    private static final int WARM_UP_RUNS = 5;
+    /** Short and many: so the JIT compiler compiles the method that drives a queue, not only the loop in it. */
+    private static final int WARM_UP_RUNS = 1000;
+    private static final int WARM_UP_BURSTS = 20;
 
     private final FramesBenchOptions options;
     private final FramesProgram program;
@@ -60,18 +62,14 @@ final class QueueCallsBench {
         queues.keySet().forEach(name -> byRings.put(name, new ArrayList<>()));
         List<Double> byCalls = new ArrayList<>();
         List<Double> inC = new ArrayList<>();
-        for (int run = -WARM_UP_RUNS; run < options.runs(); run++) {
-            for (Map.Entry<String, QueueCalls> queue : queues.entrySet()) {
-                double nanos = work.applyAsDouble(queue.getValue(), BURSTS);
-                if (run >= 0) {
-                    byRings.get(queue.getKey()).add(nanos);
-                }
-            }
-            double callNanos = work.applyAsDouble(calls, BURSTS);
-            if (run >= 0) {
-                byCalls.add(callNanos);
-                inC.add(program.callNanosPerFrame(mode, BURSTS, options));
-            }
+        for (int run = 0; run < WARM_UP_RUNS; run++) {
+            queues.values().forEach(queue -> work.applyAsDouble(queue, WARM_UP_BURSTS));
+            work.applyAsDouble(calls, WARM_UP_BURSTS);
+        }
+        for (int run = 0; run < options.runs(); run++) {
+            queues.forEach((name, queue) -> byRings.get(name).add(work.applyAsDouble(queue, BURSTS)));
+            byCalls.add(work.applyAsDouble(calls, BURSTS));
+            inC.add(program.callNanosPerFrame(mode, BURSTS, options));
         }
         String caseName = mode + ".burst64";
         byRings.forEach((name, nanos) -> report.add(BenchRow.compared(caseName, name, options.device(),

@@ -80,7 +80,7 @@ public final class Mlx5CompletionQueue {
     }
 
     private long entry(int index) {
-        return buffer + ((long) (index & mask) << strideShift);
+        return NativeMemory.base(buffer + ((long) (index & mask) << strideShift));
     }
 
     private long nextCompressed() {

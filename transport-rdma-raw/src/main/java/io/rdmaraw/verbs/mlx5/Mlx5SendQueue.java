@@ -103,9 +103,10 @@ public final class Mlx5SendQueue {
      * @param lengthBytes more than {@value Wqe#ETH_L2_INLINE_BYTES}
      * @return the block that the request begins at
      */
-    public int put(long address, int lengthBytes, int lkey) {
+    public int put(long frame, int lengthBytes, int lkey) {
+        long address = NativeMemory.base(frame);
         int block = producer & blockMask;
-        long wqe = buffer + ((long) block << BLOCK_SHIFT);
+        long wqe = NativeMemory.base(buffer + ((long) block << BLOCK_SHIFT));
         putControl(wqe, Wqe.OPCODE_SEND, ONE_ELEMENT_UNITS);
         NativeMemory.putLong(wqe + 16, 0);
         // The frame's first bytes go in front of the data segment: the first two share a word with their number.
