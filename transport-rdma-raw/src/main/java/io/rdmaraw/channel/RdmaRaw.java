@@ -116,6 +116,10 @@ public final class RdmaRaw {
      * wanting, not only what the kernel refused first: capabilities, the interface, its state.
      */
     public static Throwable unavailabilityCause(String deviceName) {
+        if (deviceName == null || deviceName.isEmpty()) {
+            return new IllegalArgumentException("no device is named: name one, such as soft:xdp:eth0, or soft:loop for"
+                    + " memory");
+        }
         Throwable cause = unavailabilityCause(RdmaRawIoHandlerConfig.builder().device(deviceName).build());
         if (cause == null || cause == UNAVAILABILITY_CAUSE) {
             return cause;

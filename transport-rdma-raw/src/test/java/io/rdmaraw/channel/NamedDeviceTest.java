@@ -8,6 +8,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.NullAndEmptySource;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -91,6 +93,17 @@ class NamedDeviceTest {
         assertTrue(cause.contains("Missing here: there is no network interface nosuchif0"), cause);
         assertEquals(cause, assertThrows(UnsatisfiedLinkError.class,
                 () -> RdmaRaw.ensureAvailability("soft:packet:nosuchif0")).getMessage());
+    }
+
+    /** As where a setting of the program's is missing. */
+    @ParameterizedTest
+    @NullAndEmptySource
+    void aDeviceWithoutANameIsNotAvailable(String none) {
+        assertFalse(RdmaRaw.isAvailable(none));
+        String cause = RdmaRaw.unavailabilityCause(none).getMessage();
+        assertTrue(cause.startsWith("no device is named: name one"), cause);
+        assertEquals(cause, assertThrows(UnsatisfiedLinkError.class,
+                () -> RdmaRaw.ensureAvailability(none)).getMessage());
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.rdmaraw.tcp.stack;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.SingleThreadEventExecutor;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.FrameReceiver;
@@ -36,6 +37,8 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     /** The same for frames, of which a connection may have many: about a megabyte, or a quarter of a millisecond. */
     private static final int MAX_GATHERED_FRAMES = 512;
     private static final int MAX_HELD_ENDS = 16;
+    /** The same for flushes by tasks of the loop. */
+    private static final int MAX_HELD_FLUSHES = 32;
     /** A queue of the device, what may be in the kernel's besides, and an end where more comes all the time. */
     private static final int MOST_POLLED = 1 << 16;
     /** Payloads out of order, while slots are few. */
@@ -61,6 +64,8 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     private boolean reading;
     /** Connections whose end waits for others to share a doorbell with. */
     private int heldEnds;
+    /** Flushes of tasks that wait for those of the tasks behind them. */
+    private int heldFlushes;
     private boolean gone;
     /** What waits for {@link #letGo}; also its lock. */
     private final List<Runnable> afterwards = new ArrayList<>();
@@ -426,19 +431,25 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     /**
      * A channel is about to be flushed outside of reads: what has come in meanwhile counts, as it would with a kernel,
      * even if the loop was blocked by a handler. From within a poll, {@link DeviceQueue#poll()} does nothing.
+     *
+     * @return whether the loop has more tasks to do, to be passed to {@link #flush}. Asked before the write completes:
+     *        who sees that, and then blocks the loop, does not hold it up
      */
-    public void beforeFlush() {
-        if (!reading && !gone) {
-            port.poll();
+    public boolean beforeFlush() {
+        if (reading || gone) {
+            return false;
         }
+        port.poll();
+        return loop instanceof SingleThreadEventExecutor tasks && tasks.pendingTasks() > 0;
     }
 
     /**
      * A channel was flushed. Within the reads of a burst that waits for the burst's end, so that what all channels have
-     * to send shares doorbells; else it goes out before the caller returns, who may block.
+     * to send shares doorbells; with tasks behind it, as gRPC has one for each connection, for what they flush, which
+     * ends with {@link #run()}. Else it goes out before the caller returns, who may block.
      */
-    public void flush() {
-        if (!reading && !gone) {
+    public void flush(boolean tasksBehind) {
+        if (!reading && !gone && (!tasksBehind || ++heldFlushes >= MAX_HELD_FLUSHES)) {
             transmit(System.nanoTime());
         }
     }
@@ -450,7 +461,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
      */
     void flushEnd() {
         if (!ready.hasMore()) {
-            flush();
+            flush(false);
         } else if (++heldEnds >= MAX_HELD_ENDS && maySend() && !reading) {
             heldEnds = 0;
             sender.transmitDelivered(System.nanoTime());
@@ -475,6 +486,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     private void transmit(long now) {
         heldEnds = 0;
+        heldFlushes = 0;
         if (maySend()) {
             sender.transmit(now);
         }
