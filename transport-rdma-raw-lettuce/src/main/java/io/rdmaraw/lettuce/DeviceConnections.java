@@ -15,6 +15,7 @@ import io.rdmaraw.channel.RdmaRawSocketChannel;
 
 import java.io.Closeable;
 import java.net.InetSocketAddress;
+import java.util.Collection;
 import java.util.Objects;
 
 /**
@@ -25,10 +26,16 @@ final class DeviceConnections implements Closeable {
     private final RdmaRawEventLoopGroup loops;
     private final AddressResolverGroup<InetSocketAddress> resolver;
 
-    DeviceConnections(RdmaRawEventLoopGroup loops) {
+    /**
+     * Takes the loops for a client.
+     *
+     * @param endingWithClient what the client closes at its end
+     */
+    DeviceConnections(RdmaRawEventLoopGroup loops, Collection<? super DeviceConnections> endingWithClient) {
         this.loops = Objects.requireNonNull(loops, "loops");
         resolver = new DnsAddressResolverGroup(new DnsNameResolverBuilder()
                 .datagramChannelType(RdmaRawDatagramChannel.class).socketChannelType(RdmaRawSocketChannel.class));
+        endingWithClient.add(this);
     }
 
     /** Ends what asked for names on the loops, which outlive the client. */

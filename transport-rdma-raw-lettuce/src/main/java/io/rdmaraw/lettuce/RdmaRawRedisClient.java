@@ -20,8 +20,7 @@ public final class RdmaRawRedisClient extends RedisClient {
 
     private RdmaRawRedisClient(ClientResources resourcesOrNull, RdmaRawEventLoopGroup loops, RedisURI uri) {
         super(resourcesOrNull, uri);
-        connections = new DeviceConnections(loops);
-        closeableResources.add(connections);
+        connections = new DeviceConnections(loops, closeableResources);
     }
 
     /**

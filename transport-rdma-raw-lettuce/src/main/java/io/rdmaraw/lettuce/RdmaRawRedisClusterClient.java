@@ -17,8 +17,7 @@ public final class RdmaRawRedisClusterClient extends RedisClusterClient {
     private RdmaRawRedisClusterClient(ClientResources resourcesOrNull, RdmaRawEventLoopGroup loops,
                                       Iterable<RedisURI> nodes) {
         super(resourcesOrNull, nodes);
-        connections = new DeviceConnections(loops);
-        closeableResources.add(connections);
+        connections = new DeviceConnections(loops, closeableResources);
     }
 
     /**

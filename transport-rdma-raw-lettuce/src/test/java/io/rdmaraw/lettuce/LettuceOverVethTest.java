@@ -100,12 +100,38 @@ class LettuceOverVethTest {
     }
 
     @Test
-    void valuesOfAMegabyte() {
+    void longValues() {
         try (StatefulRedisConnection<String, String> connection = client.connect()) {
-            for (int i = 0; i < 10; i++) {
-                String value = String.valueOf(i).repeat(1 << 20);
+            for (int bytes = 1 << 20; bytes <= 10 << 20; bytes += 3 << 20) {
+                String value = String.valueOf((char) ('a' + (bytes >> 20))).repeat(bytes);
                 connection.sync().set("large", value);
                 assertEquals(value, connection.sync().get("large"));
+            }
+        }
+    }
+
+    /** The server takes nothing any more, then the client goes: what was to be sent is not lost to the allocator. */
+    @Test
+    void aConnectionThatEndsHalfWay() throws InterruptedException {
+        int port = PORT + 20;
+        String value = "x".repeat(1 << 20);
+        try (PeerProcess stopped = startServer(port);
+                RdmaRawRedisClient other = RdmaRawRedisClient.create(loops, RedisURI.create(theirs, port))) {
+            for (int round = 0; round < 3; round++) {
+                StatefulRedisConnection<String, String> connection = other.connect();
+                connection.sync().set("large", value);
+                peer.run("kill", "-STOP", String.valueOf(stopped.pid()));
+                List<RedisFuture<String>> pending = new ArrayList<>();
+                for (int i = 0; i < 10; i++) {
+                    pending.add(connection.async().set("key" + i, value));
+                    pending.add(connection.async().get("large"));
+                }
+                if (round > 0) {
+                    peer.run("kill", "-CONT", String.valueOf(stopped.pid()));
+                    assertTrue(pending.getFirst().await(PATIENCE_SECONDS, TimeUnit.SECONDS));
+                }
+                connection.close();
+                peer.run("kill", "-CONT", String.valueOf(stopped.pid()));
             }
         }
     }

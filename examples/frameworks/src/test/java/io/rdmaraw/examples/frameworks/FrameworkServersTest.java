@@ -2,14 +2,13 @@ package io.rdmaraw.examples.frameworks;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.rdmaraw.testsuite.net.Await;
-import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.PeerProcess;
+import io.rdmaraw.testsuite.net.ProgramOverVeth;
 import io.rdmaraw.testsuite.net.TestNetwork;
-import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.testsuite.net.WithTestNetwork;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -21,69 +20,36 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 
-/** The servers as their readers start them, asked by curl over a veth pair. */
+/** The servers as their readers start them, asked by curl over a veth pair; and the client of Redis. */
 @WithTestNetwork
 @Timeout(300)
 class FrameworkServersTest {
     private static final int PORT = 8080;
+    private static final int REDIS = 6379;
     private static final int REQUESTS = 20;
 
-    private VethPair pair;
-    private NetworkNamespace peer;
+    private ProgramOverVeth program;
 
     @BeforeEach
     void makeNetwork(TestNetwork network) {
-        pair = network.vethPair(network.namespace(), network.namespace());
-        peer = pair.peer().namespace();
-    }
-
-    private static String jdk(String program) {
-        return Path.of(System.getProperty("java.home"), "bin", program).toString();
-    }
-
-    private PeerProcess start(Class<?> server, String ready, String... options) {
-        List<String> command = new ArrayList<>(List.of(jdk("java"), "--enable-native-access=ALL-UNNAMED",
-                "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dio.netty.leakDetection.level=paranoid", "-cp",
-                System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
-                server.getName()));
-        command.addAll(List.of(options));
-        PeerProcess process = pair.ours().namespace().start(command.toArray(String[]::new));
-        process.awaitOutput(ready, Await.PATIENCE.multipliedBy(2));
-        return process;
+        program = new ProgramOverVeth(network);
     }
 
     private PeerProcess start(Class<?> server) {
-        return start(server, "is listening on", "--device", "soft:xdp:" + pair.ours().name(), "--address",
-                pair.ours().ipv4(), "--port", String.valueOf(PORT));
+        return program.start(server.getName(), "is listening on", "--device", program.device(), "--address",
+                program.address(), "--port", String.valueOf(PORT));
     }
 
     private String url(String path) {
-        return "http://" + pair.ours().ipv4() + ":" + PORT + path;
-    }
-
-    private String curl(String... arguments) {
-        List<String> command = new ArrayList<>(List.of("curl", "-sS", "-m", "30"));
-        command.addAll(List.of(arguments));
-        return peer.run(command.toArray(String[]::new)).output();
+        return "http://" + program.address() + ":" + PORT + path;
     }
 
     private void assertSaysHello(PeerProcess server, String path) {
         for (int i = 0; i < REQUESTS; i++) {
-            assertEquals("Hello, World!", curl(url(path)), server::output);
+            assertEquals("Hello, World!", program.curl(url(path)), server::output);
         }
-        assertOnDeviceAlone(server);
-    }
-
-    /** Of all objects that were not collected yet. */
-    private void assertOnDeviceAlone(PeerProcess server) {
-        String classes = peer.run(jdk("jcmd"), String.valueOf(server.pid()), "GC.class_histogram", "-all").output();
-        assertTrue(classes.contains("io.rdmaraw.channel.RdmaRawServerSocketChannel\n"), classes);
-        assertTrue(classes.contains("io.rdmaraw.channel.RdmaRawSocketChannel\n"), classes);
-        assertFalse(classes.contains("NioSocketChannel\n") || classes.contains("EpollSocketChannel\n"), classes);
-        assertFalse(server.output().contains("LEAK"), server::output);
+        program.checkOnDeviceAlone();
     }
 
     @Test
@@ -98,9 +64,32 @@ class FrameworkServersTest {
 
     @Test
     void springBoot() {
-        assertSaysHello(start(SpringBootServer.class, "Started SpringBootServer", "--rdmaraw.device=soft:xdp:"
-                + pair.ours().name(), "--rdmaraw.loops=1", "--server.address=" + pair.ours().ipv4(), "--server.port="
+        assertSaysHello(program.start(SpringBootServer.class.getName(), "Started SpringBootServer", "--rdmaraw.device="
+                + program.device(), "--rdmaraw.loops=1", "--server.address=" + program.address(), "--server.port="
                 + PORT), "/hello");
+    }
+
+    @Test
+    void micronaut() {
+        assertSaysHello(program.start(MicronautServer.class.getName(), "micronaut is listening on", "-rdmaraw.device="
+                + program.device(), "-micronaut.server.host=" + program.address(), "-micronaut.server.port=" + PORT),
+                "/hello");
+    }
+
+    @Test
+    void lettuce() {
+        assumeTrue(program.peer().attempt("redis-server", "--version").exitCode() == 0,
+                "redis-server is not installed");
+        try (PeerProcess redis = program.peer().start("redis-server", "--port", String.valueOf(REDIS), "--bind",
+                program.peerAddress(), "--save", "", "--protected-mode", "no")) {
+            redis.awaitOutput("Ready to accept connections", Await.PATIENCE);
+            PeerProcess client = program.start(LettuceClient.class.getName(), "Hello, World!", "--device",
+                    program.device(), "--address", program.peerAddress(), "--port", String.valueOf(REDIS));
+            assertEquals(0, client.await(Await.PATIENCE).exitCode(), client::output);
+            // Loops of this transport say so if the kernel carries a connection.
+            assertTrue(client.output().lines().noneMatch(line -> line.contains("LEAK") || line.contains("NIO")),
+                    client::output);
+        }
     }
 
     private static byte[] grpcMessage(String text) {
@@ -117,10 +106,10 @@ class FrameworkServersTest {
         Path request = Files.write(directory.resolve("request"), grpcMessage("curl"));
         Path answer = directory.resolve("answer");
         for (int i = 0; i < REQUESTS; i++) {
-            curl("--http2-prior-knowledge", "-H", "Content-Type: application/grpc", "-H", "TE: trailers",
+            program.curl("--http2-prior-knowledge", "-H", "Content-Type: application/grpc", "-H", "TE: trailers",
                     "--data-binary", "@" + request, "-o", answer.toString(), url("/hello/Say"));
             assertArrayEquals(grpcMessage("Hello, curl!"), Files.readAllBytes(answer), server::output);
         }
-        assertOnDeviceAlone(server);
+        program.checkOnDeviceAlone();
     }
 }
