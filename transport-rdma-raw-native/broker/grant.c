@@ -3,6 +3,7 @@
 #include "grant.h"
 
 #include "receive_filter.h"
+#include "refusal.h"
 #include "xdp_queue.h"
 
 #include <errno.h>
@@ -109,6 +110,8 @@ static int attach(struct grant *grant, const struct sv_broker_open *wanted)
     enum sv_xdp_mode mode = wanted->mode == SV_BROKER_GENERIC ? SV_XDP_GENERIC
                             : sv_xdp_is_jumbo(wanted->mtu) ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
     int link = sv_steering_attach(grant->steering, SV_PROGRAM_XDP, grant->ifindex, mode);
+    if (link < 0 && sv_explain_verifier(-link))
+        return link;
     if (link >= 0)
         return link;
     if (link == -EBUSY || link == -EEXIST)

@@ -44,3 +44,14 @@ int sv_explain_bpf(int error, const char *what)
         return sv_explain(error, "%s: %s", what, remedies[refusal]);
     return sv_explain(error, "%s: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS", what);
 }
+
+bool sv_explain_verifier(int error)
+{
+    char status[TEXT_BYTES];
+    read_text("/proc/self/status", status);
+    if (!sv_lacks_perfmon(status, error))
+        return false;
+    sv_explain(error, "before Linux 6.17 the kernel's verifier lets the programs pass only with CAP_PERFMON, beside CAP_BPF "
+               "and CAP_NET_ADMIN");
+    return true;
+}

@@ -18,6 +18,7 @@
  * queue the sockets of one process.
  */
 #include "packet_sender.h"
+#include "refusal.h"
 #include "tap.h"
 #include "xdp_interface.h"
 #include "xdp_queue.h"
@@ -178,6 +179,8 @@ static int open_copies(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
     int filter = sv_steering_load(wire->steering, SV_PROGRAM_COPIES);
+    if (filter < 0 && sv_explain_verifier(-filter))
+        return -filter;
     if (filter < 0)
         return sv_explain(-filter, "the socket filter can't be loaded: the process needs CAP_BPF");
     int error = sv_packet_ring_open(&port->copies, atomic_load(&wire->device->mtu), COPY_FRAMES, filter);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "refusal.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPABILITY_BPF = 39 /* Linux 5.8 */, SECCOMP_FILTERS = 2 };
+enum { CAPABILITY_PERFMON = 38, CAPABILITY_BPF = 39 /* both of Linux 5.8 */, SECCOMP_FILTERS = 2 };
 
 /* The value of a line such as "CapEff:\t00000000a80425fb". */
 static bool number_of(const char *status, const char *name, int base, uint64_t *value)
@@ -46,4 +47,11 @@ enum sv_refusal sv_refusal_of(const char *status, const char *uid_map)
     if (number_of(status, "Seccomp:", 10, &filters) && filters == SECCOMP_FILTERS)
         return SV_REFUSED_SECCOMP;
     return SV_REFUSED_KERNEL;
+}
+
+bool sv_lacks_perfmon(const char *status, int error)
+{
+    uint64_t capabilities;
+    return (error == EACCES || error == EFAULT || error == E2BIG) && number_of(status, "CapEff:", 16, &capabilities) &&
+           !has(capabilities, CAP_SYS_ADMIN) && !has(capabilities, CAPABILITY_PERFMON);
 }

@@ -2,6 +2,8 @@
 #ifndef SOFTVERBS_REFUSAL_H
 #define SOFTVERBS_REFUSAL_H
 
+#include <stdbool.h>
+
 /*
  * Why bpf(2) is refused, as far as a process can tell by itself: what helps depends on it, and "permission denied" does
  * not say it. Containers have each of these.
@@ -21,5 +23,14 @@ enum sv_refusal sv_refusal_of(const char *status, const char *uid_map);
 
 /* Stores a sentence with what helps against bpf(2)'s error for softverbs_open_error(); returns `error`. */
 int sv_explain_bpf(int error, const char *what);
+
+/*
+ * Whether the verifier refused a program with this error for want of CAP_PERFMON. Without it the verifier also follows
+ * what a processor may do ahead of a branch (Spectre v1), as one more turn of a loop. From Linux 6.17 on it puts a barrier
+ * there; before, it refuses the program.
+ */
+bool sv_lacks_perfmon(const char *status, int error);
+/* If so, stores a sentence with what helps. */
+bool sv_explain_verifier(int error);
 
 #endif

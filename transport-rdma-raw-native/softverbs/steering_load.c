@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Newer than the oldest <linux/bpf.h> this builds with: BPF_TCX_INGRESS, Linux 6.6. */
-enum { TCX_INGRESS = 46, MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = 1 << 20 };
+enum { TCX_INGRESS = 46, MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = (1 << 24) - 1, VERIFIER_LOG_END_BYTES = 1 << 14 };
 
 static const struct program {
     const char *name;
@@ -46,7 +46,10 @@ static void print_verifier_log(const struct program *program, union bpf_attr *at
     attr->log_size = VERIFIER_LOG_BYTES;
     attr->log_buf = sv_bpf_address(log);
     int fd = sv_bpf(BPF_PROG_LOAD, attr);
-    fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log);
+    /* The reason is in the end. */
+    size_t length = strlen(log);
+    size_t start = length > VERIFIER_LOG_END_BYTES ? length - VERIFIER_LOG_END_BYTES : 0;
+    fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log + start);
     free(log);
     if (fd >= 0)
         close(fd);

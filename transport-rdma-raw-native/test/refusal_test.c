@@ -34,9 +34,20 @@ static void what_cannot_be_told_is_the_kernel(void)
     CHECK_EQ(SV_REFUSED_KERNEL, sv_refusal_of("", ""));
 }
 
+static void what_the_verifier_wants_is_told(void)
+{
+    /* CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF; with CAP_PERFMON; with CAP_SYS_ADMIN. */
+    CHECK(sv_lacks_perfmon("CapEff:\t0000008000003000\n", EACCES));
+    CHECK(sv_lacks_perfmon("CapEff:\t0000008000003000\n", EFAULT));
+    CHECK(!sv_lacks_perfmon("CapEff:\t0000008000003000\n", EPERM));
+    CHECK(!sv_lacks_perfmon("CapEff:\t000000c000003000\n", EACCES));
+    CHECK(!sv_lacks_perfmon("CapEff:\t0000008000203000\n", EACCES));
+}
+
 const struct test refusal_tests[] = {
     {"refusals: missing capabilities come first", missing_capabilities_come_first},
     {"refusals: capabilities of a user namespace are told", capabilities_of_a_user_namespace_are_told},
+    {"refusals: what the verifier wants is told", what_the_verifier_wants_is_told},
     {"refusals: a seccomp filter is told", a_seccomp_filter_is_told},
     {"refusals: what cannot be told is the kernel", what_cannot_be_told_is_the_kernel},
     {NULL, NULL},

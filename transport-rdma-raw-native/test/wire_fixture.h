@@ -21,9 +21,11 @@ struct wire {
 extern bool kernel_is_old;
 
 bool have_namespace(void);
+/* Whether this kernel is Linux 6.6 or newer, where AF_XDP takes frames in several chunks and links hold tc programs. */
+bool is_linux_6_6(void);
 /* "packet", "xdp" in generic mode, "xdp" by an interface of our own. */
 void for_each_kind(void (*test)(const char *kind));
-/* "xdp" in a mode of SOFTVERBS_XDP_MODE. */
+/* "xdp" in a mode of SOFTVERBS_XDP_MODE; nothing in mode "tap" where the kernel has none. */
 void with_xdp_mode(const char *mode, void (*test)(const char *kind));
 /* The way to an interface of our own keeps and places frames as the interface's XDP program does. */
 #define IN_BOTH_MODES(NAME) \

@@ -97,9 +97,16 @@ static void many_long_frames_wait(struct wire *wire)
     CHECK_EQ(0, ibv_destroy_qp(to.qp));
 }
 
+static bool takes_long_frames(const char *kind)
+{
+    return strcmp(kind, "xdp") != 0 || is_linux_6_6();
+}
+
 static void mtu_9000(const char *kind)
 {
     struct wire wire;
+    if (!takes_long_frames(kind))
+        return;
     wire_open(&wire, kind, 9000, 1);
     long_frames_arrive_whole(&wire);
     many_long_frames_wait(&wire);
@@ -142,7 +149,8 @@ static void frames_above_the_mtu(const char *kind, unsigned mtu)
 static void oversized(const char *kind)
 {
     frames_above_the_mtu(kind, 1500);
-    frames_above_the_mtu(kind, 9000);
+    if (takes_long_frames(kind))
+        frames_above_the_mtu(kind, 9000);
 }
 
 /* ---- the kernel's silence ---- */

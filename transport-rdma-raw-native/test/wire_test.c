@@ -4,6 +4,7 @@
 #include "wire_fixture.h"
 
 #include <linux/capability.h>
+#include <sys/utsname.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -163,7 +164,8 @@ static int open_with(const char *device_name, uint64_t capabilities)
         bool opened = ibv_open_device(device) != NULL;
         int error = errno;
         /* Whatever is not permitted is explained. */
-        if (!opened && strstr(softverbs_open_error(device), "CAP_") == NULL)
+        const char *named = error == EPERM ? "CAP_" : "CAP_PERFMON";
+        if (!opened && strstr(softverbs_open_error(device), named) == NULL)
             _exit(254);
         _exit(opened ? 0 : error);
     }
@@ -172,9 +174,38 @@ static int open_with(const char *device_name, uint64_t capabilities)
     return WEXITSTATUS(status);
 }
 
+/* Which capabilities the programs want: see sv_explain_verifier(). */
+static bool is_linux_6_17(void)
+{
+    struct utsname kernel;
+    unsigned major, minor;
+    CHECK_EQ(0, uname(&kernel));
+    CHECK_EQ(2, sscanf(kernel.release, "%u.%u", &major, &minor));
+    return major > 6 || (major == 6 && minor >= 17);
+}
+
+static const uint64_t raw = 1ull << CAP_NET_RAW, admin = 1ull << CAP_NET_ADMIN, bpf = 1ull << 39 /* CAP_BPF */;
+static const uint64_t perfmon = 1ull << 38 /* CAP_PERFMON */;
+
+static void check_least_capabilities(void)
+{
+    int error = open_with("xdp:svtcap0", raw | admin | bpf);
+    CHECK(is_linux_6_17() ? error == 0 : error == EACCES || error == EFAULT || error == E2BIG);
+    CHECK_EQ(0, open_with("xdp:svtcap0", raw | admin | bpf | perfmon));
+}
+
+/* By an interface of our own it wants no more. */
+static void permissions_of_mode_tap(const char *kind)
+{
+    (void)kind;
+    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw));
+    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | bpf));
+    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | admin));
+    check_least_capabilities();
+}
+
 static void test_permissions(void)
 {
-    const uint64_t raw = 1ull << CAP_NET_RAW, admin = 1ull << CAP_NET_ADMIN, bpf = 1ull << 39 /* CAP_BPF */;
     if (!have_namespace())
         return;
     run("ip link add %s type veth peer name %s", "svtcap0", "svtcap1");
@@ -187,15 +218,36 @@ static void test_permissions(void)
     CHECK_EQ(EPERM, open_with("xdp:svtcap0", 0));
     CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw));
     CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | bpf));
-    CHECK_EQ(0, open_with("xdp:svtcap0", raw | admin | bpf));
-    /* By an interface of our own it wants no more. */
-    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
-    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw));
-    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | bpf));
-    CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | admin));
-    CHECK_EQ(0, open_with("xdp:svtcap0", raw | admin | bpf));
-    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    check_least_capabilities();
+    with_xdp_mode("tap", permissions_of_mode_tap);
     run("ip link del %s", "svtcap0");
+}
+
+/* The sentence has the version that the user needs. */
+static void check_wants_linux_6_6(const char *interface)
+{
+    char name[64];
+    snprintf(name, sizeof name, "xdp:%s", interface);
+    CHECK_EQ(0, softverbs_add_device(name));
+    struct ibv_device *device = find_device(name);
+    CHECK(ibv_open_device(device) == NULL);
+    CHECK(strstr(softverbs_open_error(device), "Linux 6.6") != NULL);
+}
+
+static void test_older_kernels(void)
+{
+    struct wire wire;
+    if (!have_namespace() || is_linux_6_6())
+        return;
+    link_open(&wire, 9000, 1);
+    check_wants_linux_6_6(wire.name[0]);
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
+    check_wants_linux_6_6(wire.name[0]);
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
+    run("ip link set %s mtu 1500", wire.name[0]);
+    check_wants_linux_6_6(wire.name[0]);
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    link_close(&wire);
 }
 
 static void test_frames(void)
@@ -224,5 +276,6 @@ const struct test wire_tests[] = {
     {"wire: threads share a port while rules change", test_threads},
     {"wire: an interface that is removed is a fatal event", test_removal},
     {"wire: permissions that are missing are named", test_permissions},
+    {"wire: kernels without mode tap and long frames are named", test_older_kernels},
     {NULL, NULL},
 };

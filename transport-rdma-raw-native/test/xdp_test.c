@@ -245,6 +245,12 @@ static void test_each_frame_of_many_queues_is_seen(void)
     each_frame_of_many_queues_is_seen("xdp");
 }
 
+static void check_opens_by_tap(const char *interface)
+{
+    if (is_linux_6_6())
+        check_opens(interface, 0, "");
+}
+
 /* A veth has the feature too, where it means nothing, and is not asked. */
 static void an_interface_that_hides_tags_is_refused(void)
 {
@@ -259,7 +265,7 @@ static void an_interface_that_hides_tags_is_refused(void)
     check_opens(wire.name[0], 0, "");
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_RXVLAN"));
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
-    check_opens(wire.name[0], 0, "");
+    check_opens_by_tap(wire.name[0]);
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
     check_opens(wire.name[0], EOPNOTSUPP, "rxvlan off");
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
@@ -276,7 +282,7 @@ static void check_hides_tags(const char *interface)
     check_opens(interface, 0, "");
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_RXVLAN"));
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
-    check_opens(interface, 0, "");
+    check_opens_by_tap(interface);
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
 }
 
@@ -608,11 +614,13 @@ static void what_gro_has_merged_is_completed(void)
     check_merged("vxlan", true);
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
     check_merged("bonding", false);
-    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
-    check_merged("card", true);
-    CHECK_EQ(0, setenv("SOFTVERBS_PARTIAL_CHECKSUMS", "off", 1));
-    check_merged("card", false);
-    CHECK_EQ(0, unsetenv("SOFTVERBS_PARTIAL_CHECKSUMS"));
+    if (is_linux_6_6()) {
+        CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
+        check_merged("card", true);
+        CHECK_EQ(0, setenv("SOFTVERBS_PARTIAL_CHECKSUMS", "off", 1));
+        check_merged("card", false);
+        CHECK_EQ(0, unsetenv("SOFTVERBS_PARTIAL_CHECKSUMS"));
+    }
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_RXVLAN"));
 }

@@ -25,7 +25,7 @@ public final class CompletionCommand implements Callable<Integer> {
             "example", List.of("--device", "--port", "--address", "--transport", "--help"),
             "sim", List.of("--seeds", "--help"),
             "hardware-check", List.of("--device", "--peer", "--out", "--help"),
-            "test", List.of("--fast", "--containers", "--help"),
+            "test", List.of("--fast", "--containers", "--kernels", "--help"),
             "build", List.of("--help"),
             "install", List.of("--help"),
             "java", List.of()));

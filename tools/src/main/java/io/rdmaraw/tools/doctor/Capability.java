@@ -8,6 +8,7 @@ enum Capability {
     CAP_NET_RAW(13),
     CAP_IPC_LOCK(14),
     CAP_SYS_ADMIN(21),
+    CAP_PERFMON(38),
     CAP_BPF(39);
 
     private final int number;

@@ -7,11 +7,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 
 /** Facts about this host, read from /proc, /sys, /dev and /boot below a root directory (another one in tests). */
 final class Host {
+    private static final Pattern KERNEL_VERSION = Pattern.compile("^(\\d+)\\.(\\d+)");
+
     private final Path root;
 
     Host(Path root) {
@@ -84,6 +88,16 @@ final class Host {
     Optional<String> kernelOption(String option) {
         return kernelOptions().map(text -> text.lines().filter(line -> line.startsWith(option + '=')).findFirst()
                 .map(line -> line.substring(option.length() + 1)).orElse("n"));
+    }
+
+    /** Returns whether the kernel is of this version or newer; one whose version cannot be read is taken for new. */
+    boolean isKernelFrom(int major, int minor) {
+        Matcher version = KERNEL_VERSION.matcher(read("proc/sys/kernel/osrelease").orElse(""));
+        if (!version.find()) {
+            return true;
+        }
+        int itsMajor = Integer.parseInt(version.group(1));
+        return itsMajor > major || itsMajor == major && Integer.parseInt(version.group(2)) >= minor;
     }
 
     private Optional<String> kernelOptions() {

@@ -54,16 +54,23 @@ final class HostChecks {
         return findings;
     }
 
+    /** Before Linux 6.17 the verifier wants CAP_PERFMON for the programs of AF_XDP (softverbs/refusal.h). */
+    private List<Capability> neededCapabilities(DeviceKind kind) {
+        return kind != DeviceKind.XDP || host.isKernelFrom(6, 17) ? kind.capabilities()
+                : Stream.concat(kind.capabilities().stream(), Stream.of(Capability.CAP_PERFMON)).toList();
+    }
+
     private List<Finding> capabilities(DeviceKind kind) {
         List<Finding> findings = new ArrayList<>();
-        Stream.concat(kind.capabilities().stream(), kind.usefulCapabilities().stream()).filter(this::isHeld)
+        List<Capability> needed = neededCapabilities(kind);
+        Stream.concat(needed.stream(), kind.usefulCapabilities().stream()).filter(this::isHeld)
                 .forEach(capability -> findings.add(Finding.ok("capability", capability + " is there")));
-        List<Capability> missing = kind.capabilities().stream().filter(each -> !isHeld(each)).toList();
+        List<Capability> missing = needed.stream().filter(each -> !isHeld(each)).toList();
         if (!missing.isEmpty()) {
             findings.add(Finding.fail("capability", names(missing, "", ", ") + (missing.size() == 1 ? " is" : " are")
                     + " missing" + (isRootsAlone(missing) ? ": they are there for root alone" : ""),
                     isRootsAlone(missing) ? "run the container as user 0: Docker and Kubernetes give what is added to"
-                            + " root alone, podman to any user" : granting(kind.capabilities())));
+                            + " root alone, podman to any user" : granting(needed)));
         }
         List<Capability> useful = kind.usefulCapabilities().stream().filter(each -> !isHeld(each)).toList();
         if (!useful.isEmpty()) {
@@ -83,10 +90,11 @@ final class HostChecks {
         return !host.mayEverHave(Capability.CAP_SYS_ADMIN) && missing.stream().allMatch(host::mayEverHave);
     }
 
-    /** Kernels before 5.8 do not have CAP_BPF; later ones accept CAP_SYS_ADMIN in its place. */
+    /** Kernels before 5.8 do not have CAP_BPF and CAP_PERFMON; later ones accept CAP_SYS_ADMIN in their place. */
     private boolean isHeld(Capability capability) {
         return host.hasCapability(capability)
-                || capability == Capability.CAP_BPF && host.hasCapability(Capability.CAP_SYS_ADMIN);
+                || (capability == Capability.CAP_BPF || capability == Capability.CAP_PERFMON)
+                && host.hasCapability(Capability.CAP_SYS_ADMIN);
     }
 
     /** Not setcap on the java binary: the loader then ignores its $ORIGIN paths and java does not start. */

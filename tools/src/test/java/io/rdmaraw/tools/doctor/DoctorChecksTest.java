@@ -33,7 +33,7 @@ class DoctorChecksTest {
         write("proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units\n"
                 + "Max locked memory         8388608              8388608              bytes\n");
         write("proc/meminfo", "MemTotal: 1 kB\nHugePages_Free:        0\n");
-        write("proc/sys/kernel/osrelease", "6.1.0-test\n");
+        write("proc/sys/kernel/osrelease", "6.18.0-test\n");
     }
 
     @Test
@@ -69,6 +69,23 @@ class DoctorChecksTest {
         // CAP_SYS_ADMIN instead of CAP_BPF.
         write("proc/self/status", "CapEff:\t0000000000203000\n");
         assertFinding(Severity.OK, "CAP_BPF is there", "", hostChecks.check(DeviceKind.XDP, "eth0"));
+    }
+
+    @Test
+    void olderKernelsWantOneMoreCapability() throws IOException {
+        write("proc/self/status", "CapEff:\t0000008000003000\n");
+        for (String older : List.of("6.16.12-cloud", "6.1.0-50-amd64", "5.18.0")) {
+            write("proc/sys/kernel/osrelease", older + "\n");
+            assertFinding(Severity.FAIL, "CAP_PERFMON is missing", "--cap-add PERFMON",
+                    hostChecks.check(DeviceKind.XDP, "eth0"));
+        }
+        write("proc/self/status", "CapEff:\t000000c000003000\n");
+        assertFinding(Severity.OK, "CAP_PERFMON is there", "", hostChecks.check(DeviceKind.XDP, "eth0"));
+        for (String newer : List.of("6.17.0", "7.1.4", "")) {
+            write("proc/sys/kernel/osrelease", newer + "\n");
+            assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream()
+                    .noneMatch(finding -> finding.text().contains("PERFMON")), newer);
+        }
     }
 
     @Test
@@ -157,7 +174,7 @@ class DoctorChecksTest {
     @Test
     void kernelOptionsComeFromBootOrProc() throws IOException {
         assertFinding(Severity.OK, "CONFIG_XDP_SOCKETS cannot be read", "", hostChecks.check(DeviceKind.XDP, "eth0"));
-        write("boot/config-6.1.0-test", "CONFIG_BPF_SYSCALL=y\n# CONFIG_XDP_SOCKETS is not set\n");
+        write("boot/config-6.18.0-test", "CONFIG_BPF_SYSCALL=y\n# CONFIG_XDP_SOCKETS is not set\n");
         assertFinding(Severity.OK, "CONFIG_BPF_SYSCALL=y", "", hostChecks.check(DeviceKind.XDP, "eth0"));
         assertFinding(Severity.FAIL, "CONFIG_XDP_SOCKETS is not set", "soft:packet",
                 hostChecks.check(DeviceKind.XDP, "eth0"));
