@@ -8,8 +8,9 @@ debian_archive() {
   apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$'
 }
 
-# unpack_of_suite WHAT SUITE DIRECTORY alone|with-dependencies PACKAGE...
+# unpack_of_suite WHAT SUITE DIRECTORY alone|with-dependencies|named-by PACKAGE...
 # Downloads and unpacks packages, once: into DIRECTORY/root. Without their dependencies they lie over the system's.
+# named-by: the packages that these depend on, alone, as that of a kernel by the one that names the newest.
 unpack_of_suite() {
   local what="$1" suite="$2" directory="$3" kind="$4" archive package
   shift 4
@@ -22,10 +23,14 @@ unpack_of_suite() {
   local -a options=(-qq -o Dir::Etc::sourcelist="$directory/sources.list" -o Dir::Etc::sourceparts=-
     -o Dir::State::lists="$directory/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$directory"
     -o Dir::Cache::archives="$directory/archives" -o APT::Sandbox::User=root)
-  local -a getting=(download)
-  [ "$kind" = alone ] || getting=(-y --no-install-recommends --download-only -o Debug::NoLocking=1 install)
+  local -a getting=(download) named
+  [ "$kind" != with-dependencies ] || getting=(-y --no-install-recommends --download-only -o Debug::NoLocking=1 install)
   say "$what of Debian $suite: downloading"
   apt-get "${options[@]}" update >&2 || die "the package lists of Debian $suite cannot be had"
+  if [ "$kind" = named-by ]; then
+    mapfile -t named < <(apt-cache "${options[@]}" depends "$@" | sed -n 's/^ *Depends: //p')
+    set -- "${named[@]}"
+  fi
   (cd "$directory/archives" && apt-get "${options[@]}" "${getting[@]}" "$@" >&2) ||
     die "the packages of Debian $suite cannot be had: $*"
   for package in "$directory"/archives/*.deb; do

@@ -1,0 +1,163 @@
+#!/bin/bash
+# The first program of a machine of `./rdma-raw test --kernels`, and all that it is asked to do. Started by the kernel it
+# mounts what programs expect, loads the drivers and runs the commands that come by a port of virtio. Started with
+# arguments it runs one of them: a function below, or a program.
+set -uo pipefail
+export PATH=/opt/java/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
+
+# How long a server may take until it listens, in turns of a tenth of a second: the processor is emulated.
+readonly LISTEN_TURNS=1800
+
+# ---- the machine ----
+
+boot() {
+  local module
+  mount -t proc proc /proc
+  mount -t sysfs sysfs /sys
+  mount -t devtmpfs dev /dev
+  mkdir -p /dev/pts /dev/shm /dev/net
+  mount -t devpts devpts /dev/pts
+  mount -t tmpfs tmpfs /dev/shm
+  mount -t tmpfs tmpfs /run
+  mount -t tmpfs tmpfs /tmp
+  mount -t debugfs debugfs /sys/kernel/debug
+  mount -t bpf bpf /sys/fs/bpf
+  ln -sf /proc/self/fd /dev/fd
+  while IFS= read -r module; do
+    modprobe -q "$module" || true
+  done </etc/modules
+  ip link set lo up
+  # shellcheck disable=SC2119
+  serve_commands
+}
+
+# Each line is a limit in seconds and a command, quoted for a shell. The answer is what it prints, and a last line with
+# its status.
+# shellcheck disable=SC2120
+serve_commands() {
+  local port line status
+  port="$(grep -lx rdmaraw /sys/class/virtio-ports/*/name)"
+  port="${port%/name}"
+  exec 3<>"/dev/${port##*/}"
+  echo "@@@ 0" >&3
+  while true; do
+    # Until the host has opened its end there is nothing to read.
+    IFS= read -r line <&3 || { sleep 0.1 && continue; }
+    eval "set -- $line"
+    timeout --kill-after 10 "$1" "$BASH" "$0" "${@:2}" >/run/answer 2>&1 </dev/null 3>&-
+    status=$?
+    # A last line without its end would run into the status.
+    { cat /run/answer && printf '\n@@@ %s\n' "$status"; } >&3
+  done
+}
+
+# ---- interfaces ----
+
+# A veth pair, one end of it in the namespace `peer`, as a container's is. Nothing is set but addresses.
+make_veth() {
+  ip netns add peer
+  ip link add rr0 numrxqueues 2 numtxqueues 2 type veth peer name rr1 numrxqueues 2 numtxqueues 2 netns peer
+  ip address add 192.0.2.1/24 dev rr0
+  ip link set rr0 up
+  ip -n peer address add 192.0.2.2/24 dev rr1
+  ip -n peer link set rr1 up
+  ip -n peer link set lo up
+}
+
+# name_card MAC NAME ADDRESS: until it has a carrier.
+name_card() {
+  local interface turns=0
+  interface="$(grep -lx "$1" /sys/class/net/*/address)" || { echo "there is no interface with the address $1"; return 1; }
+  interface="${interface%/address}"
+  ip link set "${interface##*/}" name "$2"
+  ip address add "$3" dev "$2"
+  ip link set "$2" up
+  until [ "$(cat "/sys/class/net/$2/carrier")" = 1 ]; do
+    turns=$((turns + 1))
+    [ "$turns" -le "$LISTEN_TURNS" ] || return 1
+    sleep 0.1
+  done
+  readlink -f "/sys/class/net/$2/device/driver"
+}
+
+# ---- servers and their clients ----
+
+# The TCP segments that the kernel of this machine has received: none of ours are among them.
+kernel_segments() {
+  awk '$1 == "Tcp:" && $2 ~ /^[0-9]/ { print $11 }' /proc/net/snmp
+}
+
+# start_http MODE DEVICE ADDRESS [OPTION...]: status 3 and the last line of the log if it does not listen.
+start_http() {
+  local mode="$1" device="$2" address="$3" turns=0
+  shift 3
+  SOFTVERBS_XDP_MODE="$mode" setsid java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' \
+    io.rdmaraw.examples.Main http --device "$device" --address "$address" "$@" >/run/http.log 2>&1 </dev/null &
+  echo $! >/run/http.pid
+  until grep -q "is listening on" /run/http.log; do
+    turns=$((turns + 1))
+    if ! kill -0 "$(cat /run/http.pid)" 2>/dev/null || [ "$turns" -gt "$LISTEN_TURNS" ]; then
+      cat /run/http.log
+      return 3
+    fi
+    sleep 0.1
+  done
+  kernel_segments >/run/segments
+}
+
+# Kills the server as nothing else can: what it had on the interface goes with it. Its log has no warning, and the kernel
+# has got none of its segments.
+kill_http() {
+  local pid status=0
+  pid="$(cat /run/http.pid)"
+  cat /run/http.log
+  if [ "$(kernel_segments)" != "$(cat /run/segments)" ]; then
+    echo "the kernel has received TCP segments: $(cat /run/segments) before, $(kernel_segments) now"
+    status=1
+  fi
+  ! grep -E 'WARN|ERROR|SEVERE|Exception' /run/http.log || status=1
+  kill -9 "$pid"
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.1
+  done
+  return "$status"
+}
+
+same() {
+  echo "$3: $1"
+  [ "$1" = "$2" ] || { echo "$3 should be $2"; return 1; }
+}
+
+# ask_http ADDRESS BYTES DIGEST: a page, that many bytes down, whose digest is known, and as many up.
+ask_http() {
+  local url="http://$1:8080" bytes="$2" digest="$3"
+  curl -sS --max-time 120 "$url/json" && echo || return 1
+  same "$(curl -sS --max-time 600 "$url/bytes/$bytes" | sha256sum | cut -d ' ' -f 1)" "$digest" "down" || return 1
+  head -c "$bytes" /dev/urandom >/run/up
+  same "$(curl -sS --max-time 600 --data-binary @/run/up "$url/sha256")" "$(sha256sum </run/up | cut -d ' ' -f 1)" "up"
+}
+
+# ---- tests ----
+
+run_c_tests() {
+  cd /opt/rdma-raw/native && LD_LIBRARY_PATH=lib ./softverbs-test "$@"
+}
+
+# Classes of the test suite, by their names.
+run_java_tests() {
+  mkdir -p /run/work && cd /run/work &&
+    java --enable-native-access=ALL-UNNAMED -Dio.netty.tryReflectionSetAccessible=false \
+      -cp '/opt/rdma-raw/tests/classes:/opt/rdma-raw/tests/lib/*:/opt/rdma-raw/lib/*' io.rdmaraw.testsuite.TestLauncher "$@"
+}
+
+# Prints what doctor says; its status tells whether the device works.
+run_doctor() {
+  SOFTVERBS_XDP_MODE="$1" java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' io.rdmaraw.tools.Main \
+    doctor --device "$2"
+}
+
+if [ $$ = 1 ]; then
+  boot
+else
+  "$@"
+fi

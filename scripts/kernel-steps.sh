@@ -1,0 +1,155 @@
+# shellcheck shell=bash
+# Variables of the run are set by kernel-machine.sh and kernels.sh.
+# shellcheck disable=SC2154
+# What `./rdma-raw test --kernels` asks of a kernel. Each function is a step: it ends with 0 if what it says is so, with 3
+# if a device was refused, with the sentence behind "@@".
+
+# How much goes each way in a step.
+readonly KERNEL_BYTES=3000000
+# Raw frames by the conformance suite, datagrams and streams.
+readonly KERNEL_TEST_CLASSES=(verbs.XdpConformanceTest verbs.PacketConformanceTest socket.DatagramUnicastOverVethXdpTest
+  tcp.TcpOptionsOverVethTest)
+readonly KERNEL_MODES=(generic native zerocopy tap packet)
+
+c_tests() {
+  local status=0 output="$kernel_work/c-tests"
+  in_machine_within 2400 a run_c_tests >"$output" || status=$?
+  cat "$output"
+  echo "@@ $(tail -n 1 "$output")"
+  return "$status"
+}
+
+java_tests() {
+  local status=0 output="$kernel_work/java-tests"
+  in_machine_within 2400 a run_java_tests "io.rdmaraw.testsuite.$1" >"$output" || status=$?
+  cat "$output"
+  echo "@@ $(grep -E '^[0-9]+ passed, ' "$output" | tail -n 1)"
+  return "$status"
+}
+
+server_options=()
+server_refusal=""
+
+# served MODE INTERFACE ADDRESS PLACE...: doctor and a server in machine a, and a client at the place.
+served() {
+  local mode="$1" interface="$2" address="$3" device doctor=0 started=0 status=0
+  shift 3
+  device="soft:xdp:$interface"
+  [ "$mode" != packet ] || device="soft:packet:$interface"
+  [ "$mode" != packet ] || mode=""
+  in_machine a run_doctor "$mode" "$device" || doctor=$?
+  in_machine a start_http "$mode" "$device" "$address" "${server_options[@]}" >"$kernel_work/started" || started=$?
+  cat "$kernel_work/started"
+  if [ "$started" != 0 ]; then
+    echo "@@ $(refusal_of "$kernel_work/started")"
+    [ "$doctor" = 1 ] || { echo "doctor ended with $doctor though the device cannot be opened" && return 1; }
+    [ "$started" = 3 ] && is_known_refusal "${server_refusal:-$mode}" "$kernel_work/started" && return 3
+    return 1
+  fi
+  [ "$doctor" = 0 ] || { echo "doctor ended with $doctor though the device can be opened" && status=1; }
+  "$@" ask_http "$address" "$KERNEL_BYTES" "$kernel_digest" || status=1
+  in_machine a kill_http || status=1
+  return "$status"
+}
+
+# A namespace of the machine that serves.
+in_peer() {
+  in_machine a ip netns exec peer /init "$@"
+}
+
+# The server's sentence for its user.
+refusal_of() {
+  sed -n 's/^http: //p' "$1" | tail -n 1
+}
+
+# Where a mode may be refused the sentence says what to do instead.
+is_known_refusal() {
+  case "$1" in
+    native) grep -q "try without SOFTVERBS_XDP_MODE=native" "$2" ;;
+    zerocopy) grep -q "SOFTVERBS_XDP_MODE=native copies" "$2" ;;
+    tap | long) grep -q "Linux 6\.6" "$2" ;;
+    *) return 1 ;;
+  esac
+}
+
+# The card as the driver sets it up, and after the remedy that the sentence names.
+tags_are_refused() {
+  local interface="$1" address="$2" status=0
+  if ! in_machine a ethtool -k "$interface" | grep -q '^rx-vlan-offload: on'; then
+    echo "@@ no such offload is on"
+    return 0
+  fi
+  in_machine a start_http generic "soft:xdp:$interface" "$address" >"$kernel_work/started" || status=$?
+  cat "$kernel_work/started"
+  [ "$status" = 3 ] && grep -q "ethtool -K $interface rxvlan off" "$kernel_work/started" || return 1
+  echo "@@ $(refusal_of "$kernel_work/started")"
+  return 3
+}
+
+# What the kernel does beside the device.
+with_long_frames() {
+  local interface="$1" status=0 machine
+  shift
+  for machine in a b; do
+    in_machine "$machine" ip link set "$interface" mtu 9000
+  done
+  server_options=(--slot-bytes 16384)
+  server_refusal=long
+  served "$@" || status=$?
+  for machine in a b; do
+    in_machine "$machine" ip link set "$interface" mtu 1500
+  done
+  return "$status"
+}
+
+# Both ends get their names and addresses.
+card_driver() {
+  local driver
+  in_machine b name_card "$(card_mac b "$1")" "$2" "198.18.$1.2/24"
+  driver="$(in_machine a name_card "$(card_mac a "$1")" "$2" "198.18.$1.1/24" | tail -n 1)"
+  in_machine a ping -c 1 -W 30 "198.18.$1.2"
+  echo "@@ ${driver##*/}"
+}
+
+card_steps() {
+  local number="$1" card="$2" mode address="198.18.$1.1" machine
+  kernel_step_is_wanted "$card" || return 0
+  kernel_step "$card" driver card_driver "$number" "$card"
+  kernel_step "$card" "tags beside frames" tags_are_refused "$card" "$address"
+  in_machine a ethtool -K "$card" rxvlan off >/dev/null || true
+  for mode in "${KERNEL_MODES[@]}"; do
+    kernel_step "$card" "$mode" served "$mode" "$card" "$address" in_machine b
+  done
+  kernel_step "$card" "MTU 9000" with_long_frames "$card" generic "$card" "$address" in_machine b
+}
+
+# The first machine alone, over veth.
+veth_steps() {
+  local class mode
+  start_machine a
+  in_machine a make_veth
+  kernel_step tests C c_tests
+  for class in "${KERNEL_TEST_CLASSES[@]}"; do
+    kernel_step tests "${class#*.}" java_tests "$class"
+  done
+  for mode in "${KERNEL_MODES[@]}"; do
+    kernel_step veth "$mode" served "$mode" rr0 192.0.2.1 in_peer
+  done
+  stop_machine a
+}
+
+run_kernel_steps() {
+  local number machine
+  kernel_digest="$(digest_of_pattern "$KERNEL_BYTES")"
+  veth_steps
+  for machine in a b; do
+    find_card_options "$machine"
+    start_machine "$machine" "${kernel_card_options[@]}"
+  done
+  for number in "${!KERNEL_CARDS[@]}"; do
+    card_steps "$number" "${KERNEL_CARDS[number]%% *}"
+  done
+  for machine in a b; do
+    stop_machine "$machine"
+  done
+}

@@ -1,0 +1,111 @@
+# shellcheck shell=bash
+# Variables of the run are set by kernel-machine.sh too.
+# shellcheck disable=SC2154
+# ./rdma-raw test --kernels: this transport on other kernels and other drivers, in machines that are emulated. See
+# docs/deploying.md#on-what.
+
+readonly KERNELS=(6.1 6.12 7)
+
+kernels_usage() {
+  cat <<'USAGE'
+usage: ./rdma-raw test --kernels [--out FILE] [--only TEXT] [6.1|6.12|7]...
+
+  Boots kernels of Debian in QEMU and runs there: the tests in C, some of those in Java, doctor, and an HTTP server that
+  stock curl asks, over veth and, from a second machine, over the drivers of emulated network cards, in each mode. As root
+  on Debian or Ubuntu it installs what it needs; kernels and QEMU are unpacked below target/kernels. The processor is
+  emulated too, so this takes about an hour for a kernel.
+
+  --out FILE    write the results as a page of Markdown (target/kernels/README.md)
+  --only TEXT   run only steps whose names contain this, such as veth or igb-native
+USAGE
+}
+
+kernel_step_is_wanted() {
+  [ -z "$kernel_wanted" ] || [ "${1/$kernel_wanted/}" != "$1" ]
+}
+
+# kernel_step ROW COLUMN COMMAND...: a cell of the table. Status 0 is right, 3 a refusal that is a sentence for users.
+kernel_step() {
+  local row="$1" column="$2" status=0 verdict=works file text="" started="$SECONDS"
+  shift 2
+  kernel_step_is_wanted "$row-$column" || return 0
+  file="$kernel_out/$kernel-$row-${column// /-}.txt"
+  say "kernels: $kernel_release, $row, $column"
+  # In a subshell with errexit, which a condition around it would switch off.
+  set +e
+  (set -euo pipefail; "$@") >"$file" 2>&1 </dev/null
+  status=$?
+  set -e
+  text="$(sed -n 's/^@@ //p' "$file" | tail -n 1)"
+  kernel_steps=$((kernel_steps + 1))
+  case "$status" in
+    0) ;;
+    3) verdict=refused ;;
+    *)
+      verdict=FAILED
+      kernel_failed=$((kernel_failed + 1))
+      say "kernels: $kernel, $row, $column FAILED, as $file says:"
+      tail -n 30 "$file" >&2
+      ;;
+  esac
+  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$kernel" "$row" "$column" "$verdict" $((SECONDS - started)) "$text" >>"$kernel_table"
+}
+
+kernels_page() {
+  local commit
+  commit="$(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)"
+  [ -z "$(git -C "$ROOT" status --porcelain -uno 2>/dev/null)" ] || commit+=" with changes"
+  cat <<PAGE
+# Kernels and drivers
+
+Made by \`./rdma-raw test --kernels\`, do not edit. Commit $commit, $(date -u +%F), $("${kernel_qemu[@]}" --version | head -n 1).
+Kernels and drivers are Debian's, cards and processors are emulated: this tells what works, not how fast.
+
+PAGE
+  python3 "$ROOT/scripts/kernels/page.py" "$kernel_table"
+  printf '\n%s of %s steps failed.\n' "$kernel_failed" "$kernel_steps"
+}
+
+run_kernel_tests() {
+  local page="" kernel
+  local -a kernels=()
+  kernel_wanted=""
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      --out) page="${2:?--out needs a file}" && shift 2 ;;
+      --only) kernel_wanted="${2:?--only needs a text}" && shift 2 ;;
+      -h | --help) kernels_usage && return ;;
+      *)
+        [ -n "$(kernel_suite "$1")" ] || { kernels_usage >&2 && die "there is no kernel '$1': ${KERNELS[*]}"; }
+        kernels+=("$1") && shift
+        ;;
+    esac
+  done
+  [ "${#kernels[@]}" -gt 0 ] || kernels=("${KERNELS[@]}")
+  require_kernel_programs
+  require_jdk
+  require_built
+  kernel_cache="$ROOT/target/kernels"
+  kernel_out="$kernel_cache/out"
+  kernel_table="$kernel_out/table.tsv"
+  kernel_steps=0
+  kernel_failed=0
+  rm -rf "$kernel_out"
+  mkdir -p "$kernel_out"
+  : >"$kernel_table"
+  unpack_qemu
+  find_qemu
+  kernels_begin
+  build_guest_tests
+  make_base_image
+  for kernel in "${kernels[@]}"; do
+    unpack_kernel "$kernel"
+    make_kernel_image "$kernel"
+    run_kernel_steps
+    rm -f "$kernel_work/$kernel.cpio"
+  done
+  kernels_page >"${page:-$kernel_cache/README.md}"
+  kernels_end
+  cat "${page:-$kernel_cache/README.md}"
+  [ "$kernel_failed" = 0 ] && [ "$kernel_steps" -gt 0 ]
+}

@@ -1,0 +1,37 @@
+package io.rdmaraw.testsuite;
+
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.platform.engine.discovery.ClassSelector;
+import org.junit.platform.engine.discovery.DiscoverySelectors;
+import org.junit.platform.launcher.TestExecutionListener;
+import org.junit.platform.launcher.TestIdentifier;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.junit.platform.launcher.core.LauncherFactory;
+import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
+import org.junit.platform.launcher.listeners.TestExecutionSummary;
+
+/** Runs test classes of the class path where there is no Maven, as in the machines of {@code test --kernels}. */
+public final class TestLauncher {
+    private TestLauncher() {
+    }
+
+    /** Takes the names of classes; ends with 1 if a test has failed or none was found. */
+    public static void main(String[] args) {
+        SummaryGeneratingListener summary = new SummaryGeneratingListener();
+        List<ClassSelector> classes = Stream.of(args).map(DiscoverySelectors::selectClass).toList();
+        LauncherFactory.create().execute(LauncherDiscoveryRequestBuilder.request().selectors(classes).build(), summary,
+                new TestExecutionListener() {
+                    @Override
+                    public void executionSkipped(TestIdentifier test, String reason) {
+                        System.out.println("skipped: " + test.getDisplayName() + ": " + reason);
+                    }
+                });
+        TestExecutionSummary result = summary.getSummary();
+        result.printFailuresTo(new PrintWriter(System.out, true));
+        System.out.printf("%d passed, %d failed, %d skipped%n", result.getTestsSucceededCount(),
+                result.getTotalFailureCount(), result.getTestsSkippedCount() + result.getTestsAbortedCount());
+        System.exit(result.getTotalFailureCount() == 0 && result.getTestsSucceededCount() > 0 ? 0 : 1);
+    }
+}
